@@ -1,4 +1,4 @@
-"""Password hashing that costs next to nothing, for tests of what surrounds it."""
+"""Cheap password hashing, for tests of the code around it."""
 
 import pytest
 from argon2 import PasswordHasher

@@ -199,7 +199,7 @@ async def test_an_impossible_sync_is_refused_immediately(user: Client) -> None:
 
 
 async def test_one_repository_owns_the_instance(user: Client) -> None:
-    """One of twelve concurrent requests to own the instance creates a repository; the others are refused with its name."""
+    """One of twelve concurrent requests creates the repository that owns the instance; the others are refused with its name."""
     expected = [repository(f"instance-{index}", "instance", target="instance") for index in range(12)]
     responses = await asyncio.gather(*(user.response("POST", REPOSITORIES, json=body) for body in expected))
     (winner,) = [body["metadata"]["name"] for status, body, _ in responses if status == 201]

@@ -21,7 +21,7 @@ def declared(name: str) -> dict[str, Any]:
 
 
 async def test_another_gateway_applies_the_files(make_stack: MakeStack, tmp_path: Path) -> None:
-    """After SIGKILL, the lock is free: the other gateway creates what files declare since then, and deletes what they no longer do."""
+    """SIGKILL frees the lock: the other gateway creates newly declared repositories, and deletes those that are no longer declared."""
     (tmp_path / "files").mkdir()
     file = tmp_path / "files" / "repositories.json"
     write(file, "kept", "removed")

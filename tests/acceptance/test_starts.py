@@ -59,7 +59,7 @@ async def test_wrong_settings_are_named_in_a_sentence_each(name: str, wrong: dic
 async def test_a_missing_server_ends_the_start(
     database_url: str, amqp_url: str, missing: str, event: str, fields: dict[str, Any], name: str
 ) -> None:
-    """Without its server a service logs that it waits, then ends with status 1 and one line with the address but not the password."""
+    """Without its server, a service logs that it waits. It ends with status 1 and one line that has the address, but not the password."""
     settings = {"DATABASE_URL": database_url, "AMQP_URL": amqp_url, "START_SECONDS": "2", "SECRET_KEY": KEY}
     unreachable = {"DATABASE_URL": f"postgresql://user:hunter22@{NOWHERE}/d", "AMQP_URL": f"amqp://user:hunter22@{NOWHERE}/"}
     settings[missing] = unreachable[missing]

@@ -136,7 +136,7 @@ async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, 
 
 @pytest.mark.faults
 async def test_workers_killed_at_any_moment_write_everything_once(make_stack: MakeStack, records: Records) -> None:
-    """However often and early a worker is killed during a job, the objects equal the files in the end, and each is written once."""
+    """Workers are killed at any moment of a job: in the end, the objects equal the files, and each was written once."""
     stack = await make_stack(JOB_LEASE_SECONDS="1.5", JOB_ATTEMPTS="50").start_without_queries()
     async with Client(stack.address) as client:
         names = await make_repository(stack, client)

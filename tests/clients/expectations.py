@@ -1,4 +1,4 @@
-"""Comparison of a group's test results with the expected ones: from JUnit XML and the list of exceptions to complaints, without IO."""
+"""Comparison of a group's test results, in JUnit XML, with the expected ones. It returns the list of complaints, without I/O."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -29,7 +29,7 @@ class Result:
 
 @dataclass(frozen=True, slots=True)
 class Unpredictable:
-    """A test that may pass or fail whatever the gateway does, with the reason."""
+    """A test that may pass or fail with the same gateway, and the reason."""
 
     reason: str
     message: str = ""

@@ -37,7 +37,7 @@ _NO_COLUMNS: Final = frozenset(
 def table_of_query(
     query: SourceQuery, panel_type: str, names: Sequence[ReadName], queries: Sequence[str], time_range: TimeRange
 ) -> list[Frame]:
-    """Return the frames of a query whose language is not read: the columns that it names, and those that the panel reads from it."""
+    """Return a table for a query in a language that is not parsed, with the columns in the query and those that the panel uses."""
     members = query.model_extra or {}
     text = "\n".join(_texts(members))
     own = [read for read in names if _is_named(read.name, text) or not any(_is_named(read.name, str(other)) for other in queries)]

@@ -61,7 +61,7 @@ class KillPointFaults:
         return [point for point in self._points if not self.hits[point]]
 
     def _next_point(self, world: World) -> KillPoint:
-        """Return a point of a service whose processes all serve, if there is one, so that another one continues its work."""
+        """Return a kill point of a service with several processes, all of which serve, so that another one can continue the work."""
         absent = {member.program for member in world.system.members if not member.is_serving}
         return min(self._points, key=lambda point: (point.program in absent, self.hits[point] > 0, self._tries[point]))
 

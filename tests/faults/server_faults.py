@@ -71,7 +71,7 @@ async def _fill_queue(world: World, random: Random) -> None:
 
 
 async def _fill_disk_of_broker(world: World, random: Random) -> None:
-    """Raise the limit of free disk space above what is free, so that the broker blocks publishers."""
+    """Set the limit of free disk space above the free space, so that the broker blocks publishers."""
     await world.broker.control("set_disk_free_limit", "900000GB")
     await asyncio.sleep(random.uniform(1.0, 6.0))
     await world.broker.control("set_disk_free_limit", "50MB")

@@ -22,7 +22,7 @@ _REQUEST_SECONDS = 20.0
 
 @dataclass(frozen=True, slots=True)
 class Response:
-    """Response of a gateway that it gave after it had handled the request."""
+    """Response that a gateway sent after it had handled the request."""
 
     status: int
     body: Any
@@ -96,5 +96,5 @@ class System:
         return None if status >= 500 else Response(status, body)
 
     def stream(self, path: str, **parameters: str) -> Any:
-        """Return the context of a response of any gateway that is read as it arrives."""
+        """Return the context of a streamed response of any gateway."""
         return random.choice(self._clients).request("GET", path, params=parameters, timeout=aiohttp.ClientTimeout(total=None, sock_read=90))

@@ -21,7 +21,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 #: The point that ``make test`` checks, too.
 _SMOKE_TEST = "dashwright-api: after commit of jobs.submit (jobs by queue)"
 
-#: The point must be reached within this time, by as many operations as it takes.
+#: Operations are repeated until the point is reached, for at most this time.
 _HIT_SECONDS = 30.0
 
 

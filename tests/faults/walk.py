@@ -127,7 +127,7 @@ class Walk:
             await asyncio.sleep(choices.uniform(0.0, _LONGEST_PAUSE_SECONDS))
 
     def _starts(self) -> tuple[int, int]:
-        """Return the numbers of processes that served, and of those that ended before with a message, as they may."""
+        """Return the number of processes that served, and the number of those that ended with a message before, which is permitted."""
         members = self._world.system.members
         failed = sum(len(member.failed_starts) for member in members)
         return sum(len(member.processes) for member in members) - failed, failed

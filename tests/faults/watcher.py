@@ -122,7 +122,7 @@ class Watcher:
         return audit
 
     def _differences(self, changes: list[Event]) -> list[str]:
-        """Return the objects that the watcher knows in another version than the stored changes have."""
+        """Return the objects whose version at the watcher is not that of the stored changes."""
         stored: dict[str, int] = {}
         for change in changes:
             if change.type == "DELETED":

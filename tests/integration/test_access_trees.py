@@ -131,7 +131,7 @@ async def test_a_view_is_cached_by_caller_and_tree(database: Database, feed: Not
 
 
 async def test_an_unknown_folder_is_read_again(database: Database, feed: NotifiedFeed) -> None:
-    """A user who was just granted a folder can read its content even at a gateway that has not been notified yet."""
+    """A gateway that was not notified of a new rule lets the user read the content of the folder."""
     policy = AccessPolicy(database, feed)
     await write(database, "closed")
     await close(database, "closed")

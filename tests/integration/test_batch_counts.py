@@ -1,4 +1,4 @@
-"""The counts of batches equal their items, whatever happens to the jobs and in whichever order."""
+"""The counts of batches equal their items after any changes of the jobs in any order."""
 
 import random
 import uuid
@@ -70,7 +70,7 @@ class RandomWalk:
         await chosen()
 
     async def finish_all(self) -> None:
-        """Close all batches, and perform what is left."""
+        """Close all batches, and perform the remaining work."""
         async with self._database.transaction() as connection:
             for uid in self._uids:
                 await batches.close(connection, uid)

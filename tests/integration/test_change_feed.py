@@ -66,7 +66,7 @@ async def test_changes_of_a_kind_are_read_in_pages(database: Database) -> None:
 
 
 async def test_changes_since_a_snapshot_are_those_of_later_commits(database: Database) -> None:
-    """Changes of a transaction that was running are included, whatever their versions; those that were committed are not."""
+    """Changes of a transaction that was running are included with any version; committed changes are not."""
     async with database.connection() as one, database.connection() as other:
         await make(other, "a")
         async with one.transaction():

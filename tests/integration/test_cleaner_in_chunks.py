@@ -34,7 +34,7 @@ OLD_ROWS = {
 
 @pytest.mark.parametrize("table", OLD_ROWS)
 async def test_all_old_rows_are_deleted(database: Database, monkeypatch: pytest.MonkeyPatch, table: str) -> None:
-    """However many rows are old, one round deletes them, and no transaction deletes more than its share. One job is history."""
+    """One round deletes all old rows, in transactions of limited size."""
     monkeypatch.setattr(cleaner, "_BATCH_SIZE", 2)
     hour = timedelta(hours=1)
     async with database.connection() as connection:

@@ -130,7 +130,7 @@ async def test_repositories_share_the_workers(database: Database) -> None:
 
 
 async def test_organizations_share_the_workers(database: Database) -> None:
-    """However slow the hosts of an organization are, free slots go to the organizations with the fewest working jobs."""
+    """Free slots go to the organizations with the fewest working jobs, even if hosts of one organization are slow."""
     for index in range(5):
         await submit(database, job_of("sync", 0, f"slow-{index}"))
     await submit(database, job_of("sync", 0, "theirs", "org-2"))
@@ -150,10 +150,10 @@ async def test_a_claim_of_many_jobs_leaves_others_their_share(database: Database
 
 @pytest.mark.parametrize("seed", range(10))
 async def test_a_claim_of_many_jobs_equals_many_claims_of_one(database: Database, seed: int) -> None:
-    """One claim of many jobs chooses those that as many single claims choose, if they are of one organization and priority."""
+    """One claim of many jobs chooses the same jobs as single claims, within one organization and priority."""
     chosen = random.Random(seed)
     for _ in range(3):
-        # Some queues have working jobs, finished ones, or a concurrency group that they share.
+        # Some queues have working jobs, finished jobs, or a shared concurrency group.
         await submit(database, *(random_evaluation(chosen) for _ in range(10)))
         owner = uuid.uuid4()
         for job in await claim(database, owner, limit=4, pool="evaluate"):

@@ -90,9 +90,9 @@ def test_code_in_a_child_reaches_nothing(program: str, tmp_path: Path, listener:
     for folder in (tmp_path, *tmp_path.parents[:3]):
         folder.chmod(0o755)
     port = listener.getsockname()[1]
-    told = [EXPRESSIONS / program / "child.py", json.dumps(options(program)), secret, port, tmp_path]
+    command = [EXPRESSIONS / program / "child.py", json.dumps(options(program)), secret, port, tmp_path]
     done = subprocess.run(
-        [sys.executable, "-I", "-c", DRIVER, *map(str, told)],
+        [sys.executable, "-I", "-c", DRIVER, *map(str, command)],
         capture_output=True,
         text=True,
         env={"PATH": os.defpath, "OPENBLAS_NUM_THREADS": "1"},
@@ -160,7 +160,7 @@ def test_a_drawing_has_no_external_references(picture_child: PictureChild, eleme
 
 @pytest.mark.parametrize("declared", ['<!DOCTYPE svg [<!ENTITY x "y">]>', '<!DOCTYPE svg SYSTEM "file:///etc/hostname">'])
 def test_a_drawing_declares_no_entities(picture_child: PictureChild, declared: str) -> None:
-    """A document type is refused, since it could define elements that no check of the text sees."""
+    """A document type is refused, because it could define elements that the check of the text does not find."""
     assert "document type" in str(picture_child.ask({"svg": declared + PICTURE.format(""), "scale": 1})["error"])
 
 
@@ -171,7 +171,7 @@ def test_a_drawing_may_contain_any_text(picture_child: PictureChild) -> None:
 
 
 def outcome(architecture: int, code: bytes, number: int, argument: int = 0, machine: int | None = None) -> int:
-    """Run the filter as the kernel does: return what it returns for one system call."""
+    """Interpret the filter like the kernel, and return its result for one system call."""
     data = struct.pack("iIQQ", number, architecture if machine is None else machine, 0, argument)
     instructions = [struct.unpack("HBBI", code[place : place + 8]) for place in range(0, len(code), 8)]
     place, loaded = 0, 0

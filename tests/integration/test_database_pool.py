@@ -28,7 +28,7 @@ async def narrow(database_url: str) -> AsyncIterator[Database]:
 
 @asynccontextmanager
 async def limited(url: str, **limits: float) -> AsyncIterator[Database]:
-    """Open a pool of one connection with no limits but the given ones, for a busy machine."""
+    """Open a pool of one connection with only the given limits, for a busy machine."""
     patient = Timeouts(acquire=PATIENCE, statement=PATIENCE, lock=PATIENCE, idle=PATIENCE)
     opened = await Database.open(url, application_name="limited", max_size=1, timeouts=replace(patient, **limits))
     yield opened

@@ -208,10 +208,10 @@ def _as_current(data_dir: Path) -> placement.Placement:
 
 
 async def test_a_closed_folder(data_dir: Path) -> None:
-    """As root, a folder that the server's user cannot enter keeps its permissions: the database is stored elsewhere, and a note names the
-    path.
+    """The data directory keeps its permissions.
 
-        As an ordinary user the database is stored in the folder, whatever its permissions for others.
+    If root starts a server whose user cannot enter the directory, the database is stored elsewhere, and a note names
+    the path. An ordinary user stores it there.
     """
     closed = data_dir / "closed"
     closed.mkdir(mode=0o700)

@@ -1,4 +1,4 @@
-"""Evaluations that are stored in one transaction: what is wrong with one of them concerns no other."""
+"""Evaluations that are stored in one transaction: an invalid one does not affect the others."""
 
 import asyncio
 from collections.abc import Sequence

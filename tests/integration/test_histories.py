@@ -101,14 +101,14 @@ async def test_a_version_is_the_object_at_that_time(database: Database) -> None:
         assert await histories.version(connection, uid, 3) is None
     assert found is not None
     then = found.to_object(stored)
-    told: dict[str, Any] = orjson.loads(then.encode("v2alpha1"))
-    assert (told["spec"], told["metadata"]["generation"], then.folder) == ({"title": "one"}, 1, "f")
-    assert told["metadata"]["annotations"] == {
+    result: dict[str, Any] = orjson.loads(then.encode("v2alpha1"))
+    assert (result["spec"], result["metadata"]["generation"], then.folder) == ({"title": "one"}, 1, "f")
+    assert result["metadata"]["annotations"] == {
         "grafana.app/folder": "f",
         "grafana.app/message": "to one",
         "grafana.app/createdBy": "user:1",
     }
-    assert int(told["metadata"]["resourceVersion"]) < stored.resource_version
+    assert int(result["metadata"]["resourceVersion"]) < stored.resource_version
 
 
 async def test_an_old_layout_is_a_stub_with_its_former_title(database: Database) -> None:
@@ -193,7 +193,7 @@ async def test_generations_in_the_feed_are_kept(database: Database) -> None:
 
 
 async def test_imported_versions_do_not_delete_the_current_one(database: Database) -> None:
-    """A current generation is kept until the next change has left the feed, whatever older versions came with that change."""
+    """The current generation is kept while its change is in the feed, even if older versions are imported later."""
     uid = await save(database, "a", "one")
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '1 hour'")

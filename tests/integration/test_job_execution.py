@@ -202,7 +202,7 @@ async def test_a_stopping_worker_returns_its_job(database: Database, broker: Mem
 
 
 async def test_a_job_with_an_expired_lease_is_requeued_up_to_its_attempts(database: Database, broker: MemoryBroker) -> None:
-    """A job whose worker is gone is pending again with its attempts counted; after the last it ends with an error."""
+    """A job of a dead worker is pending again and its attempts are counted; after the last, it ends with an error."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     recovery = JobRecovery(database, worker.wakeups, Clock(), max_attempts=2)
     uid = await worker.submit("a")

@@ -71,7 +71,7 @@ _STEPS = st.one_of(
 @example([("put", "a", "T", "", "")], [("put", "a", "T", "f", ""), ("status", "a", "1")], 1)
 @example([("put", "a", "T", "f", "x")], [("remove", "a"), ("put", "a", "T", "", "")], 1)
 def test_pages_show_one_version(database_url: str, before: list[tuple[str, ...]], between: list[tuple[str, ...]], limit: int) -> None:
-    """Whatever is written between the pages, they equal the state that replaying the feed up to the list's version gives."""
+    """With writes between the pages, the pages together still equal the state of the feed at the version of the list."""
     asyncio.run(_walk(database_url, before, between, limit))
 
 
@@ -125,8 +125,8 @@ async def _replayed(connection: Connection, at: int) -> list[tuple[Any, ...]]:
     for row in await connection.fetch(f"{statement} order by c.resource_version", at):
         objects.pop(row["name"], None)
         if row["type"] != "DELETED":
-            told = ("name", "uid", "resource_version", "generation", "metadata", "body", "status", "title", "folder")
-            objects[row["name"]] = tuple(row[column] for column in told)
+            result = ("name", "uid", "resource_version", "generation", "metadata", "body", "status", "title", "folder")
+            objects[row["name"]] = tuple(row[column] for column in result)
     order = await connection.fetch("select n from unnest($1::text[]) n order by n", list(objects))
     return [objects[row["n"]] for row in order]
 

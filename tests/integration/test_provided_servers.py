@@ -21,7 +21,7 @@ async def test_each_database_is_fresh_again(database: Database) -> None:
 
 
 async def test_each_virtual_host_is_empty(amqp_url: str) -> None:
-    """A queue name is free, whatever other tests declared."""
+    """A test can declare a queue with a name that other tests have used."""
     async with await aio_pika.connect(amqp_url) as connection:
         channel = await connection.channel()
         declared = await channel.declare_queue("one", durable=True, exclusive=True)

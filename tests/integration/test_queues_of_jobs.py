@@ -1,4 +1,4 @@
-"""Queues of jobs are deleted when they are empty, and their counters are right whatever runs concurrently."""
+"""Queues of jobs are deleted when they are empty, and their counters are correct with concurrent changes."""
 
 import asyncio
 import uuid
@@ -48,7 +48,7 @@ async def queues(database: Database) -> list[tuple[str, int, int]]:
 
 
 async def wrong_counters(database: Database) -> list[str]:
-    """Return what the counters of queues and namespaces have in another way than the rows of jobs."""
+    """Return the counters of queues and namespaces that do not equal the rows of jobs."""
     statement = """
         with place as (
             select q.id, count(p.uid) filter (where not p.is_working) as ready, count(p.uid) filter (where p.is_working) as working
@@ -86,7 +86,7 @@ async def test_an_empty_queue_is_deleted_and_created_again(database: Database) -
 
 
 async def test_a_full_group_closes_all_its_queues(database: Database) -> None:
-    """Its queues are claimable again when one of its jobs ends, and queues without a group while they have ready jobs."""
+    """A job that ends opens the queues of its group. Queues without a group are open while they have ready jobs."""
     keys = "abc"
     await submit(
         database,
@@ -105,7 +105,7 @@ async def test_a_full_group_closes_all_its_queues(database: Database) -> None:
 
 
 async def test_the_plan_of_the_number_of_waiting_jobs_is_kept(database: Database) -> None:
-    """Each submission reads the number, and planning the statement takes longer than running it."""
+    """The plan of the statement is cached, because each submission runs it, and planning takes longer than running."""
     async with database.connection() as connection:
         for _ in range(10):
             await job_queues.count_waiting(connection, ["default"])

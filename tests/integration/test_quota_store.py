@@ -185,7 +185,7 @@ async def test_global_limits_count_all_organizations(orgs: Database) -> None:
 
 
 async def test_unlimited_quotas_take_no_lock(orgs: Database) -> None:
-    """Creators are serialized only by a finite limit; disabled quotas limit nothing, whatever is set."""
+    """Only a finite limit makes creations wait for each other; disabled quotas limit nothing."""
     claim = Claim(Scope.ORG, 1, "api_key")
     async with orgs.transaction() as connection:
         await quotas.reserve(connection, NONE, claim)

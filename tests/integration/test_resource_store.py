@@ -164,7 +164,7 @@ async def test_names_are_unique_within_namespace_and_kind(database: Database) ->
 
 
 async def test_versions_become_visible_in_order(database: Database) -> None:
-    """A reader of the feed up to a version never finds a lower new version later, however many writers run concurrently."""
+    """With any number of writers, a reader that has read up to a version never misses a lower version."""
     recorded: list[int] = []
     done = asyncio.Event()
 
@@ -217,10 +217,10 @@ async def test_a_change_includes_the_previous_state(database: Database) -> None:
         await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:1")
         created, changed, gone = await connection.fetch("select * from change order by resource_version")
     assert [row["feed"] for row in (created, changed, gone)] == [1, 1, 1]
-    told = ("generation", "title", "folder", "labels", "stored_version", "layout", "metadata", "status")
-    assert [created[f"old_{field}"] for field in told] == [None] * len(told)
-    assert [created[field] for field in told] == [changed[f"old_{field}"] for field in told]
-    assert [changed[field] for field in told] == [gone[field] for field in told]
+    result = ("generation", "title", "folder", "labels", "stored_version", "layout", "metadata", "status")
+    assert [created[f"old_{field}"] for field in result] == [None] * len(result)
+    assert [created[field] for field in result] == [changed[f"old_{field}"] for field in result]
+    assert [changed[field] for field in result] == [gone[field] for field in result]
     assert (created["title"], created["folder"], created["labels"]) == ("old", "f", '{"n": "1"}')
     assert (changed["title"], changed["folder"], changed["labels"]) == ("new", None, '{"n": "2"}')
     assert created["old_resource_version"] is None

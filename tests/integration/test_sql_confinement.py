@@ -163,8 +163,8 @@ def test_a_statement_reads_its_tables(sandbox: Sandbox) -> None:
 def test_a_child_only_selects(sandbox: Sandbox, statement: str) -> None:
     """Files, network, settings, extensions, variables, objects and second statements are refused, and the child continues."""
     (before,) = sandbox.pids or [0]
-    told = run(sandbox, statement, A=TABLE).head
-    assert set(told) == {"error", "text", "cpu"}, told
+    head = run(sandbox, statement, A=TABLE).head
+    assert set(head) == {"error", "text", "cpu"}, head
     serves_on(sandbox)
     assert not before or sandbox.pids == [before]
 
@@ -204,11 +204,11 @@ def test_each_setting_of_the_database_is_effective(sandbox: Sandbox) -> None:
 def test_memory_is_limited(sandbox: Sandbox, statement: str) -> None:
     """A statement beyond its memory limit ends with an error or, in the worst case, with its process."""
     try:
-        told = run(sandbox, statement).head
+        head = run(sandbox, statement).head
     except ChildEnded:
         pass
     else:
-        assert told["error"] in {"OutOfMemoryException", "MemoryError", "_StatementError", "NanoarrowException"}, told
+        assert head["error"] in {"OutOfMemoryException", "MemoryError", "_StatementError", "NanoarrowException"}, head
     serves_on(sandbox)
 
 
@@ -419,7 +419,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answered", ANSWERS.values(), ids=ANSWERS.keys())
 def test_a_child_with_invalid_output_is_killed(answered: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No output of a child is trusted, whatever caused it."""
+    """No output of a child process is trusted."""
     ready = length_prefixed('{"ready": true}')
     liar = tmp_path / "liar.py"
     liar.write_text(f"import os\nos.read(0, 1 << 20)\nos.write(1, {ready!r})\nos.read(0, 1 << 20)\nos.write(1, {answered!r})\n")
@@ -454,8 +454,8 @@ def test_a_child_that_cannot_start_is_an_error(text: str, fault: str, tmp_path: 
 
 
 def column(kind: str, **buffers: bytes) -> ChildResponse:
-    told: dict[str, Any] = {"name": "x", "type": kind, "buffers": {name: len(part) for name, part in buffers.items()}}
-    return ChildResponse({"rows": 2, "columns": [told]}, memoryview(b"".join(buffers.values())))
+    head: dict[str, Any] = {"name": "x", "type": kind, "buffers": {name: len(part) for name, part in buffers.items()}}
+    return ChildResponse({"rows": 2, "columns": [head]}, memoryview(b"".join(buffers.values())))
 
 
 @pytest.mark.parametrize(

@@ -200,7 +200,7 @@ async def test_a_result_without_rows_keeps_its_columns(engine: SqlEngine) -> Non
 
 @pytest.mark.parametrize("frames", [[], [{"schema": {"fields": []}, "data": {"values": []}}]])
 async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames: list[Any]) -> None:
-    """The statement runs whatever other queries returned."""
+    """The statement runs even if the other queries return no data."""
     assert await table(engine, "SELECT COUNT(*) AS n, MAX(__value__) AS m FROM A", raw("A", frames)) == {"n": [0], "m": [None]}
     assert await table(engine, "SELECT time, __value__, __metric_name__ FROM A", raw("A", frames)) == {
         "time": [],
@@ -210,7 +210,7 @@ async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames:
 
 
 async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
-    """Both columns are in the result; a statement that reads it finds the second under another name, with a notice."""
+    """Both columns are in the result; a later statement reads the second one under another name, with a notice."""
     body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S"))
     (shown,) = body["results"]["S"]["frames"]
     assert [field["name"] for field in shown["schema"]["fields"]] == ["x", "x"]
@@ -263,9 +263,9 @@ async def test_reading_a_table_without_series_is_an_error(engine: SqlEngine, sta
     """The error belongs to the expression that reads the table, not to the statement."""
     body = await ask(engine, raw("A", LOAD), sql("S", statement), {"refId": "B", "type": "math", "expression": "$S"})
     assert body["results"]["S"]["status"] == 200
-    told = body["results"]["B"]["error"]
-    assert told.startswith("[sse.readDataError] failed to read the table of sql expression [S] as series or numbers")
-    assert fault in told
+    refusal = body["results"]["B"]["error"]
+    assert refusal.startswith("[sse.readDataError] failed to read the table of sql expression [S] as series or numbers")
+    assert fault in refusal
 
 
 def alerting(engine: SqlEngine, statement: str) -> Any:
@@ -343,23 +343,23 @@ async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: S
 async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: str, message_id: str, fault: str) -> None:
     """The error belongs to its refId alone; all other nodes run."""
     labelled = [frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
-    told = await error(engine, statement, raw("A", PLAIN, hide=False), raw("F", [1]), raw("L", labelled))
-    assert told["status"] == 400
-    assert told["error"].startswith(f"[{message_id}] ")
-    assert fault in told["error"]
+    refusal = await error(engine, statement, raw("A", PLAIN, hide=False), raw("F", [1]), raw("L", labelled))
+    assert refusal["status"] == 400
+    assert refusal["error"].startswith(f"[{message_id}] ")
+    assert fault in refusal["error"]
 
 
 async def test_tables_that_differ_in_case_only_are_refused(engine: SqlEngine) -> None:
     """The engine would read the wrong one."""
-    told = await error(engine, "SELECT * FROM A JOIN a", raw("A", PLAIN), raw("a", PLAIN))
-    assert "the results 'A' and 'a' differ in small and capital letters only" in told["error"]
+    refusal = await error(engine, "SELECT * FROM A JOIN a", raw("A", PLAIN), raw("a", PLAIN))
+    assert "the results 'A' and 'a' differ in small and capital letters only" in refusal["error"]
 
 
 async def test_tables_above_the_memory_limit_are_rejected(engine: SqlEngine) -> None:
     """Large tables are rejected before they are copied."""
-    told = await error(engine, "SELECT * FROM A", raw("A", PLAIN), limits=Limits(sql_bytes=40))
-    assert told["error"].startswith("[sse.limit]")
-    assert "more than the 40 allowed (setting DASHWRIGHT_SQL_BYTES)" in told["error"]
+    refusal = await error(engine, "SELECT * FROM A", raw("A", PLAIN), limits=Limits(sql_bytes=40))
+    assert refusal["error"].startswith("[sse.limit]")
+    assert "more than the 40 allowed (setting DASHWRIGHT_SQL_BYTES)" in refusal["error"]
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Services of the previous version run on the new schema: their recorded SQL statements are valid and do what they did.
+"""Services of the previous version run on the new schema: their recorded SQL statements are still valid, with the same effect.
 
 ``tests/upgrade/record`` has recorded the statements. ``make test-upgrade`` runs the complete previous version.
 """
@@ -113,7 +113,7 @@ async def claim_by_previous(connection: Connection, woken: uuid.UUID) -> uuid.UU
 
 
 async def finish_by_previous(connection: Connection, uid: uuid.UUID, owner: uuid.UUID) -> bool:
-    """Finish a job as the previous version does. Return whether its lease was still held."""
+    """Finish a job as the previous version does, and return whether it still had its lease."""
     sql = recorded("common.jobs")
     await connection.execute(sql.lock)
     row = await connection.fetchrow(sql.finish, uid, owner, "success", '{"state":"success"}')

@@ -1,4 +1,4 @@
-"""Reference programs that know the right results, provided like the servers of other tests."""
+"""Reference programs, whose results are compared with those of Dashwright. They are provided like the servers of other tests."""
 
 from collections.abc import Iterator
 

@@ -10,8 +10,8 @@ Side = Literal["before", "after"]
 class Moment(NamedTuple):
     """Moment next to a step of a protocol.
 
-    Before: the server knows nothing of the step. After: the server has done it, or has received it if it sends no response, and
-    the client does not know that yet.
+    Before: the server has not received the step. After: the server has done it, or received it if it sends no response;
+    the client does not know yet.
     """
 
     side: Side

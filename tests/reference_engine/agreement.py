@@ -36,7 +36,7 @@ def differences(request: Json, wanted: Mapping[str, Outcome | Refused], status: 
 
 
 def _read(request: Json) -> set[str]:
-    """The refIds that expressions read which run: those that are shown, and what they read, however far down."""
+    """Return the refIds of expressions that run: visible ones, and those that they read, directly or through others."""
     expressions = {query["refId"]: parsed(query, request) for query in request["queries"] if "type" in query}
     waiting = [query["refId"] for query in request["queries"] if not query.get("hide")]
     found: set[str] = set()

@@ -21,7 +21,7 @@ Match = tuple[Value, str, Labels | None]
 
 @dataclass(frozen=True)
 class Condition:
-    """Words that are not known are refused; a range takes exactly two bounds, ``no_value`` none."""
+    """A condition of classic conditions. Unknown words are invalid; a range has exactly two bounds, and ``no_value`` has none."""
 
     operator: str
     ref_id: str
@@ -75,7 +75,7 @@ def _read(condition: Condition, items: Items) -> tuple[bool, bool, list[Match]]:
 
 
 def _value(reducer: str, item: Item) -> Match:
-    """Series are reduced, numbers taken as they are, no data is null."""
+    """Return the value of an input: series are reduced, numbers are unchanged, and no data is null."""
     match item:
         case NoData():
             return None, "", None

@@ -12,7 +12,7 @@ Json = Any
 Frames = list[Json]
 
 EPOCH: Final = 1_600_000_000_000
-"""Milliseconds at which the times of a request begin."""
+"""Start of the time range of a request, in milliseconds."""
 
 _VALUES: Final = st.one_of(
     st.sampled_from([1.0, 0.0, 2.0, -1.0, None, nan, inf, -inf, 0.5, 3.0, -2.5, 100.0, 8e307]),
@@ -37,7 +37,7 @@ Axis = list[int]
 
 @dataclass(frozen=True)
 class Pool:
-    """Label sets and axes that the queries of one request draw from, so that they have some in common."""
+    """Label sets and axes that the queries of one request share."""
 
     labels: Sequence[dict[str, str]]
     axes: Sequence[Axis]
@@ -64,7 +64,7 @@ def time_column(axis: Axis) -> Json:
 
 
 def number_column(values: Sequence[Value], labels: dict[str, str] | None, name: str = "", **fields: Json) -> Json:
-    """NaN and infinities travel as nulls that the entities name."""
+    """Return a column of numbers. NaN and infinities are nulls in the values, and listed in the entities."""
     rows: dict[str, list[int]] = {}
     for row, value in enumerate(values):
         if value is not None and not isfinite(value):
@@ -97,7 +97,7 @@ def _column(draw: st.DrawFn, pool: Pool, rows: int) -> Json:
 
 @st.composite
 def _apart(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
-    """A frame for each series, on an axis of the pool or one of its own."""
+    """Draw a frame for each series, on an axis of the pool or on another one."""
     found = []
     for _ in range(draw(st.integers(1, 4))):
         axis = draw(st.one_of(st.sampled_from(pool.axes), _AXES))
@@ -108,7 +108,7 @@ def _apart(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
 
 @st.composite
 def _wide(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
-    """Several series in one frame, on one axis."""
+    """Draw one frame with several series on one axis."""
     axis = draw(st.sampled_from(pool.axes))
     columns = [draw(_column(pool, len(axis))) for _ in range(draw(st.integers(1, 4)))]
     return [frame([time_column(axis), *columns], "", declared(kind) if kind else None)]
@@ -132,7 +132,7 @@ def _long(draw: st.DrawFn, pool: Pool) -> Frames:
 
 @st.composite
 def _table(draw: st.DrawFn, _pool: Pool, kind: str = "") -> Frames:
-    """A number a row, labelled by its texts."""
+    """Draw a frame with a number in each row, and texts as its labels."""
     rows = draw(st.integers(0, 4))
     values = draw(st.lists(_VALUES, min_size=rows, max_size=rows))
     return [frame([number_column(values, None, draw(_NAMES)), *draw(_texts(rows))], "", declared(kind) if kind else None)]
@@ -157,7 +157,7 @@ def _vector(draw: st.DrawFn, pool: Pool) -> Frames:
 
 @st.composite
 def _without_values(draw: st.DrawFn, pool: Pool) -> Frames:
-    """Series of which nothing but nulls and NaN is known."""
+    """Draw series that have only nulls and NaN."""
     axis = draw(st.sampled_from(pool.axes))
     values = st.lists(st.sampled_from([None, None, nan]), min_size=len(axis), max_size=len(axis))
     labels = st.sampled_from(pool.labels)
@@ -173,7 +173,7 @@ _UNREADABLE: Final[list[Frames]] = [
 
 
 def queries(pool: Pool) -> st.SearchStrategy[tuple[str, Frames]]:
-    """The frames of a query, and what they are: ``series``, ``number`` or other."""
+    """Draw the frames of a query, with their type: ``series``, ``number`` or ``other``."""
     return st.one_of(
         st.tuples(st.just("series"), _apart(pool)),
         st.tuples(st.just("series"), _wide(pool)),
@@ -191,5 +191,5 @@ def queries(pool: Pool) -> st.SearchStrategy[tuple[str, Frames]]:
 
 
 def size(frames: Frames) -> int:
-    """More items than the frames can hold."""
+    """Return an upper bound of the number of items in frames."""
     return sum(max(len(each["data"]["values"]), *map(len, each["data"]["values"]), 1) for each in frames if each["data"]["values"])

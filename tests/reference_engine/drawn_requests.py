@@ -40,10 +40,10 @@ _BOUNDS: Final = st.sampled_from([0, 1, 2, -1, 0.5, 3, 100, -2.5])
 
 @dataclass
 class Context:
-    """The refIds that an expression may name, with ``kinds`` and ``sizes`` of those so far; ``everyone`` has later ones,
-    too.
+    """The refIds that an expression may refer to.
 
-    One in ``stray`` references is any of them, or none.
+    ``kinds`` and ``sizes`` describe the earlier expressions; ``everyone`` also has the later ones. One of ``stray``
+    references is any refId, or a missing one.
     """
 
     pool: Pool
@@ -60,7 +60,7 @@ def seldom(draw: st.DrawFn, one_in: int) -> bool:
 
 
 def _named(draw: st.DrawFn, context: Context, wanted: Sequence[str], but: str = "") -> str:
-    """A refId whose kind is one of those wanted; seldom any, also one that is not there, or that reads this one."""
+    """Draw a refId of one of the wanted kinds, or rarely any other: a missing one, or one that reads this expression."""
     if seldom(draw, context.stray):
         return draw(st.sampled_from([*context.everyone, _MISSING]))
     fitting = [ref_id for ref_id, kind in context.kinds.items() if kind in wanted and ref_id != but]

@@ -1,4 +1,4 @@
-"""Frames as JSON, and what expressions read from those of an ordinary query."""
+"""Frames as JSON, and their conversion to items for expressions."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -43,7 +43,7 @@ class Frame:
 
 
 def decoded(frame: Json) -> Frame:
-    """A null in the values is null, unless the entities say what it is; times are milliseconds, and nanoseconds beyond them."""
+    """Return the values of a column. Nulls are null unless the entities list them; times have nanoseconds."""
     schema, data = frame["schema"], frame["data"]
     fields = []
     for place, (field, values) in enumerate(zip(schema["fields"], data["values"], strict=True)):
@@ -94,8 +94,10 @@ def _texts(frame: Frame, row: int) -> Labels:
 
 
 def _wide(frames: list[Frame]) -> Items:
-    """A series for each numeric field. Where none of all has labels, each gets one of its name: of the first kind of name that all have and
-    no two share. A field's own name is such a kind, and what stands for it is taken in its place.
+    """Return a series for each numeric field.
+
+    If no field has labels, each series gets a label with its name: the first of the names that all fields have and that
+    is unique.
     """
     fields = [(frame, field) for frame in frames for field in frame.of_type("number")]
     names = [_name(frame, field) for frame, field in fields]

@@ -1,4 +1,4 @@
-"""The expressions of a request and what they read from each other."""
+"""The expressions of a request, and their dependencies."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from tests.reference_engine.math_text import Tree, references
 from tests.reference_engine.values import Items, Outcome, Refused
 
 Parsed = Tree | reduce.Reduce | resample.Resample | threshold.Threshold | list[classic.Condition]
-"""One expression of any kind, understood; a tree is of the kind math, a list of conditions of classic_conditions."""
+"""A parsed expression: a tree for math, a list of conditions for classic conditions."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +45,7 @@ class Graph:
             return refused
 
     def _unsuitable(self, ref_id: str, name: str) -> Refused | None:
-        """The first of the faults that an input can be. One that was not understood is an input with an error, whatever its kind."""
+        """Return the first fault of an input. An expression that could not be parsed is an input with an error."""
         if name not in self.expressions and name not in self.queries:
             return Refused("dependencyNotFound", "unable to find dependent node")
         if name == ref_id:
@@ -59,7 +59,7 @@ class Graph:
         return None
 
     def _behind(self, ref_id: str) -> set[str]:
-        """Every refId that an expression reads, or that what it reads does."""
+        """Return every refId that an expression reads, directly or through other expressions."""
         found: set[str] = set()
         waiting = [ref_id]
         while waiting:

@@ -1,4 +1,4 @@
-"""The kind math."""
+"""The expression type math."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -10,8 +10,8 @@ from tests.reference_engine.operators import binary, signed
 from tests.reference_engine.union import union
 from tests.reference_engine.values import Item, Items, Labels, NoData, Number, Outcome, Scalar, Series, Value, each, is_no_data
 
-_TOLD = 5
-"""Items of a side that a warning names."""
+_MAX_LISTED_ITEMS = 5
+"""Maximum number of items of one side in a warning."""
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class _Dropped:
 
 
 def evaluate(tree: Tree, inputs: Mapping[str, Items]) -> Outcome:
-    """Each operation of the tree after its operands, and one warning of all that they dropped."""
+    """Evaluate each operation after its operands, with one warning about all items that were dropped."""
     dropped: list[_Dropped] = []
     items = _items(tree, inputs, dropped)
     return Outcome(items, [_warning(dropped)] if dropped else [])
@@ -46,7 +46,7 @@ def _items(tree: Tree, inputs: Mapping[str, Items], dropped: list[_Dropped]) -> 
 
 
 def _combined(operation: Binary, left: Items, right: Items, operator: Callable[[Value, Value], Value], dropped: list[_Dropped]) -> Items:
-    """An empty set on either side gives an empty set; else no data on either side gives no data; else the pairs of the union."""
+    """Return an empty set if either side is empty, ``NoData`` if either side is ``NoData``, or else the pairs of the union."""
     if not left or not right:
         return []
     if is_no_data(left) or is_no_data(right):
@@ -75,17 +75,17 @@ def _pair(left: Item, right: Item, labels: Labels, operator: Callable[[Value, Va
 
 
 def _warning(dropped: list[_Dropped]) -> str:
-    """How many items found no partner, and for each operation and side the first five."""
+    """Return the warning: the number of items without a partner, and the first five of each operation and side."""
     count = sum(len(each.left) + len(each.right) for each in dropped)
     return f"{count} items dropped from union(s): " + " ".join(map(_operation, dropped))
 
 
 def _operation(dropped: _Dropped) -> str:
     sides = (dropped.operation.left, dropped.left), (dropped.operation.right, dropped.right)
-    told = " ".join(f"({printed(operand)}: {_first(labels)})" for operand, labels in sides if labels)
-    return f'["{printed(dropped.operation)}": {told}]'
+    result = " ".join(f"({printed(operand)}: {_first(labels)})" for operand, labels in sides if labels)
+    return f'["{printed(dropped.operation)}": {result}]'
 
 
 def _first(labels: list[Labels]) -> str:
-    more = [f"...{len(labels) - _TOLD} more..."] if len(labels) > _TOLD else []
-    return " ".join([*map(printed_labels, labels[:_TOLD]), *more])
+    more = [f"...{len(labels) - _MAX_LISTED_ITEMS} more..."] if len(labels) > _MAX_LISTED_ITEMS else []
+    return " ".join([*map(printed_labels, labels[:_MAX_LISTED_ITEMS]), *more])

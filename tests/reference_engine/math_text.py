@@ -13,7 +13,7 @@ PRECEDENCE: Final = [["||"], ["&&"], ["==", "!=", ">", ">=", "<", "<="], ["+", "
 """Binary operators, those that bind loosest first. All of them are left-associative; the signs bind tighter than every one."""
 
 _SYMBOLS: Final = ["&&", "||", "==", "!=", ">=", "<=", "**", *"><+-*/%!(),"]
-"""The longest first: what could be a longer symbol is none of the shorter ones."""
+"""Symbols, the longest first, so that a symbol is not read as a shorter one with the same start."""
 
 _NUMBER: Final = re.compile(r"0[xX][0-9a-fA-F]+|(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d+)?", re.ASCII)
 

@@ -20,7 +20,7 @@ def mean(numbers: Sequence[float]) -> float:
 
 
 def median(numbers: Sequence[float]) -> float:
-    """The middle one, or the mean of the two middle ones."""
+    """Return the middle value, or the mean of the two middle values."""
     ordered = sorted(numbers)
     half = len(ordered) // 2
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
@@ -36,9 +36,10 @@ _OF_NUMBERS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 
 
 def strict(reducer: str, values: Sequence[Value]) -> Value:
-    """Null and NaN make the result NaN, but ``count`` counts them and ``last`` takes them as they are; infinities are numbers.
+    """Return the reduction in the mode strict: null and NaN make it NaN.
 
-    Of nothing ``sum`` and ``count`` are 0, the others NaN.
+    Exceptions: ``count`` counts them, and ``last`` returns them. Infinities are numbers. Without points, ``sum`` and
+    ``count`` are 0, and the others NaN.
     """
     if reducer == "count":
         return float(len(values))

@@ -10,7 +10,7 @@ from tests.reference_engine.values import Item, Items, Outcome, Refused, Value, 
 
 @dataclass(frozen=True)
 class Test:
-    """An evaluator and its bounds; those beyond what it needs do not count."""
+    """An evaluator and its bounds. Surplus bounds are ignored."""
 
     __test__ = False
 

@@ -19,7 +19,7 @@ from dashwright.common.database import schema
 
 _LOCK = 0x74657374  # one worker makes the template, the others wait
 
-#: Counts of the objects of a schema and their newest transactions, by which a change of it by a test is detected.
+#: Counts of the objects of a schema and their newest transactions, from which a change by a test is detected.
 _STRUCTURE = " union all ".join(
     f"select count(*), max(xmin::text::bigint) from {objects}"
     for objects in (

@@ -115,10 +115,10 @@ class GitLabHost(GitHost):
         }
 
     def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
-        told = self._merge_request(repository, number)
+        result = self._merge_request(repository, number)
         copied = ("iid", "title", "state", "source_branch", "target_branch", "source_project_id", "target_project_id")
-        attributes = {name: told[name] for name in copied}
-        attributes |= {"url": told["web_url"], "action": _ACTIONS[action], "last_commit": {"id": told["sha"], "message": "change"}}
+        attributes = {name: result[name] for name in copied}
+        attributes |= {"url": result["web_url"], "action": _ACTIONS[action], "last_commit": {"id": result["sha"], "message": "change"}}
         if action == "synchronize":
             attributes["oldrev"] = "ab" * 20
         payload = {"object_kind": "merge_request", "event_type": "merge_request", "object_attributes": attributes, "changes": {}}

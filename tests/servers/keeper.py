@@ -65,7 +65,7 @@ class Keeper:
 
 
 def request_server(name: str) -> dict[str, str]:
-    """Return the addresses of a shared server, which is started if needed. Raises CannotProvide with what was tried."""
+    """Return the addresses of a shared server, which is started if needed. Raises CannotProvide, which lists the attempts."""
     with socket.socket(socket.AF_UNIX) as connection:
         connection.settimeout(_PATIENCE)
         _connect(connection, f"{os.environ[RUN_FOLDER]}/{_SOCKET}")

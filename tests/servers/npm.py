@@ -9,7 +9,7 @@ from pathlib import Path
 
 
 class Missing(Exception):
-    """A package that is not available; the message says what is needed."""
+    """A package that is not available. The message says what to install."""
 
 
 def packaged_file(name: str, version: str, integrity: str, member: str) -> bytes:

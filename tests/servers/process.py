@@ -136,7 +136,7 @@ class Given:
 
 
 async def first_of(what: str, ways: Sequence[Callable[[], AnyServer]]) -> AnyServer:
-    """Start and return the server of the first way that works. Raises CannotProvide with what each way lacked."""
+    """Start and return the server by the first method that works. Raises CannotProvide with the reason of each failure."""
     lacking = []
     for way in ways:
         try:

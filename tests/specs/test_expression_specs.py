@@ -169,7 +169,7 @@ def to_cells(values: list[float | None]) -> Cells:
 
 
 def to_values(items: list[Item]) -> Values:
-    """A set of the engine; each series gets a block of its own unless its times are those of the one before."""
+    """Return a set of the engine. Series whose times equal those of the previous series share its block."""
     labels, names = tuple(Labels.of(item.labels) for item in items), tuple(item.name for item in items)
     match items[0].kind if items else "number":
         case "nodata":

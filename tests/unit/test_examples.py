@@ -12,7 +12,7 @@ from tests import examples
 
 
 def test_loaded_modules_do_not_change_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A module that is imported between two runs of a property test does not change its examples, whatever its constants."""
+    """A module that is imported between two runs of a property test does not change the examples."""
     monkeypatch.setattr(HypothesisProvider, "_local_constants", HypothesisProvider._local_constants)  # restored for the other profile
     examples.fix_examples()
     before = _drawn()

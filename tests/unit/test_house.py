@@ -78,7 +78,7 @@ def test_common_contains_what_two_services_import() -> None:
 
 
 def _imports(source: Source) -> set[str]:
-    """Return the dotted names that a module imports, those of packages and of names in them alike."""
+    """Return the dotted names that a module imports, both of modules and of names in modules."""
     found = set[str]()
     for node in source.nodes:
         if isinstance(node, ast.ImportFrom) and node.module:

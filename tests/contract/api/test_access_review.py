@@ -42,9 +42,9 @@ async def review(api: Api, auth: str, **attributes: str) -> dict[str, Any]:
 )
 async def test_the_response_follows_from_the_role(api: Api, role: Role, attributes: dict[str, str], *, allowed: bool) -> None:
     """A star is every verb, group or resource that has the verb, so it is allowed only if all of them are."""
-    told = await review(api, await api.person("anna", role), **attributes)
-    assert told["allowed"] is allowed
-    assert ("reason" in told) is not allowed
+    result = await review(api, await api.person("anna", role), **attributes)
+    assert result["allowed"] is allowed
+    assert ("reason" in result) is not allowed
 
 
 async def test_one_object_is_judged_by_the_rules_on_it(api: Api) -> None:
@@ -81,9 +81,9 @@ async def test_reviews_are_about_the_organization_of_the_namespace(api: Api) -> 
 )
 async def test_unknown_resources_are_not_allowed(api: Api, attributes: dict[str, str], reason: str) -> None:
     """A review of something unknown is negative, with the reason."""
-    told = await review(api, ADMIN, **attributes)
-    assert told["allowed"] is False
-    assert reason in told["reason"]
+    result = await review(api, ADMIN, **attributes)
+    assert result["allowed"] is False
+    assert reason in result["reason"]
 
 
 async def test_unusual_reviews_are_decided_or_refused(api: Api) -> None:

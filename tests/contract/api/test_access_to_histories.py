@@ -80,15 +80,18 @@ CHANGES = [remove_the_dashboard, remove_the_folder, remove_all, remove_the_colle
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
 @pytest.mark.parametrize("path", [DASHBOARDS, FOLDERS], ids=["dashboards", "folders"])
 async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Change, path: str) -> None:
-    """Callers bound by rules get 410 for any older version, and a continued list shows current objects. Admins see the past."""
+    """Callers who are restricted by access rules get 410 for older versions, and continue a list with current objects.
+
+    Admins see the past.
+    """
     viewer = await api.person("viewer", Role.VIEWER)
     begun = await hidden(api)
     async with watching(api, path, auth=viewer, resourceVersion=begun) as live:
         await change(api)
         await create(api, dashboard("last"))
         await create(api, folder("end") | {"spec": {"title": "End"}}, FOLDERS)
-        told = orjson.dumps([await live.event()])
-        assert b"Secret" not in told, told
+        result = orjson.dumps([await live.event()])
+        assert b"Secret" not in result, result
     ended = await position(api)
     for version in range(int(begun), int(ended) + 1):
         for query in (f"resourceVersion={version}&resourceVersionMatch=Exact", f"limit=9&continue={token(version)}"):
@@ -106,7 +109,7 @@ async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Cha
 
 
 def is_fine(change: Change, listed: Any) -> bool:
-    """Return whether the response has only objects that all users may see now."""
+    """Return whether a response has only objects that every user may see now."""
     opened: dict[Change, set[str]] = {replace_the_folder: {"closed"}, move_out: {"inner", "deep"}, open_it: {"closed", "inner", "deep"}}
     return {item["metadata"]["name"] for item in listed["items"]} <= {"shown", "last", "end"} | opened.get(change, set())
 

@@ -83,7 +83,7 @@ async def address(api: Api, broker: MemoryBroker, database: Database) -> AsyncIt
 
 
 async def _show(tab: Tab, address: str, width: int, scheme: str) -> int:
-    """Load a page in a window of this width, for a reader who prefers this colour scheme, and return its status."""
+    """Load a page with the given width of the window and preferred colour scheme, and return its status."""
     await tab.command("Emulation.setDeviceMetricsOverride", width=width, height=900, deviceScaleFactor=1, mobile=width < 700)
     await tab.command("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
     return await tab.load(address)

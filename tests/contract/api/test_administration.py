@@ -118,7 +118,7 @@ async def test_a_password_is_set(api: Api) -> None:
     ],
 )
 async def test_a_password_that_cannot_be_set(api: Api, number: str, body: Any, status: int, text: str) -> None:
-    """An unknown user is the 500 that clients know."""
+    """For an unknown user, the response is the 500 that clients expect."""
     assert await api("PUT", f"/api/admin/users/{number}/password", body) == (status, {"message": text})
     assert (await api("GET", "/api/user"))[0] == 200
 
@@ -199,7 +199,7 @@ async def test_the_last_server_admin_is_protected(api: Api) -> None:
 
 @pytest.mark.parametrize("how", ["unmake", "disable", "delete", "mixed"])
 async def test_concurrent_demotions_leave_one_server_admin(api: Api, how: str) -> None:
-    """However many are demoted, disabled and deleted concurrently, by a caller with their permissions who is not one of them."""
+    """A caller who is not a server admin demotes, disables and deletes all of them concurrently: one server admin remains."""
     anna = await api.person("anna", Role.VIEWER, *EVERYTHING, grants_in=0)
     await api.person("boss", Role.ADMIN)
     numbers = [await create_user(api, f"a{index}") for index in range(5)]
@@ -323,7 +323,7 @@ STANDING_IN = [
 
 @pytest.mark.parametrize(("action", "method", "path", "body"), STANDING_IN)
 async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, method: str, path: str, body: Any) -> None:
-    """A grant or a role in any organization that the caller lacks is named in the refusal; a caller who has the same may."""
+    """A user with a grant or role that the caller lacks cannot be changed; the refusal names it. A caller with equal rights may."""
     two = await api.organization("Two")
     helper = await api.person("helper", Role.EDITOR, (action, "*"), grants_in=0)
     plain, global_, local, admin, abroad = [await create_user(api, login) for login in ("plain", "global", "local", "admin2", "abroad")]

@@ -115,19 +115,19 @@ async def test_the_times_of_a_span_are_ordered(api: Api, sent: Any, span: tuple[
     ids=["no text", "long text", "many tags", "large data", "long tag", "no such uid", "no such number", "NUL", "text", "time", "data"],
 )
 async def test_invalid_annotations_are_refused(api: Api, body: Any, response: Any) -> None:
-    """The message is the one that clients know, with the reason in addition; nothing is stored."""
+    """The message is the one that clients expect, followed by the reason; nothing is stored."""
     assert await api("POST", PATH, body) == response
     assert await texts(api) == []
 
 
 async def test_content_at_the_limits_is_accepted(api: Api) -> None:
-    """A text and data of 64 KiB, however they are escaped, and 100 tags of 190 characters."""
+    """A text and data of 64 KiB before escaping, and 100 tags of 190 characters, are accepted."""
     found = await one(api, await added(api, "é" * 32768, tags=[f"{n:0190}" for n in range(100)], data={"a": "é" * 32764}))
     assert (len(found["text"]), len(found["tags"]), len(found["data"]["a"])) == (32768, 100, 32764)
 
 
 async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:
-    """A NUL character in it."""
+    """Data with a NUL character is refused."""
     status, body = await api("POST", PATH, {"text": "T", "data": {"a": "\0"}})
     assert (status, body["message"]) == (400, "Failed to save annotation")
 
@@ -276,7 +276,7 @@ async def test_annotations_belong_to_one_organization(api: Api) -> None:
 
 
 async def may(api: Api, auth: str, number: int, place: Any) -> str:
-    """Return what a caller may do with an annotation, as first letters: read, list, create, write."""
+    """Return the permitted verbs of a caller on an annotation as first letters: read, list, create, write."""
     read = (await api("GET", f"{PATH}/{number}", auth=auth))[0]
     text = (await one(api, number))["text"]
     status, found = await api("GET", PATH, auth=auth)

@@ -23,7 +23,7 @@ from dashwright.common.messaging.rpc import RpcServer
 
 READING: Final = frozenset({"GET", "HEAD"})
 
-# These ask for an answer, or are gone, and change nothing.
+# These routes return a response or 410, and change nothing.
 CHANGES_NOTHING: Final = frozenset(
     {
         "POST /api/ds/query",
@@ -49,12 +49,12 @@ REFUSES_ALL: Final = frozenset(
     for root in ("v1/provisioning", "ruler", "alertmanager")
 )
 
-# Asked for by git hosts, which are known by their signatures: tests/contract/api/test_webhooks.py has the events.
+# Git hosts send these requests with a signature; tests/contract/api/test_webhooks.py tests their events.
 SIGNED: Final = frozenset({"POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook"})
 
 Made = dict[str, Any]
 Maker = Callable[[Api, Made], Awaitable[Any]]
-"""Makes what a parameter of the path names, and answers how. It is shown what was made for the parameters before."""
+"""Creates the object that a parameter of the path names, and returns its value. It receives the values of the parameters before."""
 
 _numbers = itertools.count(1)
 
@@ -538,7 +538,7 @@ class PreparedCall:
 
 
 async def prepared(api: Api, route: Route, chosen: Ask) -> PreparedCall:
-    """Make what the call is about."""
+    """Create the objects of a call, and return the call."""
     created: Made = {"namespace": "default", "data": api.data}
     for parameter, maker in chosen.created.items():
         created[parameter] = await maker(api, created) if callable(maker) else maker
@@ -569,7 +569,7 @@ async def files(broker: MemoryBroker) -> AsyncIterator[None]:
 
 
 async def test_every_change_is_one_event(api: Api, files: None) -> None:
-    """One successful call of each changing route writes exactly one event, which is the one that the route declares."""
+    """One successful call of each changing route writes exactly one event: the event that the route declares."""
     table = changing(api.routes)
     assert table.keys() == ASKS.keys()
     for name, route in table.items():

@@ -74,9 +74,9 @@ async def test_an_invalid_filter_is_rejected(api: Api, query: str) -> None:
 
 
 async def test_an_event_belongs_to_the_changed_organization(api: Api) -> None:
-    """An event belongs to the organization that was changed, not to the caller's, or to none if the server was changed.
+    """An event belongs to the changed organization, or to none if the server was changed.
 
-    An Admin sees what server admins change in their organization, and nothing of the server or other organizations.
+    Admins see the events of their organization only.
     """
     two = await api.organization("Two")
     boss = await api.person("boss", Role.ADMIN, org_id=two)

@@ -220,7 +220,7 @@ def _role_in_two(change: Change) -> str:
 
 
 async def test_a_foreign_namespace_is_forbidden_to_a_token(start: StartGateway, database: Database) -> None:
-    """The refusal is that of a user who is not a member; in the classic API the header names it, which is a fault of the credentials."""
+    """A token is refused like a user who is not a member. In the classic API, a header names the organization, so the status is 401."""
     gateway = await start()
     await add_token(database)
     status, body = await gateway.ask(f"Bearer {TOKEN}", NAMESPACE.replace("default", "org-2"))

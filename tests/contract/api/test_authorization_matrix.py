@@ -128,7 +128,7 @@ GOLDEN: Final[Mapping[str, str]] = {
     "server.stats:read": SERVER_ADMIN,
 }
 
-# Routes that ask for a second permission, seen in the current organization, once the first is there.
+# Routes that require a second permission in the current organization, which is checked after the first one.
 ALSO: Final[Mapping[str, str]] = {
     "GET /api/users/{id}/teams": "teams:read",
     "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": "datasources:query",
@@ -158,9 +158,9 @@ PUBLIC_ROUTES: Final = frozenset(
         "GET /openapi/v3",
         "GET /openapi/v3/apis/{group}/{version}",
         *(
-            door
+            route
             for root in (f"/apis/{REPOSITORY.api_version(version)}/namespaces/{{namespace}}" for version in REPOSITORY.versions)
-            for door in (f"POST {root}/repositories/{{name}}/webhook", f"GET {root}/repositories/{{name}}/render/{{id}}")
+            for route in (f"POST {root}/repositories/{{name}}/webhook", f"GET {root}/repositories/{{name}}/render/{{id}}")
         ),
         "GET /api/snapshots/{key}",
         "GET /dashboard/snapshot/{key}",
@@ -233,7 +233,7 @@ ALERTING_ROUTES: Final = frozenset(
 )
 
 # Lowest role admitted to the routes of repositories, as clients of Grafana expect it, by the end of the path.
-# A file requires the rights on the objects in it, which are known after it was read.
+# The worker must read the file before the required rights on its objects are known.
 REPOSITORY_ROUTES: Final[Mapping[str, str]] = {
     "POST repositories": ADMIN,
     "PUT repositories/{name}": ADMIN,
@@ -307,7 +307,7 @@ def expected(caller: Caller, route: Route) -> str:
     """Return the expected outcome for a caller, from the permission of the route and the table above alone."""
     needs = route.required_access
     if needs is PUBLIC:
-        # A delivery is known by its signature, which no caller here has.
+        # A delivery is authenticated by its signature, which no caller of this test has.
         return UNAUTHENTICATED if route.path.endswith("/webhook") else ADMITTED
     if caller.role is None or (caller.header_org not in (None, caller.org_id) and "{namespace}" not in route.path):
         return UNAUTHENTICATED
@@ -410,7 +410,7 @@ class Stage:
         if response.status == 401:
             return 401, UNAUTHENTICATED
         if response.status != 403:
-            # 501 is the refusal of what this product does not have, the same for all callers.
+            # Features that this product does not have return 501 to every caller.
             return response.status, ADMITTED if response.status < 500 or response.status == 501 else FAILURE
         message = orjson.loads(body)["message"]
         if message.startswith("You are not in the namespace"):
@@ -488,12 +488,12 @@ async def callers(stage: Stage) -> list[Caller]:
     ]
 
 
-def wrong(route: str, told: str, status: int, seen: str, caller: str) -> str:
-    return f"{caller}: {route} should be {told!r}, is {seen!r} ({status})"
+def wrong(route: str, expected: str, status: int, seen: str, caller: str) -> str:
+    return f"{caller}: {route} should be {expected!r}, is {seen!r} ({status})"
 
 
 async def test_the_golden_table_names_every_action() -> None:
-    """Each action that can be granted, and no other."""
+    """The table lists exactly the actions that can be granted."""
     assert set(GOLDEN) == ACTIONS
 
 
@@ -510,12 +510,12 @@ async def test_repository_routes_need_the_documented_roles(stage: Stage, version
     needed = {
         f"{route.method} {route.path.removeprefix(base)}": route.required_access for route in stage.routes if route.path.startswith(base)
     }
-    asked = {door: needed[door] for door in REPOSITORY_ROUTES}
-    assert {door: GOLDEN[needs.action] for door, needs in asked.items() if isinstance(needs, Permission)} == REPOSITORY_ROUTES
+    asked = {route: needed[route] for route in REPOSITORY_ROUTES}
+    assert {route: GOLDEN[needs.action] for route, needs in asked.items() if isinstance(needs, Permission)} == REPOSITORY_ROUTES
 
 
 async def test_every_route_admits_exactly_the_permitted_callers(stage: Stage, callers: list[Caller]) -> None:
-    """Each route gets a request of each kind of caller: 401 for unknown ones, and the missing action for those that lack it."""
+    """Each type of caller requests each route: unauthenticated ones get 401, and a refusal names the missing action."""
     keys = [caller for caller in callers if caller.name.startswith("legacy key")]
     others = [caller for caller in callers if caller not in keys]
     faults = []
@@ -564,8 +564,8 @@ async def test_each_route_needs_exactly_its_permission(stage: Stage) -> None:
             holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
         asked = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))
         second = ALSO.get(named(route))
-        told = (denied(needs.action), ADMITTED if second is None else denied(f"all of {needs.action}, {second}"))
-        for caller, outcome, (status, seen) in zip((bare, holders[grant]), told, asked, strict=True):
+        expected = (denied(needs.action), ADMITTED if second is None else denied(f"all of {needs.action}, {second}"))
+        for caller, outcome, (status, seen) in zip((bare, holders[grant]), expected, asked, strict=True):
             if seen != outcome:
                 faults.append(wrong(named(route), outcome, status, seen, caller.name))
     assert not faults, "\n".join(faults)
@@ -604,8 +604,8 @@ async def test_a_rule_on_one_folder_leads_past_the_first_check(stage: Stage, lev
             needs = route.required_access
             assert isinstance(needs, Permission)
             least = 4 if ".permissions:" in needs.action else 1 if needs.action.endswith(":read") else 2
-            told = ADMITTED if needs.object_rules_suffice and number >= least else denied(needs.action)
+            expected = ADMITTED if needs.object_rules_suffice and number >= least else denied(needs.action)
             status, seen = row[named(route)]
-            if seen != told:
-                faults.append(wrong(named(route), told, status, seen, login))
+            if seen != expected:
+                faults.append(wrong(named(route), expected, status, seen, login))
     assert not faults, "\n".join(faults)

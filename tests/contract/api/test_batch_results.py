@@ -362,7 +362,7 @@ async def test_a_segment_is_not_stored_if_it_was_retried_meanwhile(
 
 
 async def test_results_are_read_while_they_are_moved(client: BatchClient, archiver: BatchArchiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader that found a result in the database reads it from storage if it was moved since, and from its new object if replaced."""
+    """A reader finds a result that was moved from the database to storage, or replaced by a new object, since it looked it up."""
     await ended_batch(client)
     before = await read(client)
     list_page = batch_results.list_page
@@ -395,7 +395,7 @@ async def test_a_missing_object_is_an_error(
 async def test_results_are_stored_in_a_bucket(
     client: BatchClient, archiver: BatchArchiver, storage: ObjectStorage, database: Database
 ) -> None:
-    """The results in a bucket are the same, and are replaced and deleted as those in a directory."""
+    """Results in a bucket are read, replaced and deleted in the same way as those in a directory."""
     first = await ended_batch(client, failed=13)
     before = await read(client)
     await archiver.run_once()
@@ -414,7 +414,7 @@ async def test_results_are_stored_in_a_bucket(
 
 
 async def test_large_results_are_stored_in_chunks(client: BatchClient, archiver: BatchArchiver) -> None:
-    """A result of several chunks is the same before and after it was moved, among small ones."""
+    """A result of several chunks, between small ones, is the same before and after the move to storage."""
     points = list(range(40_000))
     columns = [[1_700_000_000_000 + 1000 * point for point in points], points]
     schema = {"fields": [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]}

@@ -125,7 +125,7 @@ async def test_the_running_items_of_a_cancelled_batch_end(client: BatchClient) -
 
 
 async def test_the_status_is_written_at_most_twice_a_second(client: BatchClient) -> None:
-    """However many items end, a watch receives one status in half a second, besides the first one and that of the end."""
+    """A watch receives at most one status in half a second, in addition to the first one and the one at the end."""
     await client.create("b", items=[evaluation(value) for value in range(300)])
     status: dict[str, Any] = {"state": "open"}
     received = 0
@@ -160,7 +160,7 @@ async def test_a_deleted_batch_leaves_nothing(client: BatchClient, database: Dat
 
 
 async def test_a_finished_batch_is_deleted_after_its_time(client: BatchClient) -> None:
-    """With keep 0, a batch is deleted as soon as it has ended."""
+    """A batch with ``keep: 0`` is deleted as soon as it has ended."""
     await client.create("b", items=[evaluation(1)], keep=0)
     async with asyncio.timeout(60), client.watch("b") as statuses:
         async for _ in statuses:

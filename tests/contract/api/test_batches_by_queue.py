@@ -74,7 +74,7 @@ async def test_items_create_their_batch_and_close_it(api: Api, send: Send) -> No
 
 
 async def test_a_redelivered_message_adds_nothing(api: Api, send: Send) -> None:
-    """Items without ids have those of their message, so that they are duplicates, even after the end of the batch."""
+    """Items without ids get ids from their message, so a redelivery has only duplicates, even after the end of the batch."""
     body, headers = [evaluation(1), evaluation(2)], {**AUTHORIZED, "dashwright-close": "true"}
     first = await send(body, headers=headers, message_id="m")
     assert verdicts(first) == [(0, "m/0", "accepted"), (1, "m/1", "accepted")]

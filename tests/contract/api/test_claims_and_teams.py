@@ -1,4 +1,4 @@
-"""Limits of members who are not Admins: objects that Admins manage, and teams that see more."""
+"""Limits of members who are not Admins: they cannot block Admins from objects, or join teams with more rights."""
 
 from typing import Any
 

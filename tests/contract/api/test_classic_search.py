@@ -120,7 +120,7 @@ async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
 
 
 async def test_a_search_for_another_type_fails(api: Api) -> None:
-    """Existing clients know it as a failure of the server."""
+    """The status is 500, as in Grafana."""
     for status, response in (await api("GET", "/api/search?type=unknown"), await api("POST", "/api/search", {"type": ["dash-db", "x"]})):
         assert (status, response["message"].startswith("Search failed")) == (500, True)
 

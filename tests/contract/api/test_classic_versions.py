@@ -98,7 +98,7 @@ async def test_a_version_is_restored_as_a_new_one(api: Api, dashboard_id: int) -
 
 
 async def test_a_layout_is_restored_as_one(api: Api) -> None:
-    """A dashboard of elements is restored as such, whatever the current version is."""
+    """A version with elements is restored with elements, even if the current version is classic."""
     await saved(api, "d1", "A", elements={}, layout={"kind": "GridLayout"})
     await saved(api, "d1", "B")
     assert (await api("POST", f"{ONE}/restore", {"version": 1}))[1]["version"] == 3
@@ -119,7 +119,7 @@ async def test_permissions_apply_to_versions(api: Api, dashboard_id: int) -> Non
 
 
 async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> None:
-    """A restored dashboard has its id, labels and versions, in its old folder or the given one; of one name the last counts."""
+    """A restored dashboard has its id, labels and versions, in its old folder or a given one. The last deleted of several is restored."""
     path = f"{ONE}/trash"
     assert (await api("PATCH", path, {}))[0] == 404
     await api("DELETE", ONE)

@@ -49,7 +49,7 @@ async def test_the_classic_address_has_the_same_response(api: Api) -> None:
     ],
 )
 async def test_abilities_are_those_of_the_caller(api: Api, role: Role, able: tuple[str, ...]) -> None:
-    """Responses have all abilities, also missing ones; those on annotations follow from saving."""
+    """Responses list all abilities of the caller, true or false; those on annotations follow from the ability to save."""
     await make(api)
     _, found = await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("somebody", role))
     assert {key: found["access"][key] for key in ABILITIES} == {key: key in able for key in ABILITIES}
@@ -58,7 +58,7 @@ async def test_abilities_are_those_of_the_caller(api: Api, role: Role, able: tup
 
 
 async def test_a_token_has_no_stars(api: Api) -> None:
-    """Whatever it may do besides."""
+    """``canStar`` is false for a token with any role."""
     await make(api)
     _, key = await api.token(await api.account("robot", Role.ADMIN), "t")
     _, found = await api("GET", f"{DASHBOARDS}/abc/dto", auth=f"Bearer {key}")

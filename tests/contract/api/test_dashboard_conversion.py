@@ -94,7 +94,7 @@ async def read(api: Api, version: str, name: str = "d") -> Any:
 
 
 async def write(api: Api, found: Any, **members: Any) -> Any:
-    """Replace a dashboard by one that was read, with other members of its spec, in the version in which it was read."""
+    """Replace a dashboard that was read by one with other members of its spec, in the version of the read."""
     version = found["apiVersion"].rpartition("/")[2]
     status, written = await api("PUT", path_in(version, found["metadata"]["name"]), {**found, "spec": {**found["spec"], **members}})
     assert status == 200, written
@@ -196,7 +196,7 @@ async def test_each_form_of_a_dashboard_is_kept(api: Api) -> None:
 
 
 async def test_the_classic_api_reads_and_saves_dashboards_with_elements(api: Api) -> None:
-    """A client of the classic API gets panels. What it saves keeps the tabs."""
+    """The classic API returns panels, and a save of these panels keeps the tabs."""
     await make(api, TABS, path_in("v2beta1"))
     _, found = await api("GET", "/api/dashboards/uid/d")
     assert [panel["title"] for panel in found["dashboard"]["panels"] if panel["type"] != "row"] == ["One", "Two"]

@@ -152,7 +152,7 @@ async def test_a_page_has_each_panel_as_a_picture(drawing: Api) -> None:
 
 
 async def test_collapsed_rows_can_be_opened(drawing: Api) -> None:
-    """They show the number of their panels, and are open with ``rows=expanded``."""
+    """The heading of a collapsed row has the number of its panels; ``rows=expanded`` opens all rows."""
     page = await opened(drawing, "/d/shown")
     assert re.search(r"Details\s*\(1 panel\)", page.text)
     row = [attributes for attributes in page.all("details") if attributes.get("class") == "row"]
@@ -163,7 +163,7 @@ async def test_collapsed_rows_can_be_opened(drawing: Api) -> None:
 
 
 async def test_links_to_one_panel_open_its_page(drawing: Api) -> None:
-    """``viewPanel`` in Grafana's links redirects to the page of the panel, with the values of the URL."""
+    """A link with ``viewPanel`` redirects to the page of the panel, with the parameters of the link."""
     path = "/d/shown/any-slug?var-host=a%26b&viewPanel=panel-1&from=now-2h"
     async with drawing.session.get(path, headers={"Authorization": ADMIN}, allow_redirects=False) as response:
         assert (response.status, response.headers["Location"]) == (302, "/d-solo/shown?panelId=panel-1&var-host=a%26b&from=now-2h")
@@ -219,7 +219,7 @@ async def test_user_text_is_escaped(drawing: Api) -> None:
 
 
 async def test_a_panel_has_a_page(drawing: Api) -> None:
-    """It is linked from the dashboard's page with the same parameters, and leads back."""
+    """The dashboard's page links to the page of each panel with its own parameters, and the panel's page links back."""
     page = await opened(drawing, "/d/shown?from=now-2h")
     address = next(link["href"] for link in page.all("a") if link["href"].startswith("/d-solo/shown?panelId=2"))
     assert parse_qs(urlsplit(address).query) == {"panelId": ["2"], "from": ["now-2h"], "var-host": ["a"]}

@@ -25,7 +25,7 @@ def history(name: str, **query: Any) -> str:
 
 
 async def test_versions_are_listed_newest_first(api: Api) -> None:
-    """Each with its number, the one before, when, by whom and why."""
+    """Each version has its number, its parent, its time, author and message."""
     await save(api, "d", "one", "two")
     status, found = await api("GET", f"{DASHBOARDS}/d/versions")
     assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardVersionList", "dashboard.grafana.app/v0alpha1")

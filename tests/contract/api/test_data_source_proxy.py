@@ -68,7 +68,7 @@ class Setup:
             return response.status, response.headers.copy(), await response.read()
 
     async def raw(self, target: str, *headers: str, method: str = "GET") -> tuple[int, str]:
-        """Send a request target and lines after it as they are, and return the status and the rest of the response."""
+        """Send a request target and further lines unchanged, and return the status and the rest of the response."""
         assert self.api.address.host is not None
         reader, writer = await asyncio.open_connection(self.api.address.host, self.api.address.port)
         head = [
@@ -223,7 +223,7 @@ async def test_other_types_have_rules_of_their_own(desk: Setup, type_: str, meth
     ],
 )
 async def test_paths_that_could_lead_elsewhere_are_refused(desk: Setup, path: str) -> None:
-    """A relative segment, an encoded separator or an absolute address receives an error of the gateway, however it is encoded."""
+    """The gateway refuses relative segments, encoded separators and absolute addresses in any encoding."""
     status, response = await desk.raw(f"{PROXY}/prom/{path}")
     assert status in (400, 403, 404), response
     assert not desk.source.requests

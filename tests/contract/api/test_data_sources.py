@@ -136,7 +136,7 @@ async def test_other_types_have_addresses_of_their_own(api: Api) -> None:
 
 
 async def test_names_and_uids_are_unique_in_an_organization(api: Api) -> None:
-    """A duplicate name or uid is a 409 that says which; another organization may use both and sees neither."""
+    """A duplicate name or uid returns a 409 that names it. Another organization may use both, and cannot see either."""
     await create_data_source(api, name="A", uid="a")
     await create_data_source(api, name="B", uid="b")
     same_name, same_uid = ({"message": f"data source with the same {what} already exists"} for what in ("name", "uid"))
@@ -176,13 +176,13 @@ async def test_an_update_of_an_old_version_is_rejected(api: Api) -> None:
     source = await create_data_source(api, name="n")
     path, body = f"{AT}/uid/{source['uid']}", {"name": "n", "type": "x"}
     assert (await api("PUT", path, {**body, "version": 1}))[1]["datasource"]["version"] == 2
-    told = {"message": "Datasource has already been updated by someone else. Please reload and try again"}
-    assert await api("PUT", path, {**body, "version": 1}) == (409, told)
+    result = {"message": "Datasource has already been updated by someone else. Please reload and try again"}
+    assert await api("PUT", path, {**body, "version": 1}) == (409, result)
     assert (await api("PUT", path, body))[1]["datasource"]["version"] == 3
 
 
 async def test_one_is_the_default(api: Api) -> None:
-    """The latest one that was made the default; its name is returned, or none after it was reset."""
+    """The last data source that became the default is it; its name is returned, or none after a reset."""
     first, second = await create_data_source(api, name="A", isDefault=True), await create_data_source(api, name="B", isDefault=True)
     assert [source["isDefault"] for source in (await api("GET", AT))[1]] == [False, True]
     await api("PUT", f"{AT}/{first['id']}", {"name": "A", "type": "x", "isDefault": True})
@@ -195,15 +195,15 @@ async def test_one_is_the_default(api: Api) -> None:
 
 async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
     """Two of the three ways return its id; then it is unknown in every way."""
-    told = "Data source deleted"
+    result = "Data source deleted"
     first, second, third = (
         await create_data_source(api, name="a/b", uid="a"),
         await create_data_source(api, name="b", uid="b"),
         await create_data_source(api, name="c", uid="c"),
     )
-    assert await api("DELETE", f"{AT}/name/a%2Fb") == (200, {"message": told, "id": first["id"]})
-    assert await api("DELETE", f"{AT}/uid/b") == (200, {"message": told, "id": second["id"]})
-    assert await api("DELETE", f"{AT}/{third['id']}") == (200, {"message": told})
+    assert await api("DELETE", f"{AT}/name/a%2Fb") == (200, {"message": result, "id": first["id"]})
+    assert await api("DELETE", f"{AT}/uid/b") == (200, {"message": result, "id": second["id"]})
+    assert await api("DELETE", f"{AT}/{third['id']}") == (200, {"message": result})
     body = {"name": "c", "type": "x"}
     for path in ("name/c", "uid/c", str(third["id"]), "uid/" + "x" * 500, str(2**63 - 1), "-1"):
         for method in ("GET", "DELETE") if path.startswith("name") else ("GET", "PUT", "DELETE"):
@@ -214,7 +214,7 @@ async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
 
 
 async def test_a_grant_is_limited_to_its_data_source(api: Api) -> None:
-    """A grant on a data source applies however it is addressed. The list has the readable ones only."""
+    """A grant on one data source applies to all of its addresses, and the list has only readable data sources."""
     mine, other = await create_data_source(api, name="mine", uid="m"), await create_data_source(api, name="other", uid="o")
     reader = await granted(api, Role.NONE, ("datasources:read", "datasources:uid:m"), ("datasources:write", "datasources:uid:m"))
     assert names(await api("GET", AT, auth=reader)) == ["mine"]
@@ -306,9 +306,9 @@ async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
         events = (await api("GET", "/api/audit"))[1]["events"]
     assert "hunter22" not in str(logged)
     number = events[0]["object"].removeprefix("data-source:")
-    told = [(event["action"], event["object"], event["details"]) for event in events if event["action"].startswith("data-source")]
+    result = [(event["action"], event["object"], event["details"]) for event in events if event["action"].startswith("data-source")]
     was = {"uid": uid, "name": "n", "type": "x"}
-    assert told == [
+    assert result == [
         ("data-source.delete", f"data-source:{number}", was),
         ("data-source.update", f"data-source:{number}", {**was, "secrets": ["basicAuthPassword", "token"]}),
         (

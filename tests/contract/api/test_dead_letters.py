@@ -166,7 +166,7 @@ async def test_selected_letters_are_replayed_and_discarded(api: Api, submit: Sub
 
 
 async def test_a_letter_is_discarded_once(api: Api, submit: Submit, stored: Stored) -> None:
-    """A discard obeys preconditions and dry runs, is audited, and then the letter is gone."""
+    """A discard checks preconditions, supports dry runs, is audited, and deletes the letter."""
     await submit()
     (letter,) = await stored()
     path = f"{LETTERS}/{letter['metadata']['name']}"
@@ -180,7 +180,7 @@ async def test_a_letter_is_discarded_once(api: Api, submit: Submit, stored: Stor
 
 
 async def test_letters_belong_to_the_organization_of_their_routing_key(api: Api, submit: Submit, stored: Stored) -> None:
-    """Other organizations do not see them. Letters without a known organization are for server administrators only."""
+    """Other organizations cannot see a letter. Letters of an unknown organization are visible to server admins only."""
     org_id = await api.organization("Other")
     await api.person("boss", Role.ADMIN, org_id=org_id)
     here, there = await api.person("here", Role.ADMIN), await api.person("there", Role.ADMIN, org_id=org_id)

@@ -105,7 +105,7 @@ async def test_a_letter_is_shown_with_its_message(api: Api, die: Die, capsys: py
 
 @pytest.mark.parametrize("body", [b"\xff\x00\r\n", b'{"a": 1}', b""])
 async def test_a_body_is_printed_unchanged(api: Api, die: Die, monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
-    """Programs can send it again, whatever its encoding."""
+    """Bytes in any encoding are printed unchanged, so that programs can send them again."""
     [name] = await die(body)
     written = BytesIO()
     stdout = TextIOWrapper(written, write_through=True)
@@ -123,9 +123,9 @@ async def test_named_letters_are_replayed_once(api: Api, die: Die, capsys: pytes
     assert printed(capsys) == [f"{names[0]} can be replayed"]
     for _ in range(2):
         assert await run(replay, names, options=where(api)) == 1
-        told = capsys.readouterr()
-        assert f"{names[0]} replayed" in told.out
-        assert "not complete" in told.err
+        output = capsys.readouterr()
+        assert f"{names[0]} replayed" in output.out
+        assert "not complete" in output.err
     assert await run(replay, names[:1], as_json=True, options=where(api)) == 0
     assert json.loads(json_printed(capsys))["status"]["state"] == "replayed"
     assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay' and outcome = 'ok'") == 1
@@ -185,9 +185,9 @@ async def test_letters_are_discarded_by_name_or_selection(api: Api, die: Die, ca
         assert json.loads(json_printed(capsys)) == expected
     assert len(await letters(api)) == 4
     assert await run(discard, [names[0], "none", names[1]], options=where(api)) == 2
-    told = capsys.readouterr()
-    assert "none" in told.err
-    assert [f"{name} discarded" in told.out for name in names] == [True, True, False, False]
+    output = capsys.readouterr()
+    assert "none" in output.err
+    assert [f"{name} discarded" in output.out for name in names] == [True, True, False, False]
     await api.sql("update dead_letter set replayed_at = now() where name = $1", names[2])
     assert await run(discard, selection=Selection(state=DeadLetterState.REPLAYED), options=where(api)) == 0
     assert printed(capsys) == [f"{names[2]} discarded"]
@@ -211,7 +211,7 @@ async def test_letters_are_discarded_by_name_or_selection(api: Api, die: Die, ca
 async def test_letters_are_named_or_selected(
     api: Api, capsys: pytest.CaptureFixture[str], command: Callable[..., int], names: list[str] | None, options: dict[str, Any]
 ) -> None:
-    """All letters are changed only by a command that says so."""
+    """Only ``--all`` changes all letters."""
     assert await run(command, names, **options, options=where(api)) == 2
     assert "--all" in capsys.readouterr().err
 

@@ -1,4 +1,4 @@
-"""Dead letters over RabbitMQ: none is lost or stored twice, and none is replayed twice, whatever fails between two steps."""
+"""Dead letters over RabbitMQ: if any step fails, a letter is still stored once and replayed once."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -124,7 +124,7 @@ async def test_a_letter_that_dies_again_before_its_replay_is_recorded_is_stored_
     (letter,) = await letters(api)
 
     async def let_the_message_die_again() -> None:
-        # The second letter waits for the commit. If it did not, it would be taken for the first one, and handled in this time.
+        # The second letter must wait for the commit. Otherwise it would be handled within this time as a copy of the first one.
         with suppress(TimeoutError):
             await asyncio.wait_for(stored.reach(2), 0.5)
 

@@ -1,4 +1,4 @@
-"""Deploy keys of repositories: stored sealed, kept for the same host, refused with what they lack, and used by syncs."""
+"""Deploy keys of repositories: sealed, kept for the same host, used by syncs, and refused if their host key or address is missing."""
 
 import json
 from pathlib import Path

@@ -121,7 +121,7 @@ def generate_cases(described: Any) -> list[Case[Any]]:
             try:
                 collect()
             except hypothesis.errors.Unsatisfiable:
-                assert mode is GenerationMode.NEGATIVE  # nothing to get wrong where nothing is asked for
+                assert mode is GenerationMode.NEGATIVE  # A request without input cannot have invalid input.
     for index, case in enumerate(created):
         case.query.pop("watch", None)  # it would not end
         for name in case.path_parameters:

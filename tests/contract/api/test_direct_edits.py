@@ -57,9 +57,7 @@ async def actions(api: Api) -> list[str]:
 
 
 async def test_a_change_is_one_of_the_file(api: Api, worker: FakeJobsWorker) -> None:
-    """The worker receives the file, its known checksum, the new object with exact numbers, and the author; metadata of the
-    store is left out.
-    """
+    """The worker receives the path, the checksum, the new object with exact numbers, and the author, but no metadata of the store."""
     found = await create_managed_dashboard(api, "write")
     body = json.dumps(found).replace('"panels": []', '"panels": [], "n": 1.10')
     found = json.loads(body) | {"spec": None}
@@ -94,7 +92,7 @@ async def test_a_change_is_one_of_the_file(api: Api, worker: FakeJobsWorker) -> 
 
 
 async def test_every_write_changes_the_file(api: Api, worker: FakeJobsWorker) -> None:
-    """All kinds of patch, the classic save and restore, and deletes by either API do."""
+    """Patches of each type, classic saves and restores, and deletes by both APIs change the file."""
     await create_managed_dashboard(api, "write")
     applied = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}, "spec": {"title": "Applied"}}
     assert (await patch(api, "merge-patch+json", {"spec": {"title": "Merged"}}))[0] == 200
@@ -125,7 +123,7 @@ async def test_a_write_without_effect_makes_no_commit(api: Api, worker: FakeJobs
 
 
 async def test_a_dry_run_is_one_of_the_file_too(api: Api, worker: FakeJobsWorker) -> None:
-    """The response is what would be stored; nothing is audited."""
+    """A dry run returns the object as it would be stored, and is not audited."""
     found = await create_managed_dashboard(api, "write")
     status, tried = await patch(api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
     assert (status, tried["spec"]["title"]) == (200, "Tried")
@@ -191,9 +189,9 @@ async def abilities(api: Api, auth: str = ADMIN) -> dict[str, bool]:
     """Return the rights on the dashboard as both APIs report them."""
     names = ("canSave", "canEdit", "canDelete", "canAdmin")
     access, meta = (await api("GET", f"{DASHBOARDS}/d/dto", auth=auth))[1], (await api("GET", "/api/dashboards/uid/d", auth=auth))[1]
-    told = {name: access["access"][name] for name in names}
-    assert told == {name: meta["meta"][name] for name in names}
-    return told
+    result = {name: access["access"][name] for name in names}
+    assert result == {name: meta["meta"][name] for name in names}
+    return result
 
 
 async def test_reported_abilities_follow_the_workflow(api: Api, worker: FakeJobsWorker) -> None:
@@ -239,6 +237,6 @@ async def test_a_move_is_one_within_the_repository(api: Api, worker: FakeJobsWor
         await api.sql("update resource set annotations = $2::text::jsonb where name = $1", name, json.dumps(manager_annotations))
     assert (await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "g"}}}))[0] == 200
     assert worker.requests.pop()["edited"]["folder"] == "g"
-    status, told = await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "h"}}})
-    assert (status, "resource manager (repo:team) does not match folder manager (repo:other)" in told["message"]) == (403, True)
+    status, result = await patch(api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "h"}}})
+    assert (status, "resource manager (repo:team) does not match folder manager (repo:other)" in result["message"]) == (403, True)
     assert worker.requests == []

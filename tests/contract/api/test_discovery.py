@@ -82,7 +82,7 @@ WITHOUT_CATEGORY = ("batches", "deadletters", "users", "teams", "preferences")
 
 
 async def test_groups_and_versions(api: Api) -> None:
-    """Eight groups; dashboards prefer v2alpha1. With a trailing slash as without."""
+    """There are eight groups, and dashboards prefer v2alpha1. A trailing slash makes no difference."""
     status, found = await api("GET", "/apis/")
     assert (status, found["kind"]) == (200, "APIGroupList")
     versions = [f"{group['name']}/{version['version']}" for group in found["groups"] for version in group["versions"]]
@@ -94,7 +94,7 @@ async def test_groups_and_versions(api: Api) -> None:
 
 @pytest.mark.parametrize("group_version", GOLDEN)
 async def test_resources_of_a_version(api: Api, group_version: str) -> None:
-    """Kinds, verbs and short names, as they are written down here by hand."""
+    """Kinds, verbs and short names equal the list in this test."""
     status, body = await api("GET", f"/apis/{group_version}")
     assert (status, body["kind"], body["groupVersion"]) == (200, "APIResourceList", group_version)
     found = [(item["name"], item["kind"], item["verbs"], item.get("shortNames")) for item in body["resources"]]
@@ -120,21 +120,21 @@ async def test_resources_of_a_version(api: Api, group_version: str) -> None:
 async def test_the_aggregated_document_has_everything(api: Api, accept: str, api_version: str) -> None:
     """The aggregated document agrees with the single ones and has the content type by which clients recognize it."""
     async with api.session.get("/apis", headers={"Authorization": ADMIN, "Accept": accept}) as response:
-        told = await response.json(content_type=None)
-        assert told["apiVersion"] == api_version
+        result = await response.json(content_type=None)
+        assert result["apiVersion"] == api_version
         assert response.headers["Vary"] == "Accept, Accept-Encoding"
         if api_version == "v1":
             assert response.headers["Content-Type"] == "application/json"
             return
         meta = api_version.rpartition("/")[2]
         assert response.headers["Content-Type"] == AGGREGATED.format(meta)
-    assert flat(told) == {key: [(name, kind, verbs) for name, kind, verbs, _ in rows] for key, rows in GOLDEN.items()}
+    assert flat(result) == {key: [(name, kind, verbs) for name, kind, verbs, _ in rows] for key, rows in GOLDEN.items()}
 
 
-def flat(told: Any) -> dict[str, list[tuple[str, str, list[str]]]]:
+def flat(result: Any) -> dict[str, list[tuple[str, str, list[str]]]]:
     """Return an aggregated document as rows."""
     rows: dict[str, list[tuple[str, str, list[str]]]] = {}
-    for group in told["items"]:
+    for group in result["items"]:
         for version in group["versions"]:
             found = rows.setdefault(f"{group['metadata']['name']}/{version['version']}", [])
             for resource in version["resources"]:
@@ -146,7 +146,7 @@ def flat(told: Any) -> dict[str, list[tuple[str, str, list[str]]]]:
 
 @pytest.mark.parametrize("path", ["/api", "/api/", "/api/v1"])
 async def test_kubernetes_core_group_is_not_served(api: Api, path: str) -> None:
-    """404 in the classic shape: Grafana's command line tools refuse a server that has this group, and kubectl needs none."""
+    """``/api`` is 404 in the classic format: Grafana's command line tools refuse a server with this group, and kubectl does not need it."""
     assert await api("GET", path, headers={"Accept": KUBECTL}) == (404, {"message": "Not found"})
 
 
@@ -190,7 +190,7 @@ async def test_the_namespace_to_start_in(api: Api) -> None:
 
 
 async def test_the_older_description_is_empty_as_protobuf(api: Api) -> None:
-    """kubectl asks for it so, and judges its lists by it: what is not in there it leaves to the server. As JSON it is whole."""
+    """kubectl reads the protobuf to validate lists, and leaves kinds that it lacks to the server. The JSON is complete."""
     status, found = await api("GET", "/openapi/v2", auth=None)
     assert (status, found["swagger"], "/api/folders" in found["paths"]) == (200, "2.0", True)
     asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"

@@ -39,9 +39,9 @@ REVIEW: Final = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 WEBHOOK: Final = f"POST {REPOSITORY}/webhook"
 TRIAL: Final = f"POST {REPOSITORY}/test"
 KEEPS_NOTHING: Final = frozenset({REVIEW, TRIAL})
-"""These ask for a response only, with or without a dry run."""
-BESIDE: Final = frozenset({"git_host", "git_host_share", "user"})
-"""Tables that count the requests to git hosts, which a dry run asks as well, and tell when users were last seen."""
+"""These routes only return a response, with or without a dry run."""
+VARYING_TABLES: Final = frozenset({"git_host", "git_host_share", "user"})
+"""Tables that a dry run may change: they count requests to git hosts, and have the times when users were last seen."""
 
 
 async def team(_: Api, __: Made) -> str:
@@ -99,7 +99,7 @@ class Snapshot:
     messages: tuple[str, ...]
 
     def changed(self, after: "Snapshot") -> list[str]:
-        """Return what differs: tables by name, and the rest by what it is."""
+        """Return the differences: changed rows by table, and other changed state by name."""
         tables = [name for name, digest in self.tables.items() if after.tables[name] != digest]
         rest = ("branches", "files", "messages")
         return tables + [name for name in rest if getattr(self, name) != getattr(after, name)]
@@ -117,7 +117,7 @@ class System:
         async with self.api.database.connection() as connection:
             names = [row["name"] for row in await connection.fetch("select tablename as name from pg_tables where schemaname = 'public'")]
             digest = "select md5(coalesce(string_agg(row::text, ',' order by row::text), '')) from {} as row"
-            tables = {name: await connection.fetchval(digest.format(f'"{name}"')) for name in names if name not in BESIDE}
+            tables = {name: await connection.fetchval(digest.format(f'"{name}"')) for name in names if name not in VARYING_TABLES}
         branches = git(self.root / "git-server" / "team.git", "for-each-ref")
         ours = (self.root / "data", self.root / "git-server")  # copies of repositories are a cache
         found = (path for path in self.root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in ours))
@@ -163,7 +163,7 @@ async def all_prepared(system: System) -> dict[str, PreparedCall]:
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1", "X-Hub-Signature-256": signature(SECRET, body)}
     delivered = calls[WEBHOOK]
     calls[WEBHOOK] = PreparedCall("POST", delivered.path, PUSH, None, headers)
-    # Their health is known for the whole test: a request that has to look first records what it saw.
+    # The health of repositories is known during the test, because a request that has to check it first records the result.
     await system.api.sql(
         "update resource set status = jsonb_set(status::jsonb, '{health}', '{\"healthy\": true, \"checked\": 9000000000000}')::text "
         "where resource = 'repositories' returning 1"

@@ -216,7 +216,7 @@ async def test_a_concurrent_push_is_kept(
 
 
 async def test_a_committed_edit_that_is_not_stored_is_reported(team: Team, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An edit that was committed and could not be stored is Unavailable, so that clients do not repeat it; a sync stores it."""
+    """If an edit is committed but cannot be stored, the error is not retryable, and a sync stores it."""
 
     async def overtaken(*_: Any, **__: Any) -> None:
         raise Overtaken("somebody else was faster")

@@ -80,8 +80,8 @@ class Desk:
         reply = await asyncio.wait_for(responses.get(), 10)
         await inbox.close()
         assert reply.correlation_id == "7"
-        told: dict[str, Any] = orjson.loads(reply.body)
-        return told
+        document: dict[str, Any] = orjson.loads(reply.body)
+        return document
 
     async def ended(self, name: str) -> dict[str, Any]:
         async with asyncio.timeout(30):
@@ -169,7 +169,7 @@ async def test_an_invalid_panel_is_rejected(desk: Desk, value: dict[str, Any], f
 async def test_evaluations_wait_for_the_expressions_worker(
     start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Without an expressions worker evaluations are accepted unvalidated; once it runs, invalid ones end in the state error."""
+    """Evaluations are accepted without validation while no expressions worker runs; invalid ones end in the state error later."""
     monkeypatch.setattr(panel_validation, "_TIMEOUT_SECONDS", 0.2)
     monkeypatch.setattr(panel_validation, "_PAUSE_SECONDS", 60.0)
     api = await start_api()

@@ -106,7 +106,7 @@ async def test_a_grant_to_write_does_not_read(api: Api, verb: str) -> None:
 
 
 async def test_grants_beyond_the_current_organization_are_for_server_admins(api: Api) -> None:
-    """Global ones, and those in another organization, are neither shown nor given by others."""
+    """Only server admins see or give global grants, and grants in other organizations."""
     two = await api.organization("Two")
     helper = await api.person(
         "helper", Role.ADMIN, ("users.permissions:read", "*"), ("users.permissions:write", "*"), ("users:read", "*"), grants_in=0

@@ -219,9 +219,9 @@ async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServ
     await dashboard(git_api, "a", "A")
     await folder(git_api, "web", "Web.json")
     await dashboard(git_api, "b", "B", "web")
-    told = await export(branch="side")
-    assert (told["state"], counts(told), counts(told, "folders")) == ("error", {"create": 1, "error": 1}, {"error": 1})
-    assert "error writing: Web.json/b.json (other files are at its path)" in told["errors"][0], told
+    job_status = await export(branch="side")
+    assert (job_status["state"], counts(job_status), counts(job_status, "folders")) == ("error", {"create": 1, "error": 1}, {"error": 1})
+    assert "error writing: Web.json/b.json (other files are at its path)" in job_status["errors"][0], job_status
     assert list_files(git_server, "side") == ["Web.json", "a-a.json", "a.json"]
     assert read_json(git_server, "a.json", "side") == other
 

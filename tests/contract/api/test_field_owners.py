@@ -1,4 +1,4 @@
-"""``metadata.managedFields``: who owns which fields of an object, whatever they wrote it with."""
+"""``metadata.managedFields``: the owners of the fields of an object after writes of each type."""
 
 from typing import Any, Final
 
@@ -17,7 +17,7 @@ def owned(found: Any) -> dict[str, Any]:
 
 
 async def test_the_creator_owns_the_sent_fields(api: Api) -> None:
-    """The fields of a new object belong to the named manager, or else to the program. Author and times have no owner."""
+    """The fields of a new object belong to the named manager, or else to the program. The author and the times belong to no manager."""
     sent = dashboard()
     sent["metadata"] |= {"labels": {"team": "a"}, "finalizers": ["x"], "annotations": {"grafana.app/message": "hello"}}
     _, created = await api("POST", f"{DASHBOARDS}?fieldManager=me", sent)
@@ -54,7 +54,7 @@ async def test_a_write_without_effect_changes_no_owner(api: Api) -> None:
 
 
 async def test_owners_may_be_rewritten(api: Api) -> None:
-    """Entries that a client sends back, as one does that hands fields over to another manager, count; unreadable ones do not."""
+    """Valid entries that a client sends, for example to transfer fields to another manager, replace the stored ones."""
     _, created = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
     entry = created["metadata"]["managedFields"][0]
     sent = dashboard()
@@ -71,7 +71,7 @@ async def test_owners_may_be_rewritten(api: Api) -> None:
 
 
 async def test_many_entries_are_refused(api: Api) -> None:
-    """Every entry costs work: more than 200 are refused in every write."""
+    """Each write with more than 200 entries is refused, because the work grows with the entries."""
     sent = dashboard()
     sent["metadata"]["managedFields"] = [{"manager": "m"}] * 201
     for method, path in (("POST", DASHBOARDS), ("PUT", f"{DASHBOARDS}/d")):

@@ -264,8 +264,8 @@ async def test_a_directory_that_was_not_synced_yet_is_closed(git_api: Api, git_s
         ("POST", "new/deep/mine.json", body, {}),
     ):
         status, error = await git_api(method, f"{FILES}/{path}", sent, auth=auth, params=query)
-        told = "anna needs repositories:write until its directory is synced"
-        assert (status, told in error["message"]) == (403, True), (method, path, error)
+        reason = "anna needs repositories:write until its directory is synced"
+        assert (status, reason in error["message"]) == (403, True), (method, path, error)
     for path in ("new/s.json", "new/README.md"):
         assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
     assert (await git_api("GET", f"{FILES}/b.json", auth=auth))[0] == 200

@@ -56,9 +56,9 @@ async def test_files_are_listed(git_api: Api, git_server: GitServer, calls: Call
 
 
 async def test_a_file_has_the_effect_of_a_sync(git_api: Api, git_server: GitServer, calls: Calls) -> None:
-    """A file has its resource as it would be stored and the existing one; its action is create or update.
+    """A file is returned with the object that a sync would store, the stored object, and the action.
 
-    At another ref, the file is compared with the stored object.
+    Files at other refs are compared too.
     """
     work = git_server.make("team.git")
     first = work.commit({"deep/b.json": json.dumps({"uid": "b", "title": "B", "panels": [], "id": 7, "x": 1.10})})

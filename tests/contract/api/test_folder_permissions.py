@@ -265,7 +265,7 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
     await dashboard(first, "d", "g")
 
     async def seen() -> set[bool]:
-        """Return what both gateways show; the one that did not write is notified within milliseconds."""
+        """Return the rules that both gateways show. Notifications reach the gateway that did not write within milliseconds."""
         async with asyncio.timeout(10):
             while len(found := {await can_read(first, vic, "d"), await can_read(second, vic, "d")}) > 1:
                 pass
@@ -293,7 +293,7 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
 
 
 async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> None:
-    """A user who returns has no rules; a new folder of the same name has none either."""
+    """A user who leaves and returns has no rules; neither has a new folder with the name of a deleted one."""
     vic = await api.person("vic", Role.NONE)
     number = await number_of(api, "vic")
     await folder(api, "f")

@@ -68,7 +68,7 @@ async def test_folders_are_nested_up_to_the_setting(start_api: StartApi) -> None
 
 
 async def test_a_place_is_a_folder_that_is_there(api: Api) -> None:
-    """404 for one that is not, 403 for one that a repository manages; an empty name is the root."""
+    """A missing parent is 404, a parent that a repository manages is 403, and an empty name is the root."""
     await create_chain(api, "a", "b")
     await managed(api, "folders", "a")
     assert await moved(api, "b", "none") == (404, 'folders.folder.grafana.app "none" not found')
@@ -252,7 +252,7 @@ async def test_writing_needs_level_edit(api: Api) -> None:
 
 
 async def test_a_grant_to_remove_folders_removes_no_dashboards(api: Api) -> None:
-    """Each kind inside needs its own action; nothing is deleted if one is missing."""
+    """Deleting a folder needs the delete permission of each kind in it; without one of them, nothing is deleted."""
     robot = await api.person("robot", Role.NONE, ("folders:delete", "folders:uid:a"))
     other = await api.person("other", Role.NONE, ("folders:delete", "folders:uid:a"), ("dashboards:delete", "folders:uid:a"))
     await create_chain(api, "a", "b")

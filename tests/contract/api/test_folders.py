@@ -103,8 +103,8 @@ async def test_abilities_follow_the_rules(api: Api) -> None:
         await allow(api, "folders/f", {"userId": number, "permission": level})
         status, response = await api("GET", "/api/folders/f?accesscontrol=true", auth=vic)
         assert status == 200
-        told = (response["canSave"], response["canDelete"], response["canAdmin"])
-        assert (told, response["canEdit"]) == ((can_save, can_delete, can_admin), can_save)
+        result = (response["canSave"], response["canDelete"], response["canAdmin"])
+        assert (result, response["canEdit"]) == ((can_save, can_delete, can_admin), can_save)
         control = response["accessControl"]
         assert (control.get("folders:read"), control.get("dashboards:create"), control.get("folders.permissions:write")) == (
             True,

@@ -25,7 +25,7 @@ NEEDED: Final = {
     "QueryRequest", "QueryResults",
 }  # fmt: skip
 LIMITS_OF_THE_GENERATOR: Final = ("Unsupported content type", "Unsupported content_type")
-"""It has no YAML and no pictures; what else it says is a fault of the description."""
+"""Warnings about YAML and pictures, which the generator does not support. Any other warning is a fault of the description."""
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ async def test_a_generated_client_works(address: str, tmp_path: Path, monkeypatc
 
 
 def generate(folder: Path) -> str:
-    """Return what the generator says."""
+    """Run the generator and return its output."""
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", "openapi.json", "--config", "config.yaml"]
     ran = subprocess.run(
         [*command, "--meta", "none", "--output-path", "generated"], cwd=folder, capture_output=True, text=True, check=False

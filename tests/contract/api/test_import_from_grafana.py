@@ -161,8 +161,8 @@ def person(number: int, login: str, **fields: Any) -> dict[str, Any]:
 
 
 def version(number: int, dashboard: int, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
-    told = {"id": number, "dashboard_id": dashboard, "version": generation, "message": message, "data": body("cpu", title)}
-    return {**told, "created": f"2024-03-0{generation} 10:00:00", "created_by": 1, **fields}
+    result = {"id": number, "dashboard_id": dashboard, "version": generation, "message": message, "data": body("cpu", title)}
+    return {**result, "created": f"2024-03-0{generation} 10:00:00", "created_by": 1, **fields}
 
 
 @pytest.fixture
@@ -261,7 +261,7 @@ async def test_access_rules_are_imported(api: Api, bring: Import) -> None:
 
 
 async def test_older_access_rules_are_imported(api: Api, bring: Import) -> None:
-    """If there are no newer ones, the rules that refer to folders by id and to users, teams or roles are imported."""
+    """Rules that refer to folders by id, and to users, teams or roles, are imported if there are no newer ones."""
     listed = rows()
     del listed["role"], listed["permission"]
     listed["dashboard_acl"] = [
@@ -277,14 +277,14 @@ async def test_older_access_rules_are_imported(api: Api, bring: Import) -> None:
 async def test_rows_that_cannot_be_imported_are_reported(api: Api, bring: Import) -> None:
     """Every row that was not imported has a reason; all others are imported."""
     report = await bring(rows())
-    told = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
-    assert told[("dashboard", "7/broken")][0] is Outcome.REFUSED
-    assert told[("dashboard", "7/gone")][0] is Outcome.SKIPPED
-    assert told[("quota", "7/0/strange")][0] is Outcome.SKIPPED
-    assert told[("org_user", "1/404")][0] is Outcome.SKIPPED
-    assert told[("library_element", "1/var")][0] is Outcome.SKIPPED
-    assert told[("star", "5/999")][0] is Outcome.SKIPPED
-    assert len(told) == 6
+    result = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
+    assert result[("dashboard", "7/broken")][0] is Outcome.REFUSED
+    assert result[("dashboard", "7/gone")][0] is Outcome.SKIPPED
+    assert result[("quota", "7/0/strange")][0] is Outcome.SKIPPED
+    assert result[("org_user", "1/404")][0] is Outcome.SKIPPED
+    assert result[("library_element", "1/var")][0] is Outcome.SKIPPED
+    assert result[("star", "5/999")][0] is Outcome.SKIPPED
+    assert len(result) == 6
     assert report.counts["dashboard"] == {Outcome.IMPORTED: 3, Outcome.REFUSED: 1, Outcome.SKIPPED: 1}
     assert any("'Prom'" in notice and "1 secrets" in notice for notice in report.notices)
     assert any("row-32" in notice for notice in report.notices)

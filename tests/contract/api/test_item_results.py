@@ -116,7 +116,7 @@ async def test_each_item_has_a_message(client: BatchClient, submitter: Submitter
 async def test_an_address_without_a_receiver_delays_nothing(
     client: BatchClient, submitter: Submitter, amqp_url: str, address: str, rounds: asyncio.Queue[None]
 ) -> None:
-    """Results to a client that is gone are dropped, and so are those to queues that submitters may not write to."""
+    """Results for a disconnected client are dropped, and so are those for queues that submitters may not write to."""
     reports = await submitter.channel.declare_queue("notify.default.reports", durable=True)
     if address == "gone direct reply-to":
         async with await aio_pika.connect(amqp_url) as connection:

@@ -66,9 +66,9 @@ async def test_a_sync_is_requested_and_followed_to_its_end(git_api: Api, git_ser
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(git_api, git_server)
     assert await run(sync, "team", options=where(git_api)) == 0
-    told = capsys.readouterr().out
-    assert "success" in told
-    assert [line.split() for line in told.splitlines() if line.startswith("dashboards")] == [["dashboards", "2", "0", "0", "0", "0"]]
+    result = capsys.readouterr().out
+    assert "success" in result
+    assert [line.split() for line in result.splitlines() if line.startswith("dashboards")] == [["dashboards", "2", "0", "0", "0", "0"]]
     work.commit({"bad.json": "{"})
     assert await run(sync, "team", incremental=True, options=where(git_api)) == 1
     assert "bad.json" in capsys.readouterr().out
@@ -195,9 +195,9 @@ async def test_failed_requests_are_reported_without_secrets(
     api: Api, capsys: pytest.CaptureFixture[str], options: dict[str, str], words: str
 ) -> None:
     assert await run(wait, ["none"], options=where(api, **options)) == 2
-    told = capsys.readouterr()
-    assert words in told.err
-    assert "t0p-secret" not in told.err + told.out
+    result = capsys.readouterr()
+    assert words in result.err
+    assert "t0p-secret" not in result.err + result.out
 
 
 async def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:

@@ -13,7 +13,7 @@ DONE = {"failed": 0, "failedApikeyIDs": [], "failedDetails": []}
 
 
 async def test_every_key_becomes_a_service_account(api: Api) -> None:
-    """Each account has the key's role and a name made of the key's; afterwards no legacy keys are listed, not even expired ones."""
+    """Each account has the role of its key, and a name made of the key's name; afterwards no legacy key is listed."""
     await api.legacy_key("CI Key", role=Role.EDITOR)
     await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))

@@ -202,7 +202,7 @@ async def test_used_names_are_revealed_to_writers_only(api: Api) -> None:
 
 
 async def test_roles_decide_on_elements(api: Api) -> None:
-    """A Viewer reads and changes nothing; who has no role sees none; another organization has its own."""
+    """A Viewer reads elements and changes none; a user without a role sees none; other organizations have their own."""
     await create_element(api, "p1", "CPU")
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert await found(api, auth=viewer) == ["p1"]

@@ -19,7 +19,7 @@ async def stored(api: Api) -> str:
 
 
 async def keep(api: Api, body: str) -> None:
-    """Puts a body in place of the one that is stored."""
+    """Replace the stored body of a library panel."""
     await api.sql("update resource_history set spec = $1", body)
     await api.sql("update resource set managed_fields = '[]', content_hash = sha256(convert_to($1, 'utf8') || '\\x00')", body)
 
@@ -80,7 +80,7 @@ async def test_an_unchanged_panel_sent_back_changes_nothing(api: Api) -> None:
     ],
 )
 async def test_a_spec_of_another_shape_is_refused(api: Api, change: Any, field: str) -> None:
-    """422 with the place; a target twice too, in whatever order its members are."""
+    """An invalid spec is 422 with its path; so is a repeated target, even with its members in another order."""
     status, refused = await make(api, SPEC | change)
     assert (status, [cause["field"] for cause in refused["details"]["causes"]]) == (422, [field])
     if field == "spec.targets[1]":

@@ -71,7 +71,7 @@ async def test_a_removed_file_deletes_the_library_panel(git_api: Api, work: Work
 async def test_an_export_contains_the_library_panels(
     git_api: Api, git_server: GitServer, export: Callable[..., Awaitable[dict[str, Any]]]
 ) -> None:
-    """Every library panel is exported with its name, so that dashboards of the repository find it; a sync restores it."""
+    """Every library panel is exported with its name, to which the dashboards refer; a sync of the files restores it."""
     await folder(git_api, "web", "Web")
     body = {"metadata": {"name": "cpu", "annotations": {"grafana.app/folder": "web"}}, "spec": PANEL}
     assert (await git_api("POST", PANELS, body))[0] == 201

@@ -68,7 +68,7 @@ async def pages_of(api: Api, query: str, path: str = LIST, **options: Any) -> li
 
 
 async def test_pages_read_while_others_write_are_the_store_at_one_version(api: Api) -> None:
-    """Three write whatever comes to them; what each list of pages shows is what the feed, replayed up to its version, says there was."""
+    """While three clients write, the pages of each list together equal the objects that the changes up to the list's version result in."""
     names = [f"d{index:02}" for index in range(30)]
     await make(api, *names[::2])
     done = asyncio.Event()
@@ -124,7 +124,7 @@ async def _replayed(database: Database, at: int) -> list[Any]:
 
 
 async def test_a_list_has_its_version_and_the_remaining_count(api: Api) -> None:
-    """The remaining count decreases from page to page, whatever is written in between; the last page has none."""
+    """The remaining count decreases from page to page despite writes in between; the last page has none."""
     await make(api, "a", "b", "c", "d", "e")
     _, first = await api("GET", f"{LIST}?limit=2")
     assert first["metadata"]["remainingItemCount"] == 3
@@ -214,7 +214,7 @@ async def test_a_future_version_is_too_large(api: Api) -> None:
 
 
 async def test_selectors_narrow_a_list_down(api: Api) -> None:
-    """Labels and names, and the number by which older clients know an object."""
+    """Lists are filtered by labels, by names, and by the number that older clients use as id."""
     await make(api, "a", labels={"team": "x", "tier": "1"})
     await make(api, "b", labels={"team": "y"})
     await make(api, "c")
@@ -313,7 +313,7 @@ async def test_a_list_is_limited_by_access_rules(api: Api) -> None:
 
 
 async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
-    """Namespace by namespace, each by name, at one version on all pages; the fields may name some of them."""
+    """Objects are in the order of namespaces and names, at one version on all pages. Field selectors restrict the namespaces."""
     await make(api, "a", "c")
     await make(api, "b", "d", "e", namespace="org-2")
     await make(api, "a", namespace="org-3")
@@ -342,7 +342,7 @@ async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
 
 
 async def test_lists_over_all_namespaces_are_for_server_admins(api: Api) -> None:
-    """Jobs and the past are listed in one namespace only."""
+    """Other callers get 403. Jobs, the trash and watches are available in one namespace only."""
     everywhere = LIST.replace("/namespaces/default", "")
     admin = await api.person("org-admin", Role.ADMIN)
     status, error = await api("GET", everywhere, auth=admin)
@@ -354,7 +354,7 @@ async def test_lists_over_all_namespaces_are_for_server_admins(api: Api) -> None
 
 
 async def test_jobs_are_listed_as_they_are(api: Api) -> None:
-    """Selectors and pages of jobs; a list of how they were is not to be had."""
+    """Jobs are listed with selectors and pages, in their current state only: an older version is 410."""
     async with api.database.transaction() as connection:
         new = [
             NewJob(name, "default", "{}", None, "sync", {"is": name}, "2026-01-02T03:04:05Z", None, None, "none")

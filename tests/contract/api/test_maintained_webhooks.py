@@ -47,7 +47,7 @@ async def api(start_api: StartApi) -> Api:
 
 @pytest.fixture
 async def worker(api: Api, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[JobsWorker]:
-    """Start a jobs worker that knows the gateway's address and looks at webhooks only when a test requests it."""
+    """Start a jobs worker with the gateway's address, which checks webhooks only when a test requests it."""
     public = str(api.address).rstrip("/")
     settings = load(
         data_dir=tmp_path / "data", secret_key="of tests only", allowed_hosts="127.0.0.0/8", scheduling=False, public_url=public
@@ -107,10 +107,10 @@ async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host:
     await worker.hooks.refresh()
     await host.wait_for_hooks()
     (number,) = host.repositories["team/boards"].hooks
-    told = await webhook(api)
-    assert (told["id"], told["subscribedEvents"]) == (number, ["pull_request", "push"])
-    assert told["url"].endswith("/repositories/boards/webhook")
-    assert host.repositories["team/boards"].hooks[number]["config"]["secret"] not in str(told)
+    status = await webhook(api)
+    assert (status["id"], status["subscribedEvents"]) == (number, ["pull_request", "push"])
+    assert status["url"].endswith("/repositories/boards/webhook")
+    assert host.repositories["team/boards"].hooks[number]["config"]["secret"] not in str(status)
     work.commit({"more.json": DASHBOARD.replace("Load", "More")})
     host.call_push_hooks("team/boards")
     await host.wait_for_hooks()
@@ -166,11 +166,11 @@ async def test_a_changed_hook_is_repaired(api: Api, worker: JobsWorker, host: Gi
             hook["events"] = ["push"]
     await make_hooks_due(api)
     await worker.hooks.refresh()
-    ((number, mended),) = remaining.items()
-    assert (mended["active"], sorted(mended["events"])) == (True, ["pull_request", "push"])
-    told = await webhook(api)
-    assert (mended["config"]["url"], number) == (told["url"], told["id"])
-    assert told["encryptedSecret"] != before
+    ((number, repaired),) = remaining.items()
+    assert (repaired["active"], sorted(repaired["events"])) == (True, ["pull_request", "push"])
+    status = await webhook(api)
+    assert (repaired["config"]["url"], number) == (status["url"], status["id"])
+    assert status["encryptedSecret"] != before
     work.commit({"more.json": DASHBOARD})
     host.call_push_hooks("team/boards")
     await host.wait_for_hooks()
@@ -250,18 +250,18 @@ async def test_a_rejected_hook_is_retried_later(
     calls = len(host.calls)
     await worker.hooks.refresh()
     assert len(host.calls) == calls
-    told = await webhook(api)
-    assert "id" not in told
-    why, advice = told["message"]
+    hook_status = await webhook(api)
+    assert "id" not in hook_status
+    why, advice = hook_status["message"]
     assert why.startswith("the webhook could not be created at the git host: ")
     assert ("right to webhooks" in advice) == (status in (403, 404))
     host.api_fault = None
     await make_hooks_due(api)
     await api.sql("delete from git_host_share")
     await worker.hooks.refresh()
-    told = await webhook(api)
-    assert "id" in told
-    assert "message" not in told
+    hook_status = await webhook(api)
+    assert "id" in hook_status
+    assert "message" not in hook_status
 
 
 async def test_a_failed_check_of_a_hook_is_reported(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
@@ -276,9 +276,9 @@ async def test_a_failed_check_of_a_hook_is_reported(api: Api, worker: JobsWorker
     host.api_fault = fail
     await make_hooks_due(api)
     await worker.hooks.refresh()
-    told = await webhook(api)
-    assert "retried automatically" in told.pop("message")[1]
-    assert told == before
+    status = await webhook(api)
+    assert "retried automatically" in status.pop("message")[1]
+    assert status == before
     host.api_fault = None
     await make_hooks_due(api)
     await worker.hooks.refresh()

@@ -7,7 +7,7 @@ import pytest
 from tests.contract.api.conftest import Api, StartApi
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
-TOLD = "Another repository is already targeting root"
+MESSAGE = "Another repository is already targeting root"
 
 
 @pytest.fixture
@@ -27,8 +27,8 @@ async def targets(api: Api) -> list[str]:
 
 def rejections_have_reason(answers: list[tuple[int, Any]]) -> list[bool]:
     """Return, for each response that failed, whether it names the reason and the field."""
-    told = [found for status, found in answers if status == 422]
-    return [TOLD in found["message"] and found["details"]["causes"][0]["field"] == "spec.sync.target" for found in told]
+    refusals = [found for status, found in answers if status == 422]
+    return [MESSAGE in found["message"] and found["details"]["causes"][0]["field"] == "spec.sync.target" for found in refusals]
 
 
 async def test_one_of_many_concurrent_creates_succeeds(gateways: tuple[Api, Api]) -> None:
@@ -43,7 +43,7 @@ async def test_one_of_many_concurrent_creates_succeeds(gateways: tuple[Api, Api]
     assert set(rejections_have_reason(responses)) == {True}
     assert len(await targets(gateways[1])) == 1
     status, found = await gateways[0]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))
-    assert (status, TOLD in found["message"]) == (422, True)
+    assert (status, MESSAGE in found["message"]) == (422, True)
 
 
 async def test_one_of_many_concurrent_updates_succeeds(gateways: tuple[Api, Api]) -> None:

@@ -10,7 +10,7 @@ ACCEPT = {"Accept": "application/json"}
 
 
 async def test_the_index_lists_every_document(api: Api) -> None:
-    """Each version of a group has a document, cacheable at an address with its tag and not without it."""
+    """Each version of a group has a document. Responses can be cached at the address with a hash, and not without it."""
     status, index = await api("GET", "/openapi/v3", auth=None)
     assert status == 200
     assert list(index["paths"]) == [
@@ -24,8 +24,8 @@ async def test_the_index_lists_every_document(api: Api) -> None:
         "apis/iam.grafana.app/v0alpha1",
         "apis/preferences.grafana.app/v1alpha1",
     ]
-    for path, told in index["paths"].items():
-        address = told["serverRelativeURL"]
+    for path, result in index["paths"].items():
+        address = result["serverRelativeURL"]
         assert address.startswith(f"/openapi/v3/{path}?hash=")
         async with api.session.get(address, headers=ACCEPT) as response:
             assert "immutable" in response.headers["Cache-Control"]

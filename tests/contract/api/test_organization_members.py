@@ -60,7 +60,7 @@ async def test_permissions_on_members_are_listed_on_request(api: Api) -> None:
 
 
 async def test_members_are_looked_up_and_searched(api: Api) -> None:
-    """A look-up shows no more than whom to name; a search counts what is on all pages."""
+    """A look-up returns only the fields that identify members; a search counts the members on all pages."""
     for login in ("a", "b", "c"):
         await api.person(login, Role.VIEWER)
     found = (await api("GET", "/api/org/users/lookup?query=b"))[1]
@@ -113,7 +113,7 @@ async def test_a_service_account_cannot_be_added(api: Api) -> None:
 
 
 async def test_members_of_an_unknown_organization(api: Api) -> None:
-    """Adding is not found, and a change of role is the 500 that clients know."""
+    """Adding a member is 404, and changing a role is the 500 that clients expect."""
     assert await api("POST", "/api/orgs/9999/users", {"loginOrEmail": "admin", "role": "Viewer"}) == (
         404,
         {"message": "Organization not found"},
@@ -185,7 +185,7 @@ async def test_the_last_admin_is_protected(api: Api) -> None:
 
 @pytest.mark.parametrize("how", ["remove", "demote", "delete", "mixed"])
 async def test_one_of_concurrently_removed_admins_remains(api: Api, how: str) -> None:
-    """However many Admins are removed, demoted and deleted concurrently, one remains."""
+    """If all Admins are removed, demoted and deleted concurrently, one of them remains."""
     two = await api.organization("Two")
     numbers = []
     for index in range(6):

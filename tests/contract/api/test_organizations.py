@@ -76,7 +76,7 @@ async def test_names_are_unique(api: Api) -> None:
     "body", [{}, {"name": ""}, {"name": "  "}, {"name": None}, {"name": 5}, {"name": ["a"]}, [], "text", {"name": "a\0b"}]
 )
 async def test_an_organization_needs_a_name(api: Api, body: Any) -> None:
-    """A body without a text for a name is refused, wherever one is wanted."""
+    """Every route that sets the name refuses a body without a text as name."""
     for method, path in (("POST", "/api/orgs"), ("PUT", "/api/org"), ("PUT", "/api/orgs/1")):
         assert await api(method, path, body) == (400, {"message": "bad request data"}), (method, path)
 
@@ -157,7 +157,7 @@ async def test_other_organizations_are_not_revealed(api: Api) -> None:
 
 
 async def test_an_admin_of_another_organization_sees_that_one(api: Api) -> None:
-    """The permission counts that the caller has in the organization of the path, whatever their current one is."""
+    """The permissions of the caller in the organization of the path count, not those in the caller's current one."""
     number = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER)
     await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "anna", "role": "Admin"})
@@ -178,7 +178,7 @@ async def test_an_organization_beyond_the_quota_is_not_created(start_api: StartA
 
 
 async def test_deleting_an_organization_deletes_its_objects(api: Api) -> None:
-    """Its service accounts are deleted; users are kept and act in their first organization."""
+    """The service accounts of a deleted organization are deleted; its users are kept, and act in their first organization."""
     number = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER)
     await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "anna", "role": "Admin"})

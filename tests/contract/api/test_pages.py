@@ -47,7 +47,7 @@ async def shown(api: Api, path: str, auth: str | None = None, status: int = 200)
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
-    """Check that a page runs nothing, and that other sites can neither load it into a frame nor see from where a link was opened."""
+    """Check that a page runs no scripts, and that other sites can neither load it into a frame nor see the address of its links."""
     policy = headers["Content-Security-Policy"]
     assert "default-src 'none'" in policy
     assert "frame-ancestors 'none'" in policy
@@ -88,7 +88,7 @@ async def test_the_start_page_leads_to_everything(stocked: Api) -> None:
 
 
 async def test_a_search_finds_by_title_everywhere(stocked: Api) -> None:
-    """The search text is escaped, whatever it contains."""
+    """A search by title finds objects in all folders, and its text is escaped on the page."""
     viewer = await stocked.person("vera", Role.VIEWER)
     assert "/d/orders/orders" in (await shown(stocked, "/dashboards?query=rder", viewer)).links
     nothing = await shown(stocked, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
@@ -96,7 +96,7 @@ async def test_a_search_finds_by_title_everywhere(stocked: Api) -> None:
 
 
 async def test_a_search_finds_by_tag(stocked: Api) -> None:
-    """Each tag in a list is a link to the dashboards with this tag, which the form shows as selected."""
+    """Each tag is a link to the dashboards with this tag, and the form of that page has the tag selected."""
     viewer = await stocked.person("vera", Role.VIEWER)
     page = await shown(stocked, "/dashboards", viewer)
     assert "/dashboards?tag=a%26b" in page.links

@@ -56,7 +56,7 @@ async def test_a_page_of_another_site_creates_nothing(start_api: StartApi, attac
 
 
 async def test_a_name_that_was_pointed_here_reads_and_changes_nothing(start_api: StartApi) -> None:
-    """A page that knows the password, and whose name an attacker has let point to this server, is refused (DNS rebinding)."""
+    """DNS rebinding: a page that knows the password is refused if an attacker's name resolves to this server."""
     api = await start_api()
     known = ", 'Authorization': 'Basic ' + btoa('admin:admin')"
     async with browsing(hosts=RULES) as tab:

@@ -106,7 +106,7 @@ async def test_each_has_their_own(api: Api, paths: list[str]) -> None:
 
 
 async def test_those_of_the_organization_and_of_teams_are_for_admins(api: Api, paths: list[str]) -> None:
-    """All users have preferences of their own."""
+    """Only Admins change preferences of the organization and of teams; all users change their own."""
     kim = await api.person("kim", Role.EDITOR)
     for method, body in (("GET", None), ("PUT", {}), ("PATCH", {})):
         assert [(await api(method, path, body, auth=kim))[0] for path in paths] == [200, 403, 403]

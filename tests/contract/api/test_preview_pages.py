@@ -61,7 +61,7 @@ async def test_a_new_dashboard_is_displayed(api: Api, files: FakeJobsWorker) -> 
 
 
 async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker) -> None:
-    """Each changed panel has its settings and a picture before and after; problems and the whole dashboard come later."""
+    """A preview shows the settings of each changed panel and pictures before and after, then the problems, then the dashboard."""
     files.touches = [touch("get", "t", "")]
     before = [panel(1, "Same"), panel(2, "Old"), panel(3, "Gone"), panel(4, "Moves")]
     after = [panel(1, "Same"), panel(2, "New <i>"), panel(4, "Moves", gridPos={"x": 12, "y": 4, "w": 12, "h": 4}), panel(5, "Extra")]
@@ -103,7 +103,7 @@ async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker
 
 
 async def test_panels_without_an_id_are_compared_by_title(api: Api, files: FakeJobsWorker) -> None:
-    """Their pictures are those of the numbers that they have on each side, also if the title has a variable."""
+    """The pictures use the numbers that a panel has before and after the change, even if its title has a variable."""
     files.touches = [touch("get", "t", "")]
     first, changed, new = panel(0, "First"), panel(0, "On $v"), panel(0, "New", description="d")
     for source in (first, changed, new):

@@ -99,7 +99,7 @@ async def test_a_changed_file_updates_its_repository(api: Api, files: FileProvis
 
 
 async def test_a_repository_that_no_file_declares_is_deleted(api: Api, files: FileProvisioning) -> None:
-    """The second read that does not find it deletes it, and never a repository that a request created."""
+    """A declared repository is deleted if two reads do not find it; a repository that a request created is kept."""
     await create_by_request(api)
     files.write("a.yaml", declared("a"), declared("b"))
     await files.read()
@@ -174,7 +174,7 @@ async def test_clients_cannot_change_a_declared_repository(
 
 
 async def test_a_declared_repository_works_like_others(api: Api, files: FileProvisioning) -> None:
-    """Its status can be written and its sync be requested, and reads keep both."""
+    """The status of a declared repository can be written, and a sync requested; later reads of the files keep both."""
     files.write("team.yaml", declared())
     await files.read()
     assert (await api("PUT", f"{TEAM}/status", {"status": {"sync": {"state": "success", "lastRef": "c"}}}))[0] == 200

@@ -33,7 +33,7 @@ def address(version: str, path: str) -> str:
 
 
 def in_version(response: Any, version: str) -> Any:
-    """Return a response of ``v0alpha1`` as that version has it. Owners of fields keep the version that they wrote in."""
+    """Return a response of ``v0alpha1`` converted to a version. Field owners keep the version of their write."""
     expected = dict(response)
     if expected.get("apiVersion") == REPOSITORY.api_version():
         expected["apiVersion"] = REPOSITORY.api_version(version)
@@ -70,7 +70,7 @@ async def test_reads_differ_only_in_their_version(team: Api) -> None:
 
 @pytest.mark.parametrize("version", OTHER_VERSIONS)
 async def test_writes_name_the_version_of_their_path(team: Api, version: str) -> None:
-    """Objects that were created, submitted or changed through a version have it, and so has what a test finds."""
+    """Created, submitted and changed objects have the version of their path, and so have the findings of a test."""
     api_version = REPOSITORY.api_version(version)
     spec = {"title": "Other", "workflows": [], "type": "local", "local": {"path": str(team.data / "other")}, "sync": SYNC_OPTIONS}
     repository = {"apiVersion": api_version, "kind": "Repository", "metadata": {"name": "other"}, "spec": spec}

@@ -139,7 +139,7 @@ async def test_callers_with_a_history(api: Api) -> None:
 
 
 async def test_a_history_is_bounded(start_api: StartApi) -> None:
-    """Beyond the limit the oldest entries without a star are deleted, and starred ones last, also with concurrent requests."""
+    """Above the limit, the oldest entries are deleted, those with a star last, also with concurrent requests."""
     api = await start_api(query_history=3)
     other = await api.person("other", Role.EDITOR)
     await add(api, auth=other)

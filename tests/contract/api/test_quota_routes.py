@@ -37,7 +37,7 @@ async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
 
 
 async def test_a_user_has_one_quota(start_api: StartApi) -> None:
-    """The quota limits the organizations of a user, whichever caller adds the user."""
+    """The quota limits the number of organizations of a user, even if different callers add the user."""
     api = await start_api(quota_defaults=DEFAULTS)
     expected = (200, [{"user_id": 1, "target": "org_user", "limit": 10, "used": 1}])
     assert await api("GET", OWN) == expected
@@ -97,7 +97,7 @@ async def test_an_unknown_target_is_rejected_with_the_existing_ones(api: Api, pa
 
 @pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "9223372036854775808"])
 async def test_an_id_is_an_integer_of_64_bits(api: Api, text: str) -> None:
-    """The ids of organizations and users, for reading and setting."""
+    """Ids of organizations and users must be integers, for reading and for setting quotas."""
     bad_org, bad_user = ("orgId is invalid", "quota.bad-request", 400), ("id is invalid", "quota.bad-request", 400)
     for path, expected in ((f"/api/orgs/{text}/quotas", bad_org), (f"/api/admin/users/{text}/quotas", bad_user)):
         assert typed(await api("GET", path)) == expected
@@ -218,7 +218,7 @@ async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
     ],
 )
 async def test_a_failure_has_the_text_of_its_call(api: Api, method: str, path: str, message: str) -> None:
-    """Whatever broke: 500, the text that clients know, and a trace id."""
+    """An internal failure is 500 with the text that clients expect for the call, and a trace id."""
     assert (await api("GET", "/api/org/quotas"))[0] == 200
     for table in ("api_key", "quota"):
         await api.sql(f"alter table {table} rename to {table}_away")

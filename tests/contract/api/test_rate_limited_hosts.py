@@ -45,7 +45,7 @@ def refuse(server: GitServer, seconds: int) -> None:
     server.fault = refusal
 
 
-async def until(api: Api, path: str, *told: tuple[str, str, Any]) -> dict[str, Any]:
+async def until(api: Api, path: str, *conditions: tuple[str, str, Any]) -> dict[str, Any]:
     """Return the object at a path once these fields of its status have these values."""
     notified = asyncio.Event()
     async with asyncio.timeout(20), api.database.listen("change", lambda _: notified.set(), notified.set):
@@ -54,7 +54,7 @@ async def until(api: Api, path: str, *told: tuple[str, str, Any]) -> dict[str, A
             notified.clear()
             _, found = await api("GET", path)
             status = {"": found["status"], **found["status"]}
-            if all(value in str(status[part].get(key)) for part, key, value in told):
+            if all(value in str(status[part].get(key)) for part, key, value in conditions):
                 return dict(found)
 
 

@@ -34,7 +34,7 @@ def _type(value: Any) -> str:
 
 
 def differences(recorded: Any, found: Any) -> list[str]:
-    """Return what a response lacks of the recorded one, or has as another type. Null is of any type."""
+    """Return the members that a response lacks or has with another type than the recorded one. Null has any type."""
     expected, seen = types_of(recorded), types_of(found)
     missing = [f"{path} is missing" for path in expected if path not in seen]
     known = [(path, expected[path], seen[path]) for path in expected if path in seen]

@@ -49,7 +49,7 @@ async def test_a_release_needs_the_right_to_change_repositories(api: Api) -> Non
 
 
 async def test_a_replacement_that_does_not_say_is_no_such_wish(api: Api) -> None:
-    """Manifests and tools leave out what they do not know of."""
+    """A replacement without the annotation releases nothing, because manifests and tools omit unknown annotations."""
     remaining = await create_managed_dashboard(api)
     before = manager_annotations(remaining)
     remaining["metadata"]["annotations"] = {"grafana.app/folder": "f"}
@@ -62,8 +62,8 @@ async def test_a_managed_object_cannot_change_its_manager(api: Api) -> None:
     await create_managed_dashboard(api, "write")
     for other in ({MANAGER: "terraform", "grafana.app/managerId": "t"}, {"grafana.app/managerId": "other"}):
         status, found = await patch(api, "merge-patch+json", {"metadata": {"annotations": other}})
-        told = "Cannot change resource manager identity; remove the existing manager first, then add the new one"
-        assert (status, found["message"]) == (403, told), found
+        message = "Cannot change resource manager identity; remove the existing manager first, then add the new one"
+        assert (status, found["message"]) == (403, message), found
 
 
 async def test_a_folder_cannot_be_released(api: Api) -> None:
@@ -81,8 +81,8 @@ async def test_the_next_sync_reports_the_file(git_api: Api, git_server: GitServe
     assert (await run_sync(git_api))["state"] == "success"
     path = f"{DASHBOARDS}/a"
     assert (await patch(git_api, "merge-patch+json", {**LETS_GO, "spec": {"title": "Ours"}}, path=path))[0] == 200
-    told = await run_sync(git_api)
-    assert (told["state"], "resource 'a' already exists and is not managed" in str(told)) == ("error", True), told
+    job_status = await run_sync(git_api)
+    assert (job_status["state"], "resource 'a' already exists and is not managed" in str(job_status)) == ("error", True), job_status
     work.commit({"a.json": None})
     assert (await run_sync(git_api))["state"] == "success"
     _, found = await git_api("GET", path)

@@ -91,8 +91,8 @@ async def test_a_picture_needs_permission_to_view_and_query(drawing: Api) -> Non
     blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
     reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("datasources:query", "datasources:uid:a"))
     theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
-    told = {name: (await fetched(drawing, f"{PICTURE}?format=svg", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
-    assert told == {"unprivileged": 403, "blind": 403, "reader": 200, "theirs": 404}
+    result = {name: (await fetched(drawing, f"{PICTURE}?format=svg", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
+    assert result == {"unprivileged": 403, "blind": 403, "reader": 200, "theirs": 404}
 
 
 async def test_the_url_sets_variables_zone_and_rows(drawing: Api) -> None:
@@ -125,7 +125,7 @@ async def test_the_url_gives_the_middle_and_length_of_the_range(drawing: Api) ->
 
 
 async def test_an_outline_has_positions_and_options_but_no_data(drawing: Api) -> None:
-    """It lists what a page shows before any panel is queried."""
+    """An outline lists the content of a page before any panel is queried."""
     status, media_type, body, _ = await fetched(drawing, f"{PICTURE}?format=outline")
     outline = json.loads(body)
     assert (status, media_type, outline["from"]) == (200, "application/json", "now-1h")

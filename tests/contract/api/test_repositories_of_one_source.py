@@ -58,7 +58,7 @@ async def test_a_repository_cannot_be_moved_to_files_of_another(api: Api) -> Non
 
 
 async def test_synonyms_of_a_git_host_have_the_same_files(api: Api) -> None:
-    """Repositories on a git host conflict whatever synonym their type is, and the error names the field that was sent."""
+    """Repositories of one source conflict even if their types are different synonyms; the error names the sent field."""
     assert (await api("POST", REPOSITORIES, repository("first", **HOST)))[0] == 201
     second = repository("second", **HOST)
     second["spec"] |= {"type": "gitlab", "gitlab": second["spec"].pop("githost")}

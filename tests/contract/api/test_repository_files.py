@@ -85,7 +85,7 @@ async def test_a_file_without_objects_needs_list_access(api: Api, worker: FakeJo
 
 
 async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJobsWorker) -> None:
-    """The worker makes exactly the planned change: with the content that it derived, on the state that it has read."""
+    """The worker makes exactly the change that it planned and that was authorized: the same content, at the same commit."""
     worker.touches = [touch("update", "a")]
     query = {"ref": "side", "message": "Why", "skipDryRun": "true"}
     status, found = await api("PUT", f"{FILES}/deep/a.json", params=query, data=b"title: T\n", headers={"Content-Type": "text/nonsense"})
@@ -105,8 +105,8 @@ async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJo
     known |= {"originalPath": "", "message": "Why", "author": author}
     assert planned == {**known, "content": "title: T\n", "base": ""}
     assert done == {**known, "content": "title: T\n as written", "base": "b1"}
-    told = {"path": "deep/a.json", "ref": "side", "commit": "c"}
-    assert await events(api) == [("repository.files.update", "ok", "repository:team", told)]
+    result = {"path": "deep/a.json", "ref": "side", "commit": "c"}
+    assert await events(api) == [("repository.files.update", "ok", "repository:team", result)]
 
 
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
@@ -267,7 +267,7 @@ async def test_a_repository_that_cannot_be_worked_with(api: Api, worker: FakeJob
 
 
 async def test_the_reason_of_bad_health_requires_the_right_to_read(api: Api, worker: FakeJobsWorker) -> None:
-    """The reasons contain addresses and folders."""
+    """The reason is shown only to callers with read permission, because it contains addresses and folders."""
     await record_health(api, "team", healthy=False)
     editor, inside = await api.person("editor", Role.EDITOR), await folder_for(api, "closed", "ina")
     for auth, reasons in ((editor, ": it is so"), (inside, "")):

@@ -24,7 +24,7 @@ def examples() -> list[tuple[str, str]]:
 
 
 def misses(shown: Any, found: Any, place: str = "") -> list[str]:
-    """Yield where a response does not contain what the page shows."""
+    """Yield each difference between a response and the response on the page."""
     if shown == "…":
         return [] if found is not None else [f"{place} is missing"]
     if isinstance(shown, dict) and isinstance(found, dict):

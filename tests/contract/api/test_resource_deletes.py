@@ -90,7 +90,7 @@ async def test_an_object_waits_for_its_finalizers(api: Api) -> None:
 
 
 async def test_a_dry_run_of_a_delete_stores_nothing(api: Api) -> None:
-    """The response is the object as it would wait for its finalizers."""
+    """The response is the object with its deletion time, as it would wait for its finalizers."""
     first = await create_object(api, dashboard(finalizers=["a"]))
     before = await rows(api)
     status, response = await api("DELETE", f"{DASHBOARDS}/d?dryRun=All")
@@ -172,7 +172,7 @@ async def test_of_many_some_wait(api: Api) -> None:
 
 
 async def test_folders_in_folders_go_together(api: Api) -> None:
-    """The inner ones first, whatever their names."""
+    """Inner folders are deleted first, regardless of their names."""
     await create_object(api, dashboard("f"), FOLDERS)
     await create_object(api, dashboard("g", annotations=IN_F), FOLDERS)
     await create_object(api, dashboard("a", annotations={"grafana.app/folder": "g"}), FOLDERS)
@@ -181,7 +181,7 @@ async def test_folders_in_folders_go_together(api: Api) -> None:
 
 
 async def test_a_collection_has_only_visible_objects(api: Api) -> None:
-    """A collection is what the caller may see of it."""
+    """A deletecollection deletes only objects that the caller may see."""
     await create_object(api, dashboard())
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await api("DELETE", DASHBOARDS, auth=viewer))[0] == 403
@@ -256,13 +256,13 @@ async def test_unknown_fields_follow_field_validation(api: Api, validation: str 
     }
     query = f"?fieldValidation={validation}" if validation else ""
     async with api.session.post(f"{FOLDERS}{query}", json=body, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
-        status, told, warnings = response.status, await response.json(), response.headers.get("Warning", "")
+        status, result, warnings = response.status, await response.json(), response.headers.get("Warning", "")
     if validation == "Strict":
         assert status == 400
         fields = ("extra", "metadata.labelz", 'spec.qu"ote', "spec.ünknown")
-        assert told["message"] == "strict decoding error: " + ", ".join(f'unknown field "{field}"' for field in fields)
+        assert result["message"] == "strict decoding error: " + ", ".join(f'unknown field "{field}"' for field in fields)
         return
-    assert (status, told["spec"]) == (201, {"title": "T"})
+    assert (status, result["spec"]) == (201, {"title": "T"})
     expected = (
         '299 - "unknown field \\"extra\\"", 299 - "unknown field \\"metadata.labelz\\"", '
         '299 - "unknown field \\"spec.qu\\"ote\\"", 299 - "unknown field \\"spec.\\\\xfcnknown\\""'

@@ -138,7 +138,7 @@ async def test_a_patch_that_changes_nothing_is_nothing(api: Api, kind: str) -> N
 
 
 async def test_concurrent_patches_all_count(api: Api) -> None:
-    """Each is applied to the result of the previous one: none undoes another."""
+    """Each concurrent patch is applied to the result of the previous one, so that none is lost."""
     await create_object(api, dashboard())
     responses = await asyncio.gather(*[patch(api, {"spec": {f"m{index}": index}}) for index in range(20)])
     assert {status for status, _ in responses} == {200}
@@ -182,7 +182,7 @@ async def test_a_patched_repository_is_validated(api: Api) -> None:
 
 
 async def test_only_an_apply_is_forced(api: Api) -> None:
-    """``force`` takes fields from others, which other patches never ask about."""
+    """``force`` is refused except for an apply, because other patches never conflict with field owners."""
     await create_object(api, dashboard())
     status, response = await patch(api, {}, path=f"{DASHBOARDS}/d?force=true")
     assert (status, response["details"]["causes"][0]["field"]) == (422, "force")

@@ -92,7 +92,7 @@ async def test_hits_are_those_that_the_caller_may_read(stocked: Api) -> None:
 
 
 async def test_the_namespace_is_that_of_the_path(stocked: Api) -> None:
-    """A search in the namespace of another organization finds its objects only, and nothing for callers who do not belong to it."""
+    """A search finds only objects of the namespace in its path, and nothing for callers who are not members."""
     org = await stocked.organization("Other")
     boss = await stocked.person("boss", Role.ADMIN, org_id=org)
     assert (await stocked("POST", "/api/folders", {"uid": "theirs", "title": "T"}, auth=boss))[0] == 200

@@ -47,7 +47,10 @@ async def rows(api: Api) -> tuple[int, int, int]:
     ],
 )
 async def test_a_new_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], message: str) -> None:
-    """Names, titles and messages are those of older clients; what the store decides is not given. Nothing is left of a refused one."""
+    """Names, titles and messages follow the rules of the classic API.
+
+    A client cannot set fields of the store. A refused write stores nothing.
+    """
     before = await rows(api)
     status, response = await api("POST", DASHBOARDS, dashboard(**change))
     assert (status, response["reason"]) == (400, "BadRequest")
@@ -84,8 +87,8 @@ async def test_owners_are_references(api: Api, sent: Any, field: str) -> None:
         await api("PATCH", f"{DASHBOARDS}/d", patch, headers={"Content-Type": "application/merge-patch+json"}),
         await api("PATCH", f"{DASHBOARDS}/d?fieldManager=m", patch, headers={"Content-Type": "application/apply-patch+yaml"}),
     ]
-    told = [(status, response["details"]["causes"][0]["field"]) for status, response in responses]
-    assert told == [(422, f"metadata.ownerReferences{field}")] * 4
+    result = [(status, response["details"]["causes"][0]["field"]) for status, response in responses]
+    assert result == [(422, f"metadata.ownerReferences{field}")] * 4
     assert await rows(api) == before
 
 
@@ -116,7 +119,7 @@ async def test_a_name_may_be_an_old_uid(api: Api, name: str) -> None:
     ],
 )
 async def test_a_replaced_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], status: int) -> None:
-    """The rules of a create apply, and the object must be the one that the caller read. Nothing of a refused write is stored."""
+    """An update follows the rules of a create, and must be of the object that the caller read. A refused write stores nothing."""
     await create_object(api, dashboard())
     before = await rows(api)
     found, response = await put(api, dashboard(**change))
@@ -157,7 +160,7 @@ async def test_a_replacement_is_a_new_generation(api: Api) -> None:
 
 
 async def test_a_stale_version_is_a_conflict_in_kubernetes_words(api: Api) -> None:
-    """A caller who read before another write gets its text and details."""
+    """An update of an outdated version returns the text and the details of Kubernetes."""
     first = await create_object(api, dashboard())
     assert (await put(api, {**first, "spec": {"title": "U"}}))[0] == 200
     status, response = await put(api, {**first, "spec": {"title": "V"}})
@@ -167,7 +170,7 @@ async def test_a_stale_version_is_a_conflict_in_kubernetes_words(api: Api) -> No
 
 
 async def test_without_a_version_the_last_one_wins(api: Api) -> None:
-    """A read before the write is not required; nothing is created by it."""
+    """An update without a version replaces the object, and creates no missing object."""
     await create_object(api, dashboard())
     assert (await put(api, dashboard(title="U")))[0] == 200
     status, response = await put(api, dashboard("unknown"))
@@ -184,7 +187,7 @@ async def test_another_generation_conflicts(api: Api) -> None:
 
 
 async def test_a_body_of_another_name_is_refused(api: Api) -> None:
-    """The path and the object name the same."""
+    """The name in the path and the name in the object must be equal."""
     await create_object(api, dashboard())
     status, response = await api("PUT", f"{DASHBOARDS}/d", dashboard("e"))
     assert (status, response["message"]) == (400, "the name of the object (e) does not match the name on the URL (d)")
@@ -199,7 +202,7 @@ async def test_a_body_of_another_name_is_refused(api: Api) -> None:
     ids=["as sent", "other keys and digits"],
 )
 async def test_an_equal_body_changes_nothing(api: Api, spec: str) -> None:
-    """Equality is that of trees, whatever the order of keys and digits of numbers: no version, no generation, no event, no audit."""
+    """Equal trees, with any order of keys and any digits of numbers, cause no version, generation, event or audit entry."""
     sent = '{"title":"T","panels":[1,1.10,{"a":null}],"big":12345678901234567890}'
     headers = {"Content-Type": "application/json"}
     status, first = await api("POST", DASHBOARDS, data=f'{{"metadata":{{"name":"d"}},"spec":{sent}}}', headers=headers)
@@ -232,7 +235,7 @@ async def test_a_number_that_differs_in_its_last_digit_is_a_change(api: Api) -> 
     ids=["message", "authors", "number", "times"],
 )
 async def test_server_fields_are_not_a_change(api: Api, change: dict[str, Any]) -> None:
-    """Fields that the store sets, and a message alone, are not a change, whichever manager sends them."""
+    """Fields of the store, or a message alone, are not a change, whichever field manager sends them."""
     first = await create_object(api, dashboard())
     before = await rows(api)
     status, second = await api("PUT", f"{DASHBOARDS}/d?fieldManager=another", dashboard(**change))
@@ -251,7 +254,7 @@ async def test_labels_alone_make_a_version_but_no_generation(api: Api) -> None:
 
 
 async def test_a_move_is_a_new_generation(api: Api) -> None:
-    """The folder belongs to what a generation is."""
+    """A change of the folder increases the generation."""
     await create_object(api, dashboard("f"), FOLDERS)
     await create_object(api, dashboard())
     status, moved = await put(api, dashboard(annotations={"grafana.app/folder": "f"}))
@@ -270,7 +273,7 @@ async def test_the_name_of_the_root_is_reserved(api: Api) -> None:
 
 async def test_members_of_the_store_are_not_accepted(api: Api) -> None:
     """Sent authors, times and numbers are dropped; the message and an owner other than a repository are kept."""
-    told = {
+    result = {
         "grafana.app/createdBy": "user:99",
         "grafana.app/updatedBy": "user:99",
         "grafana.app/message": "why",
@@ -278,7 +281,7 @@ async def test_members_of_the_store_are_not_accepted(api: Api) -> None:
         "grafana.app/managedBy": "kubectl",
         "grafana.app/managerId": "me",
     }
-    first = await create_object(api, dashboard(annotations=told, labels={"grafana.app/deprecatedInternalID": "5"}))
+    first = await create_object(api, dashboard(annotations=result, labels={"grafana.app/deprecatedInternalID": "5"}))
     metadata = first["metadata"]
     assert metadata["annotations"] == {
         "grafana.app/createdBy": "user:1",
@@ -306,7 +309,7 @@ async def test_managed_objects_are_changed_by_their_file(api: Api) -> None:
 
 
 async def test_concurrent_writers_lose_nothing(api: Api) -> None:
-    """Each of many replacements without a version is a generation of its own."""
+    """Each of many concurrent replacements without a version is a generation."""
     await create_object(api, dashboard())
     responses = await asyncio.gather(*[put(api, dashboard(title=f"T{index}")) for index in range(5)])
     assert {status for status, _ in responses} == {200}

@@ -16,7 +16,7 @@ async def _folder(api: Api) -> None:
 
 
 async def test_an_object_as_a_table_and_as_metadata(api: Api) -> None:
-    """``Accept`` decides what a get shows of a folder."""
+    """``Accept`` selects the format in which a get returns a folder."""
     _, complete = await api("GET", f"{FOLDERS}/ops")
     _, table = await api("GET", f"{FOLDERS}/ops", headers={"Accept": AS.format("Table")})
     assert table["kind"] == "Table"

@@ -75,7 +75,7 @@ async def three(api: Api, server: GitServer) -> tuple[Work, str, str, str]:
 
 
 async def test_going_back_step_by_step(git_api: Api, git_server: GitServer) -> None:
-    """Each rollback restores the previous commit; then a named one, and a sync the newest again."""
+    """Each rollback restores the commit before. Then one restores a named commit, and a sync stores the newest commit again."""
     _, first, second, third = await three(git_api, git_server)
     assert await revisions(git_api) == [(third, "current"), (second, ""), (first, "")]
     status = await roll_back(git_api)

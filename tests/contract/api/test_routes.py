@@ -56,7 +56,7 @@ def concrete(path: str) -> str:
 
 
 async def test_every_route_is_documented(table: list[Route]) -> None:
-    """The page names each method and path once, and no other ones."""
+    """The page lists each method and path of the route table once, and no others."""
     documented = re.findall(r"^\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \|", PAGE.read_text(), re.MULTILINE)
     served = {(route.method, re.sub(r"^(/apis/(?!authorization\.)[^/]+)/v\d\w*/", r"\1/{version}/", route.path)) for route in table}
     assert sorted(documented) == sorted(served)

@@ -53,7 +53,7 @@ async def test_the_same_apply_again_is_nothing(api: Api) -> None:
 
 
 async def test_parts_of_two_make_one(api: Api) -> None:
-    """Each manager applies its part without touching the other; a part that is left out is removed."""
+    """Each of two managers applies its part without changing the other part. An omitted part is removed."""
     await apply(api, {"title": "T", "time": {"from": "now-1h"}})
     await apply(api, {"time": {"to": "now"}}, "b")
     _, both = await apply(api, {"title": "U"})
@@ -182,7 +182,7 @@ async def test_options_are_checked(api: Api, query: str, status: int, message: s
 
 @pytest.mark.parametrize("force", ["true", "false"])
 async def test_force_is_for_applies(api: Api, force: str) -> None:
-    """Other patches may not be forced: they take what they change anyway."""
+    """``force`` of other patches is refused, because they never conflict."""
     headers = {"Content-Type": "application/merge-patch+json"}
     status, error = await api("PATCH", f"{DASHBOARDS}/d?force={force}", headers=headers, data="{}")
     assert status == 422
@@ -223,7 +223,7 @@ async def test_numbers_are_unchanged(api: Api) -> None:
 
 
 async def test_an_old_version_is_a_conflict(api: Api) -> None:
-    """A config that names the version it was made for is refused when that is gone."""
+    """An apply with an outdated ``resourceVersion`` is a conflict."""
     _, created = await apply(api, {"title": "T"})
     await apply(api, {"title": "U"})
     status, refused = await apply(api, {"title": "V"}, resourceVersion=created["metadata"]["resourceVersion"])

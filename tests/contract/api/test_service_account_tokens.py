@@ -95,7 +95,7 @@ async def test_an_invalid_token_body_is_rejected(api: Api, account: int, body: A
 
 @pytest.mark.parametrize("seconds", [-1, -(2**63), 2**63 - 1, 10**12])
 async def test_a_life_that_no_calendar_knows_is_refused(api: Api, account: int, seconds: int) -> None:
-    """Less than nothing, and past the year 9999."""
+    """A negative lifetime, and one that ends after the year 9999, are refused."""
     assert typed(await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t", "secondsToLive": seconds})) == BAD_LIFE
 
 
@@ -181,7 +181,7 @@ async def test_the_remaining_seconds_of_a_token(api: Api, account: int) -> None:
 
 
 async def test_an_unknown_account_has_no_tokens_to_list_and_gets_none(api: Api) -> None:
-    """Listing is an empty list, as clients know it; making and deleting are 404."""
+    """The list of an unknown account is empty, as clients expect; creating and deleting are 404."""
     admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
     foreign = await api.account("foreign", auth=admin)
     assert (await api("POST", f"{ACCOUNTS}/{foreign}/tokens", {"name": "t"}, auth=admin))[0] == 200

@@ -100,7 +100,7 @@ async def test_an_unknown_role_is_rejected(api: Api, role: str) -> None:
 
 
 async def test_an_account_above_the_caller_cannot_be_created(api: Api) -> None:
-    """An Editor who may create accounts creates no Admin, and raises none to Admin."""
+    """An Editor who may create accounts can neither create an Admin nor change the role of an account to Admin."""
     editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:create", "*"), ("serviceaccounts:write", "*"))
     expected = ("can not assign a role higher than user's role", "serviceaccounts.ErrRoleForbidden", 403)
     assert typed(await api("POST", ACCOUNTS, {"name": "x", "role": "Admin"}, auth=editor)) == expected
@@ -139,7 +139,7 @@ async def test_one_of_concurrent_creates_succeeds(api: Api) -> None:
 
 
 async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
-    """The profile: times, no teams, and no count of tokens while there are none."""
+    """The profile has times, no teams, and no count of tokens if there are none."""
     account = await api.account("robot", Role.EDITOR)
     status, found = await api("GET", f"{ACCOUNTS}/{account}")
     assert status == 200
@@ -248,7 +248,7 @@ async def test_pages_go_by_e_mail_and_end_with_an_empty_one(api: Api) -> None:
 
 
 async def test_accounts_are_found_by_their_state(api: Api) -> None:
-    """Disabled ones, and those with a token that has ended; ``external`` ones there are none."""
+    """Accounts are found by their state: disabled, or with an expired token. No account is ``external``."""
     plain, disabled, expired = [await api.account(name) for name in ("plain", "disabled", "expired")]
     assert (await api("GET", f"{ACCOUNTS}?disabled=true"))[1]["totalCount"] == 0
     await api("PATCH", f"{ACCOUNTS}/{disabled}", {"isDisabled": True})
@@ -335,7 +335,7 @@ async def test_an_account_with_a_higher_role_cannot_be_controlled(api: Api) -> N
 
 @pytest.mark.parametrize("action", ["users.permissions:write", "users.permissions:update"])
 async def test_an_account_with_more_grants_cannot_be_controlled(api: Api, action: str) -> None:
-    """Global ones count where the caller holds them globally, whatever name they are stored by. Server admins, and equals, do."""
+    """Global grants are compared with global grants of the caller, also under older names. Server admins and equal callers may."""
     account = await api.account("root")
     await api.grant(account, action, "*", 0)
     admin = await api.person("chief", Role.ADMIN, ("users.permissions:write", "*"))
@@ -348,7 +348,7 @@ async def test_an_account_with_more_grants_cannot_be_controlled(api: Api, action
 
 
 async def test_grants_in_the_organization_count_too(api: Api) -> None:
-    """An Editor gets no hold of an account that was granted what they lack; an Admin, who may do it by role, does."""
+    """An Editor cannot control an account with a grant that the Editor lacks; an Admin, who has it by role, can."""
     account = await api.account("helper")
     await api.grant(account, "teams:write", "teams:id:5")
     editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:write", "*"))

@@ -80,7 +80,7 @@ async def test_a_use_is_recorded_once_an_hour(api: Api) -> None:
 
 
 async def test_short_urls_are_limited(start_api: StartApi) -> None:
-    """Concurrent creations stop at the limit; a known path still has its short URL."""
+    """Concurrent creations stop at the limit; a path with a short URL still returns it."""
     api = await start_api(short_urls=2)
     results = await asyncio.gather(*(api("POST", PATH, {"path": f"d/{number}"}) for number in range(5)))
     assert sorted(status for status, _ in results) == [200, 200, 403, 403, 403]

@@ -107,7 +107,7 @@ async def test_an_expired_snapshot_is_unknown_and_then_deleted(api: Api) -> None
 
 @pytest.mark.parametrize(("seconds", "stored"), [(0, 50 * 365 * 86_400), (60, 60), (2**63 - 1, 50 * 365 * 86_400)])
 async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, stored: int) -> None:
-    """The lifetime is the sent one; 0 and all longer ones are fifty years."""
+    """The lifetime is the requested one; 0 and larger values mean fifty years."""
     await create(api, expires=seconds)
     expires = await api.sql("select expires_at from dashboard_snapshot")
     assert abs(expires - datetime.now(UTC) - timedelta(seconds=stored)) < timedelta(seconds=30)
@@ -129,7 +129,7 @@ async def test_a_snapshot_needs_permission_to_read_its_dashboard(api: Api) -> No
 
 
 async def test_who_may_delete_a_snapshot(api: Api) -> None:
-    """The creator, an Admin, and users who may edit the dashboard; no other Editor, and no Viewer."""
+    """The creator, an Admin, and users who may edit the dashboard can delete a snapshot; other Editors and Viewers cannot."""
     await folder(api, "f1", "Restricted")
     await saved(api, "d1", "D1", folder="f1")
     await saved(api, "d2", "D2")

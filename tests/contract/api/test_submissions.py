@@ -33,18 +33,18 @@ async def test_unknown_fields_follow_field_validation(team: Api, path: str, body
     """Unknown fields are omitted with a warning by default, or without one, or rejected."""
     query = f"?fieldValidation={validation}" if validation else ""
     async with team.session.post(f"{path}{query}", json=body, headers={"Authorization": ADMIN}) as response:
-        status, told, warnings = response.status, await response.json(), response.headers.get("Warning", "")
+        status, result, warnings = response.status, await response.json(), response.headers.get("Warning", "")
     if validation == "Strict":
-        assert (status, told["message"]) == (400, "strict decoding error: " + ", ".join(f'unknown field "{field}"' for field in fields))
+        assert (status, result["message"]) == (400, "strict decoding error: " + ", ".join(f'unknown field "{field}"' for field in fields))
         assert await team.sql("select count(*) from job") == 0
         return
-    assert (status, "zzz" in told["spec"]) == (202, False)
+    assert (status, "zzz" in result["spec"]) == (202, False)
     expected = ", ".join(f'299 - "unknown field \\"{field}\\""' for field in fields)
     assert warnings == ("" if validation == "Ignore" else expected)
 
 
 @pytest.mark.parametrize(
-    ("door", "body", "field", "meant"),
+    ("endpoint", "body", "field", "suggestion"),
     [
         ("sync", {"incrementel": True}, "spec.sync.incrementel", "incremental"),
         ("export", {"brunch": "b"}, "spec.export.brunch", "branch"),
@@ -53,13 +53,13 @@ async def test_unknown_fields_follow_field_validation(team: Api, path: str, body
         ("rollback", {"reff": "4f2c"}, "reff", "ref"),
     ],
 )
-async def test_below_a_repository_unknown_members_are_refused(team: Api, door: str, body: Any, field: str, meant: str) -> None:
+async def test_below_a_repository_unknown_members_are_refused(team: Api, endpoint: str, body: Any, field: str, suggestion: str) -> None:
     """The refusal names the member, and the one that was probably meant."""
-    status, refusal = await team("POST", f"{TEAM}/{door}", body)
+    status, refusal = await team("POST", f"{TEAM}/{endpoint}", body)
     assert (status, refusal["reason"]) == (422, "Invalid")
     (cause,) = refusal["details"]["causes"]
     assert cause["field"] == field
-    assert (f'did you mean "{meant}"?' if meant else "leave it out; known: incremental, ref") in cause["message"]
+    assert (f'did you mean "{suggestion}"?' if suggestion else "leave it out; known: incremental, ref") in cause["message"]
     assert await team.sql("select count(*) from job") == 0
 
 
@@ -94,7 +94,7 @@ async def test_a_shared_job_has_the_labels_of_both_submitters(team: Api) -> None
 
 
 async def test_a_job_may_be_yaml(team: Api) -> None:
-    """A job may be YAML like every object; a body of another type is 415."""
+    """A job may be YAML like every object; a body of any other media type is 415."""
     text = "spec:\n  action: sync\n  repository: team\n  sync: {}\n"
     for media_type, expected in (("application/yaml", 202), ("text/csv", 415)):
         headers = {"Content-Type": media_type, "Authorization": ADMIN}

@@ -66,7 +66,7 @@ def dashboard(name: str, title: str) -> str:
 
 
 async def test_the_files_of_the_branch_are_stored(api: Api, git_server: GitServer) -> None:
-    """Each sync adds, changes and deletes objects as the files did, and records their manager, path and commit."""
+    """Each sync creates, changes and deletes objects as the commit changed files, and records manager, path and commit."""
     git_server.token = TOKEN
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "notes.md": "none"})

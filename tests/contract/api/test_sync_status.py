@@ -36,7 +36,7 @@ async def until(api: Api, path: str, is_wanted: Any) -> Any:
 
 @pytest.mark.parametrize("path", ["sync", "jobs"])
 async def test_a_repository_is_pending_while_its_sync_is_queued(api: Api, path: str) -> None:
-    """A sync is pending with its job's uid from the response on, whatever the last sync was, and ends with its job."""
+    """From the response on, the status is pending with the uid of the job, regardless of the last sync, until the job runs."""
     await make_local_repository(api, "team", api.data)
     await api("PUT", f"{TEAM}/status", {"status": {"sync": {"state": "success", "lastRef": "c"}}})
     body = {} if path == "sync" else {"action": "sync", "sync": {}}

@@ -179,7 +179,7 @@ async def test_the_message_of_a_restored_version(api: Api) -> None:
 
 
 async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> None:
-    """A client that reads an object, changes it and sends all of it back says nothing of its change."""
+    """A client that reads an object and sends it back with a change sends no message for its change."""
     await make(api, "d", "one", message="first")
     _, body = await api("GET", f"{DASHBOARDS}/d")
     assert body["metadata"]["annotations"]["grafana.app/message"] == "first"

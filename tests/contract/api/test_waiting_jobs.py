@@ -32,7 +32,7 @@ async def broker() -> AsyncIterator[MemoryBroker]:
 
 @pytest.fixture
 async def api(start_api: StartApi) -> Api:
-    """Yield a gateway without a worker, with four repositories, for which a part of the limit is used."""
+    """Yield a gateway with four repositories and without a worker, with waiting jobs below the limit."""
     api = await start_api(waiting_jobs=LIMIT)
     for name in ("a", "b", "c", "d"):
         await repositories.make_local_repository(api, name, api.data / name, "write")

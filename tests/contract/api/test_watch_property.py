@@ -30,7 +30,7 @@ MANY: Final = 700
 
 ROUNDS: Final = 30
 BUSY: Final = 503
-"""What a door answers whose turn to write does not come in time: the machine may have others to serve."""
+"""Status of an endpoint that cannot write in time, because the machine is busy."""
 
 
 class World:
@@ -176,7 +176,7 @@ class Follower:
             if not is_initial:
                 self.past.append((self.position, dict(self.objects)))
             count += 1
-            # What was there at the start comes by name: a client that leaves then has nothing to go on from.
+            # The initial objects are sent by name: a client that disconnects among them cannot resume.
             if patience is not None and count >= patience and not is_initial:
                 return False
         return False
@@ -199,7 +199,7 @@ class Follower:
         return False
 
     async def _check(self, version: int) -> None:
-        """Up to date at a version: the store held the same then."""
+        """Check that the objects that a client has seen up to a version equal those in the store at that version."""
         assert version >= self.position
         self.position = version
         if self.kind is not JOB:
@@ -235,7 +235,7 @@ SELECTIONS: Final[list[tuple[Kind, str, dict[str, str]]]] = [
 
 @pytest.mark.parametrize("seed", [1, 2, 3])
 async def test_every_watcher_ends_with_the_content_of_the_store(start_api: StartApi, database: Database, seed: int) -> None:
-    """No change is missed or repeated, whatever is written and wherever a watch stops and resumes."""
+    """Watches stop and resume at any point during any writes: no change is missed or repeated."""
     apis = [await start_api(), await start_api()]
     for place in PLACES[1:]:
         assert (await apis[0]("POST", FOLDERS, {"metadata": {"name": place}, "spec": {"title": place}}))[0] == 201

@@ -158,10 +158,10 @@ async def test_objects_enter_and_leave_a_selection(api: Api) -> None:
         await create(api, dashboard("other", team="b"))
         await create(api, dashboard("d", team="a"))
         assert await watch.next_event() == ("ADDED", "d")
-        for team, told in (("b", "DELETED"), ("a", "ADDED"), ("a", "MODIFIED")):
+        for team, expected in (("b", "DELETED"), ("a", "ADDED"), ("a", "MODIFIED")):
             version = await relabel(api, "d", team)
             event = await watch.event()
-            assert (event["type"], event["object"]["metadata"]["resourceVersion"]) == (told, str(version))
+            assert (event["type"], event["object"]["metadata"]["resourceVersion"]) == (expected, str(version))
             assert event["object"]["metadata"]["labels"]["team"] == "a"
 
 

@@ -37,7 +37,7 @@ async def test_a_weak_password_is_rejected(start_api: StartApi, password: str, f
 async def test_an_exposed_server_does_not_start_with_a_default_password(
     start_api: StartApi, database: Database, broker: MemoryBroker, stored: str
 ) -> None:
-    """The stored password counts, whatever the setting is."""
+    """The stored password is checked, not the setting."""
     api = await start_api()
     await api.sql("""update "user" set password = $1""", light_passwords.HASHER.hash(stored))
     settings = load(http_host="0.0.0.0", http_port=0, admin_password=STRONG, secret_key="of tests only", data_dir=api.data)

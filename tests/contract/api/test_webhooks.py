@@ -17,10 +17,10 @@ from dashwright.common.stores import resources
 async def test_a_push_queues_a_sync(api: Api) -> None:
     """A push queues a sync without calling a worker, and the audit names the host as actor."""
     await create_hooked_repository(api)
-    status, told = await deliver(api)
+    status, result = await deliver(api)
     job = {"action": "sync", "repository": "boards", "sync": {"incremental": True}}
     kind = {"kind": "WebhookResponse", "apiVersion": "provisioning.grafana.app/v0alpha1"}
-    assert (status, told) == (202, {**kind, "code": 202, "message": "push received", "job": job})
+    assert (status, result) == (202, {**kind, "code": 202, "message": "push received", "job": job})
     assert await jobs(api) == [job]
     async with api.database.connection() as connection:
         rows = await connection.fetch("select login, org_id, outcome, status from audit_event where action = 'job.create'")
@@ -28,7 +28,7 @@ async def test_a_push_queues_a_sync(api: Api) -> None:
 
 
 async def test_a_delivery_is_accepted_once(api: Api) -> None:
-    """Repeated deliveries are detected, concurrent ones and those with another id as well: the id is not signed."""
+    """Repeated deliveries are detected, also concurrent ones and those with another id, because the id is not signed."""
     await create_hooked_repository(api)
     responses = await asyncio.gather(*(deliver(api) for _ in range(5)))
     assert {status for status, _ in responses} <= {200, 202}
@@ -46,8 +46,8 @@ async def test_a_form_is_read_as_well_as_json(api: Api) -> None:
     """The signature covers the form as it was sent."""
     await create_hooked_repository(api)
     body = urlencode({"payload": json.dumps(PUSH)}).encode()
-    status, told = await deliver(api, body, headers={"Content-Type": "application/x-www-form-urlencoded"})
-    assert (status, told["message"]) == (202, "push received")
+    status, result = await deliver(api, body, headers={"Content-Type": "application/x-www-form-urlencoded"})
+    assert (status, result["message"]) == (202, "push received")
 
 
 @pytest.mark.parametrize(
@@ -62,8 +62,8 @@ async def test_a_form_is_read_as_well_as_json(api: Api) -> None:
 )
 async def test_without_the_right_signature_nothing_happens(api: Api, headers: dict[str, str]) -> None:
     await create_hooked_repository(api)
-    status, told = await deliver(api, headers=headers)
-    assert (status, told["message"]) == (401, "invalid signature")
+    status, result = await deliver(api, headers=headers)
+    assert (status, result["message"]) == (401, "invalid signature")
     assert await jobs(api) == []
 
 
@@ -168,10 +168,10 @@ async def test_a_missing_signature_reveals_no_webhook(api: Api) -> None:
 
 
 async def test_a_signed_delivery_learns_that_the_repository_is_unhealthy(api: Api) -> None:
-    """The last known health decides; a ping succeeds regardless."""
+    """A delivery for a repository that was last unhealthy is 424; a ping is 200."""
     await create_hooked_repository(api, healthy=False)
-    status, told = await deliver(api)
-    assert (status, told["message"]) == (424, "The repository configuration is not healthy")
+    status, result = await deliver(api)
+    assert (status, result["message"]) == (424, "The repository configuration is not healthy")
     assert (await deliver(api, {}, event="ping"))[1]["message"] == "ping received"
     assert (await deliver(api, secret="another"))[0] == 401
 

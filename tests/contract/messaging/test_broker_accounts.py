@@ -133,7 +133,7 @@ async def publish(channel: AbstractChannel, exchange: str, key: str) -> None:
     ],
 )
 async def test_a_submitter_may_do_nothing_else(address: Address, attempt: Callable[[AbstractChannel], object]) -> None:
-    """The broker refuses it, before any service sees it."""
+    """The broker refuses all other operations of a submitter."""
     connection = await aio_pika.connect(address(accounts.SUBMITTER))
     try:
         with pytest.raises(ChannelAccessRefused):
@@ -204,7 +204,7 @@ async def test_only_the_jobs_worker_publishes_events(address: Address, name: str
 
 
 async def test_a_service_reads_no_queue_of_another(address: Address) -> None:
-    """Requests and their identities are for the service that was asked."""
+    """A service cannot read requests, which contain identities, from the queue of another service."""
     queues = {queue for names in accounts.consumed(TOPOLOGY).values() for queue in names}
     for name, own in accounts.consumed(TOPOLOGY).items():
         connection = await aio_pika.connect(address(name))
@@ -218,7 +218,7 @@ async def test_a_service_reads_no_queue_of_another(address: Address) -> None:
 
 @pytest.mark.parametrize("address", [("queues", "bindings")], indirect=True)
 async def test_a_missing_definition_is_named(address: Address) -> None:
-    """An account without permission to declare fails with the name of what the imported definitions lack."""
+    """An account that may not declare fails with the name of the missing queue or exchange."""
     broker = AmqpBroker(address(accounts.API), connect_timeout=5)
     with pytest.raises(Unavailable, match="may not declare it; import the definitions of deploy/rabbitmq"):
         await broker.start()

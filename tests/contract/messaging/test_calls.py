@@ -89,7 +89,7 @@ async def test_a_large_response_is_unchanged(calls: CallFactory, size: int, chun
 
 
 async def test_chunks_are_sent_as_they_are_produced(calls: CallFactory) -> None:
-    """Each chunk of an iterator arrives by itself; a chunk over the limit is split and an empty one omitted."""
+    """Each chunk of an iterator is sent when it is produced; a large chunk is split, and an empty one is omitted."""
     client = await calls.client()
 
     async def produce() -> AsyncIterator[bytes]:
@@ -116,7 +116,7 @@ async def test_the_worker_makes_no_more_than_a_window_ahead(calls: CallFactory) 
     chunks = response.chunks()
     for index in range(1, 21):
         assert await anext(chunks) == body.chunk(index)
-        # One is held back for its mark, one waits to be sent.
+        # The client keeps one chunk until its mark arrives, and one chunk waits to be sent.
         assert body.produced <= index + 4 + 2
     await response.aclose()
     await asyncio.wait_for(body.closed.wait(), 20)
@@ -163,7 +163,7 @@ async def test_an_abandoned_response_stops_the_worker(calls: CallFactory) -> Non
 
 @pytest.mark.parametrize("after", [0, 0.1])
 async def test_a_cancelled_caller_cancels_the_handler(calls: CallFactory, after: float) -> None:
-    """A client that hangs up while its query is evaluated does not cost the evaluation, before the worker made itself known or after."""
+    """If a client disconnects, its query is cancelled, before and after the worker has sent its reply queue."""
     client, handler = await calls.client(), HangingHandler()
     await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
@@ -266,7 +266,7 @@ async def test_a_slow_reader_gets_everything(calls: CallFactory) -> None:
 
 
 async def test_a_slow_reader_is_limited(calls: CallFactory) -> None:
-    """A reader that rarely reads keeps a response open for a limited number of time-outs, as it occupies a slot of the worker."""
+    """A response to a slow reader ends after a limited number of time-outs, because it occupies a slot of the worker."""
     client, body = await calls.client(), ChunkedBody()
 
     async def handler(_: Request) -> Reply:
@@ -288,7 +288,7 @@ async def test_a_slow_reader_is_limited(calls: CallFactory) -> None:
 
 
 async def test_a_worker_may_stop_while_it_sends(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A worker that reaches its deadline while it sends a chunk does not know whether that was sent. The reader gets its error."""
+    """A worker that reaches its deadline while it sends a chunk cannot know whether it was sent. The reader gets the error."""
     client, body = await calls.client(), ChunkedBody()
 
     async def handler(_: Request) -> Reply:

@@ -49,7 +49,7 @@ async def test_a_retry_is_redelivered_after_its_delay(broker: Broker) -> None:
 
 
 async def test_a_retry_beyond_the_last_delay_takes_the_last_one(broker: Broker) -> None:
-    """A handler may ask for any time and gets the nearest that there is."""
+    """A handler may request any delay, and gets the nearest existing one."""
     handler = RecordingHandler(lambda delivery: Ack() if delivery.attempt == 2 else Retry(3600, "later"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
     await publish(broker, "work.sync")
@@ -58,7 +58,7 @@ async def test_a_retry_beyond_the_last_delay_takes_the_last_one(broker: Broker) 
 
 
 async def test_dead_letters_keep_reason_and_origin(broker: Broker) -> None:
-    """A dead message can be looked into and sent again: it has its key, its headers, why it died and where."""
+    """A dead message has its key, headers, reason and queue, so that it can be read and sent again."""
     dead = RecordingHandler()
     await broker.consume(broker.topology.work, RecordingHandler(lambda _: DeadLetter("no such repository")), prefetch=1)
     await broker.consume(broker.topology.dead_work, dead, prefetch=1)
@@ -159,7 +159,7 @@ async def test_cancel_requeues_unfinished_messages(broker: Broker) -> None:
 
 
 async def test_a_cancelled_subscription_is_forgotten(broker: Broker) -> None:
-    """Cancelling twice does nothing more, and the check asks for those subscriptions only that should be there."""
+    """A second cancellation has no effect, and the health check expects only subscriptions that are not cancelled."""
     subscription = await broker.consume(broker.topology.work, RecordingHandler(), prefetch=1)
     await subscription.cancel(drain=0)
     await subscription.cancel(drain=0)

@@ -53,7 +53,7 @@ async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
 async def test_a_message_over_the_limit_is_dead_with_a_part_of_its_body(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, result: DeliveryResult
 ) -> None:
-    """A client may send more than may be published again: its consumer continues, and the letter says what is missing."""
+    """A client may send a larger message than can be published again. Its dead letter says how much is missing."""
     topology = broker.topology
     await broker.publish(topology.jobs, "work.large", Message(body=b"x" * LARGE))
     await broker.publish(topology.jobs, "work.next", Message(body=b"{}"))

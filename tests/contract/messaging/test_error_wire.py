@@ -1,4 +1,4 @@
-"""Errors on the wire: every class of the tree arrives as itself, whatever its text."""
+"""Errors in messages: each class of the error tree is received as the same class with the same text."""
 
 from collections.abc import Iterator
 
@@ -35,7 +35,7 @@ def test_everything_an_error_carries_arrives(
 
 
 def test_an_unknown_code_is_an_internal_error_with_its_text() -> None:
-    """A newer worker may raise what this caller does not know."""
+    """A newer worker may raise errors that this caller does not have."""
     body = orjson.loads(encode_error(DashwrightError("as it said")))
     error = decode_error(orjson.dumps({**body, "code": "from-the-future"}))
     assert (type(error), error.message) == (DashwrightError, "as it said")

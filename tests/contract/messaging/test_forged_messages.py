@@ -37,7 +37,7 @@ def genuine(queue: str, clock: Clock) -> Message:
 
 
 def forgeries(queue: str, clock: Clock) -> list[Message]:
-    """Return what an attacker can make of a genuine request, and without one."""
+    """Return messages that an attacker can make with and without a genuine request."""
     message = genuine(queue, clock)
     unsigned = replace(message, headers={name: value for name, value in message.headers.items() if name != SIGNATURE})
 

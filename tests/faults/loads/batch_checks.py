@@ -1,4 +1,4 @@
-"""Checks of batches, however they were submitted: their items, their results, and the events about their ends."""
+"""Checks of batches that were submitted by HTTP or the queue: their items, their results, and the events about their ends."""
 
 import asyncio
 import json

@@ -18,7 +18,7 @@ class _Dashboard:
     writes: int = 0
     #: Result of the last accepted write.
     title: str | None = None
-    #: What may be stored: the result of the last accepted write, and that of a write without a response.
+    #: Possible stored titles: that of the last accepted write, and those of writes without a response.
     possible: set[str | None] = field(default_factory=lambda: {None})
     #: Titles whose writes were accepted.
     accepted: list[str] = field(default_factory=list)

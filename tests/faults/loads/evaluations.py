@@ -32,7 +32,7 @@ def evaluation_spec(number: int) -> dict[str, Any]:
 
 
 async def _audit_results(database: Database, operations: dict[str, bool], audit: Audit) -> None:
-    """Add the findings about operations, each with whether it was accepted: an accepted one has one evaluation with its result."""
+    """Add findings about operations to the audit. An accepted operation must have one evaluation with its result."""
     labelled = "select uid::text, labels ->> 'operation' as operation from job where labels ->> 'operation' = any($1)"
     jobs = {row["uid"]: row["operation"] for row in await database.fetch(labelled, list(operations))}
     await audit_jobs(database, jobs, audit)

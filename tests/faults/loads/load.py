@@ -1,4 +1,4 @@
-"""Kind of load: operations of clients, and the audit of what became of them."""
+"""Kinds of load: operations of clients, and the audit of their effects."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence

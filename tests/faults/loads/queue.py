@@ -1,4 +1,4 @@
-"""Submitter of jobs and evaluations through the queue, which reconnects after a fault and checks what became of each message."""
+"""Submitter of jobs and evaluations through the queue, which reconnects after a fault and checks the effect of each message."""
 
 import asyncio
 import json

@@ -1,4 +1,4 @@
-"""A random history of dashboards as a team writes it: each revision changes what the one before left."""
+"""Random history of dashboards, as a team would write it. Each revision changes the state of the previous one."""
 
 import json
 import posixpath
@@ -36,7 +36,7 @@ class History:
         self._newest: pygit2.Oid | None = None
 
     def revise(self) -> str:
-        """Make one more revision and return what was done, for the report of a failure."""
+        """Make one more revision, and return a description of it for failure reports."""
         edits = self._random.choices(EDITS, k=self._random.choice((1, 1, 2, 4))) if self._made else [History.add] * 12
         before, parents = dict(self.files), [self._newest] if self._newest else []
         for edit in edits:
@@ -132,7 +132,7 @@ class History:
         pass
 
     def _write(self, path: str, body: bytes) -> None:
-        """Write a file in place of whatever is at its path."""
+        """Write a file, and remove a file or directory at its path first."""
         above = {path[:end] for end in range(len(path)) if path[end] == "/"}
         self.files = {other: it for other, it in self.files.items() if other not in above and not other.startswith(f"{path}/")}
         self.files[path] = body
@@ -172,7 +172,7 @@ class History:
         return f"board {self._next()}.{like.rpartition('.')[2]}"
 
     def _any(self) -> str:
-        """Return the path of a file that is meant to hold a dashboard."""
+        """Return the path of a file that should contain a dashboard."""
         found = self._boards()
         return self._random.choice(found) if found else ""
 

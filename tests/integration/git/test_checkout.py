@@ -271,7 +271,7 @@ async def test_a_new_or_removed_link_makes_a_difference_impossible(work: Work, r
 
 
 async def test_a_too_large_difference_is_not_returned(work: Work, read: Read) -> None:
-    """Without a difference every file is examined, which reports what is too large."""
+    """Instead of a too large difference, every file is examined, so that the sync can report the limit."""
     old = work.commit({"a.json": "{}"})
     work.commit({f"{index}.json": "{}" for index in range(11)})
     assert await (await read(max_entries=10)).difference_since(old) is None
@@ -299,7 +299,7 @@ async def test_a_missing_object_damages_the_mirror(work: Work, read: Read, lost:
 
 
 async def test_additional_paths_are_in_a_difference(work: Work, read: Read) -> None:
-    """Extra paths are listed as they are now, with the directories above them; deleted ones only if the difference has them."""
+    """Additional paths are listed in their current state, with their directories; deleted ones only if the difference has them."""
     old = work.commit({"odd#/a.json": "{}", "b.json": "{", "c.json": "{", "d.json": "{}"})
     work.commit({"c.json": None, "d.json": "{ }"})
     checkout = await read()

@@ -52,7 +52,7 @@ def write(mirrors: Mirrors, ask: Ask) -> Write:
 
 
 def hosted(server: GitServer, *arguments: str) -> str:
-    """Return what git says about the host's repository."""
+    """Return the output of git about the host's repository."""
     return git(server.root / "r.git", *arguments)
 
 
@@ -394,7 +394,7 @@ async def test_several_drafts_are_pushed_together(server: GitServer, work: Work,
     server.requests.clear()
     created = await commits.commit(mirrors, "uid", ask("r.git", seconds=20), BranchChange("main", "side", base, drafts))
     assert sum(request.endswith("git-receive-pack") and "?" not in request for request in server.requests) == 1
-    told = hosted(server, "log", "--format=%an|%as|%s", "-2", "side").splitlines()
-    assert told == ["Ann|2021-01-02|second", "Eve Example|2020-01-02|first"]
+    result = hosted(server, "log", "--format=%an|%as|%s", "-2", "side").splitlines()
+    assert result == ["Ann|2021-01-02|second", "Eve Example|2020-01-02|first"]
     assert hosted(server, "rev-parse", "side", "side~2") == f"{created.sha}\n{base}"
     assert hosted(server, "show", "side:in/c.json") == "2"

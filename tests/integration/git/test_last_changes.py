@@ -71,7 +71,7 @@ async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetch
 
 
 async def test_one_walk_serves_all_lists_of_a_commit(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A single file is found however old it is; for many files only the newest commits are examined."""
+    """The last change of a single file is always found; for many files, only the newest commits are examined."""
     work.commit({"a.json": "1", "b.json": "1"})
     work.commit({"b.json": "2"})
     commit, changes = await fetched(), LastChanges()

@@ -1,4 +1,4 @@
-"""The log of a mirror: bounded, whatever its commits contain."""
+"""The log of a mirror is bounded for commits with any content."""
 
 import os
 from pathlib import Path
@@ -79,15 +79,15 @@ async def test_names_are_truncated(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not _MEMORY.exists(), reason="this system does not tell what a process has in memory")
 def test_commits_that_wait_are_not_in_memory(tmp_path: Path) -> None:
-    """A commit may have thousands of ancestors of many megabytes each: only the names of waiting ones are kept."""
+    """Only the ids of pending commits are in memory, because a commit may have thousands of ancestors of many megabytes."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     tree, who = repository.TreeBuilder().write(), pygit2.Signature("A", "a@example.org", 1_700_000_000, 0)
     before = [repository.create_commit(None, who, who, f"{index}" + "x" * 1_000_000, tree, []) for index in range(200)]
     merged = repository.create_commit(None, who, who, "merged", tree, before)
-    told = objects.history(pygit2.Repository(str(tmp_path)), str(merged))
-    next(told)
+    result = objects.history(pygit2.Repository(str(tmp_path)), str(merged))
+    next(result)
     resident = _resident()
-    next(told)
+    next(result)
     assert _resident() - resident < 100_000_000
 
 

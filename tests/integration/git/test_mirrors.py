@@ -26,7 +26,7 @@ TOKEN = "s3cret-token"
 
 
 async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """First everything is fetched, then what is new, then nothing: never with more than four requests."""
+    """The first fetch gets everything, the second only new commits, and the third nothing, with at most four requests each."""
     work = server.make("team.git")
     for name in ("a.json", "b.json"):
         expected = work.commit({name: "{}"})
@@ -96,7 +96,7 @@ async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mi
 
 @pytest.mark.parametrize("damage", ["head", "pack", "empty", "foreign"])
 async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors, ask: Ask, damage: str) -> None:
-    """Whatever is missing or broken, the next fetch returns the commit."""
+    """If any file of a mirror is missing or damaged, the next fetch still returns the commit."""
     work = server.make("r.git")
     work.commit({f"{index}.json": str(index) * 100 for index in range(50)})
     commit = await mirrors.fetch("uid", ask("r.git"), "main")
@@ -292,7 +292,7 @@ async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, m
 
 
 async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """These are the commit itself, its parents and their ancestors, over merges too, and no others."""
+    """The ancestors are the commit itself, its parents and their ancestors, also over merges, and no others."""
     work = server.make("r.git")
     first, second, third = [work.commit({"a.json": text}) for text in "123"]
     git(work.folder, "checkout", "--quiet", "-b", "side", second)

@@ -95,7 +95,7 @@ async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors
 
 @pytest.mark.parametrize("branch", ["", "main"])
 async def test_the_first_commit_of_a_repository(server: GitServer, mirrors: Mirrors, ask: Ask, versions: int, branch: str) -> None:
-    """Version 2 reveals the branch of an empty repository; with older ones it must be named, because a guess could be wrong."""
+    """With version 2, the host reveals the branch of an empty repository; with older versions, the spec must name it."""
     server.make("r.git")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/main")
     remote = ask("r.git")
@@ -110,7 +110,7 @@ async def test_the_first_commit_of_a_repository(server: GitServer, mirrors: Mirr
 
 
 async def test_the_default_branch_without_its_name(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """A host that sends the commit of HEAD but not its branch has the branch with this commit, if there is only one."""
+    """If the host sends the commit of HEAD but not its branch, the only branch with this commit is used."""
     server.newest_protocol = 0
     server.fault = without("symref=", server)
     work = server.make("r.git")

@@ -1,4 +1,4 @@
-"""Commits with OpenPGP signatures: which ones are opened, and own commits."""
+"""Commits with OpenPGP signatures: which signatures are accepted, and commits that Dashwright signs."""
 
 import base64
 from typing import Any

@@ -30,7 +30,7 @@ def remote(server: GitServer, references: ReferenceReader, *, token: str = "", a
 
 
 async def test_a_poll_is_one_request(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:
-    """It distinguishes a branch from one whose name begins alike, and from a missing one; an empty name is the host's HEAD."""
+    """A poll does not confuse a branch with a missing one or one with the same prefix; an empty name is the host's HEAD."""
     work = server.make("r.git")
     first = work.commit({"a.json": "{}"})
     work.commit({"b.json": "{}"}, branch="mainline")
@@ -116,7 +116,7 @@ async def _closed(request: web.Request) -> web.StreamResponse | None:
 async def test_the_git_program_reads_what_a_poll_cannot(
     server: GitServer, references: ReferenceReader, tmp_path: Path, fault: Fault
 ) -> None:
-    """The next polls use the program immediately: a host without protocol version 2 is not asked twice each time."""
+    """After a failure, the next polls use the git program, so that a host without protocol version 2 is not polled twice each time."""
     work = server.make("r.git")
     head = work.commit({"a.json": "{}"})
     server.fault = fault

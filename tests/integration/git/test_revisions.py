@@ -85,9 +85,10 @@ class Side:
 async def test_stored_objects_equal_each_revision(
     database: Database, server: GitServer, mirrors: Mirrors, ask: Ask, seed: int, directory: str
 ) -> None:
-    """Two namespaces follow one repository, one by differences and one by full syncs: their objects are equal after each revision.
+    """Full and incremental syncs of one repository store equal objects after each revision.
 
-    If no file is refused, they equal the tree, or that of one directory among other files. Most revisions are synced by their difference.
+    Two namespaces follow the repository, one by differences and one by full syncs. If no file is refused, the objects
+    equal the tree, or one of its directories.
     """
     server.make("team.git")
     history = History(server.root / "team.git", seed, directory)
@@ -126,7 +127,7 @@ def by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def expected(files: Mapping[str, bytes]) -> dict[str, Any]:
-    """Return what a tree without a bad file describes: dashboards with name, directory, title and body, and directories."""
+    """Return the content of a tree without invalid files: dashboards with name, directory, title and body, and directories."""
     found: dict[str, Any] = {"folders:": (None, None, "Team", None)}
     for path, body in files.items():
         if path.endswith((".json", ".yaml", ".yml")) and not paths.is_hidden(path):

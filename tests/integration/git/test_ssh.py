@@ -95,7 +95,7 @@ async def test_a_changed_host_key_is_refused(ssh_server: SshServer, mirrors: Mir
 
 
 async def test_an_unknown_host_is_refused(ssh_server: SshServer, mirrors: Mirrors, tmp_path: Path) -> None:
-    """A host key that neither the repository nor the installation knows is refused; either of them is enough."""
+    """A host is refused unless the repository or the installation has its host key."""
     ssh_server.make("team.git").commit({"a.json": "1"})
     asked = replace(remote(ssh_server), ssh=SshAccess(ssh_server.key))
     error = await refusal(asked, mirrors)
@@ -109,7 +109,7 @@ async def test_an_unknown_host_is_refused(ssh_server: SshServer, mirrors: Mirror
 
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
 async def test_another_key_is_refused(tmp_path: Path, mirrors: Mirrors, kind: str) -> None:
-    """A key that the host does not know is a fault of ``secure.sshKey``, and the key is not in the message."""
+    """A key that the host refuses is a fault of ``secure.sshKey``, and the message does not contain the key."""
     async with ssh.serving(tmp_path / "ssh") as server:
         server.make("team.git").commit({"a.json": "1"})
         ssh.make_key(tmp_path / "other", kind)

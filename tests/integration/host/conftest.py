@@ -9,6 +9,6 @@ from tests.integration.host.host_access import HostAccess, open_host_access
 
 @pytest.fixture
 async def host_access(tmp_path: Path) -> AsyncIterator[HostAccess]:
-    """Yield the repository ``team/boards`` with one pull request, as a worker sees it."""
+    """Yield the access of a worker to the repository ``team/boards`` with one pull request."""
     async with open_host_access(tmp_path) as host_access:
         yield host_access

@@ -49,7 +49,7 @@ class HostAccess:
 async def open_host_access(
     folder: Path, description: ApiDescription | None = None, kind: type[GitHost] = GitHost, name: str = "team/boards"
 ) -> AsyncIterator[HostAccess]:
-    """Yield a repository with one pull request, as a worker sees it; ``description`` is the API that the host allows."""
+    """Yield the access of a worker to a repository with one pull request. ``description`` is the API that the host permits."""
     root = folder / "server"
     root.mkdir()
     async with git_host.serving(root, token=TOKEN, kind=kind) as server:

@@ -1,4 +1,4 @@
-"""The accounts of commit authors: added if the git host knows them, and never waited for."""
+"""The accounts of commit authors: they are added if the git host has them, and a change never waits for them."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -20,9 +20,9 @@ def history(host_access: HostAccess, *names: str) -> Sequence[HistoryItem]:
 
 async def test_authors_have_the_accounts_that_the_host_knows(host_access: HostAccess) -> None:
     """Accounts match by the name in the commit. One request serves all histories of a commit."""
-    told, known = CommitAuthors(host_access.host), history(host_access, "Test", "Somebody Else")
+    result, known = CommitAuthors(host_access.host), history(host_access, "Test", "Somebody Else")
     for _ in range(2):
-        (item,) = await told.with_accounts(host_access.repository, "a b.json", known)
+        (item,) = await result.with_accounts(host_access.repository, "a b.json", known)
         assert item.authors == [
             Author(name="Test", username="test", avatar_url="https://avatars.example.org/test"),
             Author(name="Somebody Else"),
@@ -33,14 +33,14 @@ async def test_authors_have_the_accounts_that_the_host_knows(host_access: HostAc
 async def test_an_unavailable_host_omits_only_the_accounts(host_access: HostAccess, monkeypatch: Any) -> None:
     """If the host is slow, refuses or has no API, the history is returned as git has it, and the host is not called for a while."""
     monkeypatch.setattr(authors, "_TIMEOUT_SECONDS", 0.2)
-    known, told = history(host_access, "Test"), CommitAuthors(host_access.host)
+    known, result = history(host_access, "Test"), CommitAuthors(host_access.host)
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=500)
 
     host_access.server.api_fault = refuse
-    assert await told.with_accounts(host_access.repository, "", known) == known
+    assert await result.with_accounts(host_access.repository, "", known) == known
     host_access.server.api_fault = None
-    assert await told.with_accounts(host_access.repository, "", known) == known
+    assert await result.with_accounts(host_access.repository, "", known) == known
     assert await CommitAuthors(host_access.host).with_accounts(host_access.at("https://git.invalid/one"), "", known) == known
-    assert await told.with_accounts(host_access.repository, "", []) == []
+    assert await result.with_accounts(host_access.repository, "", []) == []

@@ -51,14 +51,14 @@ def reference_of(access: HostAccess) -> str:
 
 async def test_a_pull_request_has_its_branches_and_commits(access: HostAccess) -> None:
     """The state changes when the host merges the pull request."""
-    told = await access.host.pull_request(access.repository, access.number)
-    assert (told.number, told.title, told.base, told.head) == (access.number, "Change", "main", "change")
-    assert told.head_commit == (access.head[:12] if kind_of(access) == "bitbucket" else access.head)
-    assert (told.is_open, told.is_merged, told.is_from_fork) == (True, False, False)
-    assert told.changed_file_count == (0 if kind_of(access).startswith("bitbucket") else 4)
+    result = await access.host.pull_request(access.repository, access.number)
+    assert (result.number, result.title, result.base, result.head) == (access.number, "Change", "main", "change")
+    assert result.head_commit == (access.head[:12] if kind_of(access) == "bitbucket" else access.head)
+    assert (result.is_open, result.is_merged, result.is_from_fork) == (True, False, False)
+    assert result.changed_file_count == (0 if kind_of(access).startswith("bitbucket") else 4)
     page = "projects/TEAM/repos/boards" if kind_of(access) == "bitbucket-server" else "team/boards"
-    assert told.url.startswith(f"{access.server.origin}/{page}/")
-    assert told.reference == reference_of(access)
+    assert result.url.startswith(f"{access.server.origin}/{page}/")
+    assert result.reference == reference_of(access)
     access.server.merge("team/boards", access.number)
     merged = await access.host.pull_request(access.repository, access.number)
     assert (merged.is_open, merged.is_merged) == (False, True)
@@ -67,10 +67,10 @@ async def test_a_pull_request_has_its_branches_and_commits(access: HostAccess) -
 async def test_a_pull_request_from_a_fork_is_recognized(access: HostAccess) -> None:
     """The commits of a fork have a reference: at Bitbucket Cloud in the fork, and at the others in the repository itself."""
     access.server.move_to_fork("team/boards", access.number, "stranger/boards")
-    told = await access.host.pull_request(access.repository, access.number)
-    assert told.is_from_fork
-    assert told.reference == reference_of(access)
-    assert told.fork_path == ("stranger/boards" if kind_of(access) == "bitbucket" else "")
+    result = await access.host.pull_request(access.repository, access.number)
+    assert result.is_from_fork
+    assert result.reference == reference_of(access)
+    assert result.fork_path == ("stranger/boards" if kind_of(access) == "bitbucket" else "")
 
 
 async def test_open_pull_requests_are_listed_page_by_page(access: HostAccess) -> None:
@@ -78,8 +78,8 @@ async def test_open_pull_requests_are_listed_page_by_page(access: HostAccess) ->
     access.server.page = 2
     numbers = [access.number, *(access.server.open_pull("team/boards", "change") for _ in range(4))]
     access.server.merge("team/boards", numbers[1])
-    told = await access.host.open_pull_requests(access.repository)
-    assert [pull_request.number for pull_request in told] == [numbers[0], *numbers[2:]]
+    result = await access.host.open_pull_requests(access.repository)
+    assert [pull_request.number for pull_request in result] == [numbers[0], *numbers[2:]]
 
 
 @pytest.mark.parametrize("page", [100, 3, 1])
@@ -272,8 +272,8 @@ async def test_missing_members_are_named(access: HostAccess) -> None:
 async def test_a_repository_in_nested_groups(tmp_path: Path) -> None:
     """Only GitLab has groups in groups."""
     async with open_host_access(tmp_path, kind=GitLabHost, name="team/web/boards") as access:
-        told = await access.host.pull_request(access.repository, access.number)
-        assert told.url == f"{access.server.origin}/team/web/boards/-/merge_requests/{access.number}"
+        result = await access.host.pull_request(access.repository, access.number)
+        assert result.url == f"{access.server.origin}/team/web/boards/-/merge_requests/{access.number}"
         assert access.server.calls[-1] == f"GET /projects/team%2Fweb%2Fboards/merge_requests/{access.number}"
     (tmp_path / "other").mkdir()
     async with open_host_access(tmp_path / "other", kind=GiteaHost, name="team/web/boards") as access:

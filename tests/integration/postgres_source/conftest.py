@@ -45,7 +45,7 @@ grant all on all tables in schema public to {0};
 grant all on all sequences in schema public to {0};
 grant all on schema public to {0};
 """
-"""More than a careful administrator would give: what holds, holds without their care."""
+"""More permissions than a careful administrator grants, so that the protection does not depend on the grants."""
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from dashwright.expressions.engine.deadline import Deadline
 from dashwright.expressions.engine.limits import Limits
 
 Owner = Any
-"""A connection of who may do everything in the database."""
+"""A connection of the owner of the database."""
 
 NOT_READING = [
     "insert into treasure values (-1)",

@@ -44,7 +44,7 @@ class Description:
         self.seen: set[tuple[str, str]] = set()
 
     def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None:
-        """Return what the description does not allow about a request, or None. Properties that it does not name are not allowed."""
+        """Return the reason why the description does not permit a request, or None. Unknown properties are not permitted."""
         found = self._operation(method, path)
         if found is None:
             return f"{method} {path} is not in the description"

@@ -46,14 +46,14 @@ def test_every_delivery_is_understood(deliveries: dict[str, list[Any]]) -> None:
 
 
 def test_other_events_are_not_implemented(deliveries: dict[str, list[Any]]) -> None:
-    """Events that no hook subscribes to get 501, whatever they contain."""
+    """Events to which no hook subscribes get 501, with any content."""
     others = {event: payloads for event, payloads in deliveries.items() if event not in ("ping", "push", "pull_request")}
     assert others
     assert {_decided(event, payload) for event, payloads in others.items() for payload in payloads} == {(501, None)}
 
 
 async def test_every_delivery_is_handled_over_http(api: Api, deliveries: dict[str, list[Any]]) -> None:
-    """Each signed delivery over HTTP gets the status and the job that were decided for it."""
+    """Each signed delivery over HTTP gets the status and the job in the table above."""
     known: dict[str, str] = {}
     for event, payloads in deliveries.items():
         for index, payload in enumerate(payloads):

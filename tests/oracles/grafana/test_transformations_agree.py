@@ -104,7 +104,7 @@ def difference(here: list[Any], there: list[Any]) -> str:
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
 def test_results_are_those_of_grafana(results: list[tuple[Any, Any]], name: str) -> None:
-    """All cases whose last transformation is this one have the same frames. Cases in which Grafana fails are left out."""
+    """The frames equal those of Grafana in all cases that end with this transformation, unless Grafana fails."""
     differing, compared = [], 0
     for case, there in results:
         if case["transformations"][-1]["id"] != name or "error" in there:

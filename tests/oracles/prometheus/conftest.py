@@ -31,7 +31,7 @@ class Oracle:
     session: aiohttp.ClientSession
     gateway: str
     server: str
-    #: Unix seconds; samples of both jobs lie between ``start`` and ``end``.
+    #: Unix seconds; samples of both jobs are between ``start`` and ``end``.
     start: int
     end: int
 

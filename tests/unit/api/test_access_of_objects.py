@@ -67,7 +67,10 @@ TREE = AccessTree(
     ],
 )
 def test_the_highest_level_counts(who: Identity, kind: Kind, name: str, folder: str | None, level: Level) -> None:
-    """Rules of an object's own replace what the role gives at the root only; below it they add. A role's rule is one for higher roles."""
+    """Rules of an object replace the rights of the role at the root only; in folders they add to them.
+
+    A rule for a role includes higher roles.
+    """
     view = AccessView(who, TREE)
     assert view.level(kind, name, folder) == level
     for verb, needed in (("read", Level.VIEW), ("create", Level.EDIT), ("write", Level.EDIT), ("delete", Level.EDIT)):
@@ -128,7 +131,10 @@ def test_a_right_on_any_object_passes_the_first_check(who: Identity, action: str
 
 
 def test_without_rules_all_is_as_the_role_has_it() -> None:
-    """The scope is everything or nothing, whatever folders there are; one list of rules ends that for callers who are not Admins."""
+    """Without rules, the role permits everything or nothing in all folders.
+
+    One list of rules changes that for callers who are not Admins.
+    """
     bare = AccessTree({"a": None, "b": "a"})
     for who, scope in ((caller(Role.VIEWER), EVERYTHING), (caller(Role.NONE), NOTHING), (caller(Role.ADMIN), EVERYTHING)):
         view = AccessView(who, bare)
@@ -233,7 +239,7 @@ def test_a_list_equals_the_single_checks(who: Identity, tree: AccessTree) -> Non
 
 @given(who=callers, before=trees(), after=trees())
 def test_views_that_agree_show_the_same(who: Identity, before: AccessTree, after: AccessTree) -> None:
-    """Objects that both views know are visible in both; equal trees agree."""
+    """Objects of both views are visible in both; equal trees agree."""
     first, second = AccessView(who, before), AccessView(who, after)
     assert AccessView(who, before).shows_same_objects(first)
     assert AccessView(who, AccessTree(dict(before.parents), dict(before.rules_by_object))).shows_same_objects(first)

@@ -1,4 +1,4 @@
-"""Scopes: what a grant covers, possible grants, access metadata of objects, and limits of assignment."""
+"""Scopes: the objects that a grant covers, possible grants, access metadata of objects, and limits of assignment."""
 
 from types import MappingProxyType
 
@@ -44,7 +44,7 @@ def test_an_identity_may_do_what_any_grant_covers(granted: set[str], scope: str)
 
 @given(st.sets(st.sampled_from(["*", "teams:*", "teams:id:*", "teams:id:1", "teams:id:23", "teams:id:007", "teams:uid:4", "team:id:5"])))
 def test_the_numbers_of_a_list_are_those_that_may_be_read_one_by_one(granted: set[str]) -> None:
-    """A list that is narrowed in the store shows exactly what single requests would."""
+    """A list that is filtered by the store has exactly the objects that single requests may read."""
     identity = holder(teams_read=granted)
     numbers = identity.ids("teams:read", "teams:id:")
     for number in (0, 1, 2, 4, 5, 7, 23, 230):
@@ -83,7 +83,7 @@ def test_the_numbers_of_a_list_are_those_that_may_be_read_one_by_one(granted: se
     ],
 )
 def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant: tuple[str, str]) -> None:
-    """Older names mean the same, and what is stored is normalised once more to itself."""
+    """Older names are stored as canonical names, and canonical names are unchanged."""
     assert canonical_grant(action, scope) == grant
     assert canonical_grant(*grant) == grant
 

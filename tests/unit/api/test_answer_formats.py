@@ -195,7 +195,7 @@ def test_the_type_of_a_panel_is_a_column() -> None:
 
 
 def test_cells_without_a_source_are_read_from_the_object() -> None:
-    """A path leads through spec and status; what is missing there is null."""
+    """A cell has the value at its path in the spec or status, or null if it is missing."""
     repository = replace(STORED, kind=REPOSITORY, spec='{"title":"R","type":"local"}', status='{"health":{"healthy":true}}')
     row = tree_of(formats.object_response(TABLE, REPOSITORY, "v0alpha1", repository).body)["rows"][0]
     assert row["cells"] == ["cpu", "CPU", "local", True, "2026-11-21T10:00:00Z"]

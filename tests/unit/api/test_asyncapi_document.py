@@ -75,7 +75,7 @@ def test_references_have_no_other_validation_keywords(described: Any) -> None:
 
 
 def test_every_public_exchange_and_queue_is_described(described: Any) -> None:
-    """Each exchange and queue of the topology is described as it is declared, or internal; the docs name described ones only."""
+    """Each exchange and queue of the topology is described as it is declared, or is internal. The docs name only described ones."""
     exchanges, queues = bindings(described, "exchange"), bindings(described, "queue")
     assert set(exchanges) == {exchange.name for exchange in TOPOLOGY.exchanges} - set(_INTERNAL)
     assert set(queues) == {queue.name for queue in TOPOLOGY.queues} - (set(_INTERNAL) - {TOPOLOGY.dead})

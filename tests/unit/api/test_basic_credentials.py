@@ -1,4 +1,4 @@
-"""Basic credentials: accepted and refused logins, what is cached and for how long, and the cost of a flood."""
+"""Basic credentials: accepted and refused logins, the contents and lifetime of the cache, and the cost of a flood."""
 
 import asyncio
 import threading
@@ -39,7 +39,7 @@ class Time:
 
 @pytest.fixture
 def passing(monkeypatch: pytest.MonkeyPatch) -> Time:
-    """Time as the authenticator's memory sees it."""
+    """Let time pass for the authenticator."""
     time = Time()
     monkeypatch.setattr(module, "TTLCache", lambda size, seconds: TTLCache(size, seconds, time))
     return time
@@ -77,7 +77,7 @@ def authenticator(accounts: Accounts, counted: Counted, throttle: LoginThrottle,
 
 
 async def ask(authenticator: BasicAuthenticator, login: str, password: str, org_id: int | None = None, address: str = HERE) -> str:
-    """The role of who gets in."""
+    """Return the role of an accepted caller."""
     return (await authenticator.identify(Credentials(basic(login, password), address), org_id)).role
 
 
@@ -144,7 +144,7 @@ async def test_a_changed_password_ends_the_old_one(authenticator: BasicAuthentic
 
 
 async def test_a_disabled_account_is_out(authenticator: BasicAuthenticator, accounts: Accounts) -> None:
-    """However lately its password was verified."""
+    """An account that is disabled after its password was verified is refused immediately."""
     await ask(authenticator, "ann", "pw")
     accounts.disabled.add("ann")
     await refuse(authenticator, "ann", "pw")
@@ -199,7 +199,7 @@ async def test_concurrent_guesses_are_counted_when_they_begin(authenticator: Bas
 
 
 async def test_concurrent_requests_with_one_credential_are_one_attempt(authenticator: BasicAuthenticator) -> None:
-    """A client that opens many connections is not taken for one who guesses."""
+    """A client that opens many connections does not count as one that guesses."""
     assert await asyncio.gather(*(ask(authenticator, "ann", "pw") for _ in range(10))) == ["Admin"] * 10
 
 
@@ -215,7 +215,7 @@ async def test_failures_by_login_and_by_mail_are_of_one_account(
 
 
 async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
-    """A script with an old password spoils its own login, not its whole address."""
+    """A script with an old password blocks its own login, but not its whole address."""
     for index in range(40):
         await refuse(authenticator, "ann", f"old {index}")
     assert not throttle.is_address_blocked(HERE)
@@ -289,8 +289,8 @@ async def test_failures_are_logged_without_the_password(authenticator: BasicAuth
     with capture_logs() as lines:
         for login in ("ann", "ANN", "ann", "Ann"):
             await refuse(authenticator, login, "hunter2")
-    told = [(line["event"], line["address"], line["failures"]) for line in lines]
-    assert told == [("login_failed", HERE, count) for count in (1, 2, 3, None)]
+    result = [(line["event"], line["address"], line["failures"]) for line in lines]
+    assert result == [("login_failed", HERE, count) for count in (1, 2, 3, None)]
     assert "hunter2" not in str(lines)
 
 
@@ -301,7 +301,7 @@ async def test_no_password_is_cached(authenticator: BasicAuthenticator) -> None:
 
 
 async def test_concurrent_password_checks_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Above the bound a caller is asked to retry; the places are free again afterwards."""
+    """Above the limit, a caller has to retry; later the slots are free again."""
     release = threading.Event()
     monkeypatch.setattr(password_hashes, "_verify", lambda *_: release.wait(5))
     bounded = Passwords(threads=1, max_pending=2)

@@ -39,7 +39,7 @@ class Key:
 
 @dataclass
 class Keys:
-    """The keys of a test, and what was asked for."""
+    """The stored keys of a test, and the look-ups."""
 
     hashes: dict[str, Key] = field(default_factory=dict)
     names: dict[tuple[int, str], Key] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Setup:
     bearer: BearerAuthenticator
 
     def put(self, text: str, **changes: object) -> None:
-        """Records a key as it would be in a database."""
+        """Store a key as the database has it."""
         material = key_material.parse(text)
         assert material is not None
         stored = key_material.hash_secret(material.secret, material.salt)

@@ -57,7 +57,7 @@ def test_a_buffer_returns_all_changes_or_none(count: int, limit: int, index: int
 
 
 def test_a_buffer_is_bounded_by_bytes() -> None:
-    """Large changes push out more of the older ones. After clearing, earlier positions are unknown."""
+    """Large changes remove more of the older ones. After clearing, earlier positions are unknown."""
     buffer = ChangeBuffer(max_bytes=10_000)
     for version in range(1, 6):
         buffer.append(change(version))
@@ -83,7 +83,7 @@ def test_a_buffer_is_bounded_by_bytes() -> None:
     ],
 )
 def test_a_watcher_sees_its_selection_alone(happened: str, was: str | None, is_now: str, told_as: str | None, expected: str | None) -> None:
-    """An object that enters the selection is added, one that leaves it is deleted with its old content; others are not reported."""
+    """An object that enters the selection is added, one that leaves it is deleted with its old content, and others are not reported."""
     event = transition_of(change(1, happened, state(is_now), None if was is None else state(was)), lambda each: each.labels == "in")
     assert (told_as, expected) == ((None, None) if event is None else (event.type, event.state.labels))
 

@@ -48,7 +48,7 @@ def test_members_follow_one_another(coding: str, pack: Pack) -> None:
 @pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
 @pytest.mark.parametrize("size", [0, 1, OUTPUT_STEP_BYTES - 1, OUTPUT_STEP_BYTES, OUTPUT_STEP_BYTES + 1, 10**7])
 def test_a_step_is_small(coding: str, pack: Pack, size: int) -> None:
-    """However much a piece holds, it comes out by little and little, and whole."""
+    """A large piece is decompressed completely, in small steps."""
     data = random.Random(1).randbytes(min(size, 300_000)).ljust(size, b"\0")
     steps = list(Decompressor(coding).decompress(pack(data)))
     assert max(map(len, steps)) <= OUTPUT_STEP_BYTES
@@ -64,7 +64,7 @@ def test_a_step_takes_little(coding: str, pack: Pack) -> None:
 
 @pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
 def test_a_body_is_not_many_frames(coding: str, pack: Pack) -> None:
-    """Each costs the making of a decompressor, though nothing comes out: so many are refused, in one piece or several."""
+    """A body of many empty frames is refused, in one piece or several, because each frame needs a new decompressor."""
     decompressor, packed = Decompressor(coding), pack(b"")
     assert b"".join(decompressor.decompress(packed * MAX_FRAMES)) == b""
     with pytest.raises(BadRequest, match=f"more than {MAX_FRAMES} frames of {coding}"):

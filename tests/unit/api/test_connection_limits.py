@@ -14,7 +14,7 @@ PROXIES = TrustedProxies([ipaddress.ip_network("10.0.0.0/8")])
 
 
 def test_an_address_has_so_many_connections() -> None:
-    """Others are not concerned; this machine and trusted proxies stand for many clients."""
+    """Other addresses are not affected. This machine and trusted proxies have no limit, because they have many clients."""
     limiter = ConnectionLimiter(2, PROXIES)
     assert [limiter.admit(STRANGER) for _ in range(3)] == [True, True, False]
     assert limiter.admit("192.0.2.2")

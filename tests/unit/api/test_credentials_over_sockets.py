@@ -1,4 +1,4 @@
-"""Credentials of requests: what the authenticator receives, and the address that counts."""
+"""Credentials and addresses of callers, as the authenticator receives them."""
 
 from dataclasses import dataclass, field
 

@@ -26,7 +26,7 @@ def test_values_replace_placeholders_in_all_strings() -> None:
 
 
 def test_members_of_the_export_and_of_the_other_server_are_removed() -> None:
-    """Only what describes the dashboard itself remains, including its uid."""
+    """Only members of the dashboard itself remain, including its uid."""
     export = {"__inputs": [], "__elements": {}, "__requires": [{"id": "grafana"}], "id": 5, "version": 9}
     assert resolved({**export, "uid": "u", "title": "T"}).spec == {"uid": "u", "title": "T"}
 
@@ -98,7 +98,7 @@ def test_two_library_panels_with_one_name_are_refused() -> None:
 
 
 def test_too_many_library_panels_are_refused() -> None:
-    """Each panel is a write of its own, so their number has a limit."""
+    """The number of library panels is limited, because each is a separate write."""
     uids = [f"p{number}" for number in range(MAX_LIBRARY_PANELS + 1)]
     elements = {uid: {"name": uid, "model": {"type": "text"}} for uid in uids}
     with pytest.raises(BadRequest, match="at most 1000"):

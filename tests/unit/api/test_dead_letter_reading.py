@@ -164,7 +164,7 @@ def test_a_large_body_is_stored_in_part_with_its_complete_size() -> None:
 
 @pytest.mark.parametrize("name", CREDENTIAL_NAMES)
 def test_a_header_with_credentials_is_only_named(name: str) -> None:
-    """Neither the value nor a part of it is in the letter."""
+    """The letter has the name of the header, but no part of its value."""
     letter = read(delivery(headers={**DEATH, name: "t0p-secret", "team": "a"}))
     assert (letter.headers, letter.removed_headers) == ({"team": "a"}, [name])
     assert "t0p-secret" not in repr(letter)

@@ -109,7 +109,7 @@ def test_pull_requests_of_gitea(action: str, code: int) -> None:
     ],
 )
 def test_pushes_to_bitbucket(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
-    """One push has several branches. The host does not name the default branch, so each may be it."""
+    """A push may have several branches. The host does not name the default branch, so each of them may be it."""
     assert decided(BITBUCKET.deliveries, "repo:push", payload, **options).code == code
 
 

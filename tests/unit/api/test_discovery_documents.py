@@ -77,9 +77,9 @@ def test_a_version_has_the_resources_that_are_served_in_it() -> None:
 
 def test_the_aggregated_document() -> None:
     """The document has groups, versions, resources and subresources, each with its response kind."""
-    told = discovery.aggregated(KINDS, "v2")
-    assert (told["kind"], told["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
-    things, other = told["items"]
+    result = discovery.aggregated(KINDS, "v2")
+    assert (result["kind"], result["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")
+    things, other = result["items"]
     assert (things["metadata"]["name"], other["metadata"]["name"]) == (GROUP, "a.example.org")
     assert [(version["version"], version["freshness"]) for version in things["versions"]] == [("v2", "Current"), ("v1", "Current")]
     gadgets, widgets = things["versions"][0]["resources"]

@@ -152,7 +152,7 @@ async def test_a_body_over_the_limit_is_413_and_names_it(serve: Serve, chunked: 
 
 @pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstd.compress)])
 async def test_a_compressed_body_is_unpacked_within_the_limit(serve: Serve, coding: str, pack: Any) -> None:
-    """The limit counts what comes out: a small bomb is refused, too."""
+    """The limit applies to the uncompressed size: a small bomb is refused, too."""
     client = (await serve(ROUTES)).client
     headers = {"Content-Encoding": coding}
     async with client.post("/api/echo", data=pack(b"x" * 1000), headers=headers, compress=False) as response:
@@ -341,7 +341,7 @@ async def test_a_request_over_its_time_is_504_in_shape(serve: Serve) -> None:
 
 
 async def test_responses_are_counted_by_route_not_by_path(serve: Serve) -> None:
-    """The number of time series is bounded by the route table, whatever is asked for."""
+    """The route table limits the number of time series, not the requested paths."""
     client = (await serve(ROUTES)).client
     for name in ("a", "b"):
         await got(client, f"/apis/g/v1/namespaces/default/things/{name}", Authorization=ANN)

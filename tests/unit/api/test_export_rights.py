@@ -1,4 +1,4 @@
-"""Permissions for exports: an export reveals what it writes, and a sync of it changes what is stored."""
+"""Permissions for exports, which reveal objects, and whose sync changes stored objects."""
 
 import pytest
 

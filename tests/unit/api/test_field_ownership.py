@@ -56,7 +56,7 @@ def test_an_update_owns_changed_fields() -> None:
 
 
 def test_an_update_without_effect_owns_nothing() -> None:
-    """A write that changes nothing leaves all entries as they are, times too."""
+    """A write that changes nothing leaves all entries unchanged, including their times."""
     created = update({}, {"b": 1}, (), _writer("a"))
     later = settle(update({"b": 1}, {"b": 1.0}, created, _writer("b", "2027-01-01T00:00:00Z")), {"b": 1})
     assert managed_fields_json(later) == managed_fields_json(created)
@@ -80,7 +80,7 @@ def test_a_field_omitted_by_its_only_owner_is_deleted() -> None:
 
 
 def test_items_of_a_set_are_owned_one_by_one() -> None:
-    """Two appliers of a set keep each their items; leaving one out removes that one."""
+    """Each of two appliers keeps its items of a set; an omitted item is removed."""
     first = _applied({"a": ["x", "y"]})
     second = _applied({"a": ["y", "z"]}, "b", first.tree, first.entries)
     third = _applied({"a": ["q"]}, "a", second.tree, second.entries)
@@ -117,7 +117,7 @@ def test_an_object_applied_as_empty_is_kept() -> None:
     ],
 )
 def test_conflicts(live: dict[str, Any], by_update: bool, config: dict[str, Any], message: str) -> None:
-    """An apply that would change what others own is refused in Kubernetes' words; one cause a field."""
+    """An apply that would change fields of others is refused in Kubernetes' words, with one cause per field."""
     owners = update({}, live, (), _writer("o")) if by_update else _applied(live, "o").entries
     with pytest.raises(Conflict) as refused:
         _applied(config, "a", live, owners)
@@ -240,7 +240,7 @@ def test_too_many_appliers_are_refused() -> None:
     ],
 )
 def test_sent_entries(sent: object, counts: bool) -> None:
-    """Entries that a client sends replace the stored ones where they can be read."""
+    """Valid entries that a client sends replace the stored ones."""
     stored = managed_fields_json([ManagedFieldsEntry("s", "Update", VERSION, "", {"f:a": {}})])
     assert [entry.manager for entry in parse_managed_fields(stored, sent)] == (["x"] if counts else ["s"])
 

@@ -47,7 +47,7 @@ def _paths(tree: object) -> list[str]:
     ],
 )
 def test_fields_of_a_tree(tree: object, expected: list[str]) -> None:
-    """Objects and sets open into what they hold; all else is one field."""
+    """Objects and sets are split into their members; any other value is one field."""
     assert _paths(tree) == expected
 
 
@@ -86,7 +86,7 @@ def test_minus(one: dict[str, object], other: dict[str, object], left: dict[str,
 
 
 def test_items_are_added_to_a_set_in_order() -> None:
-    """The items of a set stay in their order, new ones come last, none comes twice."""
+    """Items of a set keep their order, new ones are appended, and no item is repeated."""
     assert to_tree(merge(to_node({"a": [3, 1]}, SETS), to_node({"a": [1, 2]}, SETS))) == {"a": [3, 1, 2]}
 
 

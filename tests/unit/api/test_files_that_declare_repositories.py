@@ -1,4 +1,4 @@
-"""Files of PROVISIONING_DIR: which are read, what they declare, and what their faults are."""
+"""Files of PROVISIONING_DIR: the files that are read, their declarations, and their faults."""
 
 import json
 import os
@@ -188,7 +188,7 @@ def test_a_missing_secret_is_a_fault_of_its_repository(tmp_path: Path, create: s
 
 
 def test_the_desired_object_names_its_file(tmp_path: Path) -> None:
-    """The annotations have the file as manager, whatever the document claims; finalizers have the default of new repositories."""
+    """The annotations name the file as manager, not the manager in the document; finalizers have the default of new repositories."""
     claims = {MANAGED_BY: "terraform", SOURCE_PATH: "elsewhere", "note": "kept"}
     write(tmp_path / "web" / "a.yaml", document(annotations=claims, resourceVersion="7", uid="u"))
     desired = read(tmp_path).declarations[0].desired_object()

@@ -12,7 +12,7 @@ from dashwright.common.identity import CallerType, Identity, Role
 
 
 class Time(Clock):
-    """A clock that a test moves, for ``monotonic`` and Unix time alike."""
+    """A clock that a test sets, for both ``monotonic`` and Unix time."""
 
     def __init__(self) -> None:
         self.at = 1000.0
@@ -51,7 +51,7 @@ def cache(identities: IdentityCache, name: bytes, identity: Identity) -> None:
 
 
 def test_an_identity_is_cached_for_seconds(identities: IdentityCache, time: Time) -> None:
-    """An identity expires after some seconds, however often it is used."""
+    """An identity expires after some seconds, even if it is used."""
     cache(identities, b"a", user(1))
     for now, is_known in ((1000, True), (1004.9, True), (1005, False)):
         time.at = now
@@ -60,7 +60,7 @@ def test_an_identity_is_cached_for_seconds(identities: IdentityCache, time: Time
 
 
 def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, time: Time) -> None:
-    """The second it expires it is not known any more: the look-up that follows says why."""
+    """A key is removed from the cache in the second of its expiry, so that a look-up returns the reason."""
     cache(identities, b"a", token(1, 2, expires_at=1002))
     time.at = 1001.9
     assert identities.get(b"a") is not None
@@ -143,7 +143,7 @@ def test_cached_identities_are_available_after_listening_ends(identities: Identi
     )
 )
 def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int | str, int]]) -> None:
-    """Against a plain dict: what is forgotten is gone, the bound holds, and the index keeps nothing that is not there."""
+    """The cache equals a plain dict: removed entries are missing, its size is limited, and the index has only stored entries."""
     time = Time()
     identities = IdentityCache(time, size=3, ttl_seconds=5, monotonic=time)
     identities.resume()

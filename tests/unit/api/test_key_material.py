@@ -123,7 +123,7 @@ def test_a_new_token_is_valid_and_unique() -> None:
 
 @given(st.one_of(st.text(max_size=80), st.binary(max_size=80).map(lambda raw: base64.b64encode(raw).decode())))
 def test_reading_raises_nothing(text: str) -> None:
-    """Whatever a client sends, it is a credential or none."""
+    """Any header of a client is a credential or None, without an error."""
     for given_text in (text, "gl" + text, "glsa_" + text):
         material = parse(given_text)
         assert material is None or (material.secret and material.salt)

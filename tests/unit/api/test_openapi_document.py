@@ -41,9 +41,9 @@ NEVER_FOUND = {"getAlertingProvisioning", "getAlertingRuler", "getAlertingAlertm
 
 
 def test_the_document_of_everything_that_is_served_is_valid() -> None:
-    """OpenAPI 3.1: every reference leads somewhere, every path parameter is declared, no two operations share an id.
+    """The document is valid OpenAPI 3.1, with resolved references, declared parameters and unique ids.
 
-    Each operation may succeed, except those that are gone (410) and those of features that do not exist (501).
+    Each operation may succeed, except those that return 410, and those of features that do not exist (501).
     """
     complete = openapi_document(routes(), version="1.2.3")
     assert list(OpenAPIV31SpecValidator(complete).iter_errors()) == []
@@ -132,7 +132,7 @@ class Reading(ApiModel):
 
 
 def test_null_is_described_where_it_is_written() -> None:
-    """A shape leaves out what is missing; what a serializer makes null is null on the wire."""
+    """A shape omits missing members; a serializer may write a member as null."""
     operation = Operation("x", "X", responses={200: Reading})
     complete = openapi_document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
     properties = complete["components"]["schemas"]["Reading"]["properties"]
@@ -168,7 +168,7 @@ def test_members_with_defaults_are_required_in_responses_only() -> None:
 
 @pytest.mark.parametrize("text", ["<script>alert(1)</script>", "a & b", '"quoted" text'])
 def test_the_pages_show_texts_as_they_are(text: str) -> None:
-    """No text of an operation becomes markup; the only script is the one that the policy names; nothing is taken from elsewhere."""
+    """No text of an operation becomes markup. The page has one script, permitted by its policy, and loads nothing."""
     operation = Operation("x", text, tag=text, description=text, query={"q": text})
     complete = openapi_document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
     index, group = docs_page.index_page(complete).decode(), docs_page.group_page(complete, text).decode()

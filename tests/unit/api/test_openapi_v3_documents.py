@@ -75,7 +75,7 @@ OPEN = "x-kubernetes-preserve-unknown-fields"
 
 
 def document_of(*kinds: Kind) -> Any:
-    """Return the document of kinds that are served by the verbs of every kind."""
+    """Return the document of the given kinds, for which all routes of the resource API exist."""
     described = openapi_30(openapi_document(resource_routes.routes(cast("Services", None), kinds), version="1.2.3"))
     return orjson.loads(orjson.dumps(openapi_documents.document(described, kinds, GROUP, VERSION)))
 
@@ -103,7 +103,7 @@ BOUNDS = ("exclusiveMinimum", "exclusiveMaximum")
 
 
 def test_the_shape_of_a_kind() -> None:
-    """Envelope, spec and status, under the name of the kind, with group, version and kind as Kubernetes writes them."""
+    """A schema has envelope, spec and status, is named after the kind, and has Kubernetes' extension with group, version and kind."""
     schemas = document_of(GADGET)["components"]["schemas"]
     gadget = schemas["Gadget"]
     assert gadget["description"] == "A thing"
@@ -122,7 +122,7 @@ def test_the_shape_of_a_kind() -> None:
 
 
 def test_models_become_schemas() -> None:
-    """Numbers have formats, what may be missing is not null, and what is open is said in Kubernetes' word."""
+    """Numbers have formats, optional members are not nullable, and open objects have Kubernetes' extension."""
     schemas = document_of(GADGET)["components"]["schemas"]
     assert schemas["GadgetSpec"] == {
         "type": "object",
@@ -171,7 +171,7 @@ def test_subresources_have_extensions(described: Any) -> None:
 
 
 def test_kubectl_can_explain_every_property(described: Any) -> None:
-    """Each has a description, however deep it is."""
+    """Each property at any depth has a description."""
     for group, version in SERVED:
         for name, schema in openapi_documents.document(described, KINDS, group, version)["components"]["schemas"].items():
             for place, node in nodes(schema, name):
@@ -192,7 +192,7 @@ def test_the_complete_description_is_also_swagger_2_0(described: Any) -> None:
 
 
 def test_operations_name_their_actions() -> None:
-    """Each verb at its path, in the words and with the parameters that Kubernetes' clients look for."""
+    """Each operation has the action and the query parameters that Kubernetes' clients expect."""
     paths = document_of(GADGET)["paths"]
     expected = {
         (COLLECTION, "get"): ("list", {"limit", "continue", "watch", "labelSelector", "sendInitialEvents", "allowWatchBookmarks"}),
@@ -229,14 +229,14 @@ def test_strategic_merge_is_hidden_from_kubectl() -> None:
 
 
 def test_a_job_is_accepted() -> None:
-    """An object in the storage of jobs is returned before its job has run."""
+    """A create of an object in the storage of jobs returns 202."""
     job = Kind(GROUP, (VERSION,), "Chore", "chores", "chore", frozenset({"create"}), {"create": "c"}, storage=Storage.JOBS)
     (path,) = document_of(job)["paths"].values()
     assert {"201", "202"} & set(path["post"]["responses"]) == {"202"}
 
 
 def test_a_member_that_is_inferred_is_not_required(described: Any) -> None:
-    """The action of a job may be missing where its options say it; clients that check by the document send such a job."""
+    """The action is optional, because the options imply it; clients that validate by the document may omit it."""
     schemas = openapi_documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")["components"]["schemas"]
     assert schemas["JobSpec"]["required"] == ["repository"]
     assert "action" in schemas["JobSpec"]["properties"]

@@ -27,7 +27,7 @@ def test_quick_ranges_keep_everything_but_the_time() -> None:
 
 
 def test_moves_are_absolute_and_bounded() -> None:
-    """They shift by half of the range, or make it twice as long."""
+    """The buttons move the range by half of its length, or double its length."""
     times = page_controls("/d/u", MultiDict(), OUTLINE).times
     assert times is not None
     moves = {link.text: dict(parse_qsl(urlsplit(link.address).query)) for link in times.moves}
@@ -49,14 +49,14 @@ def test_moves_are_absolute_and_bounded() -> None:
     ],
 )
 def test_the_refresh_interval_is_bounded(query: dict[str, str], text: str, seconds: int) -> None:
-    """That of the URL comes first, and the choices contain it."""
+    """The interval of the URL has precedence, and is one of the choices."""
     refresh = page_controls("/d/u", MultiDict(query), OUTLINE).refresh
     assert (refresh.text, refresh.seconds) == (text, seconds)
     assert not text or text in refresh.choices
 
 
 def test_parameters_without_a_control_are_kept() -> None:
-    """Unknown ones are dropped, and pictures have only those that change them."""
+    """Unknown parameters are dropped, and pictures have only the parameters that change them."""
     query = MultiDict([("var-host", "a"), ("var-secret", "s"), ("tz", "UTC"), ("from", "f"), ("refresh", "5s"), ("other", "o")])
     assert page_controls("/d/u", query, OUTLINE).hidden == [("var-secret", "s"), ("tz", "UTC")]
     assert [name for name, _ in kept_parameters(query)] == ["var-host", "var-secret", "tz", "from", "refresh"]

@@ -89,7 +89,7 @@ async def test_a_large_panel_has_a_request_of_its_own(service: Service) -> None:
 
 
 async def test_a_worker_of_the_previous_version_validates_nothing(service: Service) -> None:
-    """Panels are accepted while only workers run that do not know the request, and validated by the first that knows it."""
+    """Panels are accepted while all workers lack the request, and are validated by the first worker that has it."""
     service.is_old = True
     service.may_respond.release()
     assert await service.check("bad") == "accepted"

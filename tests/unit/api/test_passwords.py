@@ -43,7 +43,7 @@ async def test_an_old_hash_is_replaced_and_a_new_one_is_not(passwords: Passwords
 
 
 async def test_every_verification_costs_the_same(passwords: Passwords, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each verification runs both functions once, so its time reveals neither if an account exists nor where it came from."""
+    """Each verification runs both hash functions once, so its time does not reveal whether an account exists or is imported."""
     ran: list[str] = []
 
     def counted(name: str, work: Callable[..., object]) -> Callable[..., object]:
@@ -87,7 +87,7 @@ async def test_concurrent_work_is_bounded_and_suspects_leave_room() -> None:
 
 
 async def test_keys_are_hashed_as_they_are_stored() -> None:
-    """Off the event loop, with the same outcome."""
+    """Hashing off the event loop has the same result."""
     hashes = KeyHashes()
     assert await hashes.hash_secret("admin", SALT) == IMPORTED
     hashes.close()

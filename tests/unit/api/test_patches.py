@@ -85,7 +85,7 @@ def test_unsupported_strategic_directives_are_rejected(patch: Any) -> None:
     ],
 )
 def test_operations_of_a_json_patch(operations: Any, expected: Any) -> None:
-    """Each does what RFC 6902 says of it."""
+    """Each operation has the effect that RFC 6902 defines."""
     assert json_patch({"l": [1, 2]}, operations) == expected
 
 
@@ -132,7 +132,7 @@ def test_a_patch_that_does_not_fit_is_invalid(operation: Any) -> None:
     ids=str,
 )
 def test_invalid_json_patches_are_refused(operations: Any) -> None:
-    """The message names the operation and what it lacks."""
+    """The message names the operation and its missing or invalid member."""
     with pytest.raises(BadRequest):
         json_patch({"a": 1}, operations)
 
@@ -183,14 +183,14 @@ def test_the_end_of_a_long_list_is_near() -> None:
 
 
 def test_a_patch_that_nests_without_end_is_refused() -> None:
-    """Each operation is harmless, all together are not."""
+    """Operations that together nest too deep are refused, although each alone is permitted."""
     operations = [operation for _ in range(2000) for operation in nesting()]
     with pytest.raises((BadRequest, Invalid, TooLarge)):
         json_patch({"a": {}}, operations)
 
 
 def nesting() -> list[dict[str, Any]]:
-    """Puts what is there one level deeper, and looks at it."""
+    """Return operations that move the document one level deeper, and read it."""
     return [
         {"op": "move", "from": "/a", "path": "/b"},
         {"op": "add", "path": "/a", "value": {}},

@@ -16,7 +16,7 @@ from dashwright.common.json_documents import write_json
 
 
 class OneFile:
-    """Files of which each has a dashboard with a description of ``length`` characters."""
+    """A checkout whose files are all a dashboard with a description of ``length`` characters."""
 
     def __init__(self, length: int) -> None:
         self._spec = {"title": "T", "description": "x" * length}

@@ -27,7 +27,7 @@ PARTS = st.sampled_from(
     ],
 )
 def test_relative_paths_are_percent_encoded(path: str, expected: str) -> None:
-    """A path keeps what is encoded already; other characters than ASCII are encoded."""
+    """Percent-encoded characters are unchanged, and characters outside of ASCII are encoded."""
     assert checked_relative_path(path) == expected
 
 
@@ -47,7 +47,7 @@ def test_other_paths_are_refused(path: str) -> None:
 
 @given(st.one_of(st.lists(PARTS, max_size=6).map("".join), st.text(max_size=12)))
 def test_no_path_leaves_the_server(path: str) -> None:
-    """Each accepted path, after a slash, is an address of this server, as browsers read it."""
+    """Browsers read each accepted path, after a slash, as an address of this server."""
     try:
         location = f"/{checked_relative_path(path)}"
     except BadRequest:

@@ -36,7 +36,7 @@ async def test_a_change_continues_after_its_deadline(worker: RepositoryClient) -
 
 
 async def test_a_cancelled_caller_ends_no_change(worker: RepositoryClient) -> None:
-    """A client that breaks off leaves a commit that is on its way, and its record."""
+    """If a client disconnects during a commit, the commit and its audit record are still completed."""
     begun, may_end, recorded = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def change() -> None:

@@ -50,7 +50,7 @@ def test_a_caller_has_a_quarter_and_an_organization_half() -> None:
 
 
 def test_a_large_response_fits_where_nothing_else_is_in_flight() -> None:
-    """A response is never too large for its client, only for what else that client leaves unread."""
+    """A single response of any size is sent; only other unread responses of the client can exceed its share."""
     budget = ResponseBudget(800)
     with budget.reserve(ANN, 5000), pytest.raises(TooManyRequests), budget.reserve(ANN, 1):
         pass
@@ -80,7 +80,7 @@ async def unread(gateway: Gateway, path: str) -> tuple[asyncio.StreamReader, asy
 
 
 async def test_a_caller_with_a_full_share_is_refused_until_it_is_read(serve: Serve) -> None:
-    """The refusal says when to come back; what is in flight arrives whole."""
+    """The refusal has the time to retry, and responses in flight are complete."""
     gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE), drain_seconds=2))
     reader, writer = await unread(gateway, "/api/large")
     async with gateway.client.get("/api/large") as response:
@@ -94,7 +94,7 @@ async def test_a_caller_with_a_full_share_is_refused_until_it_is_read(serve: Ser
 
 
 async def test_a_client_that_reads_nothing_is_disconnected(serve: Serve) -> None:
-    """A stalled connection ends after the limit, and what it held is free again."""
+    """A stalled connection is closed after the time limit, and its memory is free again."""
     gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE), write_seconds=0.1, drain_seconds=2))
     reader, writer = await unread(gateway, "/api/large")
     async with asyncio.timeout(5):

@@ -21,7 +21,7 @@ IN_PATH = OrganizationInPath("org_id", "orgId is invalid", "quota.bad-request")
 
 
 def be(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Makes ``vic`` this caller, in whichever organization."""
+    """Set the caller ``vic``, in any organization."""
     account = Account(accounts.hashes["vic"], identity=identity)
 
     async def find(login: str, org_id: int | None) -> Account:

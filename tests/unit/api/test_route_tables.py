@@ -44,7 +44,7 @@ def test_an_unknown_method_is_refused() -> None:
 
 
 def test_two_routes_for_the_same_requests_are_refused() -> None:
-    """Two templates of one shape cannot serve the same method, whatever the names of their parameters."""
+    """Two routes may not have the same method and template, regardless of the names of parameters."""
     with pytest.raises(DashwrightError, match="two routes"):
         Dispatcher([Route("GET", "/a/{x}", handler, PUBLIC), Route("GET", "/a/{y}", handler, SIGNED_IN)])
 

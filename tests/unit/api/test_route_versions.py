@@ -63,7 +63,7 @@ async def test_only_the_start_of_a_response_names_the_version(serve: Serve, body
 
 
 def test_operations_of_other_versions_have_ids_of_their_own() -> None:
-    """The preferred version keeps the ids that clients know."""
+    """The preferred version keeps the ids that clients use."""
     route = Route("GET", REPOSITORY_PATH, lambda _: pytest.fail("not called"), PUBLIC, Operation("getFile", "a file"))
     ids = [each.operation.id for each in in_each_version([route]) if each.operation is not None]
     assert ids == ["getFile", "getFileV1", "getFileV1beta1"]

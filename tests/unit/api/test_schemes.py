@@ -20,7 +20,7 @@ ASKED = Credentials("Test ann", "192.0.2.1")
 
 @dataclass
 class GatedRecords:
-    """A scheme and views over one record that a test changes; each lookup reads it, and returns when its event is set."""
+    """A scheme, and views of one record that a test changes. Each look-up reads the record and returns when its event is set."""
 
     role: Role | None = Role.ADMIN
     gates: list[asyncio.Event] = field(default_factory=list)
@@ -131,7 +131,7 @@ async def test_a_lookup_that_a_revocation_overtook_is_not_cached(
 
 
 async def test_a_request_after_a_revocation_does_not_share_an_earlier_lookup(setup: Setup) -> None:
-    """Two requests with one credential: the one that came before may still be let in, the one after is refused."""
+    """A request before a revocation may be accepted, and a concurrent one with the same credential after it is refused."""
     setup.records.is_gated = True
     before = await setup.begun(setup.schemes.identify(ASKED, None))
     setup.records.role = None
@@ -171,7 +171,7 @@ async def test_without_notifications_every_request_is_looked_up(setup: Setup) ->
 async def test_cached_callers_are_accepted_during_an_outage(
     setup: Setup, look: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
 ) -> None:
-    """Without notifications and lookups unknown callers wait, and cached ones continue. A lookup since then has precedence."""
+    """Without notifications and look-ups, cached callers are accepted and others wait. A later look-up has precedence over the cache."""
     await look(setup.schemes)
     setup.identities.suspend()
     setup.records.is_away = True

@@ -178,7 +178,7 @@ _WRITTEN: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
 
 @given(st.lists(_WRITTEN, max_size=4), st.dictionaries(_KEYS, _VALUES))
 def test_an_object_is_selected_when_it_meets_every_requirement(written: list[tuple[str, str, list[str]]], labels: dict[str, str]) -> None:
-    """Judged by a naive evaluator of what was written, one requirement at a time."""
+    """The selection equals that of a simple evaluator of one requirement at a time."""
 
     def text(key: str, operator: str, values: list[str]) -> str:
         if operator.strip() in ("in", "notin"):
@@ -199,6 +199,6 @@ def test_an_object_is_selected_when_it_meets_every_requirement(written: list[tup
 
 @given(st.text(max_size=40), st.text(max_size=40))
 def test_any_text_is_read_or_refused(labels: str, fields: str) -> None:
-    """No selector brings the reader down."""
+    """No selector causes an internal error."""
     with contextlib.suppress(BadRequest):
         matches(parse_selection(labels, fields, "default"), {}, "a")

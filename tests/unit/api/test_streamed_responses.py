@@ -18,7 +18,7 @@ from .conftest import Serve, refused
 
 
 class Source:
-    """A source that yields what a test feeds it, and records that it was closed."""
+    """A source of chunks that a test provides, which records that it was closed."""
 
     def __init__(self) -> None:
         self.pieces: asyncio.Queue[bytes | Exception | None] = asyncio.Queue()
@@ -75,7 +75,7 @@ async def test_a_source_that_fails_breaks_the_stream_off(serve: Serve, source: S
 
 
 async def test_a_lost_client_ends_a_silent_stream(serve: Serve, source: Source) -> None:
-    """A watch without events is not kept for a client that has gone."""
+    """A watch without events ends when its client disconnects."""
     client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
     async with client.get("/api/stream") as response:
         source.pieces.put_nowait(b"one")
@@ -86,7 +86,7 @@ async def test_a_lost_client_ends_a_silent_stream(serve: Serve, source: Source) 
 
 
 async def test_a_stop_ends_an_endless_stream_cleanly(serve: Serve, source: Source) -> None:
-    """Watchers see an orderly end and come back elsewhere."""
+    """Watchers receive a complete body, and can reconnect to another gateway."""
     gateway = await serve([Route("GET", "/api/stream", source.watch, PUBLIC)])
     async with gateway.client.get("/api/stream") as response:
         source.pieces.put_nowait(b"one")

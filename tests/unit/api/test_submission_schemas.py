@@ -182,7 +182,7 @@ def test_schemas_and_gateway_agree(value: Any) -> None:
     ],
 )
 def test_options_agree_in_all_combinations(name: str, members: dict[str, list[Any]]) -> None:
-    """All combinations of present and missing options are judged alike."""
+    """Schema and gateway agree on all combinations of present and missing options."""
     for chosen in product(*([*values, None] for values in members.values())):
         options = {member: value for member, value in zip(members, chosen, strict=True) if value is not None}
         value = {"repository": "r", name: options}

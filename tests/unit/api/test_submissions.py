@@ -50,14 +50,14 @@ def test_a_job_has_the_version_of_its_path() -> None:
 
 
 def test_the_later_words_are_understood() -> None:
-    """pull and push are sync and export, path is prefix, and the action may be left out where one options block says it."""
+    """``pull``, ``push`` and ``path`` are synonyms of ``sync``, ``export`` and ``prefix``. One block of options implies the action."""
     assert submit({"action": "pull", "repository": "r", "pull": {"incremental": True}}).specs[0].sync.incremental
     assert submit({"repository": "r", "push": {"path": "p"}}).specs[0].export.prefix == "p"
     assert submit({"repository": "r", "pr": {"ref": "main"}}).specs[0].action is Action.PR
 
 
 def test_the_repository_of_the_path_takes_precedence() -> None:
-    """Below a repository every spec is about that one, whatever repository it has."""
+    """A submission below a repository is for this repository, even if the spec names another one."""
     assert submit({**SYNC, "repository": "other"}, repository="r").specs[0].repository == "r"
     assert submit({"sync": {}}, repository="r").specs[0].repository == "r"
 
@@ -130,7 +130,7 @@ def test_a_tree_is_judged_as_its_json_text_is(value: dict[str, Any]) -> None:
     ],
 )
 def test_a_fault_is_named_by_its_field(value: Any, field: str, text: str) -> None:
-    """Each refusal is Invalid with a cause that says where and what."""
+    """Each refusal is Invalid with a cause that names the field and the fault."""
     with pytest.raises(Invalid) as caught:
         submit(value)
     (cause,) = caught.value.causes
@@ -146,7 +146,7 @@ def test_a_list_is_checked_completely() -> None:
 
 
 def test_a_pull_request_is_given_by_number_branch_or_url() -> None:
-    """One of them suffices; zero and the empty string count as missing."""
+    """One of the three identifies a pull request; zero and the empty string count as missing."""
     for pull in ({"pr": 7}, {"ref": "change"}, {"url": "https://git.example/pull/7"}, {"pr": 0, "ref": "change", "hash": ""}):
         assert submit({"repository": "r", "pr": pull}).specs[0].action is Action.PR
 
@@ -225,7 +225,7 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
 
 
 def test_many_and_long_unknown_fields_are_refused_with_little_work_and_in_few_words() -> None:
-    """However much fits into one submission, it takes less than two seconds of work, and little of it is repeated."""
+    """The largest submissions take less than two seconds of processor time, and the refusal is short."""
     for value in ([{**SYNC, **{f"f{index}": 1 for index in range(180)}}] * 1000, {**SYNC, "x" * 1_000_000: 1}):
         body, started = json.dumps(value).encode(), process_time()
         with pytest.raises(Invalid) as caught:

@@ -6,7 +6,7 @@ from dashwright.api.repositories.queue_batches import Turns
 
 
 async def test_a_closing_message_waits_for_earlier_ones() -> None:
-    """The last message waits for all messages before it. Others wait only for the one that creates the batch."""
+    """The closing message waits for all messages before it. Others wait only for the one that creates the batch."""
     turns, handled = Turns(), list[str]()
     created, added = asyncio.Event(), asyncio.Event()
 

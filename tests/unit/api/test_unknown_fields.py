@@ -64,8 +64,8 @@ def test_an_unknown_field_has_advice(tree: dict[str, Any], advice: str) -> None:
 def test_reported_unknown_fields_are_limited() -> None:
     """Responses and headers name only some of many fields."""
     many = {f"field{index}": 1 for index in range(1000)}
-    told = FieldValidation.WARN.warnings_for(find_in_object(many, FOLDER))
-    assert len(told) == 20
+    result = FieldValidation.WARN.warnings_for(find_in_object(many, FOLDER))
+    assert len(result) == 20
     with pytest.raises(BadRequest, match='strict decoding error: unknown field "field0", unknown field'):
         FieldValidation.STRICT.warnings_for(find_in_object(many, FOLDER))
     assert FieldValidation.IGNORE.warnings_for(find_in_object(many, FOLDER)) == ()

@@ -25,12 +25,12 @@ def test_a_group_that_passes_has_no_complaint() -> None:
 
 
 def test_an_unexpected_failure_is_reported_with_its_text() -> None:
-    """An unexpected failure names the test and what it said."""
+    """The report names the test, and has its output."""
     assert expectations.judge(FILE, results(9, failed("test_x")), NONE) == [f"{FILE}::test_x: failed: it broke"]
 
 
 def test_an_expected_failure_is_accepted_and_its_pass_is_not() -> None:
-    """The list is kept true in both directions: what it names must fail, and must exist."""
+    """A test in the list of exceptions must exist and fail."""
     expecting = Expectations({f"{FILE}::test_x": "because"}, {}, {})
     assert expectations.judge(FILE, results(10, failed("test_x")), expecting) == []
     passing = expectations.judge(FILE, results(10, Result(f"{FILE}::test_x", Outcome.PASSED)), expecting)

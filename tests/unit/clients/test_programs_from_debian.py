@@ -41,7 +41,7 @@ def test_versions_that_are_new_enough(text: str, enough: bool) -> None:
 
 
 def test_the_hash_of_an_index_is_that_of_the_signed_list() -> None:
-    """The SHA-256 of exactly that file."""
+    """The hash is the SHA-256 of exactly that file in the signed list."""
     assert debian._hash_in_release(RELEASE, "main/binary-amd64/Packages.xz") == "b" * 64
     with pytest.raises(Missing):
         debian._hash_in_release(RELEASE, "main/binary-riscv64/Packages.xz")

@@ -10,7 +10,7 @@ from dashwright.common.allowed_hosts import Address, AllowedHosts, is_public
 from dashwright.common.settings import SettingsError, load
 from dashwright.standalone.one_process import allow_local_data_sources
 
-NOBODY = AllowedHosts()
+NO_HOSTS = AllowedHosts()
 ADDRESSES = st.ip_addresses()
 V4 = st.ip_addresses(v=4)
 NAT64 = ipaddress.ip_network("64:ff9b::/96")
@@ -19,20 +19,20 @@ NETWORKS = [
     "192.88.99.0/24", "192.168.0.0/16", "198.18.0.0/15", "198.51.100.0/24", "203.0.113.0/24", "224.0.0.0/4", "240.0.0.0/4",
     "::/8", "100::/64", "2001::/32", "2001:db8::/32", "3fff::/20", "5f00::/16", "fc00::/7", "fe80::/10", "fec0::/10", "ff00::/8",
 ]  # fmt: skip
-"""Where nobody on the internet is, by the registries of special addresses."""
+"""Networks that are not public, by the registries of special addresses."""
 
 
 @given(st.sampled_from(NETWORKS).flatmap(lambda text: st.ip_addresses(network=text)))
 def test_special_addresses_are_not_public(address: Address) -> None:
-    """Loopback, private, shared, link-local, documentation, multicast, reserved: none is reached unless it is listed."""
+    """Loopback, private, shared, link-local, documentation, multicast and reserved addresses are permitted only if they are listed."""
     assert not is_public(address)
-    assert not NOBODY.permits(address, "example.com")
+    assert not NO_HOSTS.permits(address, "example.com")
     assert AllowedHosts.parse([str(address)]).permits(address)
 
 
 @given(ADDRESSES | st.ip_addresses(network="64:ff9b::/96") | st.ip_addresses(network="2002::/16"))
 def test_addresses_special_to_python_are_not_public(address: Address) -> None:
-    """More addresses than Python's may be special, never fewer."""
+    """Every address that Python's ipaddress regards as special is not public."""
     if address in NAT64:
         address = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
     carried = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address.sixtofour)
@@ -44,7 +44,7 @@ def test_addresses_special_to_python_are_not_public(address: Address) -> None:
 
 @given(V4)
 def test_an_address_within_an_address_is_as_public_as_that(address: ipaddress.IPv4Address) -> None:
-    """IPv4-mapped, 6to4 and NAT64 lead to the IPv4 address, so they are judged by it; and listing it lists them."""
+    """IPv4-mapped, 6to4 and NAT64 addresses follow the rules of the IPv4 address that they contain."""
     number = int(address)
     forms = [
         ipaddress.IPv6Address(0xFFFF << 32 | number),

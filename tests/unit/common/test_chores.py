@@ -1,4 +1,4 @@
-"""Chores: repeated until they are stopped, whatever a round raises."""
+"""Chores are repeated until they are stopped, even if a round raises an error."""
 
 import asyncio
 from collections.abc import Awaitable, Callable

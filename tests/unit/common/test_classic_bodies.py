@@ -42,7 +42,7 @@ def test_only_aliases_are_accepted() -> None:
 
 
 def test_the_later_of_two_wins() -> None:
-    """Whatever their case; a later null takes nothing back."""
+    """The last of several keys that differ in case counts, unless it is null."""
     assert read('{"name": "a", "Name": "b"}').name == "b"
     assert read('{"Name": "b", "name": "a"}').name == "a"
     assert read('{"name": "a", "name": "b"}').name == "b"
@@ -50,7 +50,7 @@ def test_the_later_of_two_wins() -> None:
 
 
 def test_null_is_missing() -> None:
-    """A null takes the default, is not among what was given, and does not fill what is required."""
+    """A null counts as missing: the default applies, and a required member is still missing."""
     body = read('{"name": "n", "orgId": null, "isDisabled": false}')
     assert (body.org_id, body.model_fields_set) == (1, {"name", "is_disabled"})
     with pytest.raises(ValidationError):

@@ -42,7 +42,7 @@ def admitted(spec: dict[str, Any], *, version: str = "v2alpha1", old: dict[str, 
 
 
 def stored(spec: str, *, version: str = "") -> Body:
-    """Return a stored body, by default of the version in which its form is stored if a client sent it in an old version."""
+    """Return the stored form of a body that a client sent in an old version. The default is the version of the stored form."""
     layout = DASHBOARD.extract(orjson.loads(spec)).layout
     return Body("d", "default", "T", "", version or ("v2alpha1" if layout else "v0alpha1"), layout, spec, None)
 
@@ -98,13 +98,13 @@ def test_a_stored_refresh_is_kept() -> None:
     ],
 )
 def test_the_classic_schema_is_checked_in_v1beta1_only(spec: dict[str, Any], fields: list[str]) -> None:
-    """Each wrong member is a cause; the other versions take anything."""
+    """Each wrong member is a cause in v1beta1; the other versions accept any member."""
     assert sorted(admitted(spec, version="v1beta1")) == sorted(fields)
     assert admitted(spec, version="v0alpha1") == admitted(spec, version="v2alpha1") == []
 
 
 def test_a_body_keeps_its_text_in_its_stored_version() -> None:
-    """Shown as it was sent, with the digits of its numbers."""
+    """A body is returned in its own version exactly as it was sent, with the digits of its numbers."""
     assert rendering.render(DASHBOARD, stored('{"title":"T","n":1.10}'), "v0alpha1") == ('{"title":"T","n":1.10}', "{}", None)
     assert rendering.render(DASHBOARD, stored(LAYOUT, version="v2"), "v2") == (LAYOUT, "{}", None)
     assert rendering.render(DASHBOARD, stored('{"title":"T","n":1.10}', version="v1"), "v1beta1").spec == '{"title":"T","n":1.10}'
@@ -133,7 +133,7 @@ def test_a_stub_sent_back_keeps_the_body() -> None:
 
 
 def test_a_layout_is_stored_as_the_newest_version() -> None:
-    """Whatever version it came in; a classic body keeps its own."""
+    """A body with elements is stored in the newest version; a classic body keeps its version."""
     layout, classic = DASHBOARD.extract({"title": "T", "layout": {}}), DASHBOARD.extract({"title": "T"})
     assert rendering.stored_version(DASHBOARD, "v0alpha1", layout) == "v2alpha1"
     assert rendering.stored_version(DASHBOARD, "v0alpha1", classic) == "v0alpha1"

@@ -101,7 +101,7 @@ STEPS = st.lists(
 
 @given(slots=st.integers(1, 8), waiting=st.integers(0, 6), steps=STEPS)
 def test_no_organization_waits_for_the_backlog_of_another(slots: int, waiting: int, steps: list[tuple[str, int]]) -> None:
-    """No slot is lost, whichever request leaves at whatever time."""
+    """No slot is lost if requests leave in any order at any time."""
 
     async def run() -> None:
         world = World(FairLimiter(slots, waiting=waiting))
@@ -133,7 +133,7 @@ async def test_waiting_organizations_take_turns() -> None:
 
 
 async def test_a_place_to_wait_remains_for_others() -> None:
-    """An organization that asks for very much is refused before it takes the last place."""
+    """An organization with very many requests is refused before it takes the last place in the queue."""
     world = World(FairLimiter(2, waiting=8))
     for _ in range(20):
         await world.arrive(1)

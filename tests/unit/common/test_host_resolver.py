@@ -56,7 +56,7 @@ async def test_a_name_with_a_private_address_is_rejected(named: NAMED, addresses
     "host", ["127.0.0.1", "[::1]", "::1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0x7f.1", "localhost", "0"]
 )
 async def test_no_spelling_of_loopback_gets_through(host: str) -> None:
-    """Decimal, octal, hexadecimal and short forms are what the system takes them for."""
+    """Decimal, octal, hexadecimal and short forms are read as the system reads them."""
     with pytest.raises((BadRequest, SourceFailed)) as refused:
         await HostResolver(AllowedHosts()).resolve(host, 80)
     assert "DASHWRIGHT_ALLOWED_HOSTS" in str(refused.value) or "cannot be resolved" in str(refused.value)
@@ -71,7 +71,7 @@ async def test_an_unknown_name_is_an_error_of_the_data_source(named: NAMED, host
 
 
 async def test_slow_lookups_do_not_block_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Any number of lookups leaves threads for reading files and writing responses."""
+    """Many slow lookups leave threads free for reading files and writing responses."""
     answered = threading.Event()
 
     def getaddrinfo(*_: Any, **__: Any) -> list[Any]:

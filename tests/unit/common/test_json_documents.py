@@ -66,7 +66,7 @@ def test_whitespace_is_kept_only_in_strings(text: str, expected: str) -> None:
 
 @pytest.mark.parametrize("text", ["1.10", "-0", "1e400", "12345678901234567890123456789"])
 def test_exact_numbers_survive_copies(text: str) -> None:
-    """A tree that was copied, changed elsewhere or sent to another process is written as it came."""
+    """A tree that was copied, changed elsewhere or sent to another process is written with its original numbers."""
     tree = read_json(f'{{"a":[{text}]}}')
     for twin in (copy.copy(tree), copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
         assert write_json(twin).decode() == f'{{"a":[{text}]}}'
@@ -136,7 +136,7 @@ def test_the_depth_is_limited(depth: int, fits: bool, leaf: Any) -> None:
     ],
 )
 def test_depth_is_bounded_where_it_is_read(depth: int, fits: bool, indent: int | None, leaf: str) -> None:
-    """However the text is indented, and whichever way it is read."""
+    """Every way to read a document limits its depth, with any indentation."""
     tree: Any = []
     for _ in range(depth - 1):
         tree = {"a": tree}

@@ -30,9 +30,9 @@ def test_the_status_has_missing_and_different_fields() -> None:
     spec, status, _ = rendering.render(LIBRARY_PANEL, stored(CLASSIC), "v0alpha1")
     assert orjson.loads(spec) == {"type": "text", "title": "T", "options": {"limit": 1.5}, "fieldConfig": {}}
     assert '"limit":1.50' in spec
-    told = orjson.loads(status or "")
-    assert told["missing"] == {"gridPos": {"h": 1.1}, "id": 7, "datasource": "${DS}"}
-    assert [warning.split()[0] for warning in told["warnings"]] == ["datasource"]
+    result = orjson.loads(status or "")
+    assert result["missing"] == {"gridPos": {"h": 1.1}, "id": 7, "datasource": "${DS}"}
+    assert [warning.split()[0] for warning in result["warnings"]] == ["datasource"]
 
 
 def test_a_complete_spec_has_no_status() -> None:

@@ -1,10 +1,10 @@
-"""Nonces are known until their end, and never more of them than the limit."""
+"""Nonces are stored until their end, up to a limit."""
 
 from dashwright.common.messaging.signing import NonceCache
 
 
 def test_a_nonce_is_new_once_until_its_end() -> None:
-    """After its end it may be forgotten: what carries it is too old by then."""
+    """A nonce may be forgotten after its end, because its message is then too old."""
     cache = NonceCache()
     assert cache.add("a", now=0, until=10)
     assert cache.add("b", now=0, until=5)

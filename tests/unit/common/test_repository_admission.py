@@ -35,7 +35,7 @@ def directory(path: str) -> dict[str, Any]:
 
 
 def test_a_good_repository_has_no_causes() -> None:
-    """Relative and absolute paths inside a permitted folder are taken."""
+    """Relative and absolute paths inside a permitted folder are accepted."""
     assert causes() == []
     assert causes(local={"path": "/data/a/b"}) == []
     assert causes(sync={"enabled": True, "target": "folder", "intervalSeconds": 10}) == []
@@ -82,7 +82,7 @@ def test_slashes_around_a_directory_are_removed(sent: str, expected: str | None)
 
 @pytest.mark.parametrize("name", sorted(RESERVED_NAMES))
 def test_reserved_names_are_refused(name: str) -> None:
-    """Names that mean something else in clients and paths cannot be taken."""
+    """Names with another meaning in clients and paths are refused."""
     assert causes(name) == [("metadata.name", f'Invalid value: "{name}": Name is reserved, choose a different identifier')]
 
 
@@ -157,5 +157,5 @@ def test_without_a_permitted_folder_no_path_is_accepted() -> None:
     ],
 )
 def test_a_path_is_resolved_inside_the_permitted(path: str, resolved: str | None) -> None:
-    """Relative paths lie in the first permitted folder; a name that only begins like a permitted one is outside."""
+    """Relative paths start at the first permitted folder; a path with the same prefix as a permitted folder is outside."""
     assert resolve_local(path, SETTINGS.permitted_paths) == resolved

@@ -1,4 +1,4 @@
-"""Deploy keys, known hosts and SSH addresses: what is accepted, and what the errors say."""
+"""Deploy keys, known hosts and SSH addresses: accepted values, and the errors for others."""
 
 from pathlib import Path
 from typing import Any

@@ -51,7 +51,7 @@ def test_a_trace_continues_with_a_new_span() -> None:
 
 @given(st.one_of(st.none(), st.text(), st.just(INCOMING.replace("0af7651916cd43dd8448eb211c80319c", "0" * 32))))
 def test_an_invalid_header_starts_a_trace(header: str | None) -> None:
-    """Whatever the header contains, there is a trace with well-formed ids."""
+    """Any invalid header starts a trace with well-formed ids."""
     trace = tracing.enter(header)
     assert len(trace.trace_id) == 32
     assert len(trace.span_id) == 16
@@ -100,6 +100,6 @@ def test_a_traceback_contains_no_values(capsys: pytest.CaptureFixture[str], as_j
         except ValueError:
             structlog.get_logger().exception("something_failed")
             logging.getLogger("library").exception("that failed, too")
-        told = capsys.readouterr().err
-    assert told.count("Traceback (most recent call last)") == 2
-    assert "hush" not in told
+        output = capsys.readouterr().err
+    assert output.count("Traceback (most recent call last)") == 2
+    assert "hush" not in output

@@ -78,7 +78,7 @@ def test_hazard_is_refused(text: str, reason: str) -> None:
     ids=["list", "map", "comments", "texts", "words", "tags", "breaks", "spaces", "key twice", "documents", "in a text", "in a block"],
 )
 def test_deep_nesting_is_rejected_immediately(before: str, opening: str) -> None:
-    """A document with very deep nesting is rejected in no time, however its open brackets are hidden."""
+    """A document with very deep nesting is rejected in little time, also with brackets in strings and comments."""
     with pytest.raises(Invalid, match="not valid YAML"):
         read_yaml(before + opening * 200_000)
 

@@ -21,13 +21,13 @@ from dashwright.common.database.errors import database_label
     ],
 )
 def test_host_and_database_are_named(url: str, place: str) -> None:
-    """Each form of a URL that libpq knows names its host and database."""
+    """Each form of URL that libpq accepts results in the host and the database."""
     assert database_label(url) == place
 
 
 @given(st.text(min_size=6).map(lambda text: "Zq" + text))
 def test_the_password_is_never_named(password: str) -> None:
-    """Whatever the password is, its text is not in the name of the place."""
+    """No password is in the name of the place."""
     written = quote(password, safe="")
     place = database_label(f"postgresql://me:{written}@db/x?password={written}")
     assert place == "x at db"

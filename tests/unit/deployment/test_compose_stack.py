@@ -13,7 +13,7 @@ from dashwright.common.settings import PREFIX, Settings
 ROOT = Path(__file__).parents[3]
 DOCKERFILES = sorted(ROOT.glob("services/*/Dockerfile"))
 KNOWN = {PREFIX + name.upper() for name in Settings.model_fields}
-# Their images prepare files of their own, under users of their own, before the server starts.
+# These images prepare their own files under their own users before the server starts.
 WRITABLE_ROOT = {"postgres", "rabbitmq"}
 
 
@@ -96,7 +96,7 @@ def test_every_service_waits_for_its_dependencies(name: str) -> None:
     assert {need["condition"] for need in needs.values()} <= {"service_healthy", "service_completed_successfully"}
     environment = SERVICES[name].get("environment", {})
     expected = {"DASHWRIGHT_DATABASE_URL": "postgres", "DASHWRIGHT_AMQP_URL": "rabbitmq"}
-    # What waits for a service that runs once waits for all that this one waited for.
+    # A service that waits for a one-time service also waits for everything that the one-time service waited for.
     waited = {*needs, *(before for need in needs for before in SERVICES[need].get("depends_on", {}))}
     assert {server for variable, server in expected.items() if variable in environment} <= waited
 

@@ -18,8 +18,8 @@ async def ask(*queries: Any) -> dict[str, Any]:
         orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), QueryContext(QueryEndpoint.QUERY, org_id=1)
     )
     assert isinstance(answered.body, bytes)
-    told: dict[str, Any] = orjson.loads(answered.body)
-    return told
+    message: dict[str, Any] = orjson.loads(answered.body)
+    return message
 
 
 MATH = [
@@ -43,9 +43,9 @@ MATH = [
 
 @pytest.mark.parametrize(("text", "advice"), MATH)
 async def test_a_mistake_in_math_is_met_with_advice(text: str, advice: str) -> None:
-    told = (await ask(SOURCE, {"refId": "B", "type": "math", "expression": text}))["results"]["B"]["error"]
-    assert advice in told
-    assert "F()" not in told
+    message = (await ask(SOURCE, {"refId": "B", "type": "math", "expression": text}))["results"]["B"]["error"]
+    assert advice in message
+    assert "F()" not in message
 
 
 TARGETS = [
@@ -97,7 +97,7 @@ ENGINE = [
 @pytest.mark.parametrize(("kind", "text", "advice"), ENGINE)
 def test_errors_of_the_engine_are_reworded(kind: str, text: str, advice: str) -> None:
     """The message has the project's own words and no values of the data."""
-    told = explain(kind, text)
-    assert advice in told
-    assert "s3cret" not in told
-    assert "Error:" not in told
+    message = explain(kind, text)
+    assert advice in message
+    assert "s3cret" not in message
+    assert "Error:" not in message

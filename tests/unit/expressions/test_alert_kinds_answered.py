@@ -229,9 +229,9 @@ async def test_loaded_dimensions_keep_their_digits(form: type) -> None:
 async def test_invalid_loaded_dimensions_are_rejected(schema: Any, values: Any, fault: str) -> None:
     """A number that lost its last digits is invalid too."""
     words = {"expression": "A", "conditions": [recovering(schema=schema, data={"values": values})]}
-    told = await error_of("B", raw("A", series([1])), target("B", "threshold", **words))
-    assert "failed to parse loaded dimensions: " in told
-    assert fault in told
+    refusal = await error_of("B", raw("A", series([1])), target("B", "threshold", **words))
+    assert "failed to parse loaded dimensions: " in refusal
+    assert fault in refusal
 
 
 async def test_a_threshold_without_loaded_dimensions() -> None:

@@ -57,7 +57,7 @@ def at(text: str) -> datetime:
     ],
 )
 def test_every_anchor_and_unit_is_read(text: str, expected: str) -> None:
-    """ISO dates of any length, durations, and steps in every unit, chained."""
+    """ISO dates of any length, durations, and chained steps in every unit are read."""
     assert start(text) == at(expected)
 
 
@@ -113,7 +113,7 @@ ANCHORS = st.sampled_from(["now", "2014||", "9999-12-31||", "0001-01-01||", "202
 @settings(max_examples=400, deadline=None)
 @given(ANCHORS, STEPS, st.text(max_size=3))
 def test_no_text_raises_anything_but_our_error(anchor: str, steps: str, rest: str) -> None:
-    """Beyond the calendar, too: a time range or a refusal that names its sides."""
+    """Any text is a time range, or a BadRequest that names the side, also for times beyond the calendar."""
     for text in (anchor + steps, anchor + steps + rest, steps + anchor):
         try:
             found = parse_time_range(text, text, NOW)

@@ -24,12 +24,12 @@ async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[floa
     given: list[float] = []
     plain = queries.respond
 
-    async def told(body: bytes, context: QueryContext, settings: queries.QuerySettings, left: float, memory: Reservation) -> Any:
+    async def result(body: bytes, context: QueryContext, settings: queries.QuerySettings, left: float, memory: Reservation) -> Any:
         given.append(left)
         return await plain(body, context, settings, left, memory)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dashwright.expressions.consumer.queries.respond", told)
+        patch.setattr("dashwright.expressions.consumer.queries.respond", result)
         worker = QueryConsumer(broker, SIGNER, slots=1)
         worker._settings = queries.QuerySettings(clock=clock)
         client = RpcClient(broker, SIGNER)

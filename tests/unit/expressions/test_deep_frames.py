@@ -17,15 +17,15 @@ def nested(levels: int) -> dict[str, Any]:
 def deep_frame(member: str, levels: int) -> bytes:
     """Return a nested frame as JSON, as the writer would exceed its own depth."""
     field: dict[str, Any] = {"name": "v", "type": "other"}
-    told: dict[str, Any] = {"schema": {"fields": [field]}, "data": {"values": [[1]]}}
+    document: dict[str, Any] = {"schema": {"fields": [field]}, "data": {"values": [[1]]}}
     deep = b'{"a":' * (levels - 1) + b"{}" + b"}" * (levels - 1)
     if member == "meta":
-        told["schema"]["meta"] = "DEEP"
+        document["schema"]["meta"] = "DEEP"
     elif member == "config":
         field["config"] = "DEEP"
     else:
-        told["data"]["values"] = [["DEEP"]]
-    return orjson.dumps([told]).replace(b'"DEEP"', deep)
+        document["data"]["values"] = [["DEEP"]]
+    return orjson.dumps([document]).replace(b'"DEEP"', deep)
 
 
 @pytest.mark.parametrize(

@@ -149,7 +149,7 @@ def reduced(reducer: str, mode: str, row: list[Value], replacement: float) -> Va
 @settings(max_examples=30, deadline=None)
 @given(rows=st.integers(0, 4).flatmap(lambda width: st.lists(st.lists(_VALUES, min_size=width, max_size=width), min_size=1, max_size=4)))
 def test_reducers_equal_the_reduction_of_each_row(reducer: str, mode: str, rows: list[list[Value]]) -> None:
-    """A block reduces to what each of its rows reduces to."""
+    """The reduction of a block equals the reductions of its rows."""
     width = len(rows[0])
     block = Block(Axis(np.arange(width, dtype=np.int64)), Cells.with_nulls(*_matrix(rows, width)))
     series = Series.stacked([Labels.of({"row": str(number)}) for number in range(len(rows))], [block])
@@ -184,7 +184,7 @@ def test_a_set_may_order_the_rows_of_its_blocks_as_it_likes() -> None:
 
 
 def test_label_sets_of_too_many_different_keys_are_refused() -> None:
-    """Each key set of one side is held against each of the other: their number has a limit of its own."""
+    """The number of different key sets is limited, because each one of one side is compared with each one of the other."""
     sides = [tuple(Labels.of({f"{side}{number}": "x", f"{side}": "y"}) for number in range(1001)) for side in "ab"]
     with pytest.raises(TooLarge, match="different sets of keys"):
         Union(sides[0], sides[1])

@@ -67,7 +67,7 @@ async def ticking() -> AsyncIterator[list[float]]:
             gaps.append(now - latest)
             latest = now
 
-    # As in service: what other tests left is nothing that a collection looks at.
+    # As in production, objects of other tests are excluded from garbage collection.
     gc.collect()
     gc.freeze()
     ticks = asyncio.create_task(tick())
@@ -106,7 +106,7 @@ async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) 
 
 @pytest.mark.parametrize("word", [b'"sql"', b'"\\u0073ql"'], ids=["plain", "escaped"])
 async def test_a_statement_is_read_in_a_thread(word: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """However short it is, and however its type is spelt."""
+    """Statements of any length are parsed in a thread, for each spelling of the type."""
     readers = list[str]()
 
     def noted(*arguments: Any) -> Any:

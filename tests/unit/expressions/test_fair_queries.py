@@ -75,7 +75,7 @@ class Sources:
 
 @asynccontextmanager
 async def worker(settings: QuerySettings, *, waiting: int = 64) -> AsyncIterator[Any]:
-    """Run a worker; yield what asks it for an organization."""
+    """Run a worker, and yield a function that sends it a request of an organization."""
     broker = MemoryBroker()
     await broker.start()
     consumer = QueryConsumer(broker, SIGNER, slots=SLOTS, waiting=waiting, settings=settings)

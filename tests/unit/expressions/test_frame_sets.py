@@ -127,7 +127,7 @@ def test_a_set_without_a_declared_type_is_read_as_its_frames_are(frames: FrameSe
 
 @given(frame_sets())
 def test_the_size_of_a_set_is_that_of_its_frames(frames: FrameSet) -> None:
-    """The limit of values applies to a set as it does to its frames."""
+    """The number of values of a set equals that of its frames."""
     assert frames.max_value_count == max(sum(len(field) for field in frame.fields if field.type is FieldType.FLOAT64) for frame in frames)
 
 
@@ -187,14 +187,14 @@ def test_label_sets_of_parts_are_those_of_all_mappings(mappings: list[dict[str, 
 
 @given(frame_sets())
 def test_a_set_is_the_same_in_arrow_as_its_frames(frames: FrameSet) -> None:
-    """A stream that is made from the template of another series is the one that the frame alone has."""
+    """A stream that is made from the template of another series equals the stream of the single frame."""
     together = b"".join(encoded for encoded, _ in arrow.fragments({"A": Result(frames)}))
     one_by_one = [encoded for frame in frames for encoded, _ in arrow.fragments({"A": Result([frame])})]
     assert together == b"".join(one_by_one)
 
 
 def test_a_wide_set_is_one_frame() -> None:
-    """It has a column for each series, and a mask only for those with nulls; its size is that of all columns."""
+    """The frame has a column for each series, and masks only for series with nulls; its size counts all columns."""
     nulls = np.array([[False, True], [False, False]])
     series = Series.stacked(LabelSets.of_mappings([{"n": "a"}, {"n": "b"}]), [Block(Axis(np.arange(2)), Cells(np.ones((2, 2)), nulls))])
     frames = FrameSet(series, {**META, "type": "timeseries-wide"}, value_name="v", is_wide=True)

@@ -42,7 +42,7 @@ def metadata(schema: Any) -> dict[str, str]:
 
 
 def field(kind: FieldType, values: list[Any], *, name: str = "f", **fields: Any) -> Field:
-    """A column; None is a null, and its slot holds what the engine puts there."""
+    """Return a column. None is a null, whose slot has the value that the engine writes there."""
     filler: Any = {FieldType.FLOAT32: np.nan, FieldType.FLOAT64: np.nan, FieldType.STRING: None, FieldType.JSON: None}.get(kind, 0)
     array = np.empty(len(values), kind.dtype)
     array[:] = [filler if value is None else value for value in values]
@@ -163,7 +163,7 @@ def test_a_long_frame_is_sent_in_batches() -> None:
 
 @pytest.mark.parametrize("writer", [arrow.ArrowFrameWriter(), codec.JsonFrameWriter()])
 def test_very_many_small_frames_go_out_in_pieces(writer: arrow.ArrowFrameWriter | codec.JsonFrameWriter) -> None:
-    """A frame is work however few its values are: ten thousand numbers are not encoded at one stretch, in either encoding."""
+    """Ten thousand frames with one value each are encoded in several steps, in both formats."""
     frame = Frame([field(FieldType.FLOAT64, [1.0])])
     parts = list(chunks(part for _ in range(10_000) for part in writer.write(frame)))
     assert len(parts) >= 30

@@ -92,7 +92,7 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
 
 
 def test_no_piece_is_much_larger_than_the_limit() -> None:
-    """A long column is cut, short ones are gathered; the pieces join to the whole."""
+    """A long column is split, and short ones are joined; all pieces together are the complete text."""
     frame = Frame([Field("a", FieldType.INT8, np.ones(size, np.int8)) for size in (CHUNK_VALUES * 2 + 1, 10, 10)])
     parts = list(chunks(JsonFrameWriter().write(frame)))
     assert len(parts) == 3
@@ -156,7 +156,7 @@ def nulls_of(field: Field) -> list[bool]:
     ],
 )
 def test_a_field_that_does_not_fit_is_named(field: dict[str, Any], values: list[Any], fault: str) -> None:
-    """The error says where, what is wrong there and what is known."""
+    """The error has the position, the fault and the valid values."""
     with pytest.raises(BadRequest, match=fault):
         read({"schema": {"fields": [field]}, "data": {"values": [values]}})
 

@@ -43,7 +43,7 @@ def items(values: Values) -> list[tuple[dict[str, str], list[Any]]]:
 
 @pytest.mark.parametrize("frames", [[], [frame()], [frame(), frame()], [frame(kind="timeseries-multi")], [frame(kind="numeric-wide")]])
 def test_nothing_is_no_data(frames: list[Any]) -> None:
-    """No frames, and frames without fields, declared or not."""
+    """No frames, and frames without fields, result in ``NoData``, with or without a declared type."""
     assert isinstance(converted(*frames), NoData)
 
 
@@ -178,7 +178,7 @@ def test_declared_frames_are_read_by_the_contract(frames: list[Any], expected: l
     ],
 )
 def test_frames_that_break_their_word_are_refused(frames: list[Any], fault: str) -> None:
-    """The error says what the frame would need."""
+    """Frames that do not fit their declared type are refused; the error says what is missing."""
     with pytest.raises(BadRequest, match=fault):
         converted(*frames)
 

@@ -23,7 +23,7 @@ def test_every_number_becomes_a_float(kind: FieldType) -> None:
         assert cells.values.dtype == np.float64
         assert cells.values[0, 0] == 7
         assert cells.null_mask().tolist() == [[False, frame_nulls is not None]]
-        # A float column is taken as it is: its nulls hold NaN by the frame's own rule.
+        # The values of a float column are not copied, so nulls must already be NaN.
         assert kind is FieldType.FLOAT64 or np.isnan(cells.values[0, 1]) == (frame_nulls is not None)
     assert values.tolist() == [7, 0]
 
@@ -48,7 +48,7 @@ def test_a_newer_version_is_accepted() -> None:
 
 
 def test_axes_are_shared_by_content_and_by_array() -> None:
-    """Times of one array, of equal arrays and of others: as many blocks as there are different times, in the order they came."""
+    """There are as many blocks as different times, in the order of their first use, for equal and for identical arrays."""
     stamps = [[1, 5, 9], [1, 6, 9], [1, 5, 9], [1, 7, 9], [1, 6, 9]]
     arrays = [np.array(times, np.int64) for times in stamps]
     frames = [
@@ -63,7 +63,7 @@ def test_axes_are_shared_by_content_and_by_array() -> None:
 
 
 def test_many_axes_of_equal_ends_are_read_in_time() -> None:
-    """Cost grows with the series, not with their pairs: comparing all pairs of these would outlast the test's limit."""
+    """The cost is linear in the number of series: a comparison of all pairs would exceed the time limit of the test."""
     values = np.zeros(4)
     frames = [
         Frame([Field("t", FieldType.TIME, np.array([0, i, 10**6 - i, 10**6])), Field("v", FieldType.FLOAT64, values)])

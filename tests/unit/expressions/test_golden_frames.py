@@ -58,7 +58,7 @@ def results_of_every_type() -> dict[str, Result]:
 
 
 def test_a_frame_of_every_type_as_json() -> None:
-    """Written as promised, and read again as it was."""
+    """The JSON equals the golden file, and is read as the same frame."""
     written = b"".join(chunks(JsonFrameWriter().write(every_type())))
     wire.check("every_type.json", written + b"\n")
     [read] = read_frames(b"[" + written + b"]")

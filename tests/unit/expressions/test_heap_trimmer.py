@@ -1,4 +1,4 @@
-"""Return of heap memory: what the C library keeps of large blocks that were freed."""
+"""Return of freed heap memory from the C library to the system."""
 
 import subprocess
 import sys

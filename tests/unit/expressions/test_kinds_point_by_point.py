@@ -75,7 +75,7 @@ def all_alike(got: list[Value], wanted: list[Value]) -> bool:
 
 
 def blocks(heights: st.SearchStrategy[int]) -> st.SearchStrategy[list[tuple[list[int], Rows]]]:
-    """Blocks of rows over times in any order, repeated ones among them."""
+    """Draw blocks of rows on times in any order, also repeated ones."""
 
     def rows_over(times: list[int]) -> st.SearchStrategy[tuple[list[int], Rows]]:
         row = st.lists(_VALUES, min_size=len(times), max_size=len(times))
@@ -127,7 +127,7 @@ def strictly(reducer: str, values: list[Value]) -> float:
 def test_resampling_fills_one_bucket_after_the_other(
     down: str, up: str, data: list[tuple[list[int], Rows]], start: int, window: int, length: int
 ) -> None:
-    """Gaps, nulls, NaN, infinities, disorder and repeated times: what a loop over the points of each series gives."""
+    """Resampling equals a loop over the points of each series, with gaps, nulls, NaN, infinities, and times in any order."""
     data = [([time * 1000 for time in times], rows) for times, rows in data]
     span = TimeRange(_EPOCH + timedelta(microseconds=start), _EPOCH + timedelta(microseconds=start + length))
     kind = Resample.of("A", f"{window}us", down, up, span, Limits())

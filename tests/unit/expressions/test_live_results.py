@@ -15,12 +15,12 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Cells, Numbers, Values
 
 SIZE = 10 * 33
-"""What ten numbers count as: themselves, and 32 points more for each."""
+"""Cost of ten numbers: ten points, and 32 more for each series."""
 
 
 @dataclass(frozen=True)
 class Ten:
-    """Ten numbers, whatever it reads."""
+    """An expression that returns ten numbers and reads any inputs."""
 
     is_chainable: ClassVar[bool] = True
     inputs: tuple[str, ...] = ()
@@ -45,7 +45,7 @@ def test_live_results_share_a_budget() -> None:
 
 
 def test_a_result_is_released_after_its_last_reader() -> None:
-    """A chain needs memory for two of its results, however long it is, unless every result is visible."""
+    """A chain of any length needs memory for two results, unless every result is visible."""
     chain = [node("0"), *(node(str(index), str(index - 1)) for index in range(1, 20))]
     limits = Limits(request_points=2 * SIZE)
     assert evaluate(chain, {}, limits, requested={"19"}).keys() == {"19"}

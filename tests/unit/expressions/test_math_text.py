@@ -47,7 +47,7 @@ def tree_or_place(text: str) -> Node | int:
 @settings(deadline=None)
 @given(_SCRAPS | st.text(max_size=40))
 def test_any_text_is_an_expression_or_a_bad_request(text: str) -> None:
-    """No text raises anything but our error, with a place in the text, and whatever parses survives printing."""
+    """Any text is parsed and printed, or raises BadRequest with a position."""
     found = tree_or_place(text)
     if isinstance(found, int):
         assert 1 <= found <= len(text) + 1
@@ -81,7 +81,7 @@ def test_tokens_are_the_longest_that_fit(text: str, expected: list[tuple[str, st
     ],
 )
 def test_printing_uses_the_parentheses_that_are_needed(tree: Node, text: str) -> None:
-    """No more and no fewer than precedence and left association ask for."""
+    """The text has only the parentheses that precedence and left association require."""
     assert source_of(tree) == text
 
 
@@ -129,7 +129,7 @@ def test_a_long_expression_is_rejected() -> None:
 
 
 def test_inputs_are_named_once_in_the_order_of_the_text() -> None:
-    """The graph sees a variable at any place of the tree."""
+    """Variables at any place of the tree are inputs of the graph."""
     assert Math.parse("$B + abs(-$A) * ($C + $B) - ${my D}").inputs == ("B", "A", "C", "my D")
 
 

@@ -48,7 +48,7 @@ def _try_to_take(reservation: Any, size: int) -> bool:
 
 
 def test_a_closed_reservation_does_not_count() -> None:
-    """A thread that continues after its caller is gone changes nothing."""
+    """A thread that continues after its caller has left reserves nothing."""
     budget = MemoryBudget(100)
     with budget.reservation("a") as reservation:
         reservation.reserve(10)
@@ -76,7 +76,7 @@ def settings() -> QuerySettings:
 
 
 async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySettings) -> None:
-    """The error names the setting; nothing is held afterwards."""
+    """The error names the setting, and nothing remains reserved."""
     with settings.memory.reservation(1) as memory:
         refused = await respond(chained(200, 90), QueryContext(org_id=1), settings, memory=memory)
         assert memory.peak <= 30 * MEGABYTE

@@ -98,14 +98,14 @@ async def test_every_body_has_a_response(body: Any, context: QueryContext) -> No
 @given(body=BODIES)
 async def test_a_panel_is_rejected_for_its_validation_faults(body: Any) -> None:
     """The error of a panel lists the faults of its validation, in their order; a panel without faults runs."""
-    status, told = await ask(body, QueryContext(QueryEndpoint.VALIDATION))
+    status, document = await ask(body, QueryContext(QueryEndpoint.VALIDATION))
     assert status == 200
-    assert told["valid"] == (not told["faults"])
+    assert document["valid"] == (not document["faults"])
     _, found = await ask(body, QueryContext(QueryEndpoint.PANEL))
-    pointers = [fault["pointer"] for fault in told["faults"]]
+    pointers = [fault["pointer"] for fault in document["faults"]]
     refused = [fault["pointer"] for fault in found.get("faults", [])]
     assert pointers[: len(refused)] == refused
-    if told["valid"] and "results" in found:
+    if document["valid"] and "results" in found:
         errors = [result.get("error", "") for result in found["results"].values()]
         assert not any(word in error for error in errors for word in ("sse.parseError", "sse.cycle", "sse.dependencyNotFound"))
 
@@ -141,8 +141,8 @@ async def test_both_ends_of_a_range_are_reported(endpoint: QueryEndpoint) -> Non
 async def test_readers_of_an_invalid_target_are_not_faulty() -> None:
     """The reader's input exists and is only invalid: there is one fault, not two."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "colour": 1}, {"refId": "B", "type": "math", "expression": "$A"}]
-    _, told = await ask({"type": "t", "targets": targets}, QueryContext(QueryEndpoint.VALIDATION))
-    assert [fault["pointer"] for fault in told["faults"]] == ["/targets/0/colour"]
+    _, document = await ask({"type": "t", "targets": targets}, QueryContext(QueryEndpoint.VALIDATION))
+    assert [fault["pointer"] for fault in document["faults"]] == ["/targets/0/colour"]
 
 
 @pytest.mark.parametrize("odd", [[], {}, [[1]], {"a": 1}, 5, True, 1.5])

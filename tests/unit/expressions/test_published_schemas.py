@@ -141,7 +141,7 @@ def test_a_good_target_is_valid_by_model_and_schema(kind: str, data: st.DataObje
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
 def test_a_mutated_target_has_one_verdict(kind: str, data: st.DataObject) -> None:
-    """Whatever is changed: what the model refuses the schema refuses, and nothing more."""
+    """The schema accepts exactly the mutated targets that the model accepts."""
     target = data.draw(mutants(kind))
     assert is_taken(kind, target) == VALIDATORS[kind].is_valid(target)
 

@@ -229,9 +229,9 @@ async def test_a_query_that_fails_is_an_error_on_its_ref_id(query: dict[str, Any
 async def test_disabled_sql_names_its_setting() -> None:
     """The model of a SQL target is checked, and its refId has the error."""
     target = {"refId": "B", "type": "sql", "datasource": EXPRESSION, "expression": "SELECT 1"}
-    told = await error_of("B", target, expression("C", "1"))
-    assert told.startswith("[sse.sql.disabled] sql expressions are disabled")
-    assert "DASHWRIGHT_FEATURES=sqlExpression" in told
+    message = await error_of("B", target, expression("C", "1"))
+    assert message.startswith("[sse.sql.disabled] sql expressions are disabled")
+    assert "DASHWRIGHT_FEATURES=sqlExpression" in message
 
 
 @pytest.mark.parametrize(

@@ -122,8 +122,8 @@ async def test_a_short_expression_that_multiplies_series_is_refused(operator: st
     finally:
         tracemalloc.stop()
     assert isinstance(answered.body, bytes)
-    told = orjson.loads(answered.body)["results"]["B"]["error"]
-    assert re.search(r"\d+ series from .* and 19 series from \$A % \$A > \$A make \d+ series pairs, more than the 100000 allowed", told)
+    message = orjson.loads(answered.body)["results"]["B"]["error"]
+    assert re.search(r"\d+ series from .* and 19 series from \$A % \$A > \$A make \d+ series pairs, more than the 100000 allowed", message)
     assert max(memory.peak, allocated) < 20 * 2**20
 
 

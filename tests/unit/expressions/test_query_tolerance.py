@@ -80,7 +80,7 @@ def test_the_listed_fields_are_accepted(target: dict[str, Any]) -> None:
     ],
 )
 def test_anything_else_is_refused(target: dict[str, Any]) -> None:
-    """Unlisted properties at any depth, values outside an enum, wrong types."""
+    """Unknown properties at any depth, invalid values of enums, and wrong types are refused."""
     assert isinstance(bind({"datasource": "__expr__"} | target, "", QueryContext()), list)
 
 

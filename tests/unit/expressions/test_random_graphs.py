@@ -37,7 +37,7 @@ _CLASSIC_IN_A_CYCLE: Json = {
     "from": "1600000000000",
     "to": "1600000010000",
 }
-"""Both have an input that does not suit, which comes before the cycle."""
+"""A request in which both engines report an unsuitable input before the cycle."""
 
 _TIMES = int(os.environ.get("RANDOM_GRAPHS", "1"))
 

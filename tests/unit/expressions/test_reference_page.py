@@ -185,7 +185,7 @@ def test_every_property_of_a_kind_is_in_its_table(kind: str) -> None:
 
 
 def test_every_word_of_the_kinds_is_in_its_table() -> None:
-    """Evaluators, the reducers of classic conditions, upsamplers."""
+    """Evaluators, reducers of classic conditions and upsamplers are listed."""
     assert first_column("evaluators") == [*BOUND_COUNTS]
     assert first_column("classic reducers") == [*classic_reducers.NAMES]
     assert first_column("upsamplers") == [*UPSAMPLERS]

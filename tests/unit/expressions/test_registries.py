@@ -17,12 +17,12 @@ def test_schemas_name_the_reducers_of_the_table() -> None:
 
 
 def test_classic_conditions_have_the_reducers_of_the_table() -> None:
-    """An entry has the name by which they know it."""
+    """Each entry has the name that classic conditions use."""
     for reducer in REDUCERS.values():
         assert not reducer.classic_name or reducer.classic_name in classic_reducers.NAMES
 
 
 def test_every_served_type_has_a_source() -> None:
-    """Each id and alias of a served type is built in, or a type that a room of ``sources`` registers."""
+    """Each id and alias of a served type is built in or registered by a package of ``sources``."""
     registered = {*BUILT_IN, prometheus.TYPE, *postgres.TYPES}
     assert {kind.id for kind in SUPPORTED_TYPES} <= registered

@@ -27,13 +27,13 @@ def table(*frames: Any) -> Table:
     return Table(tuple(read_frames(orjson.dumps(list(frames)))))
 
 
-def relation(held: Values | Table) -> Relation:
-    return relation_of("A", held, Limits())
+def relation(given: Values | Table) -> Relation:
+    return relation_of("A", given, Limits())
 
 
-def columns_of(held: Values | Table) -> dict[str, list[Any]]:
+def columns_of(given: Values | Table) -> dict[str, list[Any]]:
     """Return the columns by name, with times in milliseconds and None for null."""
-    return {column.name: cells(column) for column in relation(held).columns}
+    return {column.name: cells(column) for column in relation(given).columns}
 
 
 def cells(column: RelationColumn) -> list[Any]:
@@ -46,7 +46,7 @@ def cells(column: RelationColumn) -> list[Any]:
 
 
 def test_series_are_rows_by_time_then_name() -> None:
-    """A row for each point, in the order of the frames where both are equal; labels are columns by key, null where one is missing."""
+    """Each point is a row; equal times and names have the order of the frames. Labels are columns by key, with null for a missing label."""
     late = frame(TIME, ("mem", "number", [3, 4], {"host": "b", "env": "prod"}), kind=MULTI)
     early = frame(("t", "time", [500, 1000]), ("cpu", "number", [1, 2], {"host": "a"}), kind=MULTI)
     assert columns_of(table(late, early)) == {
@@ -72,7 +72,7 @@ def test_series_on_the_same_times_alternate(kind: str) -> None:
 
 @given(st.lists(st.lists(st.integers(0, 5), min_size=1, max_size=6), min_size=1, max_size=4), st.data())
 def test_any_series_are_rows_in_the_order_of_a_stable_sort(axes: list[list[int]], data: st.DataObject) -> None:
-    """Times that repeat, run backwards or differ between series included."""
+    """Times may repeat, descend and differ between series."""
     if data.draw(st.booleans()):
         axes = [axes[0]] * len(axes)
     names = data.draw(st.lists(st.sampled_from("ab"), min_size=len(axes), max_size=len(axes)))
@@ -112,23 +112,23 @@ def test_display_names_are_a_column_where_there_are_any() -> None:
 
 def test_null_and_nan_are_not_the_same() -> None:
     """A null sample is NULL, and NaN remains a number."""
-    held = table(frame(("t", "time", [1, 2, 3]), ("v", "number", [1, None, 0]), kind=MULTI))
-    held.frames[0].fields[1].values[2] = np.nan
-    value = relation(held).columns[1]
+    given = table(frame(("t", "time", [1, 2, 3]), ("v", "number", [1, None, 0]), kind=MULTI))
+    given.frames[0].fields[1].values[2] = np.nan
+    value = relation(given).columns[1]
     assert value.nulls is not None
     assert value.nulls.tolist() == [False, True, False]
     assert np.isnan(value.values[2])
 
 
-@pytest.mark.parametrize("held", [NoData(), table(), table(frame()), table(frame(), frame()), table(frame(kind=MULTI))])
-def test_nothing_is_an_empty_table_with_the_columns_of_series(held: Values | Table) -> None:
+@pytest.mark.parametrize("given", [NoData(), table(), table(frame()), table(frame(), frame()), table(frame(kind=MULTI))])
+def test_nothing_is_an_empty_table_with_the_columns_of_series(given: Values | Table) -> None:
     """The statement runs, and returns no rows."""
-    assert columns_of(held) == EMPTY
-    assert [column.type for column in relation(held).columns] == [FieldType.TIME, FieldType.FLOAT64, FieldType.STRING]
+    assert columns_of(given) == EMPTY
+    assert [column.type for column in relation(given).columns] == [FieldType.TIME, FieldType.FLOAT64, FieldType.STRING]
 
 
 def test_frames_without_rows_keep_their_columns() -> None:
-    """Whatever becomes of them: labels, names and types are those of the fields."""
+    """Labels, names and types are those of the fields."""
     series = table(frame(("t", "time", []), ("v", "number", [], {"h": "a"}), kind=MULTI))
     assert columns_of(series) == {**EMPTY, "h": []}
     assert columns_of(table(frame(("v", "number", [], {"h": "a"}), kind=NUMBERS))) == {"__metric_name__": [], "__value__": [], "h": []}
@@ -145,7 +145,7 @@ def test_results_of_expressions_are_tables_by_ref_id() -> None:
 
 
 def test_any_other_frame_is_a_table_as_it_is() -> None:
-    """Names, types and nulls, long frames and those of an unknown kind included."""
+    """Names, types and nulls are unchanged, also those of long frames and frames of an unknown type."""
     fields = [("time", "time", [1, None]), ("s", "string", [None, "b"]), ("up", "boolean", [True, False])]
     for kind in ("", "table", "timeseries-long", "numeric-long", "log-lines"):
         found = relation(table(frame(*fields, kind=kind)))
@@ -161,9 +161,9 @@ def test_an_enum_is_its_name() -> None:
     """A value is its name in the field's configuration; without one it is an error."""
     config = {"type": {"enum": {"text": ["ok", "bad"]}}}
     assert columns_of(enum([1, 0], config)) == {"state": ["bad", "ok"]}
-    for codes, told in (([2], config), ([0], None), ([0], {"type": "x"})):
+    for codes, names_config in (([2], config), ([0], None), ([0], {"type": "x"})):
         with pytest.raises(BadRequest, match="enum without a string"):
-            relation(enum(codes, told))
+            relation(enum(codes, names_config))
 
 
 @pytest.mark.parametrize(
@@ -214,10 +214,10 @@ def test_distinct_names_are_unchanged(names: list[str]) -> None:
 
 def test_a_table_that_would_be_too_large_is_refused_before_it_is_made() -> None:
     """Labels multiply with points; columns have a bound of their own."""
-    held = table(frame(TIME, ("v", "number", [1, 2], {"h": "a"}), kind=MULTI))
-    assert relation_of("A", held, Limits(sql_bytes=48)).row_count == 2
+    given = table(frame(TIME, ("v", "number", [1, 2], {"h": "a"}), kind=MULTI))
+    assert relation_of("A", given, Limits(sql_bytes=48)).row_count == 2
     with pytest.raises(TooLarge, match="the table of A takes 48 bytes: 2 rows with 1 labels, more than the 47 allowed"):
-        relation_of("A", held, Limits(sql_bytes=47))
+        relation_of("A", given, Limits(sql_bytes=47))
     with pytest.raises(TooLarge, match="A has 2 series, more than the 1 allowed"):
         relation_of("A", table(frame(kind=MULTI), frame(kind=MULTI)), Limits(query_series=1))
     many = Labels.of({str(index): "x" for index in range(MAX_COLUMNS)})

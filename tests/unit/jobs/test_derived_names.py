@@ -70,14 +70,14 @@ def test_file_gives_its_object_name(repository: str, path: str, name: str) -> No
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_derived_names_are_always_valid(repository: str, path: str) -> None:
-    """Whatever the path, the name obeys the rules of dashboards and folders."""
+    """The name for any path obeys the rules of dashboards and folders."""
     for name in (folder_name(repository, path), object_name(repository, path)):
         assert re.fullmatch(r"[a-z0-9_-]{1,40}", name)
 
 
 @given(st.from_regex(r"[a-z][a-z0-9.-]{0,80}[a-z0-9]", fullmatch=True), st.sampled_from(["sync", "export", "pr"]))
 def test_job_names_are_valid_and_end_in_action_and_suffix(repository: str, action: str) -> None:
-    """``{repository}-{action}-{suffix}`` in at most 63 characters, a valid Kubernetes name."""
+    """A name is ``{repository}-{action}-{suffix}``, a valid Kubernetes name of at most 63 characters."""
     name = job_name(repository, action, "k3x9a2p0")
     assert len(name) <= 63
     assert re.fullmatch(r"[a-z0-9]([a-z0-9.-]*[a-z0-9])?", name)

@@ -23,7 +23,7 @@ NONE = st.sampled_from([b"", b"[]", b'{"name": "a package"}', b"{} // no dashboa
 
 
 def _write(path: str, body: bytes) -> Edit:
-    """Write a file in place of whatever is at its path."""
+    """Write a file, and remove a file or directory at its path first."""
 
     def edit(files: Files) -> Files:
         above = {path[:end] for end in range(len(path)) if path[end] == "/"}

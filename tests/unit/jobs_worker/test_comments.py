@@ -33,28 +33,28 @@ def report(*files: FileReport, skipped: int = 0, problems: tuple[str, ...] = ())
     return Report("The team", COMMIT, files, skipped, problems)
 
 
-def lines(told: Report) -> list[str]:
-    return comment_text(told).splitlines()
+def lines(reported: Report) -> list[str]:
+    return comment_text(reported).splitlines()
 
 
 def test_links_of_the_first_files() -> None:
     """The first files have links and the others are counted, in Grafana's words."""
-    told = lines(report(updated("aaa.json"), updated("bbb.json"), skipped=5))
-    assert "See the [original](https://dash/d/aaa) and [preview](https://dash/preview) of aaa.json." in told
-    assert "See the [original](https://dash/d/bbb) and [preview](https://dash/preview) of bbb.json." in told
-    assert told[-1] == "and 5 more files"
+    reported = lines(report(updated("aaa.json"), updated("bbb.json"), skipped=5))
+    assert "See the [original](https://dash/d/aaa) and [preview](https://dash/preview) of aaa.json." in reported
+    assert "See the [original](https://dash/d/bbb) and [preview](https://dash/preview) of bbb.json." in reported
+    assert reported[-1] == "and 5 more files"
 
 
 def test_pictures_side_by_side() -> None:
     """The pictures come before the links."""
-    told = lines(report(updated("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
-    start = told.index("### Side by Side Comparison of file.json")
-    assert told[start + 2 : start + 5] == [
+    reported = lines(report(updated("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
+    start = reported.index("### Side by Side Comparison of file.json")
+    assert reported[start + 2 : start + 5] == [
         "| Before | After |",
         "| --- | --- |",
         "| ![Before](https://dash/1.png) | ![Preview](https://dash/2.png) |",
     ]
-    assert told[start + 6].startswith("See the [original]")
+    assert reported[start + 6].startswith("See the [original]")
 
 
 def test_ten_files_are_reported_the_rest_is_counted() -> None:
@@ -92,24 +92,24 @@ def test_deleted_and_refused_files() -> None:
     """The comment names the deleted dashboard and the reason of the refusal."""
     gone = FileReport("a.json", PlannedAction.DELETE, "Load", original_url="https://dash/d/a")
     bad = FileReport("b.json", PlannedAction.REFUSE, problems=["not valid JSON: expected ',' at line 3 column 1"])
-    told = report(gone, bad)
-    text = comment_text(told)
+    reported = report(gone, bad)
+    text = comment_text(reported)
     assert "See the [original](https://dash/d/a) of a.json." in text
     assert "The file is gone: Load is deleted with it." in text
     assert "- **Problem:** not valid JSON: expected ',' at line 3 column 1" in text
-    assert (status_text(told), told.is_broken) == ("1 deleted, 1 refused", True)
+    assert (status_text(reported), reported.is_broken) == ("1 deleted, 1 refused", True)
 
 
 def test_lint_is_reported_and_breaks_nothing() -> None:
     """Style is for reviewers to judge: the commit passes."""
     issues = [Issue(severity=LintSeverity.WARNING, rule="panel-units-rule", message="panel 'Load': its values have no unit")]
-    told = report(FileReport("a.json", PlannedAction.CREATE, "Load", lint=issues))
-    assert "- lint warning, `panel-units-rule`: panel 'Load': its values have no unit" in comment_text(told)
-    assert (status_text(told), told.is_broken) == ("1 created", False)
+    reported = report(FileReport("a.json", PlannedAction.CREATE, "Load", lint=issues))
+    assert "- lint warning, `panel-units-rule`: panel 'Load': its values have no unit" in comment_text(reported)
+    assert (status_text(reported), reported.is_broken) == ("1 created", False)
 
 
 @pytest.mark.parametrize(
-    ("told", "expected"),
+    ("reported", "expected"),
     [
         (report(), "no dashboard changes"),
         (report(updated("a.json"), updated("b.json"), skipped=3), "2 updated, 3 not reviewed"),
@@ -117,9 +117,9 @@ def test_lint_is_reported_and_breaks_nothing() -> None:
         (report(FileReport("a.json", PlannedAction.CREATE, problems=["asks B, which is not there"])), "1 created, 1 with problems"),
     ],
 )
-def test_the_sentence_of_a_commit(told: Report, expected: str) -> None:
+def test_the_sentence_of_a_commit(reported: Report, expected: str) -> None:
     """The text has one line of 140 characters at most, which hosts accept."""
-    assert status_text(told) == expected
+    assert status_text(reported) == expected
     assert len(status_text(report(problems=("x" * 500,)))) == 140
 
 

@@ -70,7 +70,7 @@ def test_a_name_that_is_no_text_is_refused() -> None:
 
 @pytest.mark.parametrize("path", ["a.json", "a.yaml", "a.yml"])
 def test_written_files_can_be_read(path: str) -> None:
-    """The suffix decides the format, whatever the format of the request."""
+    """The suffix decides the format of the file, not the format of the request."""
     tree = {"uid": "u", "title": "no", "panels": [{"y": 1.5, "é": None}]}
     for sent in (json.dumps(tree), "uid: u\ntitle: 'no'\npanels:\n- y: 1.5\n  é: null\n"):
         body = write_content(path, read_content(sent), max_file_bytes=MAX_FILE_BYTES)

@@ -47,7 +47,7 @@ def test_classic_dashboard_without_uid_is_named_by_its_path(uid: str) -> None:
 
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v2alpha1"])
 def test_native_dashboard_keeps_its_version(version: str) -> None:
-    """Each served version is stored as it came."""
+    """A dashboard of each served version is stored unchanged."""
     resource = read(native(version))
     assert (resource.version, resource.key.name, resource.spec) == (version, "n", b'{"title":"T"}')
 
@@ -123,7 +123,7 @@ def test_an_invalid_file_has_an_error_message(body: str | bytes, reason: str) ->
     ],
 )
 def test_file_obeys_the_rules_of_dashboards(body: str, reason: str) -> None:
-    """The sync refuses what the gateway refuses, with the same words."""
+    """A sync refuses what the gateway refuses, with the same message."""
     with pytest.raises(BadRequest, match=reason):
         read(body)
 

@@ -81,7 +81,7 @@ def test_nothing_is_permitted_without_a_setting() -> None:
 
 
 async def test_permitted_folder_may_itself_be_reached_by_a_link(permitted: Path, root: Path) -> None:
-    """The operator chose it."""
+    """The operator chose the permitted folder, so its path may contain links."""
     alias = permitted.parent / "alias"
     alias.symlink_to(permitted)
     (root / "x.json").write_bytes(b"{}")
@@ -206,7 +206,7 @@ Failing = Callable[[str, str, int], None]
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
-    """Make a system call fail for this name: tests may run as a user who may read everything."""
+    """Make a system call fail for this name, because the user of the tests may be able to read everything."""
 
     def fail(call: str, name: str, number: int) -> None:
         original = getattr(os, call)
@@ -265,7 +265,7 @@ async def test_an_unreadable_folder_is_an_error(root: Path, failing: Failing) ->
 
 
 async def test_bytes_of_all_resources_are_bounded(root: Path) -> None:
-    """Together, however small each is; other files do not count, and the error names the setting."""
+    """The total size of resources is limited; other files do not count, and the error names the setting."""
     for name in ("a.json", "b.yaml", "README.md"):
         (root / name).write_bytes(b"12345")
     assert len(await DirectoryCheckout("repo", [root.parent], max_total_bytes=10).entries()) == 3

@@ -195,7 +195,7 @@ async def test_a_missing_folder_is_reported(change: Change) -> None:
 
 
 async def test_a_cancelled_change_is_over_before_another_begins(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread cannot be stopped: the lock is held until it has ended."""
+    """A cancelled change keeps the lock until its thread has ended, because a thread cannot be stopped."""
     rename, began, over = os.rename, asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 

@@ -59,7 +59,7 @@ def test_a_slug_is_the_readable_part_of_a_title(title: str, expected: str) -> No
 
 
 def test_the_oldest_has_the_plain_path() -> None:
-    """Others add their names, and if that is not enough, a digest."""
+    """The others append their name, and if that is not unique, a digest."""
     taken: set[str] = set()
     found = [choose_path(board(name, "CPU"), "", taken, lambda _: True, at_a_path) for name in ("b", "a", "A")]
     assert found[:2] == ["cpu.json", "cpu-a.json"]

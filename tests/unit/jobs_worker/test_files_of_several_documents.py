@@ -41,7 +41,7 @@ def stored_titles(store: Store) -> dict[str, str]:
 
 
 async def test_each_document_is_stored() -> None:
-    """Documents in every form are stored from one file; those of other programs and empty ones are not."""
+    """Documents in every form are stored from one file; empty ones and those of other programs are not."""
     store = Store()
     body = several("# a comment\n", native("a"), SERVICE, "uid: b\ntitle: B\npanels: []\n", "\n", native("c", version="v0alpha1"))
     progress = await run_sync({"web/all.yaml": body}, store)

@@ -70,7 +70,7 @@ async def test_the_directory_names_a_folder_without_a_title() -> None:
 
 
 async def test_a_directory_with_a_file_is_a_folder_without_dashboards() -> None:
-    """So are the directories above; the file itself is not a resource, and is not counted as ignored."""
+    """The directories above are folders, too. The file itself is not a resource, and does not count as ignored."""
     store = Store()
     progress = await run_sync({"a/b/_folder.json": folder_file("fb")}, store)
     assert folders(store) == {"a": (folder_name("team-repo", "a"), "a"), "a/b": ("fb", "A folder")}
@@ -79,7 +79,7 @@ async def test_a_directory_with_a_file_is_a_folder_without_dashboards() -> None:
 
 @HOW
 async def test_a_moved_directory_keeps_its_folder_whatever_changes_in_it(*, incremental: bool) -> None:
-    """All dashboards are other ones, and a nested directory without a file moves along."""
+    """The folder is kept although all dashboards differ, and a nested directory without a file moves along."""
     before = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1"), "a/b/2.json": classic("n2")}
     after = {"z/y/_folder.json": folder_file("fa"), "z/y/1.json": classic("n1", "New"), "z/y/b/2.json": classic("n2", "New")}
     store = Store()
@@ -171,8 +171,8 @@ async def test_an_invalid_file_is_a_warning_and_changes_no_folder(body: bytes, *
     ]
     assert folders(store) == {"a": ("fa", "A folder"), "b": (folder_name("team-repo", "b"), "b")}
     assert store.dashboards()["a/1.json"].extract.title == "New"
-    mended = {**second, "a/_folder.json": folder_file("fa", "Mended"), "b/_folder.json": folder_file("fb", "B")}
-    progress = await run_sync(Revision(2, mended, second), store, since=store.commit if incremental else "")
+    repaired = {**second, "a/_folder.json": folder_file("fa", "Mended"), "b/_folder.json": folder_file("fb", "B")}
+    progress = await run_sync(Revision(2, repaired, second), store, since=store.commit if incremental else "")
     assert (folders(store), store.quarantine) == ({"a": ("fa", "Mended"), "b": ("fb", "B")}, {})
 
 
@@ -231,7 +231,7 @@ async def test_of_two_new_directories_with_one_name_the_first_gets_it(paths: tup
 
 @HOW
 async def test_names_may_be_exchanged(*, incremental: bool) -> None:
-    """Even of a directory and the one in it: each folder is then in the place of the other, without a cycle."""
+    """Even a directory and the one in it may exchange their names; each folder takes the other's place."""
     rest = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2")}
     history = [{"a/_folder.json": folder_file(first), "a/b/_folder.json": folder_file(second), **rest} for first, second in ("xy", "yx")]
     store = Store()
@@ -246,7 +246,7 @@ async def test_names_may_be_exchanged(*, incremental: bool) -> None:
     "annotations", [{}, {MANAGED_BY: "repo", MANAGER_ID: "other"}, {MANAGED_BY: "terraform", MANAGER_ID: "t"}], ids=str
 )
 async def test_the_folder_of_others_is_not_taken_over(annotations: Mapping[str, str], *, incremental: bool) -> None:
-    """The directory gets a folder of its own with a warning, and takes the name as soon as it is free."""
+    """The directory gets another folder with a warning, and the name of its file as soon as the name is free."""
     store, files = Store(), {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
     theirs = store.put("fa", annotations, folder=True)
     progress = await run_history(store, [files], incremental=incremental)
@@ -280,10 +280,10 @@ async def test_a_folder_is_kept_for_a_dashboard_that_cannot_move_out_of_it(*, in
     """The file of the dashboard became invalid when its folder got another name. The former folder is deleted once it is corrected."""
     first = {"a/_folder.json": folder_file("old"), "a/1.json": classic("n1"), "a/2.json": classic("n2")}
     second = {**first, "a/_folder.json": folder_file("new"), "a/1.json": b"{"}
-    mended = {**second, "a/1.json": classic("n1", "Mended")}
+    repaired = {**second, "a/1.json": classic("n1", "Mended")}
     store = Store()
     await run_history(store, [first], incremental=incremental)
-    for index, (before, files) in enumerate([(first, second), (second, mended)], 1):
+    for index, (before, files) in enumerate([(first, second), (second, repaired)], 1):
         await run_sync(Revision(index, files, before), store, since=store.commit if incremental else "")
         folders_in_use = {"old", "new"} if files is second else {"new"}
         assert {write.key.name for key, write in store.objects.items() if key.resource == "folders"} == folders_in_use

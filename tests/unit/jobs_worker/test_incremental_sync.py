@@ -55,7 +55,7 @@ async def advance(store: Store, number: int, files: Files, before: Files, target
 @given(revisions.histories(DISTINCT, odd=False), TARGETS)
 @settings(max_examples=150, deadline=None)
 async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Files], target: SyncTarget) -> None:
-    """Good files: names, places, annotations and bodies are those of a full sync into an empty store, but for moved folders' names."""
+    """The objects of valid files equal those of a full sync into an empty store, except for the names of moved folders."""
     store = Store()
     for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
         progress = await advance(store, index, files, before, target)
@@ -125,14 +125,14 @@ async def test_a_bad_file_is_read_once(change: Files) -> None:
         repeated = await run_sync(tree, store, since=since)
         assert repeated.errors == first.errors
         assert tree.reads == (["c.json"] if since else [])
-    mended = {**later, **{path: classic(path[0], "Mended") for path in change}}
-    assert (await run_sync(Revision(4, mended, later), store, since="3")).error_count == 0
+    repaired = {**later, **{path: classic(path[0], "Mended") for path in change}}
+    assert (await run_sync(Revision(4, repaired, later), store, since="3")).error_count == 0
     assert store.quarantine == {}
     assert {write.extract.title for path, write in store.dashboards().items() if path in change} == {"Mended"}
 
 
 async def test_a_refusal_by_others_is_looked_at_again() -> None:
-    """A file whose name belongs to another object is stored as soon as that object is deleted."""
+    """A file whose name another object has is stored as soon as that object is deleted."""
     store, files = Store(), {"a.json": classic("a")}
     store.put("a")
     assert (await run_sync(Revision(1, files, {}), store)).error_count == 1

@@ -73,9 +73,9 @@ def test_an_invalid_file_has_an_error_message(body: bytes, words: str) -> None:
 )
 def test_a_key_that_is_unknown_is_reported(config: str, unknown: list[str]) -> None:
     """The message lists the known keys; the other keys count, and those of other linters are accepted."""
-    _, told = read_config(config.encode())
-    assert [text.partition(" is unknown")[0] for text in told] == [f".dashboard-lint: the key {key}" for key in unknown]
-    assert all("exclusions, warnings" in text for text in told)
+    _, result = read_config(config.encode())
+    assert [text.partition(" is unknown")[0] for text in result] == [f".dashboard-lint: the key {key}" for key in unknown]
+    assert all("exclusions, warnings" in text for text in result)
 
 
 def test_a_large_file_is_not_read() -> None:

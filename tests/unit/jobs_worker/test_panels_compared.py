@@ -68,7 +68,7 @@ def only(comparison: Comparison) -> PanelChange:
     ],
 )
 def test_changes_of_a_panel(settings: dict[str, Any], expected: Detail) -> None:
-    """Settings are named as users know them, before and after."""
+    """Settings have the names that users know, with the values before and after."""
     change = only(compare(board(panel(1), panel(2)), board(panel(1, **settings), panel(2))))
     assert (change.id, change.action, change.details, change.other_names) == ("1", PanelAction.CHANGED, [expected], [])
 
@@ -130,8 +130,10 @@ def test_equal_numbers_are_no_change(before: str, after: str) -> None:
         query = f'{{"refId": "A", "expr": "up", "interval": {number}, "filter": {{"above": [{number}]}}}}'
         thresholds = f'{{"steps": [{{"color": "red", "value": {number}}}]}}'
         field = f'{{"defaults": {{"min": {number}, "thresholds": {thresholds}}}}}'
-        told = f'{{"id": 1, "gridPos": {{"x": {number}}}, "targets": [{query}, {{"refId": "B", "raw": {number}}}], "fieldConfig": {field}}}'
-        tree: dict[str, Any] = read_json(f'{{"panels": [{told}], "templating": {{"list": [{{"name": "v", "step": {number}}}]}}}}')
+        result = (
+            f'{{"id": 1, "gridPos": {{"x": {number}}}, "targets": [{query}, {{"refId": "B", "raw": {number}}}], "fieldConfig": {field}}}'
+        )
+        tree: dict[str, Any] = read_json(f'{{"panels": [{result}], "templating": {{"list": [{{"name": "v", "step": {number}}}]}}}}')
         return tree
 
     assert compare(shown(before), shown(after)) == Comparison([], [], [])
@@ -170,7 +172,7 @@ def test_panels_in_rows() -> None:
 
 
 def test_panels_without_an_id() -> None:
-    """Title and number distinguish them: none hides another."""
+    """Title and number distinguish panels without an id."""
     bare = {"type": "text", "title": "Note", "options": {"content": "a"}}
     found = compare(board(bare, bare), board(bare, {**bare, "options": {"content": "b"}}))
     assert [(change.id, change.details) for change in found.panels] == [("Note (2)", [Detail("content", "a", "b")])]
@@ -227,8 +229,8 @@ def test_comparing_panels_takes_linear_time() -> None:
 def test_long_titles_are_truncated() -> None:
     """Titles of rows and tabs are repeated for each panel in them, so a small file could otherwise exhaust memory."""
     layout = {"title": "x" * 10_000, "items": [{"element": {"name": name}} for name in "ab"]}
-    told = compare({}, {"elements": {"a": element(1), "b": element(2)}, "layout": {}})
+    result = compare({}, {"elements": {"a": element(1), "b": element(2)}, "layout": {}})
     moved = compare({"elements": {"a": element(1), "b": element(2)}}, {"elements": {"a": element(1), "b": element(2)}, "layout": layout})
-    assert told.panels
+    assert result.panels
     assert all(len(detail.after) < 200 for change in moved.panels for detail in change.details)
     assert [change.action for change in moved.panels] == [PanelAction.MOVED] * 2

@@ -53,18 +53,18 @@ async def test_a_sync_makes_the_changes_of_its_preview(history: list[Files], tar
     store = Store()
     for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
         old, applied = dict(store.objects), len(store.applied)
-        told = await run_preview(Revision(index, files, before), store, target=target)
+        plan = await run_preview(Revision(index, files, before), store, target=target)
         assert (store.objects, len(store.applied)) == (old, applied)
         progress = await run_sync(Revision(index, files, before), store, target=target, title="The team")
         changes = [change for batch in store.applied[applied:] for change in batch]
         expected = [("delete" if isinstance(it, Removal) else "create" if it.is_new else "update", it.key) for it in changes]
-        assert [(item.action.value, key(item)) for item in told.items if item.action != "refuse"] == expected
-        assert sum(item.action == "refuse" for item in told.items) == progress.error_count
-        assert told.summary == progress.summary()
-        for item in told.items:
+        assert [(item.action.value, key(item)) for item in plan.items if item.action != "refuse"] == expected
+        assert sum(item.action == "refuse" for item in plan.items) == progress.error_count
+        assert plan.summary == progress.summary()
+        for item in plan.items:
             if item.diff is not None:
                 assert jsonpatch.apply_patch(shown(old[key(item)]), item.diff) == shown(store.objects[key(item)])
-        assert {item.action.value for item in told.items if item.diff is not None} <= {"update"}
+        assert {item.action.value for item in plan.items if item.diff is not None} <= {"update"}
 
 
 async def test_the_fields_of_a_change() -> None:
@@ -73,15 +73,15 @@ async def test_the_fields_of_a_change() -> None:
     before = {"a/1.json": classic("n1", "Old"), "a/2.json": classic("n2"), "3.json": classic("n3")}
     await run_sync(Tree(before), store)
     folder = store.folders()["a"].key.name
-    told = await run_preview(Tree({"a/1.json": classic("n1", "New"), "3.json": b"{", "a/4.json": classic("n4", "Four")}), store)
-    assert [item.model_dump(mode="json", exclude_none=True) for item in told.items] == [
+    plan = await run_preview(Tree({"a/1.json": classic("n1", "New"), "3.json": b"{", "a/4.json": classic("n4", "Four")}), store)
+    assert [item.model_dump(mode="json", exclude_none=True) for item in plan.items] == [
         {
             "action": "refuse",
             "group": "dashboard.grafana.app",
             "resource": "dashboards",
             "name": "",
             "path": "3.json",
-            "message": told.items[0].message,
+            "message": plan.items[0].message,
         },
         *(
             {"group": "dashboard.grafana.app", "resource": "dashboards", "folder": folder, **rest}
@@ -98,15 +98,15 @@ async def test_the_fields_of_a_change() -> None:
             )
         ),
     ]
-    assert "not valid JSON" in (told.items[0].message or "")
+    assert "not valid JSON" in (plan.items[0].message or "")
 
 
 async def test_a_dashboard_that_moves_shows_its_folder() -> None:
     """The folder is an annotation, as clients know it; annotations of the manager are hidden."""
     store = Store()
     await run_sync(Tree({"a/1.json": classic("n1"), "b/2.json": classic("n2")}), store)
-    told = await run_preview(Tree({"b/1.json": classic("n1"), "b/2.json": classic("n2")}), store)
-    update = next(item for item in told.items if item.action == "update")
+    plan = await run_preview(Tree({"b/1.json": classic("n1"), "b/2.json": classic("n2")}), store)
+    update = next(item for item in plan.items if item.action == "update")
     folder = store.folders()["b"].key.name
     assert update.diff == [{"op": "replace", "path": "/metadata/annotations/grafana.app~1folder", "value": folder}]
 
@@ -116,27 +116,27 @@ async def test_numbers_keep_their_digits() -> None:
     store = Store()
     body = b'{"uid": "n1", "title": "T", "panels": [], "limit": %s}'
     await run_sync(Tree({"1.json": body % b"1.10"}), store)
-    told = await run_preview(Tree({"1.json": body % b"12345678901234567890123"}), store)
-    assert write_json(told.items[0].diff) == b'[{"op":"replace","path":"/spec/limit","value":12345678901234567890123}]'
+    plan = await run_preview(Tree({"1.json": body % b"12345678901234567890123"}), store)
+    assert write_json(plan.items[0].diff) == b'[{"op":"replace","path":"/spec/limit","value":12345678901234567890123}]'
 
 
 async def test_changes_above_the_limit_are_only_counted() -> None:
     """Names, paths and diffs are omitted, and the result says so."""
     store = Store()
     await run_sync(Tree({"1.json": classic("n1", "Old")}), store)
-    told = await run_preview(Tree({"1.json": classic("n1", "New")}), store, with_items=False)
-    assert (told.items, told.is_truncated, told.summary[0].update) == ([], True, 1)
+    plan = await run_preview(Tree({"1.json": classic("n1", "New")}), store, with_items=False)
+    assert (plan.items, plan.is_truncated, plan.summary[0].update) == ([], True, 1)
 
 
 async def test_why_nothing_would_be_written() -> None:
     """A reached quota is reported with all changes, a root folder of another manager without any."""
     store = Store(most_created=1)
-    told = await run_preview(Tree({"1.json": classic("n1"), "2.json": classic("n2")}), store)
-    assert (told.errors, len(told.items)) == (["too many"], 2)
+    plan = await run_preview(Tree({"1.json": classic("n1"), "2.json": classic("n2")}), store)
+    assert (plan.errors, len(plan.items)) == (["too many"], 2)
     store.put("team-repo", folder=True)
-    told = await run_preview(Tree({"1.json": classic("n1")}), store, target=SyncTarget.FOLDER)
-    assert told.items == []
-    assert "rename the repository" in told.errors[0]
+    plan = await run_preview(Tree({"1.json": classic("n1")}), store, target=SyncTarget.FOLDER)
+    assert plan.items == []
+    assert "rename the repository" in plan.errors[0]
 
 
 async def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -146,13 +146,13 @@ async def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
     await run_sync(Tree({f"{name}.json": classic(name, "Old") for name in names}), store)
     changed = Tree({f"{name}.json": classic(name, "New") for name in names})
     monkeypatch.setattr(previews, "MAX_ITEMS", 7)
-    told = await run_preview(changed, store)
-    assert (len(told.items), told.is_truncated, told.summary[0].update) == (7, True, 30)
+    plan = await run_preview(changed, store)
+    assert (len(plan.items), plan.is_truncated, plan.summary[0].update) == (7, True, 30)
     monkeypatch.setattr(previews, "MAX_ITEMS", 30)
     monkeypatch.setattr(previews, "MAX_TOTAL_DIFF_BYTES", 100)
-    told = await run_preview(changed, store)
-    assert Counter(item.diff is None for item in told.items) == {False: 10, True: 20}
-    assert "too many changes" in (told.items[-1].message or "")
+    plan = await run_preview(changed, store)
+    assert Counter(item.diff is None for item in plan.items) == {False: 10, True: 20}
+    assert "too many changes" in (plan.items[-1].message or "")
     monkeypatch.setattr(json_patch, "MAX_DIFF_BYTES", 10)
     assert "at most 10" in ((await run_preview(changed, store)).items[0].message or "")
     monkeypatch.setattr(json_patch, "MAX_COMPARED_BYTES", 10)
@@ -165,8 +165,8 @@ async def test_long_lists_are_not_compared() -> None:
     lists = [[{"tags": [index + turn for index in range(json_patch.MAX_COMPARED_ITEMS)]}] for turn in (0, 1)]
     old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": panels}) for panels in lists)
     await run_sync(Tree({"n.json": old}), store)
-    (told,) = (await run_preview(Tree({"n.json": new}), store)).items
-    assert (told.diff, told.message) == (
+    (plan,) = (await run_preview(Tree({"n.json": new}), store)).items
+    assert (plan.diff, plan.message) == (
         None,
         f"not compared: the lists of the object have more than {json_patch.MAX_COMPARED_ITEMS} items",
     )
@@ -174,6 +174,6 @@ async def test_long_lists_are_not_compared() -> None:
 
 async def test_the_folder_of_the_repository_is_reported() -> None:
     """The repository's folder has no path, and the summary omits it as the job's does."""
-    told = await run_preview(Tree({}), Store(), target=SyncTarget.FOLDER)
-    assert [(item.action.value, key(item), item.path) for item in told.items] == [("create", folder_key("team-repo"), "")]
-    assert told.summary == []
+    plan = await run_preview(Tree({}), Store(), target=SyncTarget.FOLDER)
+    assert [(item.action.value, key(item), item.path) for item in plan.items] == [("create", folder_key("team-repo"), "")]
+    assert plan.summary == []

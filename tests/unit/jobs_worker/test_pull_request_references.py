@@ -36,7 +36,7 @@ def pull(number: int = 7, head: str = "change", base: str = "main", commit: str 
     ids=str,
 )
 def test_a_pull_request_is_matched(expected: dict[str, str | int]) -> None:
-    """It matches by its branch, its newest commit, also abbreviated, its page and addresses below that."""
+    """A reference may be the branch, the newest commit or its prefix, or an address of the pull request or below it."""
     reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate(expected))
     reference.check(pull())
     if not reference.number:

@@ -96,7 +96,7 @@ def test_the_own_branch_is_the_one_that_needs_no_name() -> None:
 
 
 def test_a_checksum_is_that_of_the_checkout() -> None:
-    """Git's name of the bytes, and in a folder their SHA-1."""
+    """The checksum is git's name of the bytes, and in a local directory their SHA-1."""
     assert checksum_of(b"hello\n", in_git=True) == "ce013625030ba8dba906f756967f9e9ca394464a"
     assert checksum_of(b"hello\n", in_git=False) == "f572d396fae9206628714fb2ce00f72e94f2258f"
 
@@ -140,7 +140,7 @@ def test_entries_after_a_change() -> None:
     ],
 )
 def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: str, compare: str, new: str) -> None:
-    """The kind is known by the name of the host."""
+    """The name of the host determines its kind."""
     own = spec()
     assert own.remote is not None
     own.remote.url = url
@@ -154,7 +154,7 @@ def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: 
 
 
 def test_links_to_bitbucket_data_center() -> None:
-    """The addresses of pages differ from that for git, also on a host below a path."""
+    """The addresses of pages are different from the address for git, also for a host with a path."""
     for origin in ("https://bitbucket.example.org", "https://bitbucket.example.org/git"):
         own = spec()
         assert own.remote is not None

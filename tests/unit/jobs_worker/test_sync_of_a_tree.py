@@ -102,9 +102,9 @@ async def test_the_error_of_a_bad_file_can_be_stored() -> None:
     odd = b'{"apiVersion": "dashboard.grafana.app/\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
     progress = await run_sync({"odd.json": odd, "long.json": odd.replace(b"x", b"\xc3\xbc")}, store)
     assert progress.error_count == 2
-    for told in (*progress.errors, *(item.message for item in store.quarantine.values())):
-        assert "\0" not in told
-        assert len(told.encode()) < 3000
+    for result in (*progress.errors, *(item.message for item in store.quarantine.values())):
+        assert "\0" not in result
+        assert len(result.encode()) < 3000
 
 
 @pytest.mark.parametrize("broken", [b"{", b'{"panels": []}', b"x" * 6_000_000])
@@ -121,7 +121,7 @@ async def test_a_broken_file_keeps_its_object(broken: bytes) -> None:
 
 
 async def test_a_file_deleted_during_the_sync_keeps_its_object() -> None:
-    """It existed when the sync began; the next sync decides."""
+    """The file existed when the sync began, so the next sync deletes the object."""
     store = Store()
     await run_sync({"x.json": classic("x")}, store)
     tree = Tree({"x.json": classic("x", "Newer"), "y.json": classic("y")})

@@ -33,7 +33,7 @@ TARGETS = st.sampled_from(list(SyncTarget))
 @given(st.lists(DISTINCT, min_size=1, max_size=4), TARGETS)
 @settings(max_examples=60, deadline=None)
 async def test_the_stored_objects_equal_the_tree(trees: list[dict[str, bytes]], target: SyncTarget) -> None:
-    """For valid files with unique names, the titles and folders are those of the tree, whatever was stored before."""
+    """For valid files with unique names, titles and folders equal the tree, for any objects that were stored before."""
     store = Store()
     for tree in trees:
         progress = await run_sync(tree, store, target=target)

@@ -81,7 +81,7 @@ async def test_a_started_connection_is_returned_despite_a_signal() -> None:
 
 
 def test_a_start_that_was_stopped_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The process ends with status 0, since it was asked to stop."""
+    """The process ends with status 0, because it received a signal to stop."""
     monkeypatch.setattr("dashwright.common.observability.logging.configure", lambda *_args, **_options: None)
 
     async def main(_settings: object) -> None:

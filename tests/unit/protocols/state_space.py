@@ -44,7 +44,7 @@ class Search:
 
 
 def explore(initial: Model, goal: Callable[[Model], bool] | None = None) -> Search:
-    """Visit every reachable state, until one breaks an invariant.
+    """Visit every reachable state until one violates an invariant.
 
     With ``goal``, a state from which no sequence of steps leads to a goal is a violation, too.
     """

@@ -35,7 +35,7 @@ class Row:
 class Watcher:
     """Client that has listed the watched namespace and follows its changes."""
 
-    #: Everything of the namespace up to this version is known to the client.
+    #: The client has all changes of the namespace up to this version.
     version: int
     #: Position in the log of the stream; None while it has to read from the database.
     log_index: int | None = None
@@ -126,7 +126,7 @@ class Feed:
             yield "client lists", replace(self, watcher=Watcher(max(listed, default=0), listed=listed))
             return
         if watcher.log_index is None or watcher.log_index < self.dropped:
-            # Only what the stream has read as well: all else is read from its log.
+            # Only changes that the stream has read; all others are read from its log.
             rows = [row for row in self._visible() if self._is_in_log(row)]
             yield "watcher reads the database", self._deliver(rows)
         elif watcher.log_index < len(self.log):
@@ -182,6 +182,6 @@ def test_each_change_is_received_once_and_in_order() -> None:
     [("table", "version", True), ("table", "snapshot", True), ("namespace", "version", False), ("nothing", "snapshot", False)],
 )
 def test_the_model_finds_what_the_other_designs_break(lock_scope: LockScope, read_method: ReadMethod, is_correct: bool) -> None:
-    """One lock for all namespaces is correct as well. Without it, reads by version and writers without a lock lose changes."""
+    """One lock for all namespaces is correct, too. Without it, reads by version, and writers without a lock, lose changes."""
     violation = explore(Feed(lock_scope, read_method)).violation
     assert (violation is None) == is_correct, violation

@@ -13,7 +13,7 @@ from tests.unit.protocols.state_space import explore
 
 State = Literal["pending", "working", "success"]
 
-#: What a correct implementation does; the tests take away one at a time.
+#: The steps of a correct implementation; each test removes one of them.
 ALL_RULES = frozenset({"check the lease", "check the group", "recover expired leases", "search periodically"})
 
 #: Numbers of the jobs that share a concurrency group with one slot.

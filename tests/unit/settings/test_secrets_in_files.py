@@ -15,7 +15,7 @@ def _clean_environment(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_a_file_named_like_a_variable_is_its_value(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The file's text without surrounding white space is the value, whatever the case of its name; other files mean nothing."""
+    """The text of the file without surrounding white space is the value, for any case of the file's name; other files are ignored."""
     (tmp_path / "dashwright_secret_key").write_text("read from a file\n", encoding="utf-8")
     (tmp_path / "DASHWRIGHT_DATABASE_URL").write_text("postgresql://there/db\n", encoding="utf-8")
     (tmp_path / "unrelated").write_text("nothing", encoding="utf-8")
@@ -28,7 +28,7 @@ def test_a_file_named_like_a_variable_is_its_value(monkeypatch: pytest.MonkeyPat
 
 
 def test_the_environment_wins_over_a_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """A variable that is set is its value, whatever the file says."""
+    """A variable in the environment has precedence over a file."""
     (tmp_path / "dashwright_secret_key").write_text("read from a file", encoding="utf-8")
     monkeypatch.setenv("DASHWRIGHT_SECRETS_DIR", str(tmp_path))
     monkeypatch.setenv("DASHWRIGHT_SECRET_KEY", "from the environment")

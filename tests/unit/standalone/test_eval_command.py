@@ -93,7 +93,7 @@ def test_statements_run_where_they_are_turned_on(write: Write, capsys: pytest.Ca
 
 
 def test_a_caret_marks_the_place_of_a_fault(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """The caret is the same as in a validation."""
+    """The caret has the same position as in a validation."""
     assert evaluate(write({"queries": [{"refId": "A", "type": "math", "expression": "1 + (2"}]})) == 1
     assert "(at character 7)\n    1 + (2\n          ^\n" in capsys.readouterr().out
 
@@ -121,8 +121,8 @@ def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
         assert values_of(capsys.readouterr().out) == [6]
     for wrong in (None, "5", "9"):
         assert evaluate(dashboard, panel=wrong, frames=recorded) == 2
-        told = capsys.readouterr().err
-        assert "choose one with --panel, by its id or title:\n  7  Doubled\n  8  Within" in told
+        result = capsys.readouterr().err
+        assert "choose one with --panel, by its id or title:\n  7  Doubled\n  8  Within" in result
     assert evaluate(write({"panels": [panel()]}), frames=recorded) == 0
 
 
@@ -173,12 +173,15 @@ def test_unreadable_files_are_named(write: Write, tmp_path: Path, capsys: pytest
     """Missing files, files without text or JSON, and invalid frames are named."""
     (tmp_path / "bytes.json").write_bytes(b"\xff\xfe")
     (tmp_path / "broken.json").write_text("{")
-    for name, told in (("none.json", "No such file"), ("bytes.json", "can't decode"), ("broken.json", "not valid JSON")):
+    for name, result in (("none.json", "No such file"), ("bytes.json", "can't decode"), ("broken.json", "not valid JSON")):
         assert evaluate(str(tmp_path / name)) == 2
-        assert told in capsys.readouterr().err
-    for frames, told in (([], "a response of /api/ds/query"), (recording(A=[{"schema": 1}]), "recorded for A cannot be read: [0].schema")):
+        assert result in capsys.readouterr().err
+    for frames, result in (
+        ([], "a response of /api/ds/query"),
+        (recording(A=[{"schema": 1}]), "recorded for A cannot be read: [0].schema"),
+    ):
         assert evaluate(write(panel()), frames=Path(write(frames))) == 2
-        assert told in capsys.readouterr().err
+        assert result in capsys.readouterr().err
 
 
 def test_tables_show_numbers_series_nothing_and_warnings(write: Write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -15,7 +15,7 @@ CHOOSER = {"name": "datasource", "label": "Data source", "type": "datasource", "
 PANEL = {"type": "text", "title": "P", "targets": [{"refId": "A"}, {"refId": "A"}]}
 BAD = {"title": "Bad", "editable": False, "templating": {"list": [CHOOSER]}, "panels": [PANEL]}
 PLAIN = {"title": "Plain", "panels": []}
-"""One that breaks no rule but a convention."""
+"""A dashboard that violates only a convention."""
 
 RULE = "target-ref-id-rule"
 WARN = f"warnings:\n  {RULE}:\n"
@@ -48,17 +48,17 @@ def test_a_directory_is_linted_recursively(write: Write, capsys: pytest.CaptureF
     write("d/.hidden/e.json", BAD)
     write("d/notes.txt", "x")
     assert check(["d"]) == 1
-    told = capsys.readouterr().out.splitlines()
-    assert [line for line in told if not line.startswith(" ")] == [
+    result = capsys.readouterr().out.splitlines()
+    assert [line for line in result if not line.startswith(" ")] == [
         "d/a.json",
         "d/deep/b.yaml",
         "d/deep/sent.json",
         "1 error, 2 warnings in 4 dashboards",
     ]
-    assert told[1].startswith(f"  error    {RULE}: ")
-    assert told[1].endswith(" (/panels/0)")
-    assert told[3].endswith(" (/spec/editable)")
-    assert told[5].endswith(" (/dashboard/editable)")
+    assert result[1].startswith(f"  error    {RULE}: ")
+    assert result[1].endswith(" (/panels/0)")
+    assert result[3].endswith(" (/spec/editable)")
+    assert result[5].endswith(" (/dashboard/editable)")
 
 
 @pytest.mark.parametrize(
@@ -116,10 +116,10 @@ def test_a_misspelt_key_of_the_configuration_is_reported(write: Write, capsys: p
     name = write("a.json", GOOD)
     write(".dashboard-lint", f"warnigs:\n  {RULE}:\n")
     assert check([name]) == 0
-    told = capsys.readouterr().out.splitlines()
-    assert told[0] == ".dashboard-lint"
-    assert told[1].startswith("  warning  dashboard-lint: .dashboard-lint: the key 'warnigs' is unknown")
-    assert told[2:] == ["0 errors, 1 warning in 1 dashboard"]
+    result = capsys.readouterr().out.splitlines()
+    assert result[0] == ".dashboard-lint"
+    assert result[1].startswith("  warning  dashboard-lint: .dashboard-lint: the key 'warnigs' is unknown")
+    assert result[2:] == ["0 errors, 1 warning in 1 dashboard"]
     assert check([name], strict=True, as_json=True) == 1
     assert [item["path"] for item in json.loads(capsys.readouterr().out)] == [".dashboard-lint", name]
 
@@ -138,9 +138,9 @@ def test_a_summary_counts_by_rule(write: Write, capsys: pytest.CaptureFixture[st
     write("d/a.json", PLAIN)
     write("d/b.json", PLAIN)
     assert check(["d"], summary=True) == 1
-    told = [line.split() for line in capsys.readouterr().out.splitlines()]
-    assert told[1:3] == [["error", RULE, "1", "1"], ["warning", "uneditable-dashboard", "2", "2"]]
-    assert " ".join(told[3]) == "1 error, 2 warnings in 3 dashboards"
+    result = [line.split() for line in capsys.readouterr().out.splitlines()]
+    assert result[1:3] == [["error", RULE, "1", "1"], ["warning", "uneditable-dashboard", "2", "2"]]
+    assert " ".join(result[3]) == "1 error, 2 warnings in 3 dashboards"
 
 
 def test_one_rule_is_checked(write: Write, capsys: pytest.CaptureFixture[str]) -> None:

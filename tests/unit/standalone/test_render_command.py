@@ -148,7 +148,7 @@ def test_a_watched_file_is_drawn_after_each_change(write: Write, tmp_path: Path,
 
 @pytest.mark.parametrize("is_last", [False, True])
 def test_standard_input_is_drawn(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_last: bool) -> None:
-    """It is given as ``-``, before or after the options."""
+    """``-`` selects standard input, before or after the options."""
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(DASHBOARD)))
     output = tmp_path / "x.json"
     options = ("-o", str(output), "--data", write("r.json", results(1)))
@@ -157,7 +157,7 @@ def test_standard_input_is_drawn(write: Write, tmp_path: Path, monkeypatch: pyte
 
 
 def test_standard_input_is_not_watched(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """It never changes, so that the command would wait forever."""
+    """Watching standard input is refused, because it never changes."""
     assert run("-", "-o", str(tmp_path / "x.json"), "--data", write("r.json", results(1)), "--watch") == 2
     assert "--watch needs a file that changes" in capsys.readouterr().err
 

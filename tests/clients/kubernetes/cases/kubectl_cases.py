@@ -124,8 +124,8 @@ def test_api_resources(kubectl: Kubectl) -> None:
 
 def test_api_versions(kubectl: Kubectl) -> None:
     """Every served version of every group is listed."""
-    told = kubectl("api-versions").out.split()
-    assert {f"{GROUP}/v0alpha1", f"{GROUP}/v1beta1", f"{GROUP}/v2alpha1"} <= set(told)
+    result = kubectl("api-versions").out.split()
+    assert {f"{GROUP}/v0alpha1", f"{GROUP}/v1beta1", f"{GROUP}/v2alpha1"} <= set(result)
 
 
 def test_version(kubectl: Kubectl) -> None:
@@ -232,9 +232,9 @@ def test_create_with_a_generated_name(kubectl: Kubectl) -> None:
     """The server generates the name."""
     body = dashboard("x")
     body["metadata"] = {"generateName": "generated-"}
-    told = kubectl("create", "-f", "-", "--output=name", sent=body).out.strip()
-    assert told.startswith(f"dashboard.{GROUP}/generated-")
-    kubectl("delete", told)
+    result = kubectl("create", "-f", "-", "--output=name", sent=body).out.strip()
+    assert result.startswith(f"dashboard.{GROUP}/generated-")
+    kubectl("delete", result)
 
 
 @pytest.mark.parametrize("command", [["create"], ["apply"], ["apply", "--server-side"]], ids=" ".join)

@@ -17,9 +17,9 @@ SOURCE = {"name": "Metrics", "uid": "metrics", "type": "prometheus", "access": "
 SHARED = {"id": 2, "title": "Shared", "libraryPanel": {"uid": "shared", "name": "Shared"}}
 BOARD = {"uid": "hosts", "title": "Hosts", "panels": [{"id": 1, "type": "text", "title": "Notes"}, SHARED], "tags": ["kept"]}
 ELEMENT = {"uid": "shared", "name": "Shared", "kind": 1, "folderUid": "web", "model": {"type": "text", "title": "Shared"}}
-#: An annotation of the last year, since it saves no older ones.
+#: The annotation must be of the last year, because grafana-backup does not save older ones.
 RELEASE = {"text": "Release", "tags": ["release"], "time": int((time.time() - 3600) * 1000)}
-#: What is stored of each kind, without what the server sets.
+#: The stored members of each kind that are compared; members that the server sets are left out.
 STORED: dict[str, list[Any]] = {
     "folders": [{"uid": "web", "title": "Web"}],
     "permissions": [
@@ -35,7 +35,7 @@ STORED: dict[str, list[Any]] = {
     "users": [{"login": "admin"}, {"login": "ann"}, {"login": "bob"}],
     "organizations": [{"name": "Main Org."}, {"name": "Second"}],
 }
-#: All components except for legacy alert channels, and versions of dashboards, whose lists it reads in the form before Grafana 11 only.
+#: All components except two: legacy alert channels, and versions of dashboards, which it reads in the form before Grafana 11 only.
 COMPONENTS = (
     "folders,dashboards,datasources,alert-rules,contact-points,notification-policy,snapshots,annotations,library-elements,"
     "teams,team-members,organizations,users"
@@ -89,7 +89,7 @@ def delete_all() -> None:
 
 
 def contents() -> dict[str, list[Any]]:
-    """Return what is stored of each kind, with the members that are compared."""
+    """Return the compared members of all stored objects, by kind."""
     boards = [call("GET", f"/api/dashboards/uid/{found['uid']}") for found in call("GET", "/api/search?type=dash-db")]
     folders = call("GET", "/api/folders")
     teams = call("GET", "/api/teams/search")["teams"]

@@ -216,9 +216,9 @@ async def test_a_changed_hook_is_repaired_and_removed(proposals: Proposals) -> N
     address, place["url"] = place["url"], "https://elsewhere.example.org"
     await proposals.api.sql("update repository_hook set due = now()")
     await proposals.worker.hooks.refresh()
-    ((again, mended),) = remaining.items()
-    assert (again, (mended if "url" in mended else mended["config"])["url"]) == (number, address)
-    assert orjson.dumps(mended) != before
+    ((again, repaired),) = remaining.items()
+    assert (again, (repaired if "url" in repaired else repaired["config"])["url"]) == (number, address)
+    assert orjson.dumps(repaired) != before
     await proposals.worker.hooks.refresh()
     number, delivery = await open_pull_request(proposals)
     assert delivery.status == 202, delivery
@@ -228,7 +228,7 @@ async def test_a_changed_hook_is_repaired_and_removed(proposals: Proposals) -> N
 
 
 async def test_a_correct_hook_is_not_written_again(proposals: Proposals) -> None:
-    """The check of a webhook finds what it wrote, although hosts list events in other ways."""
+    """A check recognizes an unchanged webhook, although the host lists its events in another way than they were sent."""
     await proposals.api.sql("update repository_hook set due = now()")
     proposals.host.calls.clear()
     await proposals.worker.hooks.refresh()

@@ -6,7 +6,7 @@ from tests.servers.git import git
 
 MAX_REQUESTS = 5
 SCHEDULE_REQUESTS = 2
-"""Requests by which the schedule looks for a new commit before a sync."""
+"""Requests that the schedule sends to look for a new commit before a sync."""
 
 FEW, MANY = 3, 300
 

@@ -21,7 +21,7 @@ def resource(version: str, name: str) -> dict[str, Any]:
 
 
 async def test_files_of_every_version_are_stored(git_api: Api, started: Started) -> None:
-    """Each is stored without error and served in its own version with every member of its file."""
+    """A file in any served version is stored without error, and served in that version with all of its members."""
     trees = [resource(version, f"{version}-{suffix}") for version in DASHBOARD.versions for suffix in ("json", "yaml")]
     files: dict[str, str | bytes | None] = {
         f"all/{tree['metadata']['name']}.{tree['metadata']['name'].partition('-')[2]}": (

@@ -152,7 +152,7 @@ LOWER = item(2, y=4, height=3)
     ],
 )
 def test_layouts_become_positions(layout: Any, expected: list[Any]) -> None:
-    """Each panel has the line that Grafana 12.4 gives it."""
+    """Each panel has the grid position that Grafana 12.4 gives it."""
     assert placed(panels_of(layout)) == expected
 
 

@@ -25,7 +25,7 @@ def test_an_unchanged_document_returns_as_the_original(base: Any, original: Any)
 
 @given(base=_JSON, changed=_JSON)
 def test_a_lossless_conversion_keeps_each_change(base: Any, changed: Any) -> None:
-    """If nothing was lost, the result is what the client wrote."""
+    """If nothing was lost, the result is the document of the client."""
     assert merge(base, base, changed) == changed
 
 

@@ -1,4 +1,4 @@
-"""Laws of the migration of any JSON document, however little it resembles a dashboard."""
+"""Laws of the migration of any JSON document, even one that is not a dashboard."""
 
 import copy
 import string

@@ -176,7 +176,7 @@ EQUIVALENTS = [
 
 @pytest.mark.parametrize(("older", "old_spec", "newer", "new_spec"), EQUIVALENTS)
 def test_neighbouring_versions_are_converted_both_ways(older: str, old_spec: Tree, newer: str, new_spec: Tree) -> None:
-    """Each spec follows from the other."""
+    """Each of the two specs is converted to the other."""
     assert converted(old_spec, older, newer) == new_spec
     assert converted(new_spec, newer, older) == old_spec
 
@@ -208,7 +208,7 @@ def test_a_panel_of_v2_may_have_no_description() -> None:
 
 
 def test_what_v2alpha1_does_not_have_is_left_out() -> None:
-    """The placement of annotations, the comparison with other times, and what sections of the layout have for themselves."""
+    """Three members are removed: the placement of annotations, time comparisons, and options of sections of the layout."""
     section = {"title": "R", "variables": [{"kind": "TextVariable", "spec": {}}], "annotations": [], "layout": {"kind": "GridLayout"}}
     tab = {
         "kind": "TabsLayoutTab",

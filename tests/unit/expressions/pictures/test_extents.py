@@ -65,7 +65,7 @@ def test_time_series_are_clipped_unless_they_are_certain_to_be_inside(
 
 @pytest.mark.parametrize("is_contained", [True, False])
 def test_a_panel_is_clipped_unless_it_is_contained(*, is_contained: bool) -> None:
-    """Both have the same position."""
+    """A clipped panel and an unclipped one have the same position."""
     layout = lay_out([panel_of("timeseries")], 600, None, is_single_panel=False)
     picture = compose(layout, [PanelOutcome("<g/>", State.DRAWN, is_contained=is_contained)], THEMES["dark"], "", RANGE)
     assert ('overflow="hidden"' in picture) is not is_contained

@@ -101,7 +101,7 @@ def test_the_last_rule_wins_and_objects_are_replaced() -> None:
 
 
 def test_a_property_without_a_value_removes_the_setting() -> None:
-    """Also one of the panel's type."""
+    """An override without a value removes a setting, also one of the panel's type."""
     removal = {
         "matcher": {"id": "byName", "options": "Value"},
         "properties": [{"id": "unit"}, {"id": "decimals", "value": None}, {"id": "custom.lineWidth"}],
@@ -110,7 +110,7 @@ def test_a_property_without_a_value_removes_the_setting() -> None:
 
 
 def test_a_new_name_is_what_later_rules_match() -> None:
-    """A name counts as soon as it is set."""
+    """Later rules match the new name of a column."""
     rules = [rule("byName", READS_NAME, displayName="Reads of ${__field.labels.device}"), rule("byName", "Reads of sda", unit="iops")]
     assert configured(rules)["unit"] == "iops"
 

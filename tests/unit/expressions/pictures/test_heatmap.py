@@ -48,7 +48,7 @@ def test_cumulative_buckets_become_differences() -> None:
 
 
 def test_histograms_with_other_labels_are_added() -> None:
-    """Each group of labels has its own differences; cells with one bound are added."""
+    """Differences are computed for each group of labels; cells with the same bounds are added."""
     frames = [*buckets(("1", [1]), ("2", [3]), host="a"), *buckets(("1", [10]), ("2", [30]), host="b")]
     grid = grid_of(props_of(cumulative_panel(), *frames))
     assert (list(grid.names), grid.counts.tolist()) == (["1", "2"], [[11], [22]])
@@ -117,7 +117,7 @@ def test_many_cells_share_pixels() -> None:
 
 
 def test_other_series_are_rows_as_they_are() -> None:
-    """Without the format, counts are drawn as they are; rows whose names are texts keep their order."""
+    """Without the format, counts are drawn unchanged; rows with text names keep their order."""
     grid = grid_of(props_of(panel_of("heatmap"), *buckets(("1", [5]), ("2", [3]))))
     assert grid.counts.tolist() == [[5], [3]]
     grid = grid_of(props_of(panel_of("heatmap"), series(1, 2, name="z"), series(3, None, name="b")))
@@ -142,7 +142,7 @@ def test_calculated_cells_count_every_value(values: list[float], count: int) -> 
     values=st.lists(st.sampled_from([None, 0, 1, -1, 5e-324, 1e308, -1e308, 1e15, 1e15 + 1]), min_size=1, max_size=5),
 )
 def test_a_grid_has_at_most_a_cell_for_two_pixels(x: Any, y: Any, mode: Any, scale: Any, values: list[float | None]) -> None:
-    """Whatever sizes a panel demands, the cells are bounded by its pixels."""
+    """The number of cells is limited by the pixels of a panel, whatever sizes the panel requests."""
     with contextlib.suppress(NothingToDraw):
         grid = calculated(*values, xBuckets={"mode": mode, "value": x}, yBuckets={"mode": mode, "value": y, "scale": scale})
         rows, columns = grid.counts.shape

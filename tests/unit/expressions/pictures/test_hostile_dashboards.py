@@ -141,7 +141,7 @@ def nested(depth: int) -> Any:
 
 @pytest.mark.parametrize("member", ["options", "fieldConfig", "targets", "transformations", "title", "gridPos", "repeat"])
 def test_nested_members_end_no_drawing(member: str) -> None:
-    """JSON as deep as the readers of requests permit is drawn, or named as what cannot be drawn."""
+    """JSON of the maximum depth is drawn, or the picture says that it cannot be drawn."""
     value = nested(190)
     wrapped: Any = [{"refId": "A", "datasource": TESTDATA, "x": value}] if member == "targets" else value
     assert len(reported(board(stat(**{member: wrapped}), stat(id=2)))["panels"]) == 2

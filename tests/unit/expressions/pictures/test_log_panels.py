@@ -46,7 +46,7 @@ def test_the_newest_line_is_first_unless_the_order_is_ascending() -> None:
     ],
 )
 def test_the_level_is_that_of_the_column_or_of_the_first_word(given: str, text: str, level: str) -> None:
-    """A known level in a column or label has precedence over the words of the line; parts of words have no effect."""
+    """A known level in a column or label has precedence over words of the line; only whole words count."""
     assert level_of(given, text) == level
 
 

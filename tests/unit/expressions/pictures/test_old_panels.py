@@ -109,7 +109,7 @@ def custom(panel: Any) -> Any:
 
 
 def properties(panel: Any) -> dict[str, dict[str, Any]]:
-    """Return the properties of overrides by what they match."""
+    """Return the properties of overrides by their matchers."""
     overrides = panel["fieldConfig"]["overrides"]
     return {rule["matcher"]["options"]: {item["id"]: item["value"] for item in rule["properties"]} for rule in overrides}
 
@@ -207,7 +207,7 @@ def test_an_old_table_has_transformations_and_overrides() -> None:
 
 
 def test_a_pie_of_the_plugin_is_a_pie_chart() -> None:
-    """Its ring, calculation, legend and colours are kept."""
+    """The ring, calculation, legend and colours of the old panel are kept."""
     panel: Any = migrated(PIE)
     assert (panel["type"], panel["options"]["pieType"], panel["options"]["reduceOptions"]["calcs"]) == ("piechart", "donut", ["sum"])
     assert panel["options"]["legend"] == {"showLegend": True, "displayMode": "table", "placement": "right", "values": ["value", "percent"]}

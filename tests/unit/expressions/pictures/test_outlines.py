@@ -32,7 +32,7 @@ def outlined(spec: dict[str, Any], options: dict[str, list[Option]] | None = Non
 
 
 def test_panels_are_in_sections_with_their_positions() -> None:
-    """Panels are sorted and moved up within their section. Those of a collapsed row are included, those below it are not in it."""
+    """Panels are sorted and moved up within their section. A section contains its row's panels, but not those below a collapsed row."""
     panels = [panel(1, 12, 5, "Right"), panel(2, 0, 3, "Left"), row(9, "Closed", panel(3, 0, 10), collapsed=True), panel(4, 0, 20)]
     sections = outlined({"panels": [*panels, row(30, "Open"), panel(5, 0, 31)]}).sections
     assert [(section.title, section.has_heading, section.is_collapsed) for section in sections] == [
@@ -49,7 +49,7 @@ def test_panels_are_in_sections_with_their_positions() -> None:
 
 
 def test_repeated_panels_and_rows_have_their_values() -> None:
-    """Each copy has the value with which its picture is drawn; other panels have none."""
+    """Each copy of a repeated panel has the value with which it is drawn; other panels have none."""
     (section,) = outlined({"panels": [panel(1, 0, 0, "On $host", repeat="host"), panel(2, 0, 4)]}, host=HOSTS).sections
     assert [(found.id, found.title, found.variables) for found in section.panels] == [
         (1, "On Host A", {"host": ["a"]}),
@@ -83,7 +83,7 @@ def test_variables_have_their_options_and_values(
 
 @pytest.mark.parametrize("members", [{"hide": 2}, {"hide": "hideVariable"}, {"type": "constant"}, {"type": "adhoc"}])
 def test_variables_that_users_cannot_set_are_left_out(members: dict[str, Any]) -> None:
-    """Their options are not requested either."""
+    """The options of hidden variables are not requested."""
     spec = {"templating": {"list": [{"name": "v", "type": "custom", **members}]}}
     assert outlined(spec, v=Value(("x",))).variables == []
     assert "v" not in outline_names(spec, read_sections(spec))

@@ -63,7 +63,7 @@ def test_numbers_are_reduced_mapped_and_coloured() -> None:
 
 @pytest.mark.parametrize("kind", ["gauge", "bargauge"])
 def test_gauges_show_their_values(kind: str) -> None:
-    """Each with its name where there are several."""
+    """Each of several gauges has its name."""
     text = "".join(drawn(kind, frame(40, host="a"), frame(80, host="b"), fieldConfig=configured(unit="percent")).elements)
     assert all(words in text for words in (">40%<", ">80%<", ">a<", ">b<"))
 
@@ -96,7 +96,7 @@ def test_a_panel_without_data_shows_a_message() -> None:
 
 
 def test_layouts_with_elements_are_read() -> None:
-    """Grids and rows, with queries and data sources of either notation."""
+    """Grids and rows are read, with queries and data sources in either notation."""
     query = {"kind": "DataQuery", "group": "prometheus", "datasource": {"name": "p"}, "spec": {"expr": "up"}}
     data = {"spec": {"queries": [{"spec": {"refId": "A", "query": query}}]}}
     element = {"spec": {"id": 7, "title": "E", "vizConfig": {"kind": "VizConfig", "group": "stat", "spec": {}}, "data": data}}

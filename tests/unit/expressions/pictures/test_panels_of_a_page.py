@@ -55,7 +55,7 @@ class Labels(Source):
 
 
 class OneSource(SourceRegistry):
-    """A registry with one data source, of which every organization has a record of its own."""
+    """A registry with one data source, of which every organization has a separate record."""
 
     def __init__(self, source: Source) -> None:
         super().__init__()
@@ -79,7 +79,7 @@ def dashboard(*names: str) -> dict[str, Any]:
 
 
 async def titles(settings: QuerySettings, spec: dict[str, Any], *panel_ids: int, context: QueryContext | None = None) -> list[str]:
-    """Return the titles of panels, each of which is requested concurrently with the others."""
+    """Return the titles of panels that are requested concurrently."""
     plotter = Plotter()
     requests = [PictureRequest(spec=spec, format="json", panel=panel_id) for panel_id in panel_ids]
     pictures = await asyncio.gather(

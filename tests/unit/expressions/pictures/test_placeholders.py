@@ -1,4 +1,4 @@
-"""Panels that pictures do not draw say what is missing."""
+"""Panels that pictures do not draw show a reason."""
 
 import pytest
 

@@ -89,7 +89,7 @@ def test_every_panel_has_an_id_of_its_own(ids: list[Any], unique: list[int]) -> 
 
 
 def test_panels_without_an_id_can_be_drawn_alone() -> None:
-    """They are numbered in the order in which they are stored, those in rows after their row."""
+    """Panels without an id are numbered in stored order, panels in rows after their row."""
     stored = [row(0, "Closed", panel(2, 1, "In"), collapsed=True), panel(2, 2, "Below"), panel(2, 3, "Last")]
     for source in (*stored, *stored[0]["panels"]):
         del source["id"]

@@ -95,7 +95,7 @@ async def test_an_idle_process_is_ended() -> None:
 
 
 async def test_pictures_are_drawn_concurrently_in_as_many_processes_as_needed() -> None:
-    """One after another they use one process. With both of two processes at work, a third picture waits, at most until its deadline."""
+    """Sequential pictures use one process. If two processes, the maximum, are busy, a third picture waits, at most until its deadline."""
     plotter = Plotter(processes=2)
     for letters in "ab":
         await plotter.png(text(letters), 1, soon())

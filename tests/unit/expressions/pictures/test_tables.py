@@ -1,4 +1,4 @@
-"""Laws of table panels: columns, cells, order, footers and what does not fit."""
+"""Laws of table panels: columns, cells, order, footers and omitted rows."""
 
 import html
 import re

@@ -165,7 +165,7 @@ FRAGMENTS = st.sampled_from([*ELEMENTS.split(), *MARKS.split(), "\0", "\ud800", 
 
 @given(fragments=st.lists(FRAGMENTS, max_size=25), mode=st.sampled_from(["markdown", "html", "code", "x"]), height=st.integers(1, 300))
 def test_any_text_is_drawn_with_known_elements(fragments: list[str], mode: str, height: int) -> None:
-    """Whatever a panel contains, the drawing is valid and has only texts, lines and rectangles."""
+    """The drawing of any text is valid, and has only texts, lines and rectangles."""
     drawn = text_panel("".join(fragments), mode, height)
     assert {element.tag for element in ET.fromstring(f"<svg>{svg_of(drawn)}</svg>").iter()} - {"svg"} <= SVG_NAMES
 

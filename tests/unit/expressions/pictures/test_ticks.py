@@ -66,7 +66,7 @@ def test_logarithmic_axes_have_powers(scale: ValueScale, expected: list[float]) 
     ],
 )
 def test_times_have_the_format_of_their_step(length: float, first: str, last: str) -> None:
-    """Milliseconds, seconds, minutes, days, months or years."""
+    """The step decides the format: milliseconds, seconds, minutes, days, months or years."""
     labels = time_ticks(START, START + length, 480, lambda text: 6.0 * len(text)).labels
     assert (labels[0], labels[-1]) == (first, last)
 
@@ -83,7 +83,7 @@ def test_times_have_the_format_of_their_step(length: float, first: str, last: st
     ],
 )
 def test_ticks_follow_the_clocks_of_the_zone(zone: str, start: str, hours: int, width: int, expected: str) -> None:
-    """Ticks are round in the offset of their own instant: an hour that clocks repeat has two, one that they skip has no tick."""
+    """Ticks are at round local times: an hour that is repeated has two ticks, and one that is skipped has none."""
     first = datetime.fromisoformat(start).timestamp() * 1000
     labels = time_ticks(first, first + hours * HOUR, width, lambda text: 6.0 * len(text), ZoneInfo(zone)).labels
     assert " ".join(labels) == expected
@@ -121,7 +121,7 @@ def test_scales_of_any_ends_have_positions(low: float, span: float, height: floa
 
 @pytest.mark.parametrize(("step", "decimals"), [(20, 0), (2.5, 1), (0.05, 2), (1e-9, 0)])
 def test_a_step_has_decimals(step: float, decimals: int) -> None:
-    """At most six."""
+    """A step has at most six decimals."""
     assert step_decimals(step) == decimals
 
 

@@ -61,7 +61,7 @@ def labels(content: str) -> list[str]:
 
 
 def test_a_line_has_its_width_and_colour() -> None:
-    """By default one pixel wide, in the colour of the series, without an area."""
+    """A line is one pixel wide by default, in the colour of the series, without an area."""
     [line] = marks(svg(series(1, 2, 3)))
     assert (line["stroke"], line["stroke-width"], line["fill"]) == ("#73bf69", "1", "none")
     assert len(points(line["d"])) == 3
@@ -138,7 +138,7 @@ def test_missing_values_become_the_number_of_no_value() -> None:
 
 
 def test_missing_steps_extend_to_the_ends_of_the_range() -> None:
-    """There, a number instead of missing values is drawn too."""
+    """A number for missing values is also drawn before the first point and after the last one."""
     time = Field("time", FieldType.TIME, np.array([240, 300], dtype=np.int64) * 1_000_000_000, config={"interval": 60_000})
     frame = Frame([time, numbers("v", 5, 6)])
     (left, _), *_, (right, _) = points(marks(svg(frame, noValue="0"))[0]["d"])
@@ -149,20 +149,20 @@ def test_missing_steps_extend_to_the_ends_of_the_range() -> None:
 
 @pytest.mark.parametrize(("mode", "dots"), [("auto", 4), ("always", 4), ("never", 0)])
 def test_points_are_shown_if_there_is_room(mode: str, dots: int) -> None:
-    """Or always, or never."""
+    """Points are shown automatically, always or never."""
     found = marks(svg(series(1, 2, 3, 4), custom={"showPoints": mode, "pointSize": 7}))
     assert sum(mark["d"].count("h0") for mark in found) == dots
     assert all(mark["stroke-width"] == "7" for mark in found[1:])
 
 
 def test_points_alone_have_no_line() -> None:
-    """Each point is a dot of its size."""
+    """Each point is a dot of the configured size."""
     [dots] = marks(svg(series(1, None, 3), custom={"drawStyle": "points", "pointSize": 9}))
     assert (dots["d"].count("h0"), dots["stroke-width"], dots["stroke-linecap"]) == (2, "9", "round")
 
 
 def test_bars_are_as_wide_as_the_smallest_distance_allows() -> None:
-    """A share of the smallest distance, at their times, before or after them."""
+    """A bar takes a part of the smallest distance, at, before or after its time."""
     [bars] = marks(svg(series(1, 2, 3), custom={"drawStyle": "bars", "lineWidth": 0}))
     edges = [float(x) for x in re.findall(r"M(-?[\d.]+)", bars["d"])]
     width = float(re.findall(r"h([\d.]+)", bars["d"])[1])
@@ -245,7 +245,7 @@ def test_an_area_may_end_at_another_series() -> None:
 
 
 def test_hidden_series_are_not_drawn() -> None:
-    """Nor do they count for the axis; the legend shows them unless they are hidden from it too."""
+    """Hidden series do not affect the axis. The legend shows them unless they are hidden there too."""
     hidden = {"viz": True, "legend": False, "tooltip": False}
     frames = series(1, 2, name="a"), series(1_000, 2_000, name="b")
     content = svg(*frames, options={}, overrides=[rule("b", custom__hideFrom=hidden)])
@@ -265,7 +265,7 @@ def test_another_unit_has_an_axis_at_the_right() -> None:
 
 @pytest.mark.parametrize(("placement", "anchors"), [("auto", {"end"}), ("left", {"end"}), ("right", {"start"}), ("hidden", set())])
 def test_axes_are_placed(placement: str, anchors: set[str]) -> None:
-    """At the left or right, or nowhere."""
+    """Axes are at the left, at the right, or hidden."""
     content = svg(series(10, 20), unit="percent", custom={"axisPlacement": placement})
     assert set(re.findall(r'text-anchor="(\w+)">[\d.]+%<', content)) == anchors
 
@@ -289,7 +289,7 @@ THRESHOLDS = {"steps": [{"value": None, "color": "green"}, {"value": 5, "color":
     ("mode", "areas", "lines"), [("off", 0, 0), ("area", 2, 0), ("line", 0, 1), ("dashed", 0, 1), ("dashed+area", 2, 1)]
 )
 def test_thresholds_are_areas_and_lines(mode: str, areas: int, lines: int) -> None:
-    """Over the whole plot, behind the series."""
+    """Thresholds cover the whole plot, behind the series."""
     content = svg(series(1, 9), custom={"thresholdsStyle": {"mode": mode}}, thresholds=THRESHOLDS, min=0, max=10)
     assert content.count('fill-opacity="0.15"') == areas
     drawn = [mark for mark in marks(content) if mark.get("stroke-opacity") == "0.7"]
@@ -298,7 +298,7 @@ def test_thresholds_are_areas_and_lines(mode: str, areas: int, lines: int) -> No
 
 
 def test_a_transparent_step_makes_a_limit_below() -> None:
-    """Its line has the colour of the step before."""
+    """The line of a transparent step has the colour of the step before."""
     steps = [{"value": None, "color": "red"}, {"value": 5, "color": "transparent"}]
     content = svg(series(1, 9), custom={"thresholdsStyle": {"mode": "line+area"}}, thresholds={"steps": steps}, min=0, max=10)
     assert content.count('fill-opacity="0.15"') == 1
@@ -306,7 +306,7 @@ def test_a_transparent_step_makes_a_limit_below() -> None:
 
 
 def test_colours_may_follow_the_values() -> None:
-    """The last value colours the line; a scheme colours it by height, in steps for thresholds."""
+    """The last value determines the colour of the line; a scheme colours it by height, for thresholds in steps."""
     config: dict[str, Any] = {"color": {"mode": "thresholds"}, "thresholds": THRESHOLDS, "min": 0, "max": 10}
     [line] = marks(svg(series(1, 9), **config))
     assert line["stroke"] == "#ff0000"
@@ -321,7 +321,7 @@ def test_colours_may_follow_the_values() -> None:
 
 
 def test_an_opacity_gradient_ends_at_the_bottom() -> None:
-    """In the colour of the series."""
+    """The gradient has the colour of the series."""
     content = svg(series(1, 9), custom={"gradientMode": "opacity", "fillOpacity": 40})
     assert re.findall(r'<stop offset="([\d.]+)"[^>]*?(?: stop-opacity="([\d.]+)")?/>', content) == [("0.0000", ""), ("1.0000", "0")]
 
@@ -340,7 +340,7 @@ def test_legends_are_tables_with_sorted_values() -> None:
 
 @pytest.mark.parametrize("legend", [{"showLegend": False}, {"displayMode": "hidden"}])
 def test_legends_may_be_hidden(legend: dict[str, Any]) -> None:
-    """By either setting."""
+    """Either of two settings hides the legend."""
     assert "a" not in labels(svg(series(1, 2, name="a"), options={"legend": legend}))
 
 
@@ -360,14 +360,14 @@ def test_narrow_legends_keep_their_columns() -> None:
 
 
 def test_names_are_sorted_by_their_numbers() -> None:
-    """``node-2`` precedes ``node-10``."""
+    """``node-2`` is sorted before ``node-10``."""
     options = {"legend": {"displayMode": "table", "sortBy": "Name"}}
     texts = visible_texts(drawing("timeseries", *(series(1, name=f"node-{n}") for n in (10, 2, 1)), options=options, height=400))
     assert [text for text in texts if text.startswith("node")] == ["node-1", "node-2", "node-10"]
 
 
 def test_booleans_are_steps_between_no_and_yes() -> None:
-    """From 0 to 1."""
+    """The axis of booleans has the range from 0 to 1."""
     frame = Frame([times(3), Field("up", FieldType.BOOL, np.array([True, False, True]))])
     [line] = marks(svg(frame))
     assert [y for _, y in points(line["d"])] == [0, 0, 172, 172, 0]
@@ -395,7 +395,7 @@ def test_times_in_any_order_are_drawn_from_left_to_right() -> None:
 
 
 def test_a_panel_without_times_shows_a_message() -> None:
-    """Or without frames."""
+    """So does a panel without frames."""
     with pytest.raises(NothingToDraw, match="No data"):
         drawing("timeseries")
     with pytest.raises(NothingToDraw, match="No time"):

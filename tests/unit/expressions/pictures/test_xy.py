@@ -21,7 +21,7 @@ def points(drawn: PanelDrawing) -> int:
 
 
 def test_points_are_columns_against_the_first_one() -> None:
-    """Each further column of numbers is a series; a missing value is not a point."""
+    """Each numeric column after the first one is a series; a missing value is not a point."""
     drawn = drawing("xychart", FRAME)
     assert points(drawn) == 5
     assert visible_texts(drawn)[-2:] == ["a", "b"]
@@ -47,7 +47,7 @@ def test_a_trend_is_a_line_over_the_configured_column() -> None:
 
 
 def test_points_of_one_pixel_are_one() -> None:
-    """There are never more points than pixels."""
+    """A series has at most as many points as pixels."""
     frame = Frame([numbers("x", *[1.0] * 5_000, 2), numbers("y", *[1.0] * 5_000, 2)])
     assert points(drawing("xychart", frame)) == 2
 

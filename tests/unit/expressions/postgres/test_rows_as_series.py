@@ -76,7 +76,7 @@ def long_rows(draw: st.DrawFn) -> list[tuple[int, tuple[str | None, ...], tuple[
 
 @given(long_rows(), st.sampled_from(FILLS))
 def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill: Fill | None) -> None:
-    """Any labels, values, nulls, repeated cells and fill modes have the same result as row by row."""
+    """The result for any rows and fill modes equals that of a simple implementation, row by row."""
     texts = [column(f"l{index}", FieldType.STRING, [row[1][index] for row in rows]) for index in range(len(rows[0][1]))]
     values = [column(f"v{index}", FieldType.FLOAT64, [row[2][index] for row in rows]) for index in range(len(rows[0][2]))]
     times = column("time", FieldType.TIME, [row[0] for row in rows])
@@ -93,7 +93,7 @@ def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill:
     st.integers(10, 25),
 )
 def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, start: int, end: int) -> None:
-    """Each has the last row within the step before it, else the fill: null, a value, or the last row."""
+    """Each step has the last row within the step before it, or else the fill: null, a value, or the previous row."""
     fill = Fill(step, fill.mode, fill.value)
     expected = []
     grid = list(range(start // step * step, end + 1, step))
@@ -144,7 +144,7 @@ def test_a_time_that_is_no_number_is_null() -> None:
     ],
 )
 def test_the_time_is_found_by_name_then_by_type(names: list[str], kinds: list[FieldType], found: int | None) -> None:
-    """``time`` wins, then what is called alike and may be one, then the first column of times."""
+    """The column ``time`` has precedence, then similar names with a suitable type, then the first column of a time type."""
     assert series.time_column([column(name, kind, []) for name, kind in zip(names, kinds, strict=True)]) == found
 
 
@@ -201,7 +201,7 @@ TIME, TEXT, VALUE = (
     ],
 )
 def test_rows_that_are_no_series_say_why(fields: list[Field], message: str) -> None:
-    """Each says what to change in the statement."""
+    """Each error says what to change in the statement."""
     with pytest.raises(BadRequest, match=message):
         series.as_series(fields, None, LIMITS)
 

@@ -50,7 +50,7 @@ def test_an_address_is_a_host_with_an_optional_port(url: str, host: str, port: i
     ],
 )
 def test_whatever_else_is_refused(url: str) -> None:
-    """Sockets above all: they lie behind every judgement of addresses."""
+    """Sockets, paths and URLs are refused, because the check of addresses does not cover them."""
     with pytest.raises(BadRequest, match="is not host:port"):
         address_of(replace(RECORD, url=url))
 
@@ -98,7 +98,7 @@ def test_options_that_cannot_be_used_say_why(json_data: dict[str, Any], secrets:
 
 
 def test_a_record_without_a_user_is_refused() -> None:
-    """The role says what may be read; the process has none to lend."""
+    """The role of the user limits what can be read, so there is no default."""
     with pytest.raises(BadRequest, match="names no user"):
         address_of(replace(RECORD, user=""))
 

@@ -99,15 +99,15 @@ def test_comment_signs_within_quotes_are_ignored() -> None:
     ("milliseconds", "interval"), [(0, "1ms"), (20, "20ms"), (1500, "1s"), (3_599_999, "59m"), (7_200_000, "2h"), (86_400_000 * 400, "1y")]
 )
 def test_the_interval_is_one_number_of_the_largest_unit_that_fits(milliseconds: int, interval: str) -> None:
-    """Rounded down, and never nothing."""
+    """The number is rounded down, and is never zero."""
     assert expand("$__interval", MacroContext(GIVEN.time_range, milliseconds)).sql == interval
 
 
 def test_times_are_utc_and_exact() -> None:
     """A range with a zone and microseconds is written in UTC without trailing zeros; seconds before 1970 are rounded down."""
     start = datetime(1960, 2, 1, 7, 0, 0, 500_000, tzinfo=timezone(timedelta(hours=2)))
-    told = expand("$__timeFrom() $__unixEpochFrom() $__unixEpochNanoFrom()", MacroContext(TimeRange(start, START), 1)).sql
-    assert told == f"'1960-02-01T05:00:00.5Z' {-312_922_800} {-312_922_799_500_000_000}"
+    statement = expand("$__timeFrom() $__unixEpochFrom() $__unixEpochNanoFrom()", MacroContext(TimeRange(start, START), 1)).sql
+    assert statement == f"'1960-02-01T05:00:00.5Z' {-312_922_800} {-312_922_799_500_000_000}"
 
 
 @pytest.mark.parametrize(
@@ -197,7 +197,7 @@ FRAGMENTS = st.lists(
 @given(FRAGMENTS)
 @example("$__timeGroup(t,'5m',(")
 def test_expanding_ends_in_sql_or_in_a_fault(text: str) -> None:
-    """Whatever the text: nothing but BadRequest is raised, and what holds no macro is unchanged."""
+    """Any text without macros is unchanged, and only BadRequest is raised."""
     try:
         expanded = expand(text, GIVEN).sql
     except BadRequest:

@@ -8,7 +8,7 @@ from dashwright.expressions.sources.catalog import CatalogEntry
 
 
 class MemoryRecords:
-    """``looked_up`` has every question that was asked."""
+    """Records in memory. ``looked_up`` has every look-up."""
 
     def __init__(self, records: Iterable[SourceRecord] = ()) -> None:
         self.records = list(records)

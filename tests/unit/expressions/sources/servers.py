@@ -1,4 +1,4 @@
-"""A Prometheus that says what a test wants it to, on a port of the loopback."""
+"""A fake Prometheus on a loopback port, with responses that a test chooses."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any

@@ -1,4 +1,4 @@
-"""Bodies of HTTP data sources are read in bounded memory, whatever a server sends. Each error names the data source."""
+"""Bodies of HTTP data sources are read in bounded memory. Each error names the data source."""
 
 import asyncio
 import gzip
@@ -34,10 +34,10 @@ PART: Final = bytes(64 * 1024)
 
 
 class Body:
-    """A handler that sends ``status``, headers and parts of a body. It releases ``ended`` when the client is gone or has all of it.
+    """A handler that sends ``status``, headers and parts of a body.
 
-    A body ``breaks_off`` without the end that its headers or its chunks promise. After the last part of a body that
-    ``stalls``, the server waits until the client is gone.
+    It releases ``ended`` when the client has disconnected or received everything. A body that ``breaks_off`` has no
+    end. After the last part of a body that ``stalls``, the server waits until the client disconnects.
     """
 
     def __init__(

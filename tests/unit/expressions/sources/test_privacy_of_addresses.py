@@ -40,7 +40,7 @@ async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint:
     query = {"refId": "A", "datasource": {"uid": uid}, "expr": "up", "rawSql": "select 1", "format": "table"}
     body: dict[str, Any] = {"uid": uid} if endpoint is QueryEndpoint.HEALTH else {"from": "1000", "to": "2000", "queries": [query]}
 
-    async def told(readable: frozenset[str] | None) -> str:
+    async def result(readable: frozenset[str] | None) -> str:
         answered = await respond(orjson.dumps(body), QueryContext(endpoint, org_id=1, readable=readable), settings)
         assert answered.headers["status"] == 400
         assert isinstance(answered.body, bytes)
@@ -48,9 +48,9 @@ async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint:
 
     try:
         for seen in (None, frozenset({uid})):
-            shown = await told(seen)
+            shown = await result(seen)
             assert any(secret in shown for secret in SECRETS)
-        hidden = await told(frozenset({"another"}))
+        hidden = await result(frozenset({"another"}))
     finally:
         await client.close()
         await connections.close()

@@ -256,7 +256,7 @@ def test_an_invalid_response_is_an_error_of_the_source(body: bytes) -> None:
 
 
 def test_no_more_series_and_points_are_read_than_allowed() -> None:
-    """Each limit by its setting, before anything is made of them."""
+    """The limits of both settings apply before objects are created."""
     body = success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(3)])
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
         read(body, Limits(query_series=2))
@@ -391,7 +391,7 @@ async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpCl
 
 
 def test_the_same_steps_are_the_same_question() -> None:
-    """A second later a range asks for the same points; an instant does not, and neither does another legend."""
+    """A second later, a range query has the same points and is cached; an instant query, or another legend, is a new query."""
     source = Prometheus(prometheus("http://x"), None)  # type: ignore[arg-type]
     moved = TimeRange(START.replace(second=8), START.replace(second=8) + HOUR)
 

@@ -85,7 +85,7 @@ def test_the_step_respects_the_limit_of_points(span: int, least: int, points: in
     ],
 )
 def test_lengths_are_written_in_two_ways(length: float, brief: str, exact: str) -> None:
-    """Briefly, in one unit, for ``$__interval``; exactly for ``$__rate_interval``."""
+    """``$__interval`` has one short unit, and ``$__rate_interval`` is exact."""
     nanoseconds = round(length * SECOND)
     assert (steps.format_brief(nanoseconds), steps.format_exact(nanoseconds)) == (brief, exact)
 
@@ -190,7 +190,7 @@ def test_an_invalid_query_is_an_error(query: dict[str, Any], message: str) -> No
 
 @pytest.mark.parametrize("odd", [-1, 0, 1e300, 0.1])
 def test_odd_numbers_of_clients_do_no_harm(odd: float) -> None:
-    """A step is always one that can be asked for."""
+    """Any numbers of clients result in a valid step."""
     question = asked(intervalMs=odd, maxDataPoints=odd)
     assert question.step >= steps.MILLISECOND
     assert question.end - question.start <= question.step * 11_000

@@ -27,7 +27,7 @@ FRAME = '[{"schema":{"fields":[{"name":"t","type":"time"},{"name":"v","type":"nu
 
 @dataclass
 class World:
-    """Data sources of the type ``counted``, which answer how often they were asked."""
+    """Data sources of the type ``counted``, which return the number of their queries."""
 
     records: MemoryRecords
     asked: list[tuple[str, SourceQuery, Limits]] = field(default_factory=list)
@@ -95,7 +95,7 @@ def value(body: Any, ref_id: str) -> float:
 
 
 async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
-    """A text is a uid, or, in panels of old, a name. The record's type counts, whatever the query says; each is looked up once."""
+    """A text is a uid, or a name in old panels. The type of the record counts, not that of the query. Each record is read once."""
     status, body = await world.ask(
         query("A", {"uid": "a"}),
         query("B", "Beta"),
@@ -209,8 +209,8 @@ async def test_a_failing_source_is_an_error_of_its_ref_id(world: World) -> None:
     for asked in (2, 3):
         status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
         assert status == 400
-        told = {"error": "[sse.dataQueryError] failed to execute query [A]: gone away", "errorSource": "downstream", "status": 502}
-        assert body["results"]["A"] == {**told, "frames": []}
+        failure = {"error": "[sse.dataQueryError] failed to execute query [A]: gone away", "errorSource": "downstream", "status": 502}
+        assert body["results"]["A"] == {**failure, "frames": []}
         assert body["results"]["B"]["status"] == 200
         assert len(world.asked) == asked
 
@@ -235,7 +235,7 @@ async def test_a_slow_source_times_out(world: World) -> None:
 
 @pytest.mark.parametrize("datasource", [{"uid": "a"}, {"type": "grafana-testdata-datasource"}])
 async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World, datasource: Any) -> None:
-    """The deadline's error is returned, whatever time the source itself has."""
+    """The error is that of the deadline, even if the data source has more time."""
     world.does = lambda uid: asyncio.Event().wait()
     world.settings = QuerySettings(seconds=0.3, sources=world.settings.sources)
     status, body = await world.ask(query("A", datasource, scenarioId="slow_query", stringInput="20s"))

@@ -96,7 +96,7 @@ def cached() -> tuple[float | None, float | None]:
 
 
 async def test_a_shared_time_column_counts_once() -> None:
-    """A thousand series on one axis are not twice as large as they are."""
+    """The size of series counts their shared axis once."""
     times = np.zeros(1000, np.int64)
     shared = [Frame([Field("t", FieldType.TIME, times), Field("v", FieldType.FLOAT64, np.zeros(1))]) for _ in range(10)]
     size = size_of(shared)
@@ -105,7 +105,7 @@ async def test_a_shared_time_column_counts_once() -> None:
 
 
 async def test_a_failure_is_not_cached() -> None:
-    """The next caller queries again."""
+    """The next caller sends the query again."""
     cache, asked = QueryCache(), Asked(error=SourceFailed("gone"))
     for _ in range(2):
         with pytest.raises(SourceFailed, match="gone"):
@@ -173,7 +173,7 @@ async def test_a_cancelled_caller_does_not_affect_others() -> None:
 
 
 async def test_a_fresh_result_on_request() -> None:
-    """Neither a cached nor a running query is used, but equal queries of one request are one. The result is cached."""
+    """A request for fresh results uses neither the cache nor running queries, but shares its own equal queries. The results are cached."""
     cache, asked = QueryCache(), Asked()
     await cache.get("k", asked)
     request = object()

@@ -92,7 +92,7 @@ async def test_a_random_walk_can_be_repeated() -> None:
 
 @given(st.floats(-100, 100), st.floats(0, 50), st.floats(0, 10), st.floats(0, 10))
 async def test_a_random_walk_keeps_to_its_bounds(start: float, width: float, spread: float, noise: float) -> None:
-    """Each step is at most half of the spread, the noise comes on top, and nothing leaves the bounds."""
+    """Each step is at most half of the spread, plus noise, and all values are within the bounds."""
     (frame,) = await ask("random_walk", startValue=start, spread=spread, noise=noise)
     values = np.array(seen(frame.fields[1]))
     assert start <= values[0] <= start + noise
@@ -118,7 +118,7 @@ async def test_a_random_walk_is_bounded() -> None:
 
 
 async def test_a_pulse_is_where_it_always_is() -> None:
-    """Counted from the epoch, whatever range is asked for."""
+    """Pulses are counted from the epoch, not from the start of the range."""
     wave = {"timeStep": 30, "onCount": 2, "onValue": 5, "offCount": 3, "offValue": "null"}
     (frame,) = await ask("predictable_pulse", pulseWave=wave, labels="{a=b}", alias="pulse")
     times, values = frame.fields
@@ -193,11 +193,11 @@ never, 1e3, -3, NULL, null
 
 
 async def test_csv_columns_have_inferred_types() -> None:
-    """Time columns are known by name, labels are read from it, and any value may be null."""
+    """Time columns are recognized by name, labels are part of the name, and any value may be null."""
     (frame,) = await ask("csv_content", csvContent=CSV, alias="table")
     assert frame.name == "table"
-    told = [(field.name, field.type.value, seen(field)) for field in frame.fields]
-    assert told == [
+    result = [(field.name, field.type.value, seen(field)) for field in frame.fields]
+    assert result == [
         ("time", "time.Time", [1767225600_000, 1767225600_250, None]),
         ("value", "float64", [1.5, None, 1000.0]),
         ("n", "int64", [1, None, -3]),

@@ -145,7 +145,7 @@ INVALID = [
 
 @pytest.mark.parametrize("text", ALLOWED)
 def test_allowed_statements_are_parsed(text: str) -> None:
-    """The statements are complete ones of users."""
+    """Complete statements of users are parsed."""
     assert isinstance(parse_statement(text, "B"), Statement)
 
 
@@ -155,8 +155,8 @@ def test_other_syntax_is_rejected_by_name(text: str, word: str) -> None:
     with pytest.raises(BadRequest) as refused:
         parse_statement(text, "B")
     assert refused.value.message_id == "sse.sql.blocked_node_or_func", refused.value.message
-    told = f"did not execute the SQL expression B because the sql (function|keyword) '{re.escape(word)}' is not in the allowed list of "
-    assert re.match(told, refused.value.message)
+    result = f"did not execute the SQL expression B because the sql (function|keyword) '{re.escape(word)}' is not in the allowed list of "
+    assert re.match(result, refused.value.message)
 
 
 @pytest.mark.parametrize(("text", "why"), INVALID)
@@ -182,7 +182,7 @@ def test_an_empty_statement_is_an_error(text: str) -> None:
     [("SELECT 1,\n  sleep(5)", 2, 3), ("SELECT 1\n  FROM FROM", 2, 8), ("SELECT 1\n/*! 2 */", 2, 1), ("SELECT 1, abs(1, 2)", 1, 11)],
 )
 def test_a_fault_has_its_place(text: str, line: int, column: int) -> None:
-    """Line and column from 1, in the text and for programs."""
+    """The error has line and column, counted from 1, in its text and as fields."""
     with pytest.raises(BadRequest) as refused:
         parse_statement(text, "B")
     assert refused.value.details == {"line": str(line), "column": str(column)}

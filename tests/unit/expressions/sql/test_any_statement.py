@@ -44,7 +44,7 @@ def parse_or_none(text: str) -> Statement | None:
 
 
 def judge(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
-    """The second opinion: one SELECT, whose tables and functions are known."""
+    """Check that DuckDB's parser finds one SELECT with known tables and functions."""
     (found,) = connection.execute("select json_serialize_sql(?)", [statement.sql]).fetchall()
     tree = json.loads(found[0])
     assert not tree["error"], statement.sql

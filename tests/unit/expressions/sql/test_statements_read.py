@@ -70,7 +70,7 @@ def test_a_missing_column_is_an_error(connection: duckdb.DuckDBPyConnection, nam
 
 
 def test_rollup_adds_the_totals(connection: duckdb.DuckDBPyConnection) -> None:
-    """MariaDB has no ORDER BY with it, so this is not asked of it."""
+    """MariaDB does not permit ORDER BY with ROLLUP, so this case is not compared with it."""
     rows = connection.execute(
         parse_statement("SELECT flag, count(*) FROM A GROUP BY flag WITH ROLLUP ORDER BY 2 DESC LIMIT 1", "X").sql
     ).fetchall()

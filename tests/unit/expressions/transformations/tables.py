@@ -12,7 +12,7 @@ from dashwright.expressions.transformations.pipeline import apply_steps, read_st
 
 
 def column(name: str, values: Sequence[Any], config: dict[str, Any] | None = None, **labels: str) -> Column:
-    """Return a column. Its type is time if its name is, else that of the first value that is not null."""
+    """Return a column. Its type is time if its name is ``time``, or else that of the first value that is not null."""
     first = next((value for value in values if value is not None), 0)
     type_ = CellType.TIME if name.lower() == "time" else type_of_value(first)
     return Column(name, type_, list(values), labels or None, config or {})

@@ -45,7 +45,7 @@ def test_cells_are_milliseconds_numbers_and_nulls() -> None:
 
 
 def test_undefined_cells_are_null_but_known() -> None:
-    """A cell that a join added is null for clients, and is known to be added for charts."""
+    """A cell that a join added is null for clients, and undefined for charts."""
     (field,) = to_frame(frame("A", column("v", [1, None, UNDEFINED]))).fields
     assert field.nulls is not None
     assert field.absent is not None

@@ -35,7 +35,7 @@ def test_a_table_of_trends_has_a_row_for_each_series() -> None:
 
 
 def test_frames_without_ascending_times_are_not_series() -> None:
-    """They are unchanged: times that repeat or descend belong to tables."""
+    """Frames with repeated or descending times are tables, and unchanged."""
     table = frame("A", time=[1000, 1000], v=[1, 2])
     assert cells(applied([table], {"id": "timeSeriesTable"})) == cells([table])
 

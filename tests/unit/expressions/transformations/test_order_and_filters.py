@@ -1,4 +1,4 @@
-"""The order in which transformations apply, and to which frames."""
+"""The order in which transformations are applied, and the frames that they apply to."""
 
 from typing import Any
 
@@ -63,6 +63,6 @@ JSON = st.recursive(
 
 @given(JSON)
 def test_any_json_is_read(value: Any) -> None:
-    """Whatever a panel contains in place of its transformations, reading it raises no error."""
+    """Any JSON instead of the transformations of a panel is read without an error."""
     assert isinstance(read_steps(value), list)
     assert isinstance(read_steps([{"id": value, "options": value, "filter": value, "disabled": value, "topic": value}]), list)

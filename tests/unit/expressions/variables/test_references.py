@@ -63,7 +63,7 @@ def test_a_problem_names_the_variable_and_its_value(reference: Any, problem: str
 
 
 def test_data_sources_that_the_caller_may_not_query_replace_no_other() -> None:
-    """An unknown data source becomes one that the caller may query; a known one is never replaced."""
+    """An unknown data source is replaced by one that the caller may query; a known one never is."""
     hidden = CatalogEntry("p", "Prom", "prometheus", is_default=True, can_query=False)
     catalog = Catalog([hidden, OTHER])
     assert resolve_reference({"type": "prometheus", "uid": "gone"}, catalog, SCOPE) == {"type": "prometheus", "uid": "o"}

@@ -28,7 +28,7 @@ CATALOG = Catalog(
 
 
 class Source:
-    """A data source that returns what a query lists, and records the queries."""
+    """A data source that returns the values in a query, and records the queries."""
 
     def __init__(self) -> None:
         self.asked: list[str] = []
@@ -111,7 +111,7 @@ async def test_elements_define_variables_too() -> None:
 
 
 async def test_the_url_decides() -> None:
-    """Its values count even if they are not options; All is that of the variable; a name without definition is set."""
+    """Values of the URL count even if they are not options. All is that of the variable. Unknown names become variables."""
     several = variable("custom", "a,b", "a", multi=True, includeAll=True, allValue=".*")
     assert (await resolved(several, url={"v": ["b", "new"]})).scope.interpolate("$v") == "{b,new}"
     assert (await resolved(several, url={"v": ["All"]})).scope.interpolate("$v") == ".*"
