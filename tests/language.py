@@ -22,7 +22,7 @@ PHRASES = {
     r"answers|answered|answering": "returns, responds, response",
     r"told|tells?|telling": "return, report, notify",
     r"hears?|heard": "receive, is notified",
-    r"stands?(?! for\b)|stood|lies|lain|stays|goes(?! wrong\b| through\b)": "is, is stored, is kept, is deleted",
+    r"stands?(?! for\b)|stood|lies?|lain|stays|goes(?! wrong\b| through\b)": "is, is stored, is kept, is deleted",
     r"at once": "concurrently, immediately, in one batch",
     r"anew|for ever": "again, permanently",
     r"beside|meanwhile": "next to, in addition to, during that time",
@@ -34,7 +34,8 @@ PHRASES = {
     r"doors?|ours": "endpoint, entry point, of this project",
 }
 _PHRASE = re.compile("|".join(rf"\b(?P<p{i}>{phrase})\b" for i, phrase in enumerate(PHRASES)), re.IGNORECASE)
-_HEADLESS = re.compile(r"(?:What|Who\w*|Whether|Where|Which|Of|Those|The same|As ``\w+``)\b")
+# A docstring that begins with a pronoun continues the name of its function instead of making sense alone.
+_HEADLESS = re.compile(r"(?:Wh(?:at|o|ich|ere)\w*|Whether|However|Of|Those|They|Their|Its?|Or|Nor|So|The same|As ``\w+``)\b")
 _QUOTED = re.compile(r"\*\w+\*|``[^`\n]*``|`[^`\n]*`|'[^'\s]*'|\"[^\"\s]*\"|\]\([^)\s]*\)|https?://\S+")
 
 

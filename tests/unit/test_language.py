@@ -31,6 +31,13 @@ def test_python_is_judged_by_its_strings_and_comments() -> None:
     assert [found[:2] for found in language.of_python(code, strings=True)] == [(1, "What"), (2, "told"), (3, "lies")]
 
 
+@pytest.mark.parametrize(("docstring", "start"), [("They are kept.", "They"), ("Its rows are kept.", "Its"), ("Items are kept.", None)])
+def test_a_docstring_makes_sense_alone(docstring: str, start: str | None) -> None:
+    """A pronoun at the start of a docstring would refer to the name of the function."""
+    code = f'def test_rows():\n    """{docstring}"""\n'
+    assert [found[1] for found in language.of_python(code, strings=True)] == ([start] if start else [])
+
+
 def test_docs_are_judged_by_prose_and_width() -> None:
     """Code blocks and tables are free."""
     page = f"told\n```\ntold {'x' * 100}\n```\n| {'x' * 100} |\n{'x ' * 51}\n"

@@ -257,7 +257,7 @@ async def test_a_uid_is_never_a_path(desk: Setup, uid: str) -> None:
 
 
 async def test_the_organization_is_never_taken_from_a_parameter(desk: Setup) -> None:
-    """A caller reaches data sources of an organization only as its member, whatever the parameters and headers name."""
+    """A caller reaches data sources of an organization only as its member; parameters and headers make no difference."""
     api = desk.api
     other = await api.organization("other")
     theirs = await api.person("olga", Role.ADMIN, org_id=other)

@@ -130,7 +130,7 @@ async def test_an_unchanged_dashboard_is_reported(api: Api, files: FakeJobsWorke
 
 
 async def test_a_file_without_dashboard_has_no_pictures(api: Api, files: FakeJobsWorker) -> None:
-    """Its page says so, and its picture is not found."""
+    """The page of the file says so, and the address of its picture is 404."""
     files.touches = [touch("get", "t", "")]
     files.resource = {"type": {"resource": "folders"}, "file": {"spec": {"title": "T"}}}
     status, body, _ = await get_page(api, PAGE)

@@ -188,7 +188,7 @@ async def test_an_update_changes_the_given_fields(api: Api) -> None:
 
 
 async def test_deleting_an_account_deletes_its_data(api: Api) -> None:
-    """Its tokens, membership, grants, teams, stars, preferences and quotas are deleted."""
+    """The tokens, membership, grants, teams, stars, preferences and quotas of the account are deleted."""
     account = await api.account("robot")
     await api.token(account, "t")
     await api.grant(account, "users:read", "global.users:*", 0)

@@ -156,7 +156,7 @@ async def test_the_number_of_windows_is_limited() -> None:
 
 
 async def test_an_invalid_target_is_an_error_of_its_ref_id() -> None:
-    """Its refId has the error; all other targets are evaluated."""
+    """The refId of an invalid target has the error; all other targets are evaluated."""
     words = {"expression": "$", "window": "5s", "downsampler": "sum", "upsampler": "fillna"}
     assert "failed to parse expression 'B': no variable specified to reference for refId B" in await error_of(
         "B", target("B", "resample", **words)
@@ -178,7 +178,7 @@ def test_fingerprints_are_those_of_stored_rules(labels: dict[str, str], number: 
 
 @pytest.mark.parametrize("form", [int, str])
 async def test_loaded_dimensions_keep_their_digits(form: type) -> None:
-    """They are JSON integers or decimal strings, because another last digit would be another item."""
+    """Loaded dimensions are JSON integers or decimal strings, because another last digit would be another item."""
     frames = [series([50], label="value4"), series([50], label="value5"), series([150], label="value6")]
     for loaded, order in ((17197996166602471624, [("value5", 0), ("value6", 1), ("value4", 1)]), (17197996166602471625, None)):
         words = {"expression": "A", "conditions": [recovering(form(loaded))]}

@@ -150,7 +150,7 @@ async def test_special_files_are_named_not_opened(root: Path, monkeypatch: pytes
 
 
 async def test_a_file_above_the_limit_is_a_separate_error(root: Path) -> None:
-    """It is neither read nor hashed; a file that grew after the listing is rejected when read."""
+    """A large file is neither read nor hashed; a file that grew after the listing is rejected when read."""
     (root / "big.json").write_bytes(b"12345")
     (root / "fits.json").write_bytes(b"1234")
     checkout = DirectoryCheckout("repo", [root.parent], max_file_bytes=4)

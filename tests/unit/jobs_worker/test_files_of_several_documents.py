@@ -146,7 +146,7 @@ async def test_a_copy_of_a_file_of_several_documents_is_a_warning() -> None:
 
 
 async def test_a_file_that_lost_all_of_its_documents_is_an_error() -> None:
-    """Its objects are kept: the file may have been truncated by mistake."""
+    """The objects of the file are kept, because the file may have been truncated by mistake."""
     store, files = Store(), {"x.yaml": several(native("a"), native("b"))}
     await advance(store, 0, files, {}, incremental=True)
     state, errors = await advance(store, 1, {"x.yaml": several(SERVICE, SERVICE)}, files, incremental=True)

@@ -71,7 +71,7 @@ def test_a_panel_keeps_what_is_set() -> None:
 
 
 def test_a_library_panel_refers_to_its_body() -> None:
-    """It has the id and title of the dashboard, and the uid and name of the library panel."""
+    """The panel has the id and title of the dashboard, and the uid and name of the library panel."""
     panel = panel_of({"kind": "LibraryPanel", "spec": {"id": 7, "title": "T", "libraryPanel": {"uid": "u", "name": "N"}}})
     assert panel | {"gridPos": 0} == {
         "id": 7,

@@ -46,7 +46,7 @@ def test_the_same_version_is_not_copied(version: str) -> None:
 @pytest.mark.parametrize("source", ["v1alpha1", "v1beta1", "v1"])
 @pytest.mark.parametrize("target", CLASSIC_VERSIONS)
 def test_classic_specs_of_version_1_have_several_names(source: str, target: str) -> None:
-    """They are the same in ``v0alpha1``."""
+    """Specs of ``v1``, ``v1beta1`` and ``v1alpha1`` are the same in ``v0alpha1``."""
     spec: Tree = {"title": "T"}
     assert converted(spec, source, target) is spec
 

@@ -197,7 +197,7 @@ def test_a_single_stat_is_a_stat_or_gauge() -> None:
 
 
 def test_an_old_table_has_transformations_and_overrides() -> None:
-    """Its transform becomes a transformation, and each style of columns an override; the style of all columns is the default."""
+    """The transform becomes a transformation, and each style of columns an override; the style of all columns is the default."""
     panel: Any = migrated(TABLE)
     assert panel["transformations"] == [{"id": "reduce", "options": {"reducers": ["mean", "lastNotNull"], "includeTimeField": False}}]
     assert panel["fieldConfig"]["defaults"] == {"unit": "short", "decimals": 1}

@@ -395,7 +395,7 @@ def test_times_in_any_order_are_drawn_from_left_to_right() -> None:
 
 
 def test_a_panel_without_times_shows_a_message() -> None:
-    """So does a panel without frames."""
+    """A panel without times or without frames shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
         drawing("timeseries")
     with pytest.raises(NothingToDraw, match="No time"):

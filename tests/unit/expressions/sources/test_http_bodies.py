@@ -184,7 +184,7 @@ async def test_a_body_of_any_size_is_read_completely(serve: Serve, http: HttpCli
 async def test_a_body_above_the_limit_is_refused(
     serve: Serve, http: HttpClient, memory: Reservation, body: dict[str, Any], problem: str
 ) -> None:
-    """It is refused when the limit is exceeded, or before it is read if its size is known, and the connection is closed."""
+    """A large body is refused at the limit, or immediately if its size is known; the connection is closed."""
     handler = Body(**body)
     fake = await serve(handler)
     tracemalloc.reset_peak()

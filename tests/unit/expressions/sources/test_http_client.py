@@ -33,7 +33,7 @@ async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_parameters_are_sent_in_query_or_body(serve: Serve, http: HttpClient, method: str) -> None:
-    """They are sent below the address's path, in addition to the parameters of the data source."""
+    """Parameters are sent below the address's path, in addition to the parameters of the data source."""
     fake = await serve(answering(b"{}"))
     response = await ask(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
     assert response == HttpResponse(200, b"{}")

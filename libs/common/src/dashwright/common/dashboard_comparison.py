@@ -306,14 +306,14 @@ def _positions(layout: Any, titles_above: tuple[str, ...] = ()) -> Iterator[tupl
 
 
 def _as_text(value: Any) -> str:
-    """Return strings as they are and other values as JSON; an empty string for None."""
+    """Return strings unchanged, other values as JSON, and an empty string for None."""
     if isinstance(value, str):
         return value
     return "" if value is None else _json(value)
 
 
 def _json(tree: Any) -> str:
-    """Return JSON in which equal numbers are written alike, such as ``1`` for ``1.0``."""
+    """Return JSON in which equal numbers have one notation, such as ``1`` for ``1.0``."""
     return write_json(_normalized(tree)).decode()
 
 

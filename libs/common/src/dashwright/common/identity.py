@@ -1,4 +1,4 @@
-"""Identity of a caller or of the submitter of a job, and what it may do."""
+"""Identity and permissions of a caller or of the submitter of a job."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

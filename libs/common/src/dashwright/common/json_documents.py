@@ -35,7 +35,7 @@ class ExactNumber(float):
 
     __slots__ = ("literal",)
 
-    literal: str  #: The number as it was read.
+    literal: str  #: The number in the notation in which it was read.
 
     def __new__(cls, literal: str) -> Self:
         """Create the number from its JSON literal."""

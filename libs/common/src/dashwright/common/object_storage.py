@@ -24,7 +24,7 @@ log = structlog.get_logger()
 
 #: Size of one read, in bytes.
 READ_BYTES: Final = 256 * 1024
-#: Size up to which an object is written in one request, and of the parts of a larger one, in bytes. S3 requires 5 MiB.
+#: Size of the parts of an object, in bytes. A smaller object is written in one request. S3 requires at least 5 MiB.
 _PART_BYTES: Final = 5 * 1024 * 1024
 #: Number of parts that are written concurrently.
 _MAX_CONCURRENCY: Final = 2
@@ -84,9 +84,10 @@ class ObjectStorage:
             raise _unavailable(error) from error
 
     async def read(self, path: str, *, start: int, size: int) -> bytes:
-        """Return the bytes of an object of ``size`` bytes from a position on, at most ``READ_BYTES``. Raises ObjectMissing.
+        """Return at most ``READ_BYTES`` bytes of an object from the position ``start`` on. Raises ObjectMissing.
 
-        No connection or file is open between two reads, however slowly a client reads.
+        ``size`` is the size of the whole object. No connection or file is open between two reads, even if a client
+        reads slowly.
         """
         try:
             return bytes(await self._store.get_range_async(path, start=start, end=min(size, start + READ_BYTES)))
@@ -113,7 +114,7 @@ class ObjectStorage:
                 raise _unavailable(error) from error
 
     async def delete_all(self, prefix: str) -> None:
-        """Delete all objects below a prefix, which ends at a slash, and unfinished ones."""
+        """Delete all objects below a prefix, which ends with a slash, including unfinished ones."""
         await self.delete(*await self.list_paths(prefix))
         if self._directory is not None:
             # A writer that was killed leaves a temporary file, which is not listed.

@@ -225,7 +225,7 @@ class Settings(
 
     @property
     def unrestricted_settings(self) -> Mapping[str, str]:
-        """Settings that trust every path, address or name: a description of the values to list instead, by variable name."""
+        """Descriptions of the values to list instead, by the name of each setting that trusts every path, address or name."""
         networks_of_all_addresses = [entry for entry in self.allowed_hosts if entry.endswith("/0")]
         advice_by_name = {
             "PERMITTED_PATHS": Path("/") in self.permitted_paths and "the directories in which local repositories may be",

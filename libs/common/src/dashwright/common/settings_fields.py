@@ -96,7 +96,8 @@ class SettingsFields(BaseSettings):
     expired_token_days: Days = setting(30, "days after their expiry at which tokens are deleted; `0` keeps them", "api")
     last_used_seconds: Seconds = setting(
         10,
-        "seconds between two writes of the times at which tokens and keys were last used; a killed gateway loses those since the last one",
+        "seconds between two writes of the times at which tokens and keys were last used; a killed gateway loses the times since its last "
+        "write",
         "api",
     )
     audit_days: Days = setting(365, "days for which audit events are kept; `0` keeps them", "api")
@@ -346,8 +347,8 @@ class SettingsFields(BaseSettings):
     )
     scheduling: bool = setting(
         True,
-        "whether this worker may be the one that schedules syncs: of new and changed repositories, and of repositories whose interval has "
-        "passed. One worker at a time schedules the syncs for all workers",
+        "whether this worker may schedule syncs of new and changed repositories, and of repositories whose interval has passed. One worker "
+        "at a time schedules the syncs for all workers",
         "jobs-worker",
     )
     git_seconds: Seconds = setting(600, "maximum number of seconds that a fetch from a git host may take", "jobs-worker")
@@ -360,8 +361,8 @@ class SettingsFields(BaseSettings):
     host_requests: Annotated[int, Field(ge=0)] = setting(
         600,
         "maximum number of requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
-        "The last quarter is reserved for requests that a caller waits for. An organization for which *n* requests were sent in the last "
-        "minute leaves *n*/8 to others. A check of a branch counts as one request, or as two over SSH and for a host without protocol "
+        "The last quarter is reserved for requests that a caller waits for. An organization with *n* requests in the last minute must "
+        "leave *n*/8 requests to others. A check of a branch counts as one request, or as two over SSH and for a host without protocol "
         "version 2, and a fetch as three",
         "jobs-worker",
     )

@@ -12,8 +12,8 @@ class SshSettingsFields(BaseSettings):
 
     ssh_known_hosts: Path | None = setting(
         None,
-        "file of the host keys, in the form of OpenSSH's `known_hosts`, that are accepted for the SSH addresses of all repositories, in "
-        "addition to those of each repository. A host with any other key is refused",
+        "file in the format of OpenSSH's `known_hosts` with host keys that all repositories accept, in addition to the keys in their own "
+        "`knownHosts`. A host with any other key is refused",
         "jobs-worker",
         displayed_default="none",
     )

@@ -61,7 +61,8 @@ async def _serve(service: str, build: Callable[[Settings, Database, Broker, Cloc
             await worker.start()
             with listening_at("PROBE", settings.probe_host, settings.probe_port):
                 await probe_server.start(settings.probe_host, settings.probe_port)
-            # All current Python objects live as long as the process. Frozen, they do not prolong garbage collections, which stall requests.
+            # All current Python objects live as long as the process. Excluded from garbage collections, they do not make these stall
+            # requests.
             gc.freeze()
             log.info("serving")
             await stop_requested.wait()

@@ -64,7 +64,7 @@ class LastUseTimes:
 
 
 class Cleaner:
-    """The cleaner of what has expired: tokens, audit events, snapshots, short URLs, query histories. Only one gateway cleans at a time."""
+    """The cleaner of expired rows: tokens, audit events, snapshots, short URLs, query histories. Only one gateway cleans at a time."""
 
     def __init__(
         self,

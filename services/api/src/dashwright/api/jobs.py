@@ -216,7 +216,7 @@ class Jobs:
         trace = context.header if context is not None else None
         submitted_by = {"uid": actor.uid, "login": actor.login}
         submitted = await jobs.submit(connection, JOB, new_jobs, submitted_by=submitted_by, trace=trace)
-        # Checked after the insertion, since jobs that are merged into pending ones add nothing.
+        # The limit is checked after the insertion, because a job that is merged into a pending one does not count.
         if submitted.wakeups:
             await job_queues.require_capacity(connection, namespace, added=0, limit=self._max_waiting_jobs)
         if idempotency is not None:

@@ -40,7 +40,7 @@ class FetchedResults:
 async def fetch(request: Request, context: QueryContext, limits: Limits, sources: SourceResolver, cache: QueryCache) -> FetchedResults:
     """Return the results of all queries of a request, which run concurrently.
 
-    Equal queries to one data source are sent once, also across requests, unless the context asks for fresh results.
+    Equal queries to one data source are sent once, also across requests, unless the context requires fresh results.
     """
     # A new object equals no other token, so that a fresh result is shared between the queries of this request only.
     fresh_token = object() if context.fresh else None

@@ -40,7 +40,7 @@ class EvaluationRunner:
     async def run(self, job: StoredJob, execution: Execution) -> JobStatus:
         """Evaluate the panel of a job, store the frames and return the job's status."""
         spec = EvaluationSpec.model_validate_json(job.spec)
-        # A job has no caller whose rights are known: its errors name no address of any data source.
+        # The rights of the submitter are not known in a job, so its errors never contain the address of a data source.
         context = QueryContext(endpoint=QueryEndpoint.PANEL, org_id=org_of(job.namespace) or 0, readable=frozenset())
         with self._settings.memory.reservation(context.org_id) as memory:
             evaluation = await evaluate(orjson.dumps(panel_request(spec)), context, self._settings, memory)
@@ -55,7 +55,7 @@ class EvaluationRunner:
         if len(bodies) == len(replies) and max(map(len, bodies.values())) <= _MAX_SMALL_BYTES:
             execution.result = NewResult(job.uid, status, self._retention, bodies)
             return
-        # One transaction that checks the lease last, so that a lost lease stores nothing and no result is incomplete.
+        # One transaction stores everything and checks the lease at its end, so that a worker without its lease stores nothing.
         async with self._database.transaction() as connection:
             await evaluations.create_result(connection, job.uid, status=status, retention=self._retention)
             for form, reply in replies.items():

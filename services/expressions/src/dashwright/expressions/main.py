@@ -112,7 +112,7 @@ class ExpressionsWorker:
             # The SQL parser, which was just imported, is never freed, so garbage collections can skip it.
             gc.freeze()
         except Unavailable as error:
-            # Each statement tries to start a child process again, and everything else works.
+            # A failure is not an error of the service: each statement tries to start a child process again.
             log.warning("sql_not_ready", reason=error.message)
 
 

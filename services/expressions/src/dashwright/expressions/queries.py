@@ -47,7 +47,7 @@ ReturnValue = TypeVar("ReturnValue")
 #: The largest body in bytes that is parsed on the event loop, which takes a few milliseconds at most.
 _MAX_BODY_BYTES_ON_LOOP = 2_000
 
-#: The maximum number of points of a query for which expressions are evaluated on the event loop.
+#: The maximum number of points of a query whose expressions are evaluated on the event loop instead of in a thread.
 _MAX_POINTS_ON_LOOP = 1_000
 
 #: Types of expressions that may return more points than they read, or that wait for another process.

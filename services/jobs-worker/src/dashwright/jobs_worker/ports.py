@@ -79,7 +79,7 @@ class Checkout(Protocol):
 
 
 class SizedCheckout(Checkout, Protocol):
-    """A checkout with the sizes and last changes of files, as clients see them in a list of files."""
+    """A checkout with the sizes and last changes of files, for lists of files."""
 
     async def with_sizes(self, entries: Sequence[Entry]) -> Sequence[Entry]:
         """Return entries of this checkout with the sizes of readable files. A sync needs no sizes, and looking them up takes time."""
@@ -313,7 +313,7 @@ class Exports(Protocol):
         ...
 
     async def check_lease(self) -> None:
-        """Raise LeaseLost if the attempt has ended. Call it right before a change that others see."""
+        """Raise LeaseLost if the worker no longer has the lease of the job. Call it right before a change that others can see."""
         ...
 
     async def adopt(self, levels: Sequence[Sequence[Adoption]]) -> None:
@@ -359,7 +359,7 @@ class Webhooks(Protocol):
     """Requests to the webhooks of tenants."""
 
     async def post(self, address: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
-        """Send a request and return the response, whatever its status.
+        """Send a request and return the response with any status.
 
         Raises BadRequest if the host may not be reached, and SourceFailed if it fails or does not respond in time.
         """

@@ -1,6 +1,6 @@
 """Line of an item in the results of a batch: ``{"index", "id", "state", "error"?, "result"?}``.
 
-The result is last and is copied as it is, so that a large one is never parsed or in memory as a whole.
+The result is the last member and is copied unchanged, so that a large result is never parsed or completely in memory.
 """
 
 from dataclasses import dataclass

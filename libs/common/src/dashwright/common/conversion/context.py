@@ -43,7 +43,7 @@ class ConversionContext:
     data_sources: DataSourceIndex = field(default_factory=DataSourceIndex)
     #: Bodies of library panels, by uid. A dashboard takes the repetition of a panel from them.
     library_panels: Mapping[str, Mapping[str, Any]] = field(default_factory=lambda: MappingProxyType({}))
-    #: Text that differs from that of a context with other content. Converted dashboards are cached by it.
+    #: Text that identifies the content of the context, as a part of the cache key of converted dashboards.
     fingerprint: str = ""
 
 

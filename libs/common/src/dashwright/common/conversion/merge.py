@@ -1,7 +1,7 @@
-"""Three-way merge of JSON documents, which brings back the members that a version cannot express.
+"""Three-way merge of JSON documents, which restores members that a version cannot express.
 
-The *original* is the stored document. The *base* is the original after a conversion to the client's version and back, in which
-members may be lost. The *changed* document is what the client made of the base.
+The *original* is the stored document. The *base* is the original after a conversion to the client's version and back,
+which may lose members. The *changed* document is the base with the changes of the client.
 """
 
 from collections.abc import Hashable, Iterator, Mapping, Sequence
@@ -30,10 +30,10 @@ def merge(base: Any, original: Any, changed: Any) -> Any:
 
 
 def lost_members(original: Any, expressed: Any) -> Iterator[str]:
-    """Yield the paths of members that differ between a document and what a version expressed of it, such as ``links[0].icon``.
+    """Yield the paths of members, such as ``links[0].icon``, that a conversion of a document to another version has lost.
 
-    If all of a member is lost, only the path of that member is yielded, not the paths below it. Lost members that were empty are
-    not yielded, because versions omit defaults.
+    If all of a member is lost, only the path of that member is yielded, not the paths below it. Lost members that were
+    empty are not yielded, because versions omit defaults.
     """
     return iter(()) if original == expressed else _lost_members(original, expressed, "")
 
@@ -119,7 +119,7 @@ def _identities(items: Sequence[Any]) -> list[Hashable] | None:
 
 
 def _identity(item: Any) -> Hashable:
-    """Return what identifies an item among its siblings, or None."""
+    """Return the key that identifies an item among its siblings, or None."""
     if not isinstance(item, dict):
         return None if isinstance(item, list) else ("value", type(item), item)
     if item.get("type") == _ROW:

@@ -18,7 +18,7 @@ class ConvertedSpec(NamedTuple):
 
 
 class ConversionCache:
-    """Cache of converted specs by the digest of what they were converted from. The least recently used are dropped first."""
+    """Cache of converted specs by the digest of their source. The least recently used specs are dropped first."""
 
     def __init__(self, max_chars: int) -> None:
         self._max_chars = max_chars
@@ -58,7 +58,7 @@ class ConversionScope:
         self._contexts: dict[str, ConversionContext] = {}
 
     def context_of(self, namespace: str) -> ConversionContext:
-        """Return the context of a namespace; an empty one if none is known."""
+        """Return the context of a namespace, or an empty one if the namespace has no context."""
         return self._contexts.get(namespace, EMPTY_CONTEXT)
 
     def set_context(self, namespace: str, context: ConversionContext) -> None:

@@ -1,4 +1,4 @@
-"""PostgreSQL: the pool and its errors, named queries, LISTEN, and migrations. Only this package opens connections.
+"""PostgreSQL: the pool and its errors, named queries, LISTEN, and migrations.
 
-It does not know any table: stores know what rows mean.
+Only this package opens connections. It does not depend on tables, which belong to the stores.
 """

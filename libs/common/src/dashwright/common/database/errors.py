@@ -96,7 +96,7 @@ def full_error(database: str, error: BaseException) -> Unavailable:
 
 
 def connection_lost_error(database: str, error: BaseException) -> Unavailable:
-    """Return the error for a database that was lost during a request. Clients do not see its address."""
+    """Return the error for a connection that was lost during a request. It does not contain the address of the database."""
     message = "The database is not available at the moment; try again soon."
     return Unavailable(message, retry_after=RETRY_AFTER_SECONDS, details=_log_details(database, error))
 

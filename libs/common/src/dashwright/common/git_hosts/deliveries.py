@@ -37,7 +37,7 @@ class PullRequestEvents:
     """Payloads of events of pull requests."""
 
     member: str  #: Member without which the payload has no pull request.
-    repository: tuple[str, ...] = ()  #: The same as in ``Deliveries``, if these payloads have it elsewhere.
+    repository: tuple[str, ...] = ()  #: Path in these payloads that replaces the one in ``Deliveries``.
     action: str = ""  #: Member with the action; empty if it is the event of the header.
     actions: frozenset[str]  #: Actions after which the commits are new.
     changed: tuple[str, str] | None = None  #: Action after which the commits may be new, and the member that is present if they are.
@@ -57,7 +57,7 @@ class Deliveries:
     proof: Proof
     proof_headers: tuple[str, ...]
     proof_prefix: str = ""
-    events: Mapping[str, Event]  #: Events of Dashwright by those in the header.
+    events: Mapping[str, Event]  #: Event of Dashwright by event in the header.
     rejects_other_events: bool = False  #: Whether other events get the status 501, not 200.
     repository: tuple[str, ...]  #: Members with the path of the repository, or with the names in it.
     default_branch: str = ""  #: Member with the default branch, which may be missing.

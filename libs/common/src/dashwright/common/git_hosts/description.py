@@ -72,13 +72,13 @@ class PullRequests:
     head_repository: str
     changed_files: str = ""  #: Member with the number of changed files, which may be missing.
     reference: str  #: Git reference of the newest commit; ``{head}`` is the branch.
-    fork_reference: str  #: The same of a pull request from a fork.
-    are_forks_separate: bool = False  #: True if only the fork itself has its commits, at the path that is ``head_repository``.
+    fork_reference: str  #: Git reference of the newest commit of a pull request from a fork.
+    are_forks_separate: bool = False  #: True if only the repository of the fork has these commits. Its path is at ``head_repository``.
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChangedFiles:
-    """Changed files of a pull request. A file without a known status is modified."""
+    """Changed files of a pull request. A file with an unknown status counts as modified."""
 
     path: str
     names: tuple[str, ...]  #: Members with the path of the file, the first of which counts.
@@ -110,7 +110,7 @@ class Statuses:
 
     path: str
     members: Mapping[str, str]  #: For each member of a request, one of ``state``, ``text``, ``name``, ``key`` and ``url``.
-    states: Mapping[str, str]  #: The host's states by those of Dashwright.
+    states: Mapping[str, str]  #: State at the host by state of Dashwright.
     max_text_characters: int
     max_key_characters: int = 255
     unchanged: str = ""  #: Part of the error message for a status that has this state already.
@@ -129,7 +129,7 @@ class Hooks:
     key: str  #: Member of requests with the key that proves deliveries.
     active: str = ""  #: Member that is true of an active webhook; empty if all are active.
     event_list: str = ""  #: Member with the list of events; empty if each event is a member that is true or false.
-    events: Mapping[str, tuple[str, ...]]  #: The host's events by those of Dashwright.
+    events: Mapping[str, tuple[str, ...]]  #: Event at the host by event of Dashwright.
     settings: Mapping[str, Any]  #: Other members of requests.
     creation_settings: Mapping[str, Any] = field(default_factory=dict)  #: Members that only a creating request has.
 

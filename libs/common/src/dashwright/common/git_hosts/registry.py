@@ -23,7 +23,7 @@ _SEPARATOR: Final = "+"
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """A kind of host and the address of its API, as far as they are known without a request."""
+    """A kind of host and the address of its API, if a setting or a known name determines them."""
 
     host: Host | None
     #: Empty for the usual address of the kind.
@@ -67,9 +67,9 @@ def usual_address(host: Host, parts: SplitResult) -> str:
 
 
 def host_of_delivery(headers: Mapping[str, str]) -> Host:
-    """Return the kind of host that sent a delivery with these headers. Without a known header it is GitHub.
+    """Return the kind of host that sent a delivery with these headers, or GitHub without a known header.
 
-    Of kinds with the same header of the event, the header of the id decides.
+    If several kinds have the same header of the event, the header of the id decides.
     """
     candidates = [host for host in HOSTS if any(name in headers for name in host.deliveries.event_headers)]
     with_id = [host for host in candidates if any(name in headers for name in host.deliveries.id_headers)]

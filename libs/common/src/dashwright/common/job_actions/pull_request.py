@@ -12,7 +12,7 @@ MAX_CONCURRENT_PULL_REQUESTS: Final = 4
 
 
 def _merge_key(spec: JobSpec) -> str:
-    """Return what identifies the pull request: its number, branch or URL."""
+    """Return the key of the pull request: its number, branch or URL."""
     return str(spec.pr.pr or spec.pr.ref or spec.pr.url or "") if spec.pr is not None else ""
 
 

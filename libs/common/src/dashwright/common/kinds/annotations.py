@@ -1,4 +1,4 @@
-"""Names of the annotations and labels that have a meaning, as existing clients know them."""
+"""Names of annotations and labels with a meaning, as existing clients use them."""
 
 FOLDER_KEY = "grafana.app/folder"
 MESSAGE = "grafana.app/message"
@@ -24,7 +24,7 @@ FILE_PROVISIONER = "provisioning"
 #: Values of ``MANAGED_BY`` that every caller may set. Other values can keep other users from editing an object.
 CALLER_TOOLS = frozenset({"kubectl", "terraform", "plugin"})
 
-#: Annotations that only the store sets: who created and changed an object, and when.
+#: Annotations that only the store sets: authors and times of the creation and the last change.
 SET_BY_STORE = frozenset({CREATED_BY, UPDATED_BY, UPDATED_AT})
 
 #: Label with the numeric id of an object, for older clients. Only the store sets it.

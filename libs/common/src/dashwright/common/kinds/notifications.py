@@ -33,7 +33,7 @@ def check_notify(draft: Draft, allowed_hosts: AllowedHosts) -> None:
 
 
 def check_receivers(draft: Draft, allowed_hosts: AllowedHosts) -> None:
-    """Add a cause for each fault in the receivers of a repository. An empty list means the same as a missing one."""
+    """Add a cause for each fault in the receivers of a repository. An empty list counts as missing."""
     receivers = draft.spec.get("notifications")
     if not receivers:
         draft.spec.pop("notifications", None)

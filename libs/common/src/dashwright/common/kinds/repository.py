@@ -215,7 +215,7 @@ def _check_url(draft: Draft, git_type: str, url: str) -> None:
         draft.required(field, "the address of a repository: https://host/path or ssh://git@host/path")
         return
     parts = split_url(url)
-    # Errors do not repeat what precedes an @, which may be a token.
+    # Errors do not repeat the part before an @, which may be a token.
     if parts is None or len(url) > MAX_URL_LENGTH or not url.isprintable() or " " in url:
         draft.invalid(field, url.partition("@")[2] or url[:200], "give the address of a repository: https://host[:port]/path")
     elif parts.username is not None or parts.password is not None:
@@ -227,7 +227,7 @@ def _check_url(draft: Draft, git_type: str, url: str) -> None:
 
 
 def _check_ssh(draft: Draft, git_type: str, config: Mapping[str, Any]) -> None:
-    """Check an SSH address, its known hosts, and that there is a key."""
+    """Check an SSH address and its known hosts, and require a key."""
     field, url = f"spec.{git_type}.url", config["url"]
     address = parse_git_address(url)
     if address is None or len(url) > MAX_URL_LENGTH or " " in url:
@@ -270,7 +270,7 @@ def _check_directory(draft: Draft, git_type: str, config: dict[str, Any]) -> Non
 
 
 def _check_selection(draft: Draft, section: str) -> None:
-    """Check ``include`` and ``exclude`` in a section of the spec. Remove an empty list, which means the same as a missing one."""
+    """Check ``include`` and ``exclude`` in a section of the spec. An empty list counts as missing and is removed."""
     config = draft.spec.get(section) or {}
     for name in ("include", "exclude"):
         patterns = config.get(name)

@@ -78,7 +78,7 @@ class MemorySubscription:
         self._consumer.start(delivery, settle)
 
     async def _publish_result(self, delivery: Delivery, result: DeliveryResult) -> None:
-        """Publish what a result requires. While the queue of that message is full, the delivery is kept."""
+        """Publish the message that a result requires. The delivery is kept while the queue of that message is full."""
         while True:
             try:
                 return self._apply_result(delivery, self._queue.spec.name, result)

@@ -235,7 +235,7 @@ class RpcResponse:
     def _add(self, message: Message) -> None:
         headers = message.headers
         if headers.get(wire.ERROR_CODE):
-            # Whatever its sequence number is: a worker that stops while it sends a chunk does not know whether the chunk was sent.
+            # The sequence number is ignored: a worker that stops while it sends a chunk cannot know whether the chunk was sent.
             self.fail(wire.decode_error(message.body))
             return
         if headers[wire.SEQUENCE] != self._received_count:

@@ -16,7 +16,7 @@ TYPE_PREFIX: Final = "io.dashwright."
 #: First word, after the prefix, of the types of events about repositories, and first word of their routing keys.
 REPOSITORY_SUBJECT: Final = "repository"
 
-#: The same of events about batches.
+#: Type of an event about a batch.
 BATCH_SUBJECT: Final = "batch"
 
 
@@ -27,7 +27,7 @@ class RepositoryEventName(StrEnum):
     SYNC_WARNING = "sync.warning"  #: A sync ended without errors, but with warnings.
     SYNC_ERROR = "sync.error"  #: A sync failed, was cancelled, or ended with errors in some files.
     QUARANTINE_ENTERED = "quarantine.entered"  #: A sync found files that cannot be stored.
-    QUARANTINE_LEFT = "quarantine.left"  #: Such files were corrected or deleted.
+    QUARANTINE_LEFT = "quarantine.left"  #: Invalid files were corrected or deleted.
     HEALTH_HEALTHY = "health.healthy"  #: A repository can be read again.
     HEALTH_UNHEALTHY = "health.unhealthy"  #: A repository can no longer be read.
 

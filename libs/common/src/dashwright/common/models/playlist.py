@@ -6,7 +6,7 @@ from pydantic import Field
 
 from dashwright.common.models.api_model import ApiModel
 
-#: What an item of a playlist selects.
+#: The way in which an item of a playlist selects dashboards.
 ItemType = Literal["dashboard_by_uid", "dashboard_by_tag", "dashboard_by_id"]
 
 

@@ -132,7 +132,7 @@ class ChangeResponse(ApiModel):
     base: str  #: Identifies the state of the repository, the change, and the affected objects.
     content: str | None = None  #: Content to send in the request with ``base``.
     wrapper: ResourceWrapper
-    touches: list[Touch]  #: All accesses that the caller needs rights for.
+    touches: list[Touch]  #: All accesses whose permissions the caller needs.
 
 
 class EditedObject(ApiModel):

@@ -1,1 +1,1 @@
-"""Logging, metrics, tracing and probes of a running process. It knows nothing about the work of the process."""
+"""Logging, metrics, tracing and probes of a running process. They do not depend on the work of the process."""

@@ -198,7 +198,7 @@ async def list_after(
 
 
 async def settled_version(connection: Connection, stream_name: StreamName, namespaces: Collection[str]) -> tuple[int, Sequence[str]]:
-    """Return a version, and those of ``namespaces`` in which no running transaction can commit a change up to this version."""
+    """Return a version, and the given namespaces in which no running transaction can still commit a change up to this version."""
     # The version is read first: a transaction that was assigned a lower one then either still holds its lock or has ended.
     version = await latest_version(connection)
     rows = await connection.fetch(*_sql.bind("without_writer", feed=stream_name, namespaces=list(namespaces)))

@@ -17,7 +17,7 @@ class TooManyWaitingJobs(TooManyRequests):
     """Refusal of jobs because an organization has too many that wait already."""
 
     def __init__(self, *, waiting: int, added: int, limit: int) -> None:
-        """Create the error for ``added`` jobs more than the ``waiting`` ones."""
+        """Create the error for ``added`` jobs that exceed the limit together with the ``waiting`` ones."""
         super().__init__(
             f"the organization would have {waiting + added:,} waiting jobs, more than {limit:,} (DASHWRIGHT_WAITING_JOBS); submit again "
             "when some have ended, or cancel some",

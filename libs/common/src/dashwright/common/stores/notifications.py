@@ -21,7 +21,7 @@ class Receiver:
     type: ReceiverType
     #: Name of the queue, URL of the webhook of a batch, name of the receiver of a repository, or routing key of the exchange.
     target: str
-    host: str  #: What slow deliveries are limited by: the host of the webhook, the queue, or the namespace in the exchange.
+    host: str  #: Key by which slow deliveries are limited: the host of the webhook, the queue, or the namespace in the exchange.
     secret: str | None = None  #: Sealed secret of the signatures, in base64.
 
 
@@ -44,7 +44,7 @@ def exchange_receiver(event: str, namespace: str) -> Receiver:
 
 
 async def add(connection: Connection, notification: Notification) -> None:
-    """Store a notification. Call this in the transaction that writes what the event reports."""
+    """Store a notification. Call this in the transaction of the change that the event reports."""
     query = _sql.bind(
         "add",
         id=notification.id,

@@ -35,7 +35,7 @@ class Quota:
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """Intention of a transaction to create ``count`` things of a target for an owner."""
+    """Intention of a transaction to create ``count`` objects of a target for an owner."""
 
     scope: Scope
     owner_id: int  #: Id of an organization or user; 0 if the scope is global.
@@ -81,7 +81,7 @@ async def list_for_user(connection: Connection, rules: QuotaRules, user_id: int)
 
 
 def check_target(scope: Scope, target: str) -> None:
-    """Raise NotFound, with the known targets, if a scope has no such target."""
+    """Raise NotFound, which lists the known targets, if a scope has no such target."""
     if target not in TARGETS[scope]:
         raise NotFound(f'unknown quota target "{target}"; known: {", ".join(TARGETS[scope])}', message_id="quota.invalid-target")
 

@@ -1,4 +1,4 @@
-"""Events about repositories, which are stored together with what they report, for the webhooks of the spec and for the exchange."""
+"""Events about repositories, stored in the transaction of the change, for the webhooks of the spec and for the exchange."""
 
 import uuid
 from collections.abc import Iterable, Sequence
@@ -42,7 +42,7 @@ class Announcement:
 
 
 async def announce(connection: Connection, repository: StoredObject, announcements: Iterable[Announcement]) -> None:
-    """Store events for the receivers of a repository. Call this in the transaction that writes what they report."""
+    """Store events for the receivers of a repository. Call this in the transaction of the change that they report."""
     for announcement in announcements:
         event_id = uuid.uuid4()
         event = RepositoryEvent(

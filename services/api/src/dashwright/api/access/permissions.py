@@ -58,8 +58,8 @@ class Permissions:
     ) -> tuple[ProtectedObject, Sequence[EffectiveRule]]:
         """Return the object and every rule that applies to it: its own rules, then those of the folders above, the nearest first.
 
-        An object without a rule list of its own has a default rule for Admins instead. The source of an inherited rule has empty fields if
-        the caller may not read that folder. Raises NotFound and Forbidden.
+        An object without a rule list has a default rule for Admins instead. An inherited rule does not name its folder
+        if the caller may not read that folder. Raises NotFound and Forbidden.
         """
         namespace = caller.namespace
         view = await self._policy.view(caller, namespace)

@@ -71,7 +71,7 @@ class Teams:
         already_member = BadRequest("User is already added to this team")
         async with self._transactions.invalidating(_invalidation_subject(user_id)) as connection:
             await _lock(connection, actor.org_id, team_id)
-            # A caller who may set passwords could log in as the new member, and so gain the access of the team.
+            # The new member gets the access of the team, and so does a caller who may set the password of the member and log in as them.
             if caller.user_id == user_id or caller.has_action(_SET_PASSWORDS_ACTION):
                 await require_rules_permission(connection, caller, team_id)
             if not await teams.insert_member(connection, actor.org_id, team_id, user_id, permission, taken_error=already_member):

@@ -20,7 +20,7 @@ from dashwright.common.single_flight import SingleFlight
 log = structlog.get_logger()
 
 _HASH_TTL_SECONDS: Final = 300.0
-"""Seconds after its last use for which the hash of a known credential is cached."""
+"""Seconds for which the hash of a known credential is cached after its last use."""
 
 _UNKNOWN_TTL_SECONDS: Final = 60.0
 """Seconds for which an unknown credential is refused without a query."""
@@ -67,9 +67,11 @@ class Keys(Protocol):
 class BearerAuthenticator:
     """Authenticator for tokens and legacy keys.
 
-    The hash of a known credential is cached for 5 minutes after its last use, so that later requests only read its row. An unknown
-    credential is refused without a query for a minute, or until any right changes. An address that sent too many unknown tokens receives
-    429 before another hash is computed, since hashing is slow. Credentials with a cached hash are still accepted from there.
+    The hash of a known credential is cached for 5 minutes after its last use, so that later requests only read its row.
+    An unknown credential is refused without a query for a minute, or until any right changes.
+
+    Hashing is slow, so an address that sent too many unknown tokens receives 429 instead of another hash. Credentials
+    with a cached hash are still accepted from that address.
     """
 
     def __init__(self, keys: Keys, key_hashes: KeyHashes, throttle: LoginThrottle, identity_cache: IdentityCache, clock: Clock) -> None:
@@ -85,7 +87,7 @@ class BearerAuthenticator:
         self._running_hashes: SingleFlight[bytes, str] = SingleFlight()
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
-        """Return the holder of the token in the ``Authorization`` header. Raises what ``identify_holder`` raises."""
+        """Return the holder of the token in the ``Authorization`` header. Raises the errors of ``identify_holder``."""
         return await self.identify_holder(credentials.authorization.partition(" ")[2].strip(), credentials.address, org_id)
 
     async def identify_holder(self, credential: str, address: str, org_id: int | None) -> Identity:

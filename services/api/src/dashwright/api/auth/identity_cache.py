@@ -19,7 +19,7 @@ _TTL_SECONDS: Final = 5.0
 
 
 class IdentityInvalidation(Protocol):
-    """The port by which a use case reports changed rights, after its commit and before its response.
+    """The port by which a use case invalidates cached identities after its commit and before its response.
 
     Other gateways are notified by the database.
     """

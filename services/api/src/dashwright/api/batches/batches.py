@@ -80,7 +80,7 @@ class Batches:
                 raise Conflict("the batch is being stopped; retry its items after it has ended", retry_after=1)
             retried = await batches.retry(connection, batch.uid, states=[state.value for state in states], ids=ids)
             if retried:
-                # A client that waits for the end must not see the previous one.
+                # A client that waits for the end must not see the end before the retry.
                 await statuses.update(connection, BATCH, namespace, name, BatchStatus, _set_unfinished)
                 await _audit(connection, actor, "retry", name)
         log.info("batch_retried", batch=name, namespace=namespace, items=retried)

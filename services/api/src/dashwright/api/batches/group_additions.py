@@ -43,7 +43,8 @@ _Result = Sequence[ItemVerdict] | DashwrightError
 class GroupAdditions:
     """Adder of items from the queue.
 
-    Messages may overtake each other, so a batch that was closed through the queue accepts further ones until it has ended.
+    Messages may be received in another order than they were sent. A batch that a message has closed therefore accepts
+    items from the queue until it has ended.
     """
 
     def __init__(self, database: Database, limits: ItemLimits) -> None:

@@ -51,9 +51,10 @@ class ItemLimits:
         self._max_waiting_jobs = max_waiting_jobs
 
     async def capacity(self, connection: Connection, batch: StoredBatch, *, added: int = 0) -> Capacity:
-        """Return the capacity for further items of a batch to which ``added`` items were added that are not stored.
+        """Return the capacity for further items of a batch. ``added`` is the number of new items that are not stored yet.
 
-        Concurrent additions to other batches do not see each other, so together they may exceed the limit of the organization once.
+        Concurrent additions to other batches do not see each other, so together they may exceed the limit of the
+        organization once.
         """
         waiting = (await job_queues.count_waiting(connection, [batch.namespace])).get(batch.namespace, 0)
         waiting += await batches.count_pending(connection, batch.namespace)

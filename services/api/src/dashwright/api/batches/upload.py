@@ -127,7 +127,7 @@ class _Upload:
             await audit.record(connection, self._actor, event_of(BATCH, SUBMIT_VERB), subject, org_id=self._actor.org_id)
 
     async def read(self, chunks: AsyncIterator[bytes]) -> None:
-        """Add the items of all chunks, and close the batch if the client wants it."""
+        """Add the items of all chunks, and close the batch if the client requested it."""
         async for chunk in chunks:
             await self._extend(self._reader.feed(chunk))
         await self._extend(self._reader.finish())

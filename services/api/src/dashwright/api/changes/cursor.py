@@ -75,7 +75,7 @@ class Cursor:
         self.namespace = namespace
         self.name = name
         self.caller = caller
-        self.version = 0  #: Changes of the namespace up to this version are known to the client.
+        self.version = 0  #: The client has all changes of the namespace up to this version.
         self.index: int | None = None  #: Changes of the stream up to this index were read; None: read the database first.
         self.bookmark_second: int | None = None  #: Second of each minute at which bookmarks are due; None without bookmarks.
         self.ends_at = 0  #: Second of the loop's clock at which the watch ends.

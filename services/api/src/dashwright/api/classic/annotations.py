@@ -150,7 +150,7 @@ class Annotations:
 
 
 def normalized_tags(tags: Sequence[str]) -> Sequence[str]:
-    """Return the tags without empty ones and duplicates, and without blanks at their ends."""
+    """Return the tags stripped of surrounding blanks, without empty tags and duplicates."""
     return list(dict.fromkeys(stripped for tag in tags if (stripped := tag.strip())))
 
 

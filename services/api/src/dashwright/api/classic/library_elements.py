@@ -87,7 +87,7 @@ class LibraryElements:
             current_folder = element.folder or ""
             new_folder = current_folder if folder is None else folder
             new_name = request.name or element.title
-            if new_folder != current_folder:  # An empty name asks for the permission on all objects in the new folder.
+            if new_folder != current_folder:  # With an empty name, the permission on all objects in the new folder is required.
                 _require_permission(view, context, "update", "", new_folder)
             if (new_name, new_folder) != (element.title, current_folder):
                 await _check_name(connection, context, new_name, new_folder, uid)

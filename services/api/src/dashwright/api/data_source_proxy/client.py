@@ -154,7 +154,7 @@ class ProxyClient:
 
     async def _exchange(self, request: ProxyRequest, url: URL, address: Address, credentials: SourceCredentials) -> aiohttp.ClientResponse:
         forwarded_headers = {name: request.headers[name] for name in _FORWARDED_REQUEST_HEADERS if name in request.headers}
-        # Without the header, aiohttp would ask for compression that the client may not understand.
+        # Without the header, aiohttp would accept compression that the client may not support.
         forwarded_headers.setdefault("Accept-Encoding", "identity")
         return await self._session.request(
             request.method,

@@ -36,7 +36,7 @@ _CREDENTIAL: Final = re.compile(
 )
 """Names of headers that are not stored. An operator misses a harmless header less than they would regret a stored password."""
 
-# Columns store what these headers say of the death of the message. A replay starts without the counts of former deliveries.
+# Columns store the content of these headers. A replay starts without the counts of former deliveries.
 _DELIVERY_HEADERS: Final = frozenset(
     {ATTEMPT, BODY_BYTES, CREDENTIALS_REMOVED, DEATH_TIME, FAILURES, LETTER_ID, ORIGIN_EXCHANGE, ORIGIN_QUEUE, REASON, tracing.HEADER}
 )

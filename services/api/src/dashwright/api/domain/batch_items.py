@@ -34,7 +34,7 @@ _MAX_UNKNOWN_FIELDS: Final = 100
 
 @dataclass(frozen=True, slots=True)
 class CheckedItem:
-    """An item that is valid, apart from what depends on stored objects."""
+    """An item that passed all checks that need no stored objects."""
 
     id: str | None
     kind: ItemKind

@@ -29,7 +29,7 @@ _UNITS: Final = ((525_600, "y"), (43_800, "M"), (1_440, "d"), (60, "h"), (1, "m"
 
 
 def last_seen(last_seen_at: datetime | None, created: datetime) -> datetime:
-    """Return when a user was last active; for users who never signed in, ten years before their creation, as in Grafana."""
+    """Return when a user was last active. For a user who never signed in, it is ten years before their creation, as in Grafana."""
     return created - _TEN_YEARS if last_seen_at is None else last_seen_at
 
 

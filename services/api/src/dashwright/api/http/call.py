@@ -148,7 +148,7 @@ class Call:
     async def chunks(self) -> AsyncIterator[bytes]:
         """Yield the body in chunks as they arrive. Call it once, and not together with ``body``.
 
-        Raises what ``body`` raises, and UnsupportedMediaType for a compressed body.
+        Raises the errors of ``body``, and UnsupportedMediaType for a compressed body.
         """
         if self._content_coding() not in _UNCOMPRESSED:
             raise UnsupportedMediaType("A compressed body is not accepted here; send it without a Content-Encoding")
@@ -167,7 +167,7 @@ class Call:
         self._restart_deadline()
 
     async def json(self) -> Any:
-        """Return the JSON value of the body. Raises what ``body`` raises, and BadRequest for invalid JSON."""
+        """Return the JSON value of the body. Raises the errors of ``body``, and BadRequest for invalid JSON."""
         try:
             return orjson.loads(await self.body())
         except orjson.JSONDecodeError as error:

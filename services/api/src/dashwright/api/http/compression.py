@@ -21,7 +21,7 @@ MIN_BYTES: Final = 1024
 """Bytes of the smallest body that is compressed. Compression of a smaller body saves nothing."""
 
 _THREAD_MIN_BYTES: Final = 64 * 1024
-"""Bytes from which compression runs in a thread, because on the event loop it would delay other requests."""
+"""Bytes from which on a chunk is compressed in a thread, because on the event loop it would delay other requests."""
 
 _CODINGS_BY_PREFERENCE: Final = ("zstd", "gzip")
 _LEVEL: Final = 1

@@ -111,7 +111,7 @@ def _search(
         if endpoint is not None:
             return endpoint
     is_empty_segment = not segment
-    if is_empty_segment:  # Neither a parameter nor a remainder may begin with one.
+    if is_empty_segment:  # Neither a parameter nor a remainder may begin with a slash.
         return None
     if node.parameter_child is not None:
         parameter_values.append(segment)

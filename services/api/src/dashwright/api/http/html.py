@@ -79,7 +79,7 @@ def page(
 
 
 def accepts_html(accept: str) -> bool:
-    """Return whether an ``Accept`` header names HTML and not JSON, as that of a browser does."""
+    """Return whether an ``Accept`` header lists HTML but not JSON, as browsers send it."""
     accepted_types = {media_range.name for media_range in media.ranges(accept) if media_range.weight > 0}
     return "text/html" in accepted_types and media.JSON not in accepted_types
 

@@ -159,7 +159,7 @@ def _responses(route: Route, operation: Operation, schemas: Schemas) -> Schema:
 
 
 def _error_statuses(route: Route, operation: Operation) -> set[int]:
-    """Return the error statuses of an operation: those that it lists, and the usual ones of its route."""
+    """Return the error statuses of an operation: the listed ones, and those that every route of this type has."""
     statuses = {400, 500, *operation.errors}
     if route.required_access is not Access.PUBLIC:
         statuses |= {401, 429}

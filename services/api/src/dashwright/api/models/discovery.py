@@ -115,7 +115,7 @@ class APIGroupDiscoveryList(ApiModel):
 
 
 class ResourceAttributes(ApiModel):
-    """The action that a review asks about."""
+    """The action whose permission is reviewed."""
 
     namespace: str | None = Field(default=None, description="The namespace of the organization; by default the caller's own")
     verb: str | None = Field(default=None, description="The verb, or * for all")

@@ -148,7 +148,7 @@ def _time_controls(path: str, query: MultiMapping[str], outline: DashboardOutlin
 
 
 def _refresh_controls(query: MultiMapping[str], outline: DashboardOutline | None) -> RefreshControls:
-    """Return the refresh interval: that of the URL, else that of the dashboard. An invalid one is ignored."""
+    """Return the refresh interval of the URL, or else that of the dashboard. An invalid interval is ignored."""
     text = query.get("refresh", outline.refresh if outline else "")
     match = _INTERVAL.fullmatch(text)
     seconds = int(match[1]) * _SECONDS[match[2]] if match else 0

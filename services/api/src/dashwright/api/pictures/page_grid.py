@@ -16,7 +16,7 @@ _ROW_PIXELS: Final = 38
 """Pixels of a row of the grid with the gap below it, as in Grafana."""
 _GAP_PIXELS: Final = 8
 _WIDE_PIXELS: Final = 1368
-"""Width of the grid at which its pictures have their own size. A browser scales them to other widths."""
+"""Width of the grid in pixels at which pictures are not scaled."""
 _MEDIUM_PIXELS: Final = 868
 _NARROW_PIXELS: Final = 400
 """Width of every picture on a small screen, where panels are below one another."""

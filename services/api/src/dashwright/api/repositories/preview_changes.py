@@ -99,7 +99,7 @@ def _shortened(text: str) -> str:
 
 
 def _summary(comparison: Comparison) -> str:
-    """Return how many panels change in which way, in words."""
+    """Return the numbers of added, changed, moved and removed panels in words."""
     counts = [(comparison.count(action), word) for action, word in _PAST_PARTICIPLES.items()]
     words = [f"{count} {'panel' if count == 1 else 'panels'} {word}" for count, word in counts if count]
     if comparison.details or comparison.other_names:

@@ -135,7 +135,7 @@ class QueueBatches:
         closes = _flag(message, CLOSE)
         context = tracing.current()
         trace = context.header if context is not None else None
-        # The turn comes first: no message waits for an earlier one while it takes a place among the large ones.
+        # The turn is taken before a place among large messages, so that a message with a place never waits for an earlier message.
         await turn.wait(for_all=closes)
         async with self._large_messages if len(message.body) > _LARGE_BYTES else nullcontext():
             items = await self._read_items(message, caller, namespace, may_be_empty=closes)

@@ -207,7 +207,7 @@ def _actor(caller: Identity, message: Message) -> Actor:
 
 
 def _priority(message: Message) -> int:
-    """Return the priority of the jobs of a message. Some clients always send 0, so it means the same as no priority."""
+    """Return the priority of the jobs of a message, or None. Some clients always send 0, so 0 means no priority."""
     return min(message.priority, MAX_PRIORITY) or NORMAL_PRIORITY
 
 

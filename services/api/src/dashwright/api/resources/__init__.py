@@ -1,4 +1,4 @@
 """The resource API over the registry of kinds, by Kubernetes conventions.
 
-``common.kinds`` describes what a kind is and may do. Modules here know a kind by its description only.
+Modules here use only the description of a kind in ``common.kinds``, and do not depend on a single kind.
 """

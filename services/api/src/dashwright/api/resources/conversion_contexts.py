@@ -1,4 +1,4 @@
-"""Contexts of conversions: what the gateway knows of the data sources and library panels to which dashboards refer."""
+"""Contexts of conversions: the data sources and library panels to which dashboards refer."""
 
 import asyncio
 from collections.abc import Mapping

@@ -17,7 +17,7 @@ from dashwright.common.models.meta import DeleteOptions, ListEnvelope, ObjectMet
 
 STATUS_CONTENT: Final = Content(Status)
 DELETE_OPTIONS_CONTENT: Final = Content(DeleteOptions, (JSON, YAML), is_optional=True)
-# Each constant that ends in PARAMETER or PARAMETERS has the descriptions of query parameters, by name.
+# The constants that end in PARAMETER or PARAMETERS have descriptions of query parameters, by name.
 INCLUDE_OBJECT_PARAMETER: Final = {"includeObject": "What the rows of a table hold in addition to their cells: None, Metadata or Object"}
 DRY_RUN_PARAMETER: Final = {"dryRun": "All: everything is checked, and nothing is stored"}
 WRITE_PARAMETERS: Final = {

@@ -20,7 +20,7 @@ def versions_of(kinds: Sequence[Kind], group: str) -> list[str]:
 
 
 def prefer_version(kinds: Sequence[Kind], group: str, version: str) -> list[Kind]:
-    """Return the kinds, those of ``group`` with ``version`` as their preferred version if they have it."""
+    """Return the kinds, with ``version`` as the preferred version of the kinds of ``group`` that have it."""
     return [
         replace(kind, versions=(version, *(other for other in kind.versions if other != version)))
         if kind.group == group and version in kind.versions

@@ -20,7 +20,7 @@ def reader_of(call: Call) -> RecordReader:
 
 
 class RecordSource:
-    """Records, each as it is when its page is read."""
+    """The source of records, which are read in their current state."""
 
     def __init__(self, database: Database, kind: Kind, reader: RecordReader, selection: Selection, list_options: ListOptions) -> None:
         self._database = database

@@ -102,7 +102,7 @@ async def _list_page(
 
 
 def _summary(total: int, query: str, tags: Sequence[str]) -> str:
-    """Return what the list contains, in words."""
+    """Return a description of the list in words."""
     subject = "1 dashboard or folder" if total == 1 else f"{total} dashboards and folders"
     containing = f" with “{query}” in the title" if query else ""
     tagged = f" with the tag {' and '.join(tags)}" if tags else ""

@@ -46,8 +46,9 @@ def permission_on_any(action: str) -> Permission:
 async def find(database: Database, call: Call, action: str) -> StoredDataSource:
     """Return the data source that the path names by ``uid``, ``id`` or ``name``.
 
-    Raises BadRequest for an invalid id, Forbidden if the caller may not do ``action`` on the data source, and NotFound for an
-    unknown data source. For an unknown one, a caller who may not do ``action`` on all data sources receives Forbidden, too.
+    Raises BadRequest for an invalid id, Forbidden if the caller may not do ``action`` on the data source, and NotFound
+    for an unknown data source. If the caller may not do ``action`` on all data sources, an unknown one is Forbidden,
+    too.
     """
     parameters, org_id = call.parameters, call.identity.org_id
     data_source_id = call.path_integer("id", "id is invalid") if "id" in parameters else None

@@ -1,4 +1,4 @@
-"""Audit events: who did what to which object, from where, and with which outcome.
+"""Audit events: actor, action, object, address and outcome.
 
 Events are never changed. They are deleted after their retention time.
 """

@@ -66,7 +66,7 @@ class UserAccounts:
 
 
 async def find_for_login(connection: Connection, login_or_email: str, org_id: int | None = None) -> LoginAccount | None:
-    """Return the user with a login or e-mail, in any letter case, with their identity in an organization; None for an unknown user.
+    """Return the user with a login or e-mail in any letter case, and their identity in an organization, or None.
 
     Without ``org_id``, the organization is the user's current one, or the first one that they are a member of, or 0.
     """
@@ -90,7 +90,7 @@ async def find_for_login(connection: Connection, login_or_email: str, org_id: in
 
 
 async def permissions_by_org(connection: Connection, account_id: int) -> ScopesByOrganization:
-    """Return the permissions of an account, by organization id; the global ones by id 0. An unknown account has none."""
+    """Return the permissions of an account by organization id; global permissions have the id 0. An unknown account has none."""
     rows = await connection.fetch(_sql.permissions_by_org, account_id)
     rights = {row["org_id"]: _rights(Role(row["role"] or Role.NONE), row, is_server_admin=row["is_admin"]) for row in rows}
     return {org_id: org_rights["permissions"] for org_id, org_rights in rights.items()}

@@ -33,7 +33,7 @@ _MAX_GROUP: Final = 64
 """Limit on the panels of one request to a worker."""
 
 _MAX_GROUPED_BYTES: Final = 16_384
-"""Size in bytes up to which a panel is validated together with others. A larger one has a request of its own."""
+"""Maximum size in bytes of a panel that is validated together with others. A larger panel is sent alone."""
 
 _Faults = list[dict[str, str]]
 

@@ -11,7 +11,7 @@ from dashwright.expressions.javascript.comparisons import difference, quotient, 
 from dashwright.expressions.javascript.sorting import sorted_by
 from dashwright.expressions.javascript.values import UNDEFINED, is_missing, is_number
 
-#: The largest number, with which Grafana starts to look for a minimum: an infinite value is never the minimum.
+#: The largest number, which Grafana uses as the first minimum: infinity is therefore never the minimum.
 _LARGEST: Final = sys.float_info.max
 
 

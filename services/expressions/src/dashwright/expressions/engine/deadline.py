@@ -45,5 +45,5 @@ class Deadline:
             )
 
     def expire(self) -> None:
-        """Set the end to the past, so that threads that still work for a caller that is gone stop at their next check."""
+        """Set the end to the past, so that threads that work for a disconnected caller stop at their next check."""
         self._end = -math.inf

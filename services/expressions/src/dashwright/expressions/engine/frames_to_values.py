@@ -111,7 +111,7 @@ def _values_of_declared(declared_type: str, frames: Sequence[Frame]) -> Values:
 
 
 def _values_of_set(frames: FrameSet, source_type: str) -> Values:
-    """Return the values of a set. Those of a declared type are sorted as those of other declared frames."""
+    """Return the values of a set. If its type is declared, they are sorted like those of other declared frames."""
     names = frames.names
     if not frame_layout.declared_type(frames.meta):
         return replace(frames.values, labels=_undeclared_labels(frames, source_type), names=tuple(names))

@@ -78,7 +78,7 @@ class MemoryBudget:
 class Reservation:
     """The bytes of one request in a budget.
 
-    A closed reservation ignores calls, because a thread may still work after its caller is gone.
+    A closed reservation ignores calls, because a thread may still work after its caller has disconnected.
     """
 
     __slots__ = ("_budget", "_is_closed", "_organization", "_outer_size", "peak", "size")

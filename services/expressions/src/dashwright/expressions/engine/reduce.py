@@ -1,8 +1,9 @@
 """The type ``reduce``: every series becomes one number.
 
-In strict mode (no mode) a null or NaN makes the number NaN, except that ``last`` returns a null as null, and infinities
-are ordinary numbers. ``dropNN`` and ``replaceNN`` first drop or replace null, NaN and infinities. What a series without
-points becomes depends on the reducer and the mode; existing alert rules rely on it.
+In strict mode (no mode), null and NaN make the number NaN, except that ``last`` returns a null as null; infinities are
+ordinary numbers. ``dropNN`` and ``replaceNN`` first drop or replace null, NaN and infinities.
+
+The result for a series without points depends on the reducer and the mode, and existing alert rules rely on it.
 """
 
 from collections.abc import Callable, Mapping

@@ -109,7 +109,7 @@ class JsonFrameWriter:
 
 
 def with_type_version(meta: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the meta of a frame as it is written, always with a ``typeVersion``."""
+    """Return the meta of a frame in its written form, which always has a ``typeVersion``."""
     return meta if "typeVersion" in meta else {**meta, "typeVersion": [0, 0]}
 
 

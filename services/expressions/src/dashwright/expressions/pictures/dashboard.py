@@ -65,7 +65,7 @@ class Dashboard:
 
     title: str
     panels: Sequence[Panel]  #: From top to bottom.
-    notices: Sequence[str] = ()  #: What is limited or not obeyed.
+    notices: Sequence[str] = ()  #: Notices about limits, and about settings that are ignored.
 
 
 def read_sections(spec: Mapping[str, Any], library_panels: Mapping[str, Mapping[str, Any]] | None = None) -> Sequence[Section]:

@@ -8,7 +8,7 @@ from dashwright.expressions.pictures.svg import text_width
 
 #: A ``<text>`` element of ``svg.text_element``, as far as its extent depends on it.
 _TEXT: Final = re.compile(r'<text x="([-\d.]+)" y="([-\d.]+)"[^>]* font-size="([\d.]+)"[^>]* text-anchor="(\w+)"[^>]*>([^<]*)</text>')
-#: The widths of letters relative to those of the font of pictures. Browsers may have another font.
+#: The largest widths of letters, relative to the font of pictures. Browsers may use another font.
 _WIDTH_MARGIN: Final = 1.15
 #: The parts of the font size above and below the baseline.
 _ASCENT, _DESCENT = 1.0, 0.3

@@ -9,7 +9,7 @@ from dashwright.expressions.pictures.sections import Repeat, Section, SourcePane
 
 
 def with_library_panels(sections: Sequence[Section], spec: Mapping[str, Any], models: Mapping[str, Mapping[str, Any]]) -> Sequence[Section]:
-    """Return the sections with the library panels that their panels refer to.
+    """Return the sections with library panels in place of references to them.
 
     ``models`` are the stored library panels by uid. An exported dashboard may contain further ones (``__elements``).
     """

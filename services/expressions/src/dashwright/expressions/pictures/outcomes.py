@@ -1,4 +1,4 @@
-"""Outcomes of panels: what was drawn, and what was left out."""
+"""Outcomes of panels: their states, and messages about omitted parts."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass

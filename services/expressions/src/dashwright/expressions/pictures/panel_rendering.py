@@ -147,7 +147,7 @@ class PanelRenderer:
             document = orjson.dumps(body)
         except orjson.JSONEncodeError as error:
             raise NothingToDraw(f"the queries cannot be read: {error}", is_error=True) from error
-        # Grafana ignores members of saved queries that it does not know.
+        # Grafana ignores unknown members of saved queries.
         context = replace(self._context.query, panel_id=panel.id, lenient=True)
         try:
             evaluation = await queries.evaluate(document, context, self._context.settings, memory)

@@ -16,7 +16,7 @@ _TOO_MANY_PANELS: Final = f"the dashboard has more than {MAX_PLACED} panels, of 
 
 @dataclass(frozen=True, slots=True)
 class PlacedPanel:
-    """A panel at its position, with the variables that it sees."""
+    """A panel at its position, with the values of variables that apply to it."""
 
     source: Mapping[str, Any]
     position: GridPosition

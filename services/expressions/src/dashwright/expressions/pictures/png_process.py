@@ -81,7 +81,7 @@ class _Child:
         Raises NotDrawn, PipeClosed if the process has ended, and the errors of ``remaining_seconds``.
         """
 
-        # The pipe calls this often while it waits, so that it also limits the memory.
+        # The pipe calls this function repeatedly while it waits, so it also limits the memory.
         def checked_remaining_seconds() -> float:
             if _used_memory(self.pid) > MAX_MEMORY_BYTES:
                 raise Unavailable("the picture needs more memory than allowed; ask for a shorter time range, or for one panel")

@@ -82,7 +82,8 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
         if panel.source.get("type") == "row":
             hidden = [_source_panel(child, panel.position.y + 1) for child in objects_of(panel.source.get("panels"))[:MAX_SOURCE_PANELS]]
             sections.append((dict(panel.source), sorted(hidden, key=lambda child: (child.position.y, child.position.x))))
-            if panel.source.get("collapsed") is True:  # Its panels are stored in it, so those below it do not belong to it.
+            # The panels of a collapsed row are stored in the row, so the panels below it do not belong to it.
+            if panel.source.get("collapsed") is True:
                 sections.append(({}, []))
         else:
             sections[-1][1].append(panel)

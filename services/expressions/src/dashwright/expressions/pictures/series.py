@@ -1,4 +1,4 @@
-"""Results of a panel's queries as series, downsampled to what a picture can show."""
+"""Results of a panel's queries as series, downsampled to the resolution of a picture."""
 
 import math
 from collections.abc import Iterator, Sequence

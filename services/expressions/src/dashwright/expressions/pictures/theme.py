@@ -57,7 +57,7 @@ _RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s
 def colour_of(value: Any, theme: Theme) -> str | None:
     """Return the ``#rrggbb`` of a colour in a dashboard, or None if it is unknown.
 
-    A translucent colour becomes the one that is visible on the background of panels.
+    A translucent colour is blended with the background of panels.
     """
     if not isinstance(value, str):
         return None

@@ -31,7 +31,7 @@ class PictureTime:
     zone: tzinfo
     zone_name: str
     rules: CalendarRules
-    now: datetime  #: To which relative times refer, in the zone.
+    now: datetime  #: The present time in the zone, to which relative times refer.
 
     @property
     def is_relative(self) -> bool:

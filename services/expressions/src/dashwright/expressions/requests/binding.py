@@ -58,7 +58,7 @@ _SYNONYMS = {
     "bfill": "backfilling",
 }
 
-#: Properties that are ignored, by type of target: those without effect, and those that only other types have.
+#: Ignored properties by type of target: properties without effect, and properties of other types.
 _IGNORED_PROPERTIES = {
     target_type: WITHOUT_EFFECT | VARIANT_PROPERTIES.difference(model.model_fields) for target_type, model in TARGETS.items()
 }

@@ -30,7 +30,7 @@ class RequestBody:
     start: str = DEFAULT_FROM
     end: str = DEFAULT_TO
     transformations: Any = None  #: The JSON of a panel's transformations.
-    faults: list[Fault] = field(default_factory=list)  #: Those of the body itself, not of its queries.
+    faults: list[Fault] = field(default_factory=list)  #: Faults of the body itself, without those of its queries.
 
 
 def read_body(body: bytes, endpoint: QueryEndpoint) -> RequestBody:
@@ -90,7 +90,7 @@ def _fault(pointer: str, message: str) -> Fault:
     return Fault(pointer, message, "bad-request")
 
 
-#: The maximum number of faults that the error of a request describes in its message, and that it lists as causes.
+#: The maximum number of faults in the message of an error, and in its list of causes.
 _MAX_FAULTS_IN_MESSAGE = 5
 _MAX_CAUSES = 100
 
@@ -102,7 +102,7 @@ class Request:
     nodes: tuple[Node, ...]  #: In request order, without hidden nodes that no visible node reads.
     source_queries: dict[str, SourceQuery]  #: Queries of data sources.
     time_ranges: dict[str, TimeRange]
-    types: dict[str, str]  #: The type of the expression, or of the data source as the query names it.
+    types: dict[str, str]  #: The type of the expression, or the type of data source that the query names.
     notices: dict[str, tuple[str, ...]]  #: Warnings about ignored properties.
     hidden: frozenset[str]  #: RefIds whose results the response does not contain.
     transformations: Any = None  #: The JSON of a panel's transformations.
@@ -113,9 +113,9 @@ class RequestDraft:
     """A request while it is parsed."""
 
     bound_queries: dict[str, BoundQuery] = field(default_factory=dict)  #: Queries without faults by refId, in request order.
-    time_ranges: dict[str, TimeRange] = field(default_factory=dict)  #: Those of the bound queries, by refId.
+    time_ranges: dict[str, TimeRange] = field(default_factory=dict)  #: The time ranges of the bound queries, by refId.
     transformations: Any = None  #: The JSON of a panel's transformations.
-    faults: list[Fault] = field(default_factory=list)  #: Those of the body and of its queries.
+    faults: list[Fault] = field(default_factory=list)  #: Faults of the body and of its queries.
 
 
 def parse_request(body: bytes, context: QueryContext, now: datetime, limits: Limits, sql: SqlEngine | None = None) -> Request:

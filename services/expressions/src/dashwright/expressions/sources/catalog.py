@@ -48,13 +48,13 @@ class Catalog:
         return next(by_uid, None) or next(by_name, None)
 
     def of_type(self, source_type: str) -> list[CatalogEntry]:
-        """Return the data sources of a type that the caller may query; without any, those of the type that replaces it."""
+        """Return the data sources of a type that the caller may query. If there are none, return those of the type that replaces it."""
         found = [entry for entry in self.entries if entry.can_query and canonical_type(entry.type) == canonical_type(source_type)]
         replacement = REPLACED_TYPES.get(source_type)
         return found if found or replacement is None else self.of_type(replacement)
 
     def default(self, source_type: str = "") -> CatalogEntry | None:
-        """Return the default data source, or None. For a type: its default one, else its first one, else None."""
+        """Return the default data source, or None. With a type: the default, or else the first, or else no data source of the type."""
         candidates = self.of_type(source_type) if source_type else [entry for entry in self.entries if entry.can_query]
         return next((entry for entry in candidates if entry.is_default), candidates[0] if source_type and candidates else None)
 

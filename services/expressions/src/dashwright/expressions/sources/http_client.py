@@ -117,7 +117,7 @@ class HttpClient:
         return self._open_session
 
     async def _send(self, request: _HttpRequest, limits: Limits) -> HttpResponse | _HttpRequest:
-        """Return the response, or the request that a redirect asks for."""
+        """Return the response, or the request for the target of a redirect."""
         url = request.url
         assert url.host is not None
         assert url.port is not None
@@ -145,7 +145,7 @@ class HttpClient:
         raise AssertionError("there is at least one attempt")
 
     async def _exchange(self, request: _HttpRequest, address: Address, limits: Limits) -> HttpResponse | _HttpRequest:
-        """Send the request to one address of its host. Return the response, or the request that a redirect asks for."""
+        """Send the request to one address of its host. Return the response, or the request for the target of a redirect."""
         url, credentials = request.url, request.credentials
         host = url.host_port_subcomponent or ""
         async with self._session.request(
@@ -165,7 +165,7 @@ class HttpClient:
             return HttpResponse(response.status, body)
 
     async def _redirect(self, request: _HttpRequest, response: aiohttp.ClientResponse) -> _HttpRequest:
-        """Return the request that a redirect asks for. Raises SourceFailed if its address is invalid or forbidden."""
+        """Return the request for the target of a redirect. Raises SourceFailed if its address is invalid or forbidden."""
         try:
             target = request.url.join(URL(response.headers["Location"]))
             is_http = target.scheme in {"http", "https"} and target.host is not None and target.port is not None

@@ -1,4 +1,4 @@
-"""Errors that may reveal the address of a data source, and a form of them for callers who may not read its settings."""
+"""Errors that may contain the address of a data source, and their form for callers who may not read its settings."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

@@ -45,10 +45,10 @@ class QueryCache:
         self._flights: SingleFlight[Hashable, Sequence[Frame]] = SingleFlight(cancel_unused=True)
 
     async def get(self, key: Hashable, run: RunQuery, *, fresh_token: Hashable = None) -> tuple[Sequence[Frame], bool]:
-        """Return the result for ``key``, and whether it is from the cache or a query that was already running.
+        """Return the result for ``key``, and whether it is from the cache or from a query that was already running.
 
-        With a ``fresh_token``, the cache is not read, and only a running query with an equal token is shared. Raises what
-        ``run`` raises; errors are not cached. The query is cancelled when all its callers are cancelled.
+        With a ``fresh_token``, the cache is not read, and only a running query with an equal token is shared. Raises
+        the errors of ``run``; they are not cached. The query is cancelled when all its callers are cancelled.
         """
         if fresh_token is None and (frames := self._find(key)) is not None:
             return frames, True

@@ -165,7 +165,7 @@ class SourceRegistry:
 
 
 def _reference(query: SourceQuery) -> tuple[str, str]:
-    """Return a type and a uid, one of which is empty. The type identifies built-in sources and queries without a uid."""
+    """Return a type and a uid, one of which is empty. Built-in sources, and queries without a uid, are identified by type."""
     source_type, uid = query.datasource.type, query.datasource.uid
     return (source_type, "") if source_type in BUILT_IN or not uid else ("", uid)
 

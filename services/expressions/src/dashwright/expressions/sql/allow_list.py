@@ -181,7 +181,7 @@ def _tokens(dialect: StatementDialect, statement: str) -> list[Token]:
 
 
 def _check_tokens(statement: str, tokens: list[Token]) -> None:
-    """Raise StatementError for what the tokens alone show. The depth must be checked before the parser, which is recursive."""
+    """Raise StatementError for faults that the tokens show. The depth must be checked before the parser, which is recursive."""
     first_token = next((token for token in tokens if token.token_type is not TokenType.L_PAREN), tokens[0])
     if first_token.token_type not in _FIRST_TOKENS:
         advice = suggestion(first_token.text, ("SELECT", "WITH"))

@@ -314,7 +314,7 @@ def _run(cursor: duckdb.DuckDBPyConnection, descriptor: int, request: dict[str, 
 
 
 class _Setup(NamedTuple):
-    """The first request: what the child needs to confine itself, and its macros."""
+    """The first request, with the data for the confinement of the child and its macros."""
 
     parent: int  #: The process id of the parent.
     descriptor: int  #: The file descriptor of the shared memory.
@@ -391,7 +391,7 @@ def main() -> None:
         return
     _send([_message({"ready": True, "restrictions": restrictions._asdict()})])
     while True:
-        # Each statement has a new cursor, so that it sees nothing of the previous one. It is created while no caller waits.
+        # Each statement has a new cursor, which sees nothing of the previous statement. It is created while no caller waits for it.
         with connection.cursor() as cursor:
             _send(_run(cursor, setup.descriptor, _receive()))
 

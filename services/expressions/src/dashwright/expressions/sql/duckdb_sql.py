@@ -8,10 +8,11 @@ from dashwright.expressions.sql.sql_type import SqlType, with_type
 
 
 def let(body: str, **bindings: str) -> str:
-    """Return SQL that evaluates the expression of each binding once, however often ``body`` refers to it as ``$name``.
+    """Return SQL that evaluates the expression of each binding once. ``body`` may refer to it as ``$name`` several times.
 
-    DuckDB has no expression that names a value. So the SQL puts the value (of several bindings: a struct of their values) into a list
-    with this one item, and transforms the list by a lambda with the body. In the lambda, ``v`` is the item.
+    DuckDB has no expression that names a value. So the SQL creates a list whose only item is the value (for several
+    bindings, a struct of the values), and transforms the list by a lambda with the body. In the lambda, ``v`` is the
+    item.
     """
     if len(bindings) == 1:
         ((name_pattern, item),) = bindings.items()

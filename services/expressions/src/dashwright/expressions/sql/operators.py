@@ -42,7 +42,7 @@ def arithmetic(node: exp.Add | exp.Sub | exp.Mul) -> exp.Expr:
 
 
 def _numeric_type(node: exp.Expr) -> SqlType:
-    """Return INTEGER for integers and booleans, else NUMBER, to which arithmetic converts."""
+    """Return the type to which arithmetic converts an operand: INTEGER for integers and booleans, else NUMBER."""
     return _INTEGER if type_of(node) in {_INTEGER, _BOOLEAN} else _NUMBER
 
 

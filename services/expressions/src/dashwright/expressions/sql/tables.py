@@ -179,7 +179,7 @@ def _number_table(ref_id: str, items: list[_LongTableItem], limits: Limits) -> R
 
 
 class _RowLayout:
-    """The order in which the points of items become rows: item after item, or permuted by ``order``."""
+    """The order of the points of items as rows: item by item, or permuted by ``order``."""
 
     def __init__(self, lengths: Sequence[int], order: Positions | None = None) -> None:
         self._lengths = lengths
@@ -212,7 +212,7 @@ class _SharedTimesLayout(_RowLayout):
 
 
 def _order_by_time(items: Sequence[_LongTableItem]) -> tuple[Times, _RowLayout]:
-    """Return the time of each row, and the order in which the points of the series become rows."""
+    """Return the time of each row, and the permutation that sorts the points of all series into rows."""
     times_of_items = [item.times for item in items if item.times is not None]
     if not times_of_items:
         return np.empty(0, np.int64), _RowLayout([])

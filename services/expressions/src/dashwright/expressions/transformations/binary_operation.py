@@ -72,7 +72,7 @@ class BinaryOperation:
 
     @property
     def left_type(self) -> str:
-        """The type of the fields that the operation is applied to one by one; empty if it has one left operand."""
+        """The type of the fields to which the operation is applied one by one; empty for a single left operand."""
         return string_of(self.left.matcher_options) if self.left.matcher_id == "byType" else ""
 
     @property

@@ -23,7 +23,7 @@ _DEFAULT_REDUCE: Final = {"reducer": "sum"}
 _DEFAULT_WINDOW: Final = {"reducer": "mean", "windowAlignment": "trailing", "windowSizeMode": "percentage", "windowSize": 0.1}
 _DEFAULT_UNARY: Final = {"operator": "abs", "fieldName": ""}
 
-#: Returns the cells of a new field, or None if the frame lacks what they are calculated from.
+#: Returns the cells of a new field, or None if the frame lacks an operand.
 Creator = Callable[[DataFrame, DisplayNames], Cells | None]
 
 
@@ -151,7 +151,7 @@ def _of_field(settings: Mapping[str, Any]) -> str:
 
 
 def _numbers(frame: DataFrame, names: DisplayNames, matches: FieldMatcher) -> list[float | None] | None:
-    """Return the values of the first matching column, null for missing ones; None without such a column."""
+    """Return the values of the first matching column, with null for missing values, or None if no column matches."""
     column = next((column for column in frame.columns if matches(FieldPlace(column, frame, names))), None)
     return None if column is None else [None if is_missing(value) else number_of(value) for value in column.values]
 

@@ -24,7 +24,7 @@ def config_from_data(frames: Frames, options: Mapping[str, Any], _context: Conte
     source = next((frame for frame in frames if frame.ref_id == options.get("configRefId")), None)
     if source is None:
         return frames
-    mapping = map_columns(source, options.get("mappings"), has_rows=False)
+    mapping = map_columns(source, options.get("mappings"), rows_are_fields=False)
 
     def setting_of(column: ColumnMapping) -> Any:
         return column.column.reduced(calculation_of(column.calculation))

@@ -1,4 +1,4 @@
-"""Configurations of fields from the cells of a frame, whose columns are mapped to settings by name or by options."""
+"""Configurations of fields from the cells of a frame. The options, or the names of columns, map columns to settings."""
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -16,36 +16,36 @@ LABEL_KEY: Final = "field.label"
 #: Keys of columns other than settings.
 _OTHER_KEYS: Final = frozenset({NAME_KEY, VALUE_KEY, LABEL_KEY, "__ignore"})
 _MAX_DECIMALS: Final = 15
-#: Parts of value mappings, each of which is a list of all values of a column.
+#: Parts of value mappings, which take all values of a column as a list.
 _MAPPING_KEYS: Final = frozenset({"mappings.value", "mappings.color", "mappings.text"})
 _LAST: Final = "lastNotNull"
 
 
 @dataclass(frozen=True, slots=True)
 class ColumnMapping:
-    """The setting that a column is mapped to."""
+    """A column, and the setting that it provides."""
 
     column: Column
     name: str  #: The display name of the column.
-    key: str  #: The setting, such as ``min``, or one of the other keys; empty for nothing.
+    key: str  #: The setting, such as ``min``, or one of ``_OTHER_KEYS``; empty if the column is ignored.
     colour: str  #: The colour of a threshold.
     calculation: str  #: The id of the calculation that reduces the column to one value.
 
 
 @dataclass(frozen=True, slots=True)
 class FrameMapping:
-    """The settings that the columns of a frame are mapped to."""
+    """The columns of a frame, and the settings that they provide."""
 
     columns: Sequence[ColumnMapping] = field(default_factory=list)
     name_column: Column | None = None
     value_column: Column | None = None
 
 
-def map_columns(frame: DataFrame, options: Any, *, has_rows: bool) -> FrameMapping:
+def map_columns(frame: DataFrame, options: Any, *, rows_are_fields: bool) -> FrameMapping:
     """Return the mapping of the columns by ``options``, or by their names in lower case.
 
-    If ``has_rows``, each row is a field: the first column of text has its name, the first one of numbers its value, and columns
-    without a setting are labels.
+    If ``rows_are_fields``, each row describes a field: the first column of text has the name of the field, the first column of numbers
+    has its value, and columns without a setting are labels.
     """
     mappings = objects_of(options)
     names = DisplayNames([frame], are_related=False)
@@ -57,18 +57,18 @@ def map_columns(frame: DataFrame, options: Any, *, has_rows: bool) -> FrameMappi
         mapping = next((mapping for mapping in mappings if mapping.get("fieldName") == name), None)
         key = string_of(mapping.get("handlerKey")) if mapping else name.lower()
         key = key if key in _OTHER_KEYS or key in _SETTINGS or key in _MAPPING_KEYS else ""
-        if has_rows and key == NAME_KEY:
+        if rows_are_fields and key == NAME_KEY:
             name_column = column
-        elif has_rows and key == VALUE_KEY:
+        elif rows_are_fields and key == VALUE_KEY:
             value_column = column
-        elif has_rows and not key and mapping is None:
+        elif rows_are_fields and not key and mapping is None:
             if name_column is None and NAME_KEY not in mapped_keys and column.type is CellType.STRING:
                 name_column, key = column, NAME_KEY
             if value_column is None and VALUE_KEY not in mapped_keys and column.type is CellType.NUMBER:
                 value_column, key = column, VALUE_KEY
         colour = string_of(object_at(object_at(mapping or {}, "handlerArguments"), "threshold").get("color"))
         calculation = string_of((mapping or {}).get("reducerId")) or ("allValues" if key in _MAPPING_KEYS else _LAST)
-        result.append(ColumnMapping(column, name, key or (LABEL_KEY if has_rows else ""), colour or "red", calculation))
+        result.append(ColumnMapping(column, name, key or (LABEL_KEY if rows_are_fields else ""), colour or "red", calculation))
     return FrameMapping(result, name_column, value_column)
 
 
@@ -127,7 +127,7 @@ def _decimals(value: Any) -> int | None:
     return int(number) if float(number).is_integer() and 0 <= number <= _MAX_DECIMALS else None
 
 
-#: A function for each setting, which converts a cell to its value; None for an invalid one.
+#: The conversion of a cell to the value of each setting; None for an invalid cell.
 _SETTINGS: Final[Mapping[str, Callable[[Any], Any]]] = {
     "max": _number_or_none,
     "min": _number_or_none,

@@ -65,5 +65,5 @@ def cell_count(frame: DataFrame) -> int:
 
 
 def too_many(count: int, things: str, maximum: int) -> BadRequest:
-    """Return the error of a result with too many things, such as ``frames``."""
+    """Return the error of a result with too many ``things``, such as frames."""
     return BadRequest(f"the transformations would have {count} {things}, more than the {maximum} allowed; filter or reduce them first")

@@ -133,7 +133,7 @@ def _is_time(cell: Any) -> bool:
 #: The values at nulls.
 _EMPTY: Final[Mapping[FieldType, Any]] = {FieldType.TIME: 0, FieldType.FLOAT64: np.nan, FieldType.BOOL: False}
 
-#: What cells of a column of each type must be, and the type of the field then.
+#: The Python types of the cells of a column of each type, and the type of the resulting field.
 _COLUMN_TYPES: Final[Mapping[CellType, tuple[Callable[[Any], bool], FieldType]]] = {
     CellType.TIME: (_is_time, FieldType.TIME),
     CellType.NUMBER: (is_number, FieldType.FLOAT64),

@@ -158,5 +158,5 @@ def guessed_type(name: str, values: Cells) -> CellType | None:
 
 
 def padded(values: Cells, length: int) -> list[Any]:
-    """Return the cells with undefined ones added up to a length."""
+    """Return the cells, extended to a length by undefined cells."""
     return [*values, *[UNDEFINED] * (length - len(values))]

@@ -80,7 +80,7 @@ def pairs_of(text: str) -> dict[str, str]:
 
 
 def _characters(text: str) -> Iterator[tuple[str, bool, bool]]:
-    """Yield each character, whether it may separate, and whether it is the last one. Quoted and escaped ones do not separate."""
+    """Yield each character, whether it may be a separator, and whether it is the last one. Quoted and escaped characters may not."""
     quote, position, end = "", 0, len(text)
     while position < end:
         character = text[position]

@@ -87,7 +87,7 @@ def _numbers(frame: DataFrame) -> list[Column]:
 def _size(
     settings: Mapping[str, Any], values: NDArray[np.float64], sizes: Sequence[float], default_count: int, *, is_time: bool = False
 ) -> float:
-    """Return the size of cells: the configured one, or the greatest size with which a number of cells covers the values."""
+    """Return the size of cells: the configured one, or the largest size at which a number of cells covers the values."""
     value = _milliseconds(settings.get("value")) if is_time and settings.get("mode") == "size" else _positive(settings.get("value"))
     if value and settings.get("mode") == "size":
         return value

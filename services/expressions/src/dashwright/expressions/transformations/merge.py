@@ -14,9 +14,10 @@ _Row = dict[str, Any]
 
 
 def merge(frames: Frames, _options: Mapping[str, Any], context: Context) -> Frames:
-    """Return one frame with the columns of all. Rows become one if they agree in all columns that they both have.
+    """Return one frame with the columns of all frames.
 
-    Only rows with equal values in the columns that every frame has are compared. Without such columns the frames are unchanged.
+    Two rows become one if they agree in all columns that they both have. Only rows with equal values in the columns
+    that every frame has are compared. Without such columns, the frames are unchanged.
     """
     if len(frames) < 2:
         return frames

@@ -88,9 +88,10 @@ def parse_iso(text: str) -> float | None:
 
 
 def parse_moment(text: str, pattern: str | None, zone: tzinfo) -> float | None:
-    """Return the milliseconds of a time in a format, by default ``DEFAULT_FORMAT``; None if nothing of it is found.
+    """Return the milliseconds of a time in a format, by default ``DEFAULT_FORMAT``, or None if no part of it is found.
 
-    Missing parts are the first ones possible, and separators may differ, as in Moment.js. Text that ends with Z is in ISO 8601.
+    As in Moment.js, missing parts have their first value, and separators may differ. Text that ends with Z is in ISO
+    8601.
     """
     if text.endswith("Z"):
         pattern, zone = _ISO_FORMAT, UTC

@@ -77,7 +77,7 @@ def _remember(column: Column, name: str, *, has_siblings: bool) -> str:
 
 
 def bare_display_name(column: Column) -> str:
-    """Return the display name of a column as if it had no frame: the one it is known by, else the configured or its own."""
+    """Return the display name of a column without its frame: the remembered one, or else the configured one, or else its name."""
     known = column.known_name
     if known and known.name and not known.has_siblings:
         return known.name
@@ -93,9 +93,10 @@ def configured_name(config: Mapping[str, Any]) -> str:
 
 
 def composed_name(name: str, labels: Mapping[str, Any] | None, frame_name: str, *, names_differ: bool, single_label: str | None) -> str:
-    """Return the display name of a column without a configured one: the names of its frame and of its own, and its labels.
+    """Return the display name of a column without a configured one: the names of its frame and of the column, and its labels.
 
-    ``names_differ`` is True if the names of the frames differ. ``single_label`` is the key of all labels if they have only one.
+    ``names_differ`` is True if the names of the frames differ. ``single_label`` is the key of all labels if there is
+    only one.
     """
     has_frame_name = names_differ and bool(frame_name)
     parts = [frame_name if has_frame_name else "", "" if name == VALUE_NAME else name]
@@ -112,7 +113,7 @@ def label_list(labels: Mapping[str, Any]) -> str:
 
 
 def comparison_suffix(meta: Mapping[str, Any] | None) -> str:
-    """Return the suffix with which Grafana marks the columns of a frame from another time range; empty for other frames."""
+    """Return the suffix by which Grafana marks columns of a frame with another time range, or an empty string."""
     comparison = (meta or {}).get("timeCompare")
     return " (comparison)" if isinstance(comparison, dict) and comparison.get("isTimeShiftQuery") else ""
 
@@ -136,7 +137,7 @@ def _single_label(frames: Sequence[DataFrame]) -> str | None:
 
 
 def frame_display_name(frame: DataFrame) -> str:
-    """Return the name of a frame: its own, that of its only value column, or those of all value columns."""
+    """Return the name of a frame, or else the name of its only value column, or the names of all value columns."""
     if frame.name:
         return frame.name
     names = DisplayNames([frame], are_related=False)

@@ -1,4 +1,4 @@
-"""Organization of columns: which ones remain, in which order and with which names."""
+"""Organization of columns: selection, order and names."""
 
 from collections.abc import Mapping, Sequence
 from functools import cmp_to_key

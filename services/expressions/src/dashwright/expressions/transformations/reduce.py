@@ -36,7 +36,7 @@ def reduce(frames: Frames, options: Mapping[str, Any], context: Context) -> Fram
 
 
 def _rows(frames: Frames, matches: FieldMatcher, calculations: Sequence[Calculation], *, with_labels: bool) -> Frames:
-    """Return a frame with a row for each column: its name, its labels if wanted, and the results titled by their names."""
+    """Return a frame with a row for each column: its name, optionally its labels, and the results, titled by their calculations."""
     if not frames:
         return []
     names = DisplayNames(frames)

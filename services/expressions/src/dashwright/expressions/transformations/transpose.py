@@ -39,7 +39,7 @@ def _transposed(frame: DataFrame, titles: list[str], options: Mapping[str, Any],
 
 
 def _texts(column: Column, values: Cells, empty: Any) -> list[Any]:
-    """Return cells as text, empty ones as ``empty``."""
+    """Return cells as text. Empty cells become ``empty``."""
     if column.type is CellType.ENUM:
         texts = list_of(object_at(object_of(column.config.get("type")), "enum").get("text"))
         return [texts[int(value)] if is_number(value) and 0 <= value < len(texts) else empty for value in values]

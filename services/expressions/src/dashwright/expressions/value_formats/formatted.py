@@ -19,10 +19,10 @@ class FormattedValue:
 
 @dataclass(frozen=True, slots=True)
 class DateContext:
-    """The settings of a picture on which the texts of dates depend."""
+    """The settings of a picture that affect the texts of dates."""
 
     zone: tzinfo = UTC
-    now: datetime | None = None  #: The time to which *5 minutes ago* is relative; None is the time of the call.
+    now: datetime | None = None  #: The time to which *5 minutes ago* is relative. None: the time of the call.
     with_milliseconds: bool = False  #: True to show the milliseconds of dates without a format of their own.
 
     @property

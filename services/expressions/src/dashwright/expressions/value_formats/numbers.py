@@ -25,7 +25,7 @@ def rounded(value: float) -> float:
 
 
 def automatic_decimals(value: float) -> int:
-    """Return the decimals with which Grafana shows a number whose decimals are not configured: as many as give it three digits."""
+    """Return the number of decimals with which Grafana shows a number by default: so many that it has three digits."""
     if not math.isfinite(value) or value == math.trunc(value):
         return 0
     power = math.floor(math.log(abs(value)) / math.log(10))

@@ -40,7 +40,7 @@ def _join(value: Value, separator: str) -> str:
 
 
 def _braced(value: Value) -> str:
-    """Return several values as ``{a,b}``, and one as it is."""
+    """Return several values as ``{a,b}``, and a single value unchanged."""
     return f"{{{_join(value, ',')}}}" if len(value.values) > 1 else value.first
 
 

@@ -47,7 +47,7 @@ class ResolvedVariable:
 
     value: Value
     options: Sequence[Option] = ()
-    notice: str = ""  #: What is limited or not obeyed.
+    notice: str = ""  #: Notices about limits, and about settings that are ignored.
     filters: Mapping[str, Sequence[LabelFilter]] = field(default_factory=dict)  #: The filters of queries, by the uid of the data source.
 
 
@@ -193,7 +193,7 @@ async def resolve_kind(definition: Definition, context: KindContext) -> Resolved
 
 
 def saved_value(definition: Definition, from_url: Sequence[str] | None) -> Value:
-    """Return the value of a variable whose options are not known: that of the URL, else the saved one."""
+    """Return the value of a variable with unknown options: that of the URL, or else the saved one."""
     saved: Any = definition.current.get("value")
     values = list(from_url) if from_url is not None else [text_of(item) for item in (saved if isinstance(saved, list) else [saved or ""])]
     value = select(definition, (), values)

@@ -32,7 +32,7 @@ class OptionCache:
         self._flights: SingleFlight[Hashable, FoundOptions] = SingleFlight(cancel_unused=True)
 
     async def get(self, key: Hashable, run: Callable[[], Coroutine[Any, Any, FoundOptions]]) -> FoundOptions:
-        """Return the options for ``key``. Raises what ``run`` raises; errors are not cached."""
+        """Return the options for ``key``. Raises the errors of ``run``; they are not cached."""
         options = self._options.get(key)
         return options if options is not None else await self._flights.run(key, lambda: self._run(key, run))
 

@@ -43,7 +43,7 @@ def option_query(
         if not text.strip():
             if not isinstance(definition.query, dict) or not definition.query:
                 raise BadRequest("its query is empty")
-            # The data source knows the members of its own queries.
+            # Only the data source can interpret the members of its queries.
             text = orjson.dumps(scope.interpolate_tree(definition.query)).decode()
         try:
             found = await _found(data_source, text, time_range, limits, None if context.fresh else cache)

@@ -73,7 +73,7 @@ def _number(option: Option) -> int:
 
 
 def _natural(option: Option) -> list[tuple[int, int, str]]:
-    """Return a key by which numbers in text are in the order of their values."""
+    """Return a sort key that orders numbers in text by their values."""
     parts = re.split(r"(\d+)", option.text.lower())
     return [(1, int(part[:18]), "") if part.isdecimal() else (2, 0, part) for part in parts if part]
 

@@ -1,4 +1,4 @@
-"""The order in which variables are resolved: each after those that it refers to."""
+"""The order in which variables are resolved: a variable follows those that it refers to."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -9,14 +9,14 @@ from dashwright.expressions.variables.scope import names_in
 
 @dataclass(frozen=True, slots=True)
 class Order:
-    """Variables in groups, each of which refers to earlier groups only, and those that refer to each other in a circle."""
+    """Groups of variables, each of which refers to earlier groups only, and the variables that refer to each other in a circle."""
 
     groups: Sequence[Sequence[str]]
     circular: Sequence[str]
 
 
 def order_of(definitions: Mapping[str, Definition], used: Iterable[str]) -> Order:
-    """Return the order of the variables that are used, and of those that they refer to, directly or through others."""
+    """Return the order of the used variables, and of all variables that they refer to, directly or through others."""
     references = {name: references_of(definition) & definitions.keys() for name, definition in definitions.items()}
     required, pending = set[str](), [name for name in used if name in definitions]
     while pending:

@@ -36,7 +36,7 @@ class Resolution:
 
 @dataclass(frozen=True, slots=True)
 class ResolutionContext:
-    """The inputs on which the values of all variables depend, apart from the dashboard."""
+    """The inputs of the resolution of variables, apart from the dashboard."""
 
     catalog: Catalog
     time_range: TimeRange
@@ -94,7 +94,7 @@ class _Resolver:
         self._slots = asyncio.Semaphore(_CONCURRENT)
 
     async def resolve(self, definition: Definition, scope: Scope) -> tuple[ResolvedVariable, str]:
-        """Return the value of a variable, and the problem if only its saved value is known."""
+        """Return the value of a variable, and the problem if its options could not be read, so that its saved value is used."""
         from_url = self._context.from_url.get(definition.name)
         context = KindContext(scope, self._context.catalog, self._context.time_range, from_url, self._query_options)
         try:

@@ -130,11 +130,11 @@ class _ExportPlan:
 async def export(
     job: ExportJob, exports: Exports, checkouts: Checkouts, reporter: ProgressReporter, spool: Spool, limits: ExportLimits
 ) -> JobProgress:
-    """Export the objects and return the progress with errors and summary; faults of single files are among the errors.
+    """Export the objects, and return the progress with errors and summary. Faults of single files are among the errors.
 
-    Raises BadRequest if the repository may not be written this way, NotFound for an unknown folder, and TooLarge for too many objects or
-    bytes. Raises Conflict if another writer changed the branch during every attempt, and what the ports raise. After an error the
-    repository is unchanged.
+    Raises BadRequest if the workflow does not permit the export, NotFound for an unknown folder, and TooLarge for too
+    many objects or bytes. Raises Conflict if another writer changed the branch during every attempt, and the errors of
+    the ports. After an error, the repository is unchanged.
     """
     spec = job.repository.spec
     check_export(spec, job.options)

@@ -1,4 +1,4 @@
-"""The reading of the files of a sync, batch by batch, and what is stored about files that cannot be stored."""
+"""The reading of the files of a sync, batch by batch, and the records of files that cannot be stored."""
 
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final
@@ -19,10 +19,11 @@ _MAX_MESSAGE_CHARACTERS: Final = 1000
 def read_batch(
     candidates: Sequence[Candidate], read_file: Callable[[str], File], reader: ResourceReader, spool: Spool, scan: Scan
 ) -> list[PreparedFile]:
-    """Read each file once and return the resources in the files. Faults and files without a resource are added to ``scan``.
+    """Read each file once, and return the resources in the files.
 
-    The last file is read first: in a git pack the later of two similar files is stored completely and the earlier as a delta to it, so
-    the base of the delta is still cached.
+    Faults, and files without a resource, are added to ``scan``. The files are read in reverse order: in a git pack, the
+    later of two similar files is stored completely and the earlier one as a delta to it. The base of the delta is then
+    still cached.
     """
     prepared_files: list[PreparedFile] = []
     faults: list[Fault] = []
@@ -96,7 +97,7 @@ def _partial_fault(candidate: Candidate, checksum: str, content: FileResources) 
 
 
 def _emptied_message(no_resource: NoResource, candidate: Candidate) -> str:
-    """Return the message for a file from which an object is stored but which has no resource now.
+    """Return the message for a file that has no resource now, although an object is stored from it.
 
     The file may have been truncated by mistake, so the object is kept until the file is deleted.
     """

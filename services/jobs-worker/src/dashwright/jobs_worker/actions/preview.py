@@ -57,9 +57,9 @@ class _PreviewStep:
 
 
 async def preview(job: SyncJob, checkout: Checkout, document_store: DocumentStore, tools: SyncTools, *, with_items: bool = True) -> Preview:
-    """Return what a sync would do; without ``with_items`` only the counts.
+    """Return the changes that a sync would make; without ``with_items`` only their numbers.
 
-    If a conflict would prevent the sync, the conflict is among the errors of the result. Raises what the ports raise.
+    A conflict that would prevent the sync is among the errors of the result. Raises the errors of the ports.
     """
     progress = JobProgress()
     try:

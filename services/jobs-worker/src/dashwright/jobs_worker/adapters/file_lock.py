@@ -40,7 +40,7 @@ def _try_lock(file: TextIOWrapper) -> bool:
 
 
 def _is_same_file(lock_path: Path, file: TextIOWrapper) -> bool:
-    """Return whether ``lock_path`` still leads to ``file``. The task that held the lock before may have deleted the file."""
+    """Return whether ``file`` is still at ``lock_path``. The previous holder of the lock may have deleted it."""
     try:
         return lock_path.stat().st_ino == os.fstat(file.fileno()).st_ino
     except FileNotFoundError:

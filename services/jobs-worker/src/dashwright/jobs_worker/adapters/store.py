@@ -135,7 +135,7 @@ class DatabaseObjectStore:
             staging = resources.StagedWrites(connection)
             await staging.create_table()
             removals = await _stage(staging, changes)
-            # Staging needs no lock, so the lock of all writers is held only for the write itself.
+            # Staging needs no lock, so other writers wait only during the write itself.
             await resources.lock(connection, self._repository.namespace)
             stored_commit, quarantine_change = await self._store_commit(connection, snapshot)
             if (name := await staging.find_conflict(namespace, self._repository.name)) is not None:

@@ -43,7 +43,7 @@ class RateMeter:
         return max(0.0, (batch.ended - first_count) * 1000 / (now - first_time)) if now > first_time else 0.0
 
     def forget(self, uid: uuid.UUID) -> None:
-        """Discard what is known of a batch."""
+        """Discard the stored rates of a batch."""
         self._samples.pop(uid, None)
 
 

@@ -42,11 +42,11 @@ class SyncPlanner:
         self._limiter = FairLimiter(_SLOTS, waiting=_MAX_WAITING, subject="plans")
 
     async def plan(self, repository: Repository, ref: str = "", *, with_items: bool = True) -> SyncPlan:
-        """Return what a sync of the repository would do.
+        """Return the changes that a sync of the repository would make.
 
-        ``ref`` is a branch or a commit, empty for the repository's own branch. Without ``with_items`` the changes are only counted.
-        Syncs need not be enabled. Raises TooManyRequests if too many plans of the organization are under way, and
-        what the checkouts raise.
+        ``ref`` is a branch or a commit, empty for the repository's own branch. Without ``with_items``, the changes are
+        only counted. Syncs need not be enabled. Raises TooManyRequests if too many plans of the organization are
+        computed concurrently, and the errors of the checkouts.
         """
         async with self._limiter.slot(repository.namespace):
             async with self._database.connection() as connection:

@@ -61,7 +61,7 @@ class AccountDirectory(Protocol):
     """A directory of the accounts of commit authors."""
 
     async def with_accounts(self, repository: Repository, path: str, history: Sequence[HistoryItem]) -> Sequence[HistoryItem]:
-        """Return the history with the accounts that the git host knows; without accounts if the host fails."""
+        """Return the history with the accounts at the git host, or without accounts if the host fails."""
         ...
 
 

@@ -56,8 +56,8 @@ def _used_elsewhere(name: str) -> str:
 def _holders(folder_files: FolderFiles, stored_folders: Sequence[ManagedObject], present_directories: AbstractSet[str]) -> dict[str, str]:
     """Return the directories that keep the names of their stored folders, by name.
 
-    A directory gives its name up if its file claims another one, or if the file from which it got the name was deleted. A directory whose
-    file is invalid keeps its name, and so does a directory that never had a file.
+    A directory loses the name if its file claims another one, or if the file that claimed the name was deleted. A
+    directory with an invalid file keeps its name, and so does one that never had a file.
     """
     holders = {}
     for item in stored_folders:

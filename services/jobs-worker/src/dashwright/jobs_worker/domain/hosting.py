@@ -85,7 +85,7 @@ class Hook:
 
 @dataclass(frozen=True, slots=True)
 class HookSpec:
-    """A webhook as it should be."""
+    """The desired state of a webhook."""
 
     url: str
     events: frozenset[str]

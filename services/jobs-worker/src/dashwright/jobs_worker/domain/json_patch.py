@@ -1,4 +1,4 @@
-"""The difference between a stored object and the one that would be stored, as a JSON patch."""
+"""The JSON patch from a stored object to the object that a sync would store."""
 
 from collections.abc import Mapping
 from typing import Any, Final

@@ -169,7 +169,7 @@ class Manager:
 
     #: ``repo`` or the name of another tool; empty for an unmanaged object.
     kind: str = ""
-    #: Name of the repository, or what identifies the other tool.
+    #: Name of the repository, or identifier of another tool.
     identity: str = ""
     #: ``True`` if other clients may change the object.
     allows_edits: bool = False

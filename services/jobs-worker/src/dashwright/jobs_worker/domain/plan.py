@@ -208,10 +208,11 @@ class _SourceFile:
 def _refuse_duplicates(
     prepared_files: Iterable[PreparedFile], source_files: Mapping[Key, _SourceFile]
 ) -> tuple[dict[tuple[str, int], Fault], dict[tuple[str, int], Fault]]:
-    """Choose one file for each key, and return faults for the duplicates and faults for the copies among the other files, by identity.
+    """Choose one file for each key. Return faults for duplicates and for copies among the other files, by identity.
 
-    The file from which the object is stored is chosen, else the first in plan order. The stored objects of a refused file are kept, so
-    other files for these objects are refused, too. ``source_files`` are the files of objects that are kept in any case.
+    The file from which the object is stored is chosen, or else the first one in plan order. The stored objects of a
+    refused file are kept, so other files for these objects are refused, too. ``source_files`` are the files of objects
+    that are kept in any case.
     """
     files_by_key: dict[Key, list[PreparedFile]] = {}
     for file in prepared_files:

@@ -75,7 +75,7 @@ def _may_be_resource(tree: Any) -> bool:
 
 
 def _is_of_another_kind(tree: Mapping[str, Any]) -> bool:
-    """Return whether a resource is a playlist, or of a kind that only other programs know. A dashboard with mistakes is neither."""
+    """Return whether a resource is a playlist, or of a kind of another program. A dashboard with mistakes is not."""
     kind, group = tree.get("kind"), _group(tree)
     if group == DASHBOARD.group or kind == DASHBOARD.kind or looks_like_dashboard(tree):
         return False

@@ -22,7 +22,7 @@ class NextStep(Enum):
     NOTHING = "nothing"
     #: Check whether the repository can be read.
     PROBE = "probe"
-    #: Ask the host for new commits.
+    #: Check the host for new commits.
     CHECK = "check"
     #: Submit a sync without checking for new commits.
     SYNC = "sync"

@@ -13,7 +13,7 @@ from dashwright.common.database.pool import Connection
 _sql = queries.load(__package__, "git_hosts.sql")
 
 MIN_PAUSE: Final = timedelta(seconds=30)
-"""First pause after a refusal in which the host did not say how long to pause."""
+"""First pause after a refusal without a requested pause."""
 
 MAX_PAUSE: Final = timedelta(minutes=15)
 """Limit on repeated pauses, each of which is twice as long as the previous one."""
@@ -45,9 +45,9 @@ async def charge(connection: Connection, host: str, namespace: str, requests: fl
 
 
 async def pause(connection: Connection, host: str, namespace: str, requested_pause: timedelta | None) -> float:
-    """Pause the requests of an organization to a host and return the seconds of the pause.
+    """Pause the requests of an organization to a host, and return the pause in seconds.
 
-    ``requested_pause`` is what the host asked for; without it, repeated pauses double.
+    ``requested_pause`` is the pause that the host requested. Without it, repeated pauses double.
     """
     bounded_pause = None if requested_pause is None else min(max(requested_pause, timedelta(seconds=1)), MAX_REQUESTED_PAUSE)
     seconds: float = await connection.fetchval(_sql.pause, host, bounded_pause, MIN_PAUSE, MAX_PAUSE, namespace)

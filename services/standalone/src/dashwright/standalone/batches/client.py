@@ -110,7 +110,7 @@ class BatchesClient:
             yield result
 
     async def follow(self, name: str) -> AsyncIterator[Batch]:
-        """Yield the batch as it is, then after each change, until it ends.
+        """Yield the batch in its current state, then after each change, until it ends.
 
         Raises NotFound if the batch does not exist or is deleted, and SourceFailed if reads fail five times in a row.
         """

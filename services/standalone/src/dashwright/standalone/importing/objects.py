@@ -95,7 +95,7 @@ class ImportedObject:
 
 @dataclass(slots=True)
 class Folders:
-    """Names of folders by the numeric ids by which old dashboards refer to them, and these ids by organization and uid."""
+    """Names of folders by numeric ids, which old dashboards refer to, and these ids by organization and uid."""
 
     name_by_id: dict[int, str] = field(default_factory=dict)
     id_by_uid: dict[tuple[int, str], int] = field(default_factory=dict)

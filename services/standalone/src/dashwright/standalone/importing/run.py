@@ -162,7 +162,7 @@ async def _delete_first_account(state: _ImportState) -> None:
 async def _import_folders(state: _ImportState) -> None:
     """Import the folders of the folder table, and those that only the dashboard table has.
 
-    The ids by which older clients address folders are in the dashboard table only.
+    The ids by which older clients refer to folders are in the dashboard table only.
     """
     dashboard_table_folders: dict[tuple[int, str], ImportedObject] = {}
     async for row in state.source.rows("dashboard", ["org_id", "id"]):

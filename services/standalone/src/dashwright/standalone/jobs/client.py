@@ -85,7 +85,7 @@ class JobsClient:
         raise Conflict(f"the job {name} changes too often to be cancelled; try again later")
 
     async def follow(self, name: str) -> AsyncIterator[Job]:
-        """Yield the job as it is, then after each change, until it ends.
+        """Yield the job in its current state, then after each change, until it ends.
 
         Raises NotFound if the job does not exist or is deleted, and SourceFailed if reads fail five times in a row.
         """

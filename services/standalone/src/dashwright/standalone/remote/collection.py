@@ -51,7 +51,7 @@ class Collection:
         await self._client.request("DELETE", self._url, query={"labelSelector": selector} if selector else None)
 
     async def follow(self, name: str, has_ended: Callable[[Document], bool]) -> AsyncIterator[Document]:
-        """Yield the object as it is, then after each change, until ``has_ended`` returns true, across lost connections.
+        """Yield the object in its current state, then after each change, until ``has_ended`` returns true, across lost connections.
 
         Raises NotFound if the object does not exist or is deleted, and SourceFailed if reads fail five times in a row.
         """

@@ -39,7 +39,7 @@ def run_command(
     except KeyboardInterrupt:
         return INTERRUPTED
     except BrokenPipeError:
-        # The reader of the output needs no more of it. At its exit, Python would write what is buffered, and fail again.
+        # The reader of the output has closed it. At exit, Python would write buffered output, and fail again.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return OUTPUT_CLOSED
 

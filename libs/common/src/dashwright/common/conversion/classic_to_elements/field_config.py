@@ -20,7 +20,7 @@ _SCALARS: Final[Mapping[str, Collection[type]]] = {
 
 
 def field_config(panel: Members) -> dict[str, Any]:
-    """Return the field configuration of a panel. It has the options that the schema of fields knows."""
+    """Return the field configuration of a panel, with only the options in the schema of fields."""
     config = child(panel, "fieldConfig") or {}
     defaults = _defaults(child(config, "defaults") or {})
     overrides = [_override(override) for override in children(config, "overrides")]

@@ -11,7 +11,7 @@ from typing import Any, Final, TypeVar
 #: Object of a classic dashboard: its members by name.
 Members = Mapping[str, Any]
 
-#: Magnitude up to which every whole number is exact in JSON. Larger positions and ids are limited to it.
+#: Largest magnitude up to which whole numbers are exact in JSON, and limit of positions and ids.
 LARGEST_NUMBER: Final = 2**53
 
 _Tree = TypeVar("_Tree")

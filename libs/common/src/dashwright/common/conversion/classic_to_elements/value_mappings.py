@@ -49,7 +49,7 @@ _CONVERTERS: Final[Mapping[str, Callable[[Members | None], dict[str, Any] | None
 
 
 def _result(result: Members | None) -> dict[str, Any]:
-    """Return what is shown for a value."""
+    """Return the displayed result of a mapping for a value."""
     if result is None:
         return {}
     shown: dict[str, Any] = {name: value for name in ("text", "color", "icon") if isinstance(value := result.get(name), str)}

@@ -1,7 +1,7 @@
 """Visualization of a panel: its plugin with options and field configuration.
 
-Plugins of the Angular era are replaced by their successors. Their options, which the schema of panels does not know, are
-handed over to the successor in the option ``__angularMigration``.
+Plugins of the Angular era are replaced by their successors. The successor receives old options that are not in the
+schema of panels in its option ``__angularMigration``.
 """
 
 from collections.abc import Mapping
@@ -27,7 +27,7 @@ _SUCCESSORS: Final[Mapping[str, str]] = {
 #: Angular plugins whose successor depends on their options.
 _GRAPHS: Final = frozenset({"graph", "graphite"})
 
-#: Members that the schema of panels knows.
+#: Members in the schema of panels.
 _PANEL_MEMBERS: Final = frozenset({
     "autoMigrateFrom",
     "cacheTimeout",

@@ -49,7 +49,7 @@ class SchemaFindings(NamedTuple):
 
 
 def check_elements(spec: Mapping[str, Any], version: str) -> SchemaFindings:
-    """Return what violates the schema of ``version``, which is ``v2alpha1``, ``v2beta1`` or ``v2``."""
+    """Return the violations of the schema of ``version``, which is ``v2alpha1``, ``v2beta1`` or ``v2``."""
     findings = Findings()
     try:
         _SCHEMAS[version](spec, (), findings)

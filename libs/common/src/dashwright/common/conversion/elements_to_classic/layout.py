@@ -86,7 +86,7 @@ class _Flattening:
     def _nested(
         self, section: Mapping[str, Any], inner: Mapping[str, Any], y: float, depth: int, panels: _Panels, *, is_tab: bool
     ) -> float:
-        """Add a row or tab that has rows or tabs itself: a row panel, and after it the nested ones. Return the line below."""
+        """Add a row or tab with nested rows or tabs: a row panel, followed by the nested ones. Return the line below."""
         if is_tab or section.get("hideHeader") is not True:
             header = self._header(section)
             # Only tabs keep their repetition here.

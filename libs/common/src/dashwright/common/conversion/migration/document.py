@@ -109,7 +109,7 @@ def is_true(holder: Mapping[str, Any], name: str) -> bool:
 
 
 def is_truthy(value: object) -> bool:
-    """Return whether JavaScript takes a value for true, as it does for empty lists and objects."""
+    """Return whether a value is true in JavaScript, where empty lists and objects are true, too."""
     return bool(value) or isinstance(value, list | dict)
 
 

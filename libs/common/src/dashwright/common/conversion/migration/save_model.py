@@ -33,7 +33,7 @@ _NOT_SAVED: Final = frozenset(
 
 
 def reduce_dashboard(dashboard: Object) -> None:
-    """Remove what a saved dashboard does not contain, and sort its panels by their position.
+    """Remove members that a saved dashboard does not have, and sort its panels by their position.
 
     Nulls in the first steps of thresholds may be kept. ``base_thresholds`` removes them.
     """

@@ -66,9 +66,9 @@ def drop_common_nulls(panel: Object) -> int:
 
 
 def reduce_panel(panel: Object, *, is_nested: bool, has_nulls: bool) -> None:
-    """Remove from a panel what a saved panel does not contain, and replace its type if it was written for Angular.
+    """Remove members that a saved panel does not have, and replace an Angular type.
 
-    The panels inside of a row are not changed. Nulls are removed only if ``has_nulls`` is true.
+    The panels in a row are not changed. Nulls are removed only if ``has_nulls`` is true.
     """
     had_custom = has_nulls and "custom" in (object_at(panel, "fieldConfig", "defaults") or ())
     _replace_type(panel)

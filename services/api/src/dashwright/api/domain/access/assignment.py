@@ -18,8 +18,8 @@ def may_assign(caller: Identity, role: Role) -> bool:
 def unassignable_grants(caller: Identity, grants: Iterable[Grant]) -> tuple[Grant, ...]:
     """Return the grants that ``caller`` may not give, because the caller does not have them on their whole scope.
 
-    Access rules may narrow what a role allows on folders and their contents. A caller who is not an Admin may therefore give
-    actions on them only on scopes of the caller's own explicit grants.
+    Access rules may restrict the rights of a role on folders and their contents. A caller who is not an Admin may
+    therefore give such rights only on scopes in the caller's own explicit grants.
     """
     is_admin = caller.is_server_admin or caller.role is Role.ADMIN
 

@@ -141,7 +141,7 @@ class AccessView:
         )
 
     def _folders_with_level(self, required_level: Level) -> frozenset[str]:
-        """Return the folders on which role and rules, including rules of folders above, give at least a level."""
+        """Return the folders on which the role and the rules give at least a level, including rules of the folders above."""
         if required_level not in self._folders_by_level:
             folders: set[str] = set()
             for name in self.tree.folders_top_down:
@@ -173,7 +173,7 @@ def bypasses_rules(identity: Identity) -> bool:
 
 
 def deleted_by_filter(identity: Identity) -> str | None:
-    """Return the uid of the user whose deleted objects the caller sees in the trash; None for those of all users."""
+    """Return the uid of the user whose deleted objects the caller sees in the trash, or None if the caller sees those of all users."""
     return None if bypasses_rules(identity) else identity.uid
 
 

@@ -165,7 +165,7 @@ def changed_fields(old: Node, new: Node) -> FieldSet:
 
 
 def _differ(old: Node, new: Node) -> bool:
-    """Return whether two nodes differ although none of their children do: in their values, or because only one of them is an atom."""
+    """Return whether two nodes differ themselves, not only in their children: in their values, or because one of them is an atom."""
     if isinstance(old, Atom) and isinstance(new, Atom):
         return not is_equal(old, new)
     return isinstance(old, Atom) or isinstance(new, Atom)

@@ -1,1 +1,1 @@
-"""Repositories declared in files: the gateway keeps them equal to what the files of ``PROVISIONING_DIR`` declare."""
+"""Repositories declared in files: the gateway keeps the stored repositories equal to the files of ``PROVISIONING_DIR``."""

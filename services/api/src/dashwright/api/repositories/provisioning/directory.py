@@ -27,7 +27,7 @@ class ProvisioningFault:
     file: str
     message: str
     namespace: str = ""
-    #: The name of the repository; empty if the fault concerns a file, so that its declarations are not all known.
+    #: The name of the repository. Empty for a fault of a file, whose declarations are then not all known.
     repository: str = ""
 
 
@@ -48,7 +48,7 @@ class DeclaredState:
 
 
 def read_declared_state(root: Path, environment: Mapping[str, str]) -> DeclaredState:
-    """Return what the files of a directory declare, in the order of their paths. Files have faults instead of raising errors."""
+    """Return the declarations in the files of a directory, in the order of their paths. Files have faults instead of raising errors."""
     faults: list[ProvisioningFault] = []
     declarations: dict[tuple[str, str], Declaration] = {}
     expanded: list[Declaration] = []
@@ -116,7 +116,7 @@ def _find_files(root: Path) -> Sequence[str]:
         directory_names[:] = [name for name in directory_names if not name.startswith(".")]
         visible_names = [name for name in file_names if not name.startswith(".") and name.endswith((*_YAML_SUFFIXES, _JSON_SUFFIX))]
         found += [str(Path(directory, name).relative_to(root)) for name in visible_names]
-    # A name that is not UTF-8 is replaced by one of a missing file, so that it is a fault.
+    # A name that is not UTF-8 is replaced by a name that no file has, so that reading it is a fault.
     return sorted(path.encode(errors="replace").decode() for path in found)
 
 

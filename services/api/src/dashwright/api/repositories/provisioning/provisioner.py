@@ -42,9 +42,9 @@ class _Applied:
 
 
 class RepositoryProvisioner:
-    """A provisioner that makes the stored repositories equal to those that the files of a directory declare.
+    """A provisioner that makes the stored repositories equal to those declared in the files of a directory.
 
-    It keeps the state that it has applied, so that unchanged files cause no write and take no lock.
+    It remembers the state that it has applied, so that unchanged files cause no write and take no lock.
     """
 
     def __init__(self, directory: Path, writer: Writer, environment: Mapping[str, str] = os.environ) -> None:
@@ -56,9 +56,9 @@ class RepositoryProvisioner:
         self._reported_faults: frozenset[ProvisioningFault] = frozenset()
 
     async def apply(self, connection: Connection) -> None:
-        """Read the files once and apply them. Only one gateway may do this concurrently.
+        """Read the files once and apply them. Only one gateway may do this at a time.
 
-        A repository that no file declares any more is deleted at the second read in sequence that does not find it: a file may be
+        A repository is deleted only when two successive reads do not find its declaration, because a file may be
         incomplete while it is written. Raises the retryable errors of the writer, such as Unavailable.
         """
         undeclared_before, self._undeclared = self._undeclared, frozenset()

@@ -1,8 +1,10 @@
-"""JSON Schemas (draft 7) of submissions: they accept what ``submissions.read_submission`` accepts.
+"""JSON Schemas (draft 7) of the submissions that ``submissions.read_submission`` accepts.
 
-They are generated from the models and from the descriptions of the actions. They are stricter than the models: unknown members
-are refused, and a job has the options of its action only. Four things that the code accepts are not described: null and ``""`` for
-a missing value, empty values of other types, numbers of more than 64 bits, and internal names of members.
+They are generated from the models and from the descriptions of the actions, and are stricter: unknown members are
+refused, and a job has the options of its action only.
+
+Four accepted forms are not described: null and ``""`` for a missing value, empty values of other types, numbers of more
+than 64 bits, and internal names of members.
 """
 
 from collections.abc import Mapping, Sequence

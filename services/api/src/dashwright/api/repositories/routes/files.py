@@ -185,7 +185,7 @@ _DELETE_OPERATION: Final = Operation(
 
 
 def _dashboard_permission(verb: str) -> Permission:
-    """Return a permission on at least one dashboard. The objects in the file are checked later, when they are known."""
+    """Return a permission on any dashboard. The permissions on the objects in the file are checked after the file is read."""
     return Permission(DASHBOARD.actions[verb], object_rules_suffice=True)
 
 

@@ -1,4 +1,4 @@
-"""``GET /preview/{repository}/{path}``: a page with what a dashboard file at a branch or commit changes, and its pictures."""
+"""``GET /preview/{repository}/{path}``: a page with the changes by a dashboard file at a branch or commit, and its pictures."""
 
 import asyncio
 from collections import defaultdict

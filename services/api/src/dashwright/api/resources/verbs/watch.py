@@ -1,4 +1,4 @@
-"""Watch: changes of the objects of a namespace as they happen."""
+"""Watch: a stream of changes of the objects of a namespace."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace

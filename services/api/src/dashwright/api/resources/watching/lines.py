@@ -113,7 +113,7 @@ class EventLines:
         if missing_body_keys:
             async with self._read_semaphore, self._database.connection() as connection:
                 bodies = await changes.bodies(connection, missing_body_keys, max_bytes=_MAX_BODY_BYTES)
-        # None is a body beyond the limit: its event and all later events are left for the next chunk.
+        # None: the body exceeds the limit, so its event and all later events are left for the next chunk.
         specs = (event.change.spec or bodies.get(event.body_key, "{}") for event in events)
         return [spec for spec in takewhile(lambda spec: spec is not None, specs) if spec is not None]
 

@@ -59,7 +59,7 @@ def transition_of(change: Change, is_visible_state: Callable[[ObjectState], bool
     was_visible = old_state is not None and is_visible_state(old_state)
     if is_visible:
         return Transition("MODIFIED" if was_visible else "ADDED", change, change.state)
-    # With the old state, because the watcher must not see the new state.
+    # DELETED has the old state, because the watcher must not see the new state.
     if was_visible and old_state is not None:
         return Transition("DELETED", change, old_state)
     return None

@@ -1,1 +1,1 @@
-"""Writes of objects, from the object that a client asks for to its rows, by the same rules at every entry point."""
+"""Writes of objects, from the object in a request to its rows, by the same rules for every API."""

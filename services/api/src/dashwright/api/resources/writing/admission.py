@@ -57,7 +57,7 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, c
         check_object_name(desired.name)
     if kind.admit is not None:
         kind.admit(draft, settings)
-    # All causes in one response, so that a client does not have to send the object again for each of them.
+    # All causes are in one response, so that a client can correct all faults before it sends the object again.
     if draft.causes:
         raise kind.invalid(desired.name, draft.causes)
     extract = kind.extract(draft.spec)

@@ -17,7 +17,7 @@ MODIFIED_MESSAGE: Final = "the object has been modified; please apply your chang
 
 @dataclass(frozen=True, slots=True)
 class DesiredObject:
-    """The object that a request asks the gateway to store, before admission."""
+    """The object that a request should store, before admission."""
 
     kind: Kind
     #: The name within the namespace.

@@ -44,7 +44,7 @@ class Edits:
         self._clock = clock
 
     async def check(self, stored_object: StoredObject, *, verb: str = "change") -> None:
-        """Raise Forbidden if the object's repository allows no edits. ``verb`` is what the message advises to do with the file."""
+        """Raise Forbidden if the object's repository allows no edits. The message advises to ``verb`` the file."""
         async with self._database.connection() as connection:
             reason = await refusal_reason(connection, stored_object)
         if reason is not None:
@@ -108,10 +108,10 @@ async def is_editable(connection: Connection, stored_object: StoredObject) -> bo
 
 
 def in_file_version(stored_object: StoredObject, write: Write) -> Write:
-    """Return the write in the version of the object's file, together with what the version of the write could not express.
+    """Return the write in the version of the object's file, and the lost parts that this version cannot express.
 
-    An edit in another version would otherwise change the form of the file. A spec that the file's version cannot express is returned
-    unchanged.
+    An edit in another version would otherwise change the form of the file. A spec that the file's version cannot
+    express is returned unchanged.
     """
     kind, version = write.kind, stored_object.stored_version
     if kind.versioning is None or write.stored_version == version:

@@ -41,10 +41,10 @@ _OPERATIONS: Final[Mapping[str, Callable[[Any], Any]]] = MappingProxyType(
     }
 )
 _REMOVAL_MEMBERS: Final[Mapping[str, str]] = MappingProxyType({"remove": "path", "move": "from"})
-"""The members with the path from which an operation removes a value, by the name of the operation."""
+"""The member that has the path of the removed value, by the name of the operation."""
 
 _INSERTION_MEMBERS: Final[Mapping[str, str]] = MappingProxyType({"add": "path", "move": "path"})
-"""The members with the path at which an operation inserts a value, by the name of the operation."""
+"""The member that has the path of the inserted value, by the name of the operation."""
 
 _DIRECTIVE: Final = "$patch"
 _RETAIN_KEYS: Final = "$retainKeys"

@@ -65,11 +65,13 @@ class TokenSealer:
         self._cipher = cipher
 
     def seal(self, desired: DesiredObject, namespace: str, current: StoredObject | None) -> DesiredObject:
-        """Return the desired object with its token and its deploy key sealed.
+        """Return the desired object with its secrets sealed.
 
-        A sent secret replaces the stored one, unless it is equal. Without a sent secret the stored one is kept as long as the host is
-        the same and its ``remove`` is not set. Raises Invalid for a sealed secret or a name that is not the stored one, for a token sent
-        twice, for a malformed key, for a token of an SSH address, and for a key of another address.
+        A sent secret replaces the stored one, unless they are equal. Otherwise, the stored secret is kept if the host
+        is unchanged and ``remove`` is not set.
+
+        Raises Invalid for a sealed secret or a name other than the stored one, for a token that is sent twice, for a
+        malformed key, for a token with an SSH address, and for a key with any other address.
         """
         if desired.kind is not REPOSITORY:
             return desired

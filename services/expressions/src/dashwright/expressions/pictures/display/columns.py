@@ -63,7 +63,7 @@ class DisplayColumn:
 
 @dataclass(frozen=True, slots=True)
 class FieldSettings:
-    """The field configuration of a panel, and what else the display of its columns depends on."""
+    """The field configuration of a panel, and other inputs of the display of its columns."""
 
     defaults: Mapping[str, Any]
     overrides: Sequence[Mapping[str, Any]]

@@ -12,6 +12,6 @@ _COLOUR_MODES: Final = {
 
 
 def completed_defaults(panel_type: str, defaults: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return the defaults of a panel's field configuration with those of its type for what is missing."""
+    """Return the defaults of a panel's field configuration, completed by the defaults of the panel's type."""
     colour = {"mode": _COLOUR_MODES.get(panel_type, "thresholds")}
     return {"thresholds": _THRESHOLDS, "color": colour, **{name: value for name, value in defaults.items() if value is not None}}

@@ -16,7 +16,7 @@ _CLASSIC: Final = (
     *("#3f6833", "#967302", "#2f575e", "#99440a", "#58140c", "#052b51", "#511749", "#3f2b5b", "#e0f9d7", "#fceaca"),
     *("#cffaff", "#f9e2d2", "#fce2de", "#badff4", "#f9d9f9", "#dedaf7"),
 )
-#: The first colours of the palette before it had named ones, which replaced the first colours here.
+#: The first colours of the palette in old versions; named colours replace them now.
 _OLD: Final = ("#7eb26d", "#eab839", "#6ed0e0", "#ef843c", "#e24d42", "#1f78c1", "#ba43a9", "#705da0", "#508642", "#cca300")
 _FIRST_OLD: Final = 18
 #: The least contrast with the panel of colours that are chosen by a name.
@@ -36,7 +36,7 @@ def palette_colour(index: int, theme: Theme) -> str:
 
 
 def old_palette() -> tuple[str, ...]:
-    """Return the palette of the first versions of Grafana, from which texts have their colours. It is the same in both themes."""
+    """Return the palette of the first versions of Grafana, which colours texts. It is the same in both themes."""
     return _OLD + _CLASSIC[_FIRST_OLD:]
 
 

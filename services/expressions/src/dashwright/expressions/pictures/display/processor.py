@@ -114,7 +114,7 @@ class DisplayProcessor:
         return _STRING_UNIT if self.traits.type == "string" and not unit else unit
 
     def _effective_range(self) -> tuple[float, float]:
-        """Return the configured range, completed by that of the numbers."""
+        """Return the configured range, with missing ends taken from the numbers."""
         low, high = self.traits.range
         if self.traits.type not in ("number", "other") or low is None or high is None:
             low, high = _DEFAULT_RANGE

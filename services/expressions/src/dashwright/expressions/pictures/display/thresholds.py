@@ -64,5 +64,5 @@ def step_colour(value: Any, theme: Theme) -> str:
 
 def _start(value: Any, *, is_first: bool) -> float:
     number = number_of(value)
-    # The first step has all values below the second one, whatever its own value is.
+    # The first step applies to all values below the second step; its own value is ignored.
     return -math.inf if is_first or number is None else number

@@ -24,9 +24,10 @@ CALCULATIONS: Final[Mapping[str, str]] = {
 def successor(
     panel: Mapping[str, Any], kind: str, options: Mapping[str, Any], defaults: Mapping[str, Any], overrides: Sequence[Any] = ()
 ) -> dict[str, Any]:
-    """Return a panel of the type ``kind``. Options and defaults that the panel already has replace the given ones.
+    """Return a panel of the type ``kind`` with options and defaults.
 
-    The given overrides precede those of the panel. Defaults without a value are omitted.
+    Options and defaults of the old panel have precedence over the given ones, and the given overrides precede those of
+    the panel. Defaults without a value are omitted.
     """
     config = object_of(panel.get("fieldConfig"))
     old_defaults = object_of(config.get("defaults"))

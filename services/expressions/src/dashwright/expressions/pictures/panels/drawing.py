@@ -36,7 +36,7 @@ class PanelDrawing:
     """A drawn panel."""
 
     elements: Sequence[str] = ()  #: The elements of the SVG. An id is derived from the content that it names, so it is unique.
-    notes: Sequence[str] = ()  #: What the drawing leaves out, such as rows that do not fit.
+    notes: Sequence[str] = ()  #: Messages about omitted parts, such as rows that do not fit.
     is_contained: bool = False  #: True if no element can exceed the panel, so that it is drawn without clipping.
 
 

@@ -72,7 +72,7 @@ def _bounds(fields: dict[str, Field]) -> tuple[NDArray[np.float64], NDArray[np.f
 
 
 def _extended(levels: NDArray[np.float64], *, is_upper: bool) -> NDArray[np.float64]:
-    """Return levels with the one below or above them, at the distance or ratio that they have."""
+    """Return levels with one more level below or above, at the same distance or ratio."""
     if len(levels) == 1:
         return np.array([levels[0] - 1, levels[0]]) if is_upper else np.array([levels[0], levels[0] + 1])
     end, neighbour = (levels[0], levels[1]) if is_upper else (levels[-1], levels[-2])

@@ -54,7 +54,7 @@ def grid_of(props: PanelProps) -> HeatGrid:
 
 
 def _missing_text(frames: Sequence[Frame]) -> str:
-    """Return the message for frames without a series: what is missing in them."""
+    """Return the message about the missing columns of frames without a series."""
     filled = [frame for frame in frames if frame.row_count]
     if not filled:
         return "No data"
@@ -68,7 +68,7 @@ class _Bucket:
 
     series: PlotSeries
     bound: str = ""  #: The value of its label ``le``.
-    group: tuple[Any, ...] = ()  #: What distinguishes it from the buckets of other histograms.
+    group: tuple[Any, ...] = ()  #: The labels that all buckets of one histogram have.
     is_cumulative: bool = False
 
 

@@ -173,7 +173,7 @@ def _legend(props: PanelProps, palette: Sequence[str], colour_range: tuple[float
 
 
 def _count_style(props: PanelProps) -> Style:
-    """Return the style of counts: that of the option ``cellValues``, else that of the panel without its unit, which is that of the rows."""
+    """Return the style of counts: that of the option ``cellValues``, or else that of the panel without its unit, which applies to rows."""
     cell_values = object_of(props.panel.options.get("cellValues"))
     config = {name: cell_values[name] for name in ("unit", "decimals") if cell_values.get(name) is not None}
     if config or props.panel.options.get("calculate") is True:

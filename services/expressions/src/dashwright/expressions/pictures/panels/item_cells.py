@@ -97,5 +97,5 @@ def font_size(text: str, width: float, height: float, limit: float = math.inf) -
 
 
 def longest(texts: Sequence[str]) -> str:
-    """Return the widest text, by which the font size of all items is chosen."""
+    """Return the widest text, which determines the font size of all items."""
     return max(texts, key=lambda text: text_width(text, 1), default="")

@@ -20,7 +20,7 @@ _MAX_NAME_WIDTH: Final = 320.0
 #: The parts of a panel that a legend may take below and to the right, as in Grafana.
 _BOTTOM_SHARE: Final = 0.35
 _RIGHT_SHARE: Final = 0.6
-#: The sizes of the texts of a table, from which the largest is chosen that leaves room for all columns.
+#: The possible font sizes of a table. The largest one with which all columns fit is used.
 _TABLE_SIZES: Final = (_SIZE, 10.0, 9.0)
 #: The part of a table that names have at least if there is no room for all columns.
 _MIN_NAME_SHARE: Final = 0.25

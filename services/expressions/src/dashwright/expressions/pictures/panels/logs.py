@@ -48,7 +48,7 @@ _LEVELS: Final = {
 _LEVEL_WORD: Final = re.compile(rf"\b({'|'.join(_LEVELS)})\b", re.IGNORECASE)
 _TERMINAL_CODE: Final = re.compile(r"\x1b\[[0-9;]{0,20}[A-Za-z]")
 _ISO_TIME: Final = re.compile(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:[.,]\d{1,9})?(?:Z|[+-]\d\d:?\d\d)?")
-#: What is removed from lines before they are compared, by strategy.
+#: Patterns of the text that is removed from lines before a comparison, by strategy.
 _IGNORED: Final = {"exact": _ISO_TIME, "numbers": re.compile(r"\d"), "signature": re.compile(r"\w")}
 _MILLISECOND_NS: Final = 1_000_000
 

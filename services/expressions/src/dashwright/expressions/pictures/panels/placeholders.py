@@ -1,9 +1,9 @@
-"""Sentences of panels that pictures do not draw: what the panel shows, and that the picture does not contain it."""
+"""Sentences for panels that pictures do not draw: the content of the panel, and that the picture does not contain it."""
 
 from collections.abc import Mapping
 from typing import Final
 
-#: What a panel of each type shows. Other types are unknown here, such as those of plugins.
+#: The content of a panel of each type. Other types, such as those of plugins, are unknown.
 _CONTENTS: Final[Mapping[str, str]] = {
     "alertGroups": "groups of alerts",
     "alertlist": "a list of alert rules",

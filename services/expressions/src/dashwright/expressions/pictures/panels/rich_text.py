@@ -40,7 +40,7 @@ _CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
 _DECLARATION: Final = re.compile(
     r"(?<![\w-])(background(?:-color)?|color|display|flex-direction|font-size|text-align|font-weight)\s*:\s*([^;]{1,200})", re.IGNORECASE
 )
-#: What may be a colour in a background: a number, or a word without arguments.
+#: Possible colours in a background: a number, or a word without arguments.
 _COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([\d\s.,%]{5,40}\)|(?<![\w-])[a-z]{3,20}\b(?![-(])", re.IGNORECASE)
 _PIXELS: Final = re.compile(r"(\d{1,3})(?:\.\d+)?px")
 _COMMENT: Final = re.compile("<!--.*?-->", re.DOTALL)
@@ -284,7 +284,7 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
 
 
 def _background(value: str) -> str:
-    """Return the first colour of a background, such as that of a gradient; empty without one."""
+    """Return the first colour of a background, for example of a gradient, or an empty string."""
     return next((found for found in _COLOUR.findall(value) if not found.isalpha() or found.lower() in CSS_COLOURS), "")
 
 

@@ -31,7 +31,7 @@ class Scale:
 
 
 def scale_of(item: DisplayItem) -> Scale:
-    """Return the range of an item: that of its column, or one that begins at 0 if all values of the column are equal."""
+    """Return the range of the column of an item. If all values of the column are equal, the range begins at 0."""
     low, high = item.processor.range
     if low == high:
         end = _DEFAULT_ENDS.get(str(item.processor.config.get("unit")), _DEFAULT_END)

@@ -56,7 +56,7 @@ def result_text(style: Style, calculation: Calculation, result: Any) -> str:
 
 
 def _sort_key(name: str, results: Sequence[Any], position: int | None) -> tuple[Any, ...]:
-    """Return the key of a row for its column at ``position``, or for its name, in which numbers are in order of their values."""
+    """Return the sort key of a row by its column at ``position``, or by its name. Numbers in names are sorted by their values."""
     if position is not None:
         result = results[position]
         return (result if isinstance(result, int | float) and not math.isnan(result) else -math.inf,)

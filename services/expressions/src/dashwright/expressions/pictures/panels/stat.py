@@ -29,7 +29,7 @@ _ASPECT: Final = 2.0
 _MAX_TITLE_SIZE: Final = 30.0
 _MIN_TITLE_SIZE: Final = 10.0
 _MAX_VALUE_SIZE: Final = 300.0
-#: The ratio of width to height from which names are next to values, and the heights from which there is room for a chart.
+#: The ratio of width to height above which names are next to values, and the heights in pixels above which a chart is drawn.
 _WIDE: Final = 2.5
 _MIN_HEIGHT_OF_WIDE_CHART: Final = 50.0
 _MIN_HEIGHT_OF_CHART: Final = 100.0

@@ -65,7 +65,7 @@ class TableCell:
 
 
 def cell_options(column: TableColumn) -> Mapping[str, Any]:
-    """Return the options of the cells of a column: the configured ones, or those of the display mode of older dashboards."""
+    """Return the options of the cells of a column: the configured ones, or the display mode of older dashboards as options."""
     options = object_of(column.custom.get("cellOptions"))
     return options or _OLD_MODES.get(string_of(column.custom.get("displayMode")), {})
 

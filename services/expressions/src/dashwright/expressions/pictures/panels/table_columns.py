@@ -1,4 +1,4 @@
-"""The columns of table panels: which are shown, in which order of rows, and how wide."""
+"""The columns of table panels: selection, width, and the order of rows."""
 
 import math
 from collections.abc import Sequence

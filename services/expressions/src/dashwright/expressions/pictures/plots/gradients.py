@@ -31,7 +31,7 @@ def series_gradient(plotted: PlottedSeries, scale: ValueScale) -> tuple[str, str
 
 
 def _stops_of_scheme(plotted: PlottedSeries, scale: ValueScale) -> list[Stop]:
-    """Return the colours of values from the top of a scale to its bottom: steps for thresholds, otherwise continuous ones."""
+    """Return the colours of a scale from top to bottom: in steps for thresholds, otherwise continuous."""
     if not plotted.colours.is_stepped:
         return [Stop(share, plotted.colours.at(_value_at(scale, share))) for share in np.linspace(0, 1, _STOPS).tolist()]
     steps = plotted.style.thresholds(minimum=plotted.colours.low, maximum=plotted.colours.high)

@@ -42,7 +42,7 @@ def threshold_elements(style: Style, scale: ValueScale, plot: Plot) -> list[str]
 
 def _areas(steps: Sequence[ThresholdStep], scale: ValueScale, plot: Plot) -> list[str]:
     elements = []
-    # The first step is the base, whatever its value is.
+    # The first step is the base; its value is ignored.
     limits = [scale.height, *(_position(step, scale) for step in steps[1:]), 0.0]
     for step, (bottom, top) in zip(steps, pairwise(limits), strict=False):
         if step.colour != TRANSPARENT and bottom > top:

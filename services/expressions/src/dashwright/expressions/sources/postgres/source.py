@@ -141,7 +141,7 @@ class _Statement:
     def __init__(self, connection: Connection, sql: str, limits: Limits) -> None:
         self._connection = connection
         self._limits = limits
-        #: The statement to which positions in errors refer. It is empty once the statement is wrapped, which changes positions.
+        #: The statement to which positions in errors refer, or empty after the statement was wrapped, which changes positions.
         self.original_sql = sql
 
     async def run(self) -> tuple[list[ColumnBuilder], list[str]]:

@@ -29,7 +29,7 @@ class LabelFilter:
 
     label: str
     operator: str  #: One of ``=``, ``!=``, ``=~``, ``!~``, ``=|`` (one of several values) and ``!=|``.
-    values: Sequence[str]  #: One, unless the operator has several.
+    values: Sequence[str]  #: One value, unless the operator compares with several.
 
     @property
     def matcher(self) -> str:
@@ -77,7 +77,7 @@ def _filtered(expr: str, matchers: str) -> Iterator[str]:
 
 
 def _is_metric(name: str, following: str) -> bool:
-    """Return whether a name is that of a metric, from the token after it: functions and aggregations are followed by other ones."""
+    """Return whether a name is a metric. The token after the name decides, because functions and aggregations have other successors."""
     return name.lower() not in _KEYWORDS and following != "(" and following.lower() not in ("by", "without")
 
 

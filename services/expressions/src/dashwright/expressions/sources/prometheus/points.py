@@ -23,7 +23,7 @@ _MAX_SECONDS: Final = 9e9
 _NANOS_PER_MILLISECOND: Final = 1_000_000
 #: The number of points that are parsed together.
 _CHUNK_POINTS: Final = 10_000
-#: The bytes of numbers, NaN, infinities and white space. What remains of an array without them is its structure.
+#: The bytes of numbers, NaN, infinities and white space. The remaining bytes of an array are its structure.
 _NUMBER_BYTES: Final = b"0123456789.+-eENaIinf \t\r\n"
 #: The structure of a point: a number, and a string with a number.
 _POINT_STRUCTURE: Final = b'[,""]'
@@ -120,7 +120,7 @@ class SeriesReader:
         self._block_of = np.empty(count, np.intp)
         self._row_of = np.empty(count, np.intp)
         self._next = 0
-        #: The seconds of each block as they were received, and the arrays of its rows.
+        #: The times of each block in seconds, as received, and the arrays of its rows.
         self._seconds: list[Floats] = []
         self._rows: list[list[Floats]] = []
         self._heights: list[int] = []

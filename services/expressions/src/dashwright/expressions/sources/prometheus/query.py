@@ -32,7 +32,7 @@ _INTERVAL_MACROS: Final = frozenset({"interval", "interval_ms", "rate_interval",
 
 @dataclass(frozen=True, slots=True)
 class PrometheusQuery:
-    """A query as it is sent to the server. Times are in nanoseconds."""
+    """A query in the form that is sent to the server. Times are in nanoseconds."""
 
     expr: str
     step: int

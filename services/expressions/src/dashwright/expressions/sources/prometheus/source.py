@@ -67,7 +67,7 @@ class Prometheus(Source):
         return with_first_meta(frames, {**meta, "notices": notices})
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
-        """Return what a query of a variable selects, such as ``label_values(up, job)``."""
+        """Return the values that a query of a variable, such as ``label_values(up, job)``, selects."""
         request = variable_request(text, time_range)
         with confidential_errors():
             response = await self._http.request(self._record, request.method or self._method, request.path, request.parameters, limits)

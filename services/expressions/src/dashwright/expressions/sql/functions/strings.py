@@ -32,7 +32,7 @@ def _char(arguments: Sequence[exp.Expr]) -> exp.Expr:
     return call("mysql_char", exp.Array(expressions=[coerce(argument, _INTEGER) for argument in arguments]), result_type=_STRING)
 
 
-#: SQL of SUBSTRING, with places for a further condition under which the result is empty, and for the length.
+#: SQL of SUBSTRING. Its placeholders are a condition for an empty result, and the length.
 _SUBSTRING_TEMPLATE = (
     "case when $x is null or $p is null then null when $p = 0 or $p < -length($x) {extra}then '' else substring($x, $p{length}) end"
 )

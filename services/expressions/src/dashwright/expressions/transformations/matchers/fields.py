@@ -18,7 +18,7 @@ _MAX_DEPTH: Final = 20
 
 
 class MatchedField(Protocol):
-    """A field of a frame, with what matchers depend on."""
+    """A field of a frame, with the inputs of matchers."""
 
     @property
     def name(self) -> str:

@@ -34,7 +34,7 @@ _DEFAULT_SETTINGS: Final[Mapping[str, str]] = {
     "core.packedGitWindowSize": "32m",
     "core.fsmonitor": "false",
     "credential.helper": "",
-    # With this algorithm a fetch after a force push takes one request, however long the history is.
+    # This algorithm needs one request for a fetch after a force push, regardless of the length of the history.
     "fetch.negotiationAlgorithm": "skipping",
     "gc.auto": "0",
     "maintenance.auto": "false",

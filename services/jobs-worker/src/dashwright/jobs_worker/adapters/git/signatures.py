@@ -57,7 +57,7 @@ def sign(private_key: str, content: str) -> str:
 
 
 def _signed_parts(commit: Commit) -> tuple[bytes, bytes]:
-    """Return the signature of a commit, and what it signs; both are empty for an unsigned commit."""
+    """Return the signature of a commit, and the signed content. Both are empty for an unsigned commit."""
     try:
         found = objects.commit_of(pygit2.Repository(str(commit.mirror_path)), commit.sha)
     except pygit2.GitError as error:

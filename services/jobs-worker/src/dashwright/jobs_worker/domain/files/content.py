@@ -23,7 +23,7 @@ _STORE_ANNOTATIONS: Final = SYSTEM_ANNOTATIONS | {MESSAGE}
 
 
 def read_content(text: str) -> Any:
-    """Return the tree of a submitted text, which may be JSON or YAML whatever the suffix of its file is."""
+    """Return the tree of a submitted text in JSON or YAML. The suffix of the file does not matter."""
     return read_json(text) if text.lstrip().startswith("{") else read_yaml(text)
 
 
@@ -142,7 +142,7 @@ def _metadata(metadata: Mapping[str, Any], namespace: str, make_suffix: Callable
 
 
 def _in_order(reference: Any, value: Any) -> Any:
-    """Return ``value`` with keys in the order of ``reference`` and equal numbers written alike, so that a commit has only real changes."""
+    """Return ``value`` with the order of keys and the notation of numbers of ``reference``, so that a commit has only real changes."""
     if isinstance(reference, dict) and isinstance(value, dict):
         keys = [*(key for key in reference if key in value), *(key for key in value if key not in reference)]
         return {key: _in_order(reference.get(key), value[key]) for key in keys}

@@ -1,4 +1,4 @@
-"""Rules on paths and refs, with the messages that clients of the files API know."""
+"""Rules on paths and refs. Their messages are those that clients of the files API expect."""
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths

@@ -32,7 +32,7 @@ _COMMIT = re.compile(r"[0-9a-f]{40}")
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """A file or directory as a client sees it."""
+    """A file or directory in the form that clients see."""
 
     path: str
     #: Ref as requested.
@@ -73,7 +73,7 @@ def wrap(repository: Repository, view: FileView) -> ResourceWrapper:
 
 
 def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
-    """Return links to the file at its host; None for a folder, for an SSH address and if no branch is known."""
+    """Return links to the file at its host, or None for a folder, an SSH address, or an unknown branch."""
     if spec.remote is None or not spec.remote.url or is_ssh_form(spec.remote.url):
         return None
     url, branch = spec.remote.url.rstrip("/").removesuffix(".git"), spec.remote.branch

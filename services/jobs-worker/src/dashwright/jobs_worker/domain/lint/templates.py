@@ -44,7 +44,7 @@ def query_variables_reload(board: Board) -> Iterator[Finding]:
 
 
 def label_variable(label: str) -> Rule:
-    """Return the rule that a Prometheus dashboard has a variable by which users choose values of ``label``."""
+    """Return the rule that a Prometheus dashboard has a variable for values of ``label``."""
 
     def check(board: Board) -> Iterator[Finding]:
         if not board.queries_prometheus:

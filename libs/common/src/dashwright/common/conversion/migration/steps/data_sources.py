@@ -67,9 +67,9 @@ def _resolved_unless_default(source: Any, index: DataSourceIndex) -> Any:
 
 
 def _resolved(source: Any, index: DataSourceIndex) -> Any:
-    """Return the reference to a data source, by its name, its uid or None for the default one.
+    """Return the reference to a data source with a name or uid; None is the default one.
 
-    An unknown name becomes a uid. A reference is returned as it is, and so is a value of another type.
+    An unknown name becomes a uid. References and values of other types are returned unchanged.
     """
     if source is None:
         return _reference(index.default)

@@ -38,7 +38,7 @@ def _as_single(value: Any) -> Any:
 
 
 def convert_constant(variable: Object) -> None:
-    """Select the value of a constant, and make a constant that users see a text box (version 27)."""
+    """Select the value of a constant. A constant that users see becomes a text box (version 27)."""
     if variable.get("type") != "constant":
         return
     query = variable.get("query")
