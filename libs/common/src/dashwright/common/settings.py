@@ -3,7 +3,7 @@
 A secret may be in a file instead: a file in the directory ``DASHWRIGHT_SECRETS_DIR`` that is named like a variable, in upper or
 lower case, contains the value of that variable. The environment takes precedence.
 
-An invalid value stops the start with one line for each such setting. ``settings_fields`` declares and describes the settings.
+An invalid value stops the start with one line for each such setting. ``settings_fields`` and ``feature_settings`` declare the settings.
 """
 
 import difflib
@@ -18,17 +18,11 @@ from pydantic import SecretStr, ValidationError, field_validator, model_validato
 from pydantic_settings import SettingsConfigDict
 
 from dashwright.common.allowed_hosts import AllowedHosts
-from dashwright.common.dashboard_settings import DashboardSettingsFields
+from dashwright.common.feature_settings import FeatureSettingsFields
 from dashwright.common.git_hosts.registry import HOSTS, parse_choice
 from dashwright.common.models.quotas import QuotaRules, read_defaults
-from dashwright.common.notification_settings import NotificationSettingsFields
 from dashwright.common.password_policy import PasswordPolicy
-from dashwright.common.provisioning_settings import ProvisioningSettingsFields
-from dashwright.common.proxy_settings import ProxySettingsFields
-from dashwright.common.result_settings import ResultSettingsFields
 from dashwright.common.settings_fields import DEFAULT_PASSWORD, SettingsFields
-from dashwright.common.small_object_settings import SmallObjectSettingsFields
-from dashwright.common.ssh_settings import SshSettingsFields
 from dashwright.common.storage_location import StorageLocation
 
 PREFIX = "DASHWRIGHT_"
@@ -49,16 +43,7 @@ class SettingsError(Exception):
     """Invalid settings. The message names each invalid setting and says what is valid."""
 
 
-class Settings(
-    ProxySettingsFields,
-    NotificationSettingsFields,
-    SshSettingsFields,
-    ProvisioningSettingsFields,
-    DashboardSettingsFields,
-    SmallObjectSettingsFields,
-    ResultSettingsFields,
-    SettingsFields,
-):
+class Settings(FeatureSettingsFields, SettingsFields):
     """Validated settings of all services. Each service reads those that it needs."""
 
     model_config = SettingsConfigDict(env_prefix=PREFIX, env_file=".env", extra="ignore")

@@ -1,7 +1,6 @@
-"""Declaration of the settings: type, default, meaning, unit, and programs that read them.
+"""Declaration of the settings of services, queries, jobs and repositories: type, default, meaning, unit, and readers.
 
-Modules next to this one declare the settings of one subject each, such as ``ssh_settings`` and ``result_settings``.
-``make docs`` writes docs/reference/settings.md from this module.
+``feature_settings`` declares those of single features. ``make docs`` writes docs/reference/settings.md from both modules.
 """
 
 from collections.abc import Mapping
@@ -17,7 +16,7 @@ DEFAULT_PASSWORD = "admin"  # noqa: S105
 
 
 class SettingsFields(BaseSettings):
-    """Settings of all services; each service reads those it needs."""
+    """Settings of all services. Each service reads only some of them."""
 
     http_host: str = setting("127.0.0.1", "address on which the gateway listens", "api")
     http_port: Annotated[int, Field(ge=0, le=65535)] = setting(3000, "port of the gateway; with `0` the system chooses one", "api")
