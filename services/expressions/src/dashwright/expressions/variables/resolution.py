@@ -8,11 +8,11 @@ from time import monotonic
 from typing import Any, Final
 
 from dashwright.common.errors import DashwrightError, TooManyRequests
+from dashwright.common.json_shapes import objects_of, string_of
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.catalog import Catalog
 from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
 from dashwright.expressions.variables.definitions import Definition, read_definitions
-from dashwright.expressions.variables.inputs import input_values
 from dashwright.expressions.variables.kinds import KindContext, OptionQuery, ResolvedVariable, resolve_kind, saved_value
 from dashwright.expressions.variables.order import order_of
 from dashwright.expressions.variables.scope import Scope
@@ -23,6 +23,7 @@ BUDGET_SECONDS: Final = 8.0
 _CONCURRENT: Final = 4
 #: The maximum length of all values of a variable.
 _MAX_CHARACTERS: Final = 100_000
+_MAX_INPUTS: Final = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +56,7 @@ async def resolve(spec: Mapping[str, Any], used: Iterable[str], context: Resolut
     definitions = read_definitions(spec)
     # No text refers to ad hoc filters, which are added to queries.
     order = order_of(definitions, {*used, *(name for name, definition in definitions.items() if definition.kind == "adhoc")})
-    scope = Scope({**input_values(spec, context.catalog), **context.builtin}, zone=context.zone)
+    scope = Scope({**_input_values(spec, context.catalog), **context.builtin}, zone=context.zone)
     scope = scope.with_values({name: saved_value(definitions[name], context.from_url.get(name)) for name in order.circular})
     resolver = _Resolver(context, monotonic() + context.seconds)
     options: dict[str, Sequence[Option]] = {}
@@ -110,3 +111,15 @@ class _Resolver:
     async def _query_options(self, definition: Definition, scope: Scope) -> Sequence[Option]:
         async with asyncio.timeout(max(0.0, self._end - monotonic())), self._slots:
             return await self._context.query_options(definition, scope)
+
+
+def _input_values(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Value]:
+    """Return the values of the inputs of a shared dashboard (``__inputs``): the default data source of a type, or a constant."""
+    values = {}
+    for item in objects_of(spec.get("__inputs"))[:_MAX_INPUTS]:
+        name, kind = string_of(item.get("name")), string_of(item.get("type"))
+        entry = catalog.default(string_of(item.get("pluginId"))) if kind == "datasource" else None
+        value = entry.uid if entry else string_of(item.get("value"))
+        if name and (entry or kind == "constant"):
+            values[name] = Value((value,), (entry.name if entry else value,))
+    return values

@@ -1,5 +1,7 @@
 """Channels of notifications: queues, the exchange of events, and webhooks. Each makes one attempt to deliver a notification."""
 
+import base64
+import hmac
 from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import Final
@@ -10,7 +12,6 @@ from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.message import Message
 from dashwright.common.secrets import SecretCipher
 from dashwright.common.stores.notifications import ReceiverType
-from dashwright.jobs_worker.domain.webhook_signature import signed_headers
 from dashwright.jobs_worker.notifications.webhook_targets import target_of
 from dashwright.jobs_worker.ports import Webhooks
 from dashwright.jobs_worker.stores.notifications import ClaimedNotification
@@ -42,7 +43,7 @@ def channels(broker: Broker, webhooks: Webhooks, cipher: SecretCipher, clock: Cl
 
     async def post_to_webhook(claimed: ClaimedNotification) -> None:
         target, body = target_of(claimed), claimed.event.encode()
-        headers = signed_headers(target.signing_key(cipher), str(claimed.id), int(clock.seconds()), body)
+        headers = _signed_headers(target.signing_key(cipher), str(claimed.id), int(clock.seconds()), body)
         response = await webhooks.post(target.url, {**headers, "Content-Type": CONTENT_TYPE}, body)
         if response.status == _GONE:
             raise Gone("the webhook responded with status 410, so the notification is not repeated")
@@ -56,3 +57,13 @@ def channels(broker: Broker, webhooks: Webhooks, cipher: SecretCipher, clock: Cl
 
 def _message(claimed: ClaimedNotification) -> Message:
     return Message(body=claimed.event.encode(), message_id=str(claimed.id), content_type=CONTENT_TYPE)
+
+
+def _signed_headers(key: bytes, message_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:
+    """Return the headers of Standard Webhooks 1.0 with id, time and signature. ``timestamp`` is in Unix seconds."""
+    signature = hmac.digest(key, f"{message_id}.{timestamp}.".encode() + body, "sha256")
+    return {
+        "webhook-id": message_id,
+        "webhook-timestamp": str(timestamp),
+        "webhook-signature": f"v1,{base64.b64encode(signature).decode()}",
+    }

@@ -15,8 +15,7 @@ from dashwright.api.domain.urls import dashboard_url, slug_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
-from dashwright.api.models.classic_objects import SaveRefused
-from dashwright.api.models.imports import DashboardImported
+from dashwright.api.models.classic_objects import DashboardImported, SaveRefused
 from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.routes.resources import MAX_OBJECT_BYTES
 from dashwright.common.errors import Invalid

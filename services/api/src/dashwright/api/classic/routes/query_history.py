@@ -9,7 +9,7 @@ from dashwright.api.domain.times import MAX_SECONDS
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
-from dashwright.api.models.query_history import HistoryEntryDeleted, HistoryEntryHead, HistoryEntryResponse, HistoryPageResponse
+from dashwright.api.models.small_objects import HistoryEntryDeleted, HistoryEntryHead, HistoryEntryResponse, HistoryPageResponse
 from dashwright.api.stores.query_history import HistoryEntry, HistoryQuery
 from dashwright.common.models.classic import ClassicBody, Name, Text
 

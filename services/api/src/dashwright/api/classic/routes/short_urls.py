@@ -6,7 +6,7 @@ from dashwright.api.classic.short_urls import CREATE, ShortUrls
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import SIGNED_IN, Operation, Permission, Route
-from dashwright.api.models.short_urls import ShortUrlCreated
+from dashwright.api.models.small_objects import ShortUrlCreated
 from dashwright.common.models.classic import ClassicBody, Text
 
 _TAG: Final = "short URLs"

@@ -12,7 +12,7 @@ from dashwright.api.domain.times import ZERO_TIME, format_time
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import NO_STORE, Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Operation, Permission, Route
-from dashwright.api.models.snapshots import (
+from dashwright.api.models.small_objects import (
     SnapshotCreated,
     SnapshotDeleted,
     SnapshotItem,

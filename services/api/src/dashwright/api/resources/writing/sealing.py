@@ -10,9 +10,9 @@ from pydantic import ValidationError
 
 from dashwright.api.resources.metadata import LAST_APPLIED_CONFIGURATION
 from dashwright.api.resources.writing.desired_object import DesiredObject
-from dashwright.api.resources.writing.signing_keys import normalize_signing_key
 from dashwright.common.errors import Cause, Invalid
 from dashwright.common.json_documents import read_json, write_json
+from dashwright.common.kinds import openpgp
 from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, signing_key_owner, ssh_key_owner, token_owner
@@ -28,6 +28,11 @@ Secure = TypeVar("Secure", bound=ApiModel)
 
 _HOST_CHANGED_WARNING: Final = "the {noun} was deleted because it belongs to another host; send secure.{member}.create again"
 """Warning that a secret was deleted because the host changed: a secret is never used at a host that it was not created for."""
+
+
+def _normalize_signing_key(text: str) -> str:
+    """Return a private key in the form that its program requires. Raises ValueError, without the key, if it cannot sign."""
+    return openpgp.normalize_private_key(text) if openpgp.is_private_key(text) else normalize_private_key(text)
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +58,7 @@ _TOKEN: Final = _Credential("token", "encryptedToken", "encrypted_token", "token
 _SSH_KEY: Final = _Credential("sshKey", "encryptedSshKey", "encrypted_ssh_key", "deploy key", ssh_key_owner, normalize_private_key)
 
 _SIGNING_KEY: Final = _Credential(
-    *("signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, normalize_signing_key),
+    *("signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, _normalize_signing_key),
     is_bound_to_host=False,
 )
 
