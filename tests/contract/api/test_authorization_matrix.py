@@ -413,7 +413,7 @@ class Stage:
             # Features that this product does not have return 501 to every caller.
             return response.status, ADMITTED if response.status < 500 or response.status == 501 else FAILURE
         message = orjson.loads(body)["message"]
-        if message.startswith("You are not in the namespace"):
+        if message.startswith("You are not a member of the namespace"):
             return 403, NOT_A_MEMBER
         needed = re.search(r"^You'll need additional permissions .* Permissions needed: (.+)$", message)
         return 403, ADMITTED if needed is None else denied(needed[1])

@@ -206,5 +206,5 @@ async def test_only_all_is_a_dry_run_of_any_route(system: System) -> None:
     before = await system.snapshot()
     for name, call in calls.items():
         status, response = await call.send(system.api, query="dryRun=all")
-        assert (name, status, "dryRun 'all' is not understood" in response["message"]) == (name, 400, True)
+        assert (name, status, "dryRun 'all' is unknown" in response["message"]) == (name, 400, True)
     assert before.changed(await system.snapshot()) == []

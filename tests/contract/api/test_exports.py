@@ -221,7 +221,8 @@ async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServ
     await dashboard(git_api, "b", "B", "web")
     job_status = await export(branch="side")
     assert (job_status["state"], counts(job_status), counts(job_status, "folders")) == ("error", {"create": 1, "error": 1}, {"error": 1})
-    assert "error writing: Web.json/b.json (other files are at its path)" in job_status["errors"][0], job_status
+    reason = "other files are at its path: move or rename them in the repository"
+    assert f"error writing: Web.json/b.json ({reason})" in job_status["errors"][0], job_status
     assert list_files(git_server, "side") == ["Web.json", "a-a.json", "a.json"]
     assert read_json(git_server, "a.json", "side") == other
 

@@ -89,7 +89,7 @@ async def test_names_are_unique_in_a_folder(api: Api) -> None:
         ({"name": "A"}, 400, "bad request data"),
         ({"name": "A", "model": []}, 400, "bad request data"),
         ({"name": " ", "model": {}}, 400, "a library element needs a name and a model"),
-        ({"name": "A", "model": {}, "kind": 2}, 400, "kind 2 is not served"),
+        ({"name": "A", "model": {}, "kind": 2}, 400, "kind 2 is not supported"),
         ({"name": "A", "model": {}, "uid": "a b"}, 400, "uid contains illegal characters"),
         ({"name": "A", "model": {}, "folderUid": "none"}, 404, "folder not found"),
         ({"name": "A", "model": {}, "folderId": 7}, 404, "folder not found"),

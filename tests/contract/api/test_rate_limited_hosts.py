@@ -18,7 +18,7 @@ from dashwright.common.settings import load
 from dashwright.jobs_worker.main import JobsWorker
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
-PATIENCE = "asks for fewer requests"
+PATIENCE = "requests a pause"
 
 
 @pytest.fixture

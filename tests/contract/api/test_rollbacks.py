@@ -234,4 +234,4 @@ async def test_a_folder_has_nothing_to_go_back_to(git_api: Api) -> None:
     body = {"metadata": {"name": "team"}, "spec": {**spec, "sync": {"enabled": True, "target": "instance"}}}
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
     status, found = await git_api("POST", f"{TEAM}/rollback")
-    assert (status, found["message"]) == (400, "this repository does not support rollback")
+    assert (status, found["message"]) == (400, "this repository does not support rollback: a local directory keeps no commits")

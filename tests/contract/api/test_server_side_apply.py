@@ -168,7 +168,7 @@ async def test_a_dry_run_keeps_nothing(api: Api) -> None:
         ("", 422, 'PatchOptions.meta.k8s.io "" is invalid: fieldManager: Required value: is required for apply patch'),
         ("fieldManager=" + "m" * 129, 422, "fieldManager: Invalid value"),
         ("fieldManager=a&force=perhaps", 400, "force 'perhaps' is neither true nor false"),
-        ("fieldManager=a&dryRun=Some", 400, "dryRun 'Some' is not understood"),
+        ("fieldManager=a&dryRun=Some", 400, "dryRun 'Some' is unknown"),
     ],
     ids=["no manager", "a long name", "force", "dry run"],
 )

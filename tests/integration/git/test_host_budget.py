@@ -99,7 +99,7 @@ async def test_a_host_is_paused_as_long_as_it_requests(
         headers = {"Retry-After": format_datetime(datetime.now(UTC) + timedelta(seconds=90), usegmt=True)}
     refusing(server, status, **headers)
     for url in (remote.url, server.url("other.git")):
-        with pytest.raises(TooManyRequests, match="asks for fewer requests") as refused:
+        with pytest.raises(TooManyRequests, match="requests a pause") as refused:
             await replace(remote, url=url).head("main", tmp_path)
         assert refused.value.retry_after == pytest.approx(seconds, abs=2)
         assert TOKEN not in repr(refused.value) + repr(refused.value.__cause__)

@@ -196,7 +196,7 @@ async def test_an_error_of_the_statement_has_its_position(ask: Ask, sql: str, me
     [
         ({"rawSql": ""}, "the query has no statement"),
         ({"rawSql": 7}, "the query has no statement"),
-        ({"format": "logs"}, "format 'logs' is not served; use time_series or table"),
+        ({"format": "logs"}, "format 'logs' is not supported; use time_series or table"),
     ],
 )
 async def test_an_empty_query_is_refused(ask: Ask, query: dict[str, Any], message: str) -> None:

@@ -98,7 +98,7 @@ async def test_a_namespace_of_others_is_403(serve: Serve, namespace: str) -> Non
     """The response does not reveal if the namespace exists."""
     status, body = await got((await serve(ROUTES)).client, f"/apis/g/v1/namespaces/{namespace}/things/x", Authorization=ANN)
     assert (status, body["reason"]) == (403, "Forbidden")
-    assert "not in the namespace" in body["message"]
+    assert "not a member of the namespace" in body["message"]
 
 
 @pytest.mark.parametrize(("header", "org"), [("2", 2), ("1", 1), ("x", 1), ("", 1), ("0", 1), ("-2", 1), ("9" * 30, 1)])

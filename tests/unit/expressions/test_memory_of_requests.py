@@ -81,7 +81,7 @@ async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySe
         refused = await respond(chained(200, 90), QueryContext(org_id=1), settings, memory=memory)
         assert memory.peak <= 30 * MEGABYTE
     assert int(refused.headers["status"]) >= 400
-    assert "DASHWRIGHT_QUERY_BYTES); ask for less" in (await read(refused))["message"]
+    assert "DASHWRIGHT_QUERY_BYTES); request less" in (await read(refused))["message"]
     assert settings.memory.reserved == 0
 
 
@@ -89,7 +89,7 @@ async def test_a_request_is_rejected_while_others_use_the_memory(settings: Query
     """A small request of another organization is served at the same time."""
     with settings.memory.reservation(1) as held, settings.memory.reservation(1) as memory:
         held.reserve(29 * MEGABYTE)
-        with pytest.raises(TooManyRequests, match=r"others at work leave too few of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
+        with pytest.raises(TooManyRequests, match=r"other running requests leave less of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
             await respond(chained(50, 20), QueryContext(org_id=1), settings, memory=memory)
         with settings.memory.reservation(2) as other:
             assert (await respond(chained(1, 1), QueryContext(org_id=2), settings, memory=other)).headers["status"] == 200

@@ -114,7 +114,7 @@ def test_lint_is_reported_and_breaks_nothing() -> None:
         (report(), "no dashboard changes"),
         (report(updated("a.json"), updated("b.json"), skipped=3), "2 updated, 3 not reviewed"),
         (report(updated("a.json"), problems=("too many\ndashboards",)), "nothing could be stored: too many dashboards"),
-        (report(FileReport("a.json", PlannedAction.CREATE, problems=["asks B, which is not there"])), "1 created, 1 with problems"),
+        (report(FileReport("a.json", PlannedAction.CREATE, problems=["refers to B, which is missing"])), "1 created, 1 with problems"),
     ],
 )
 def test_the_sentence_of_a_commit(reported: Report, expected: str) -> None:

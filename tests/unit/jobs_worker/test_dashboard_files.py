@@ -86,8 +86,8 @@ def test_yaml_and_json_are_equal(path: str) -> None:
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (native("v9"), "'dashboard.grafana.app/v9' is not served for Dashboard; known: .*v2alpha1.*v0alpha1"),
-        (native("v2", kind="LibraryPanel"), "'dashboard.grafana.app/v2' is not served for LibraryPanel; known: .*v0alpha1"),
+        (native("v9"), "'dashboard.grafana.app/v9' is not supported for Dashboard; known: .*v2alpha1.*v0alpha1"),
+        (native("v2", kind="LibraryPanel"), "'dashboard.grafana.app/v2' is not supported for LibraryPanel; known: .*v0alpha1"),
         (native(kind="Snapshot"), "Snapshot of dashboard.grafana.app/v1beta1 is not synced: files hold Dashboard .*, LibraryPanel"),
         ('{"apiVersion": "folder.grafana.app/v0alpha1", "kind": "Folder", "spec": {}}', "folders come from directories"),
         ('{"kind": "Dashboard", "spec": {}}', "apiVersion and kind must both be strings"),

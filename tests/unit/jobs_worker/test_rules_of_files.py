@@ -64,7 +64,7 @@ def test_markdown_is_only_read(path: str, is_read: bool) -> None:
         (spec("branch"), "", BadRequest, "write workflow"),
         (spec("branch"), "main", BadRequest, "write workflow"),
         (spec("write"), "other", BadRequest, "branch workflow"),
-        (spec("branch"), "0" * 40, BadRequest, "a commit is not written to"),
+        (spec("branch"), "0" * 40, BadRequest, "a commit cannot be changed"),
         (spec("write", "branch", kind="local"), "other", PreconditionFailed, "on a git host"),
     ],
 )

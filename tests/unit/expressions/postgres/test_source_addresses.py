@@ -82,7 +82,7 @@ def test_only_disable_is_unencrypted() -> None:
 @pytest.mark.parametrize(
     ("json_data", "secrets", "message"),
     [
-        ({"sslmode": "prefer"}, {}, "sslmode 'prefer' is not served; use one of disable, require, verify-ca, verify-full"),
+        ({"sslmode": "prefer"}, {}, "sslmode 'prefer' is not supported; use one of disable, require, verify-ca, verify-full"),
         ({"sslRootCertFile": "/etc/passwd"}, {}, "sslRootCertFile names a file of this server, which is not read"),
         ({"sslKeyFile": "/etc/shadow", "tlsConfigurationMethod": "file-path"}, {}, "sslKeyFile names a file"),
         ({}, {"tlsCACert": "no certificate"}, "tlsCACert is not a certificate in PEM form"),

@@ -334,7 +334,7 @@ async def test_exemplars_are_not_supported(serve: Serve, http: HttpClient) -> No
     fake = await serve(answering(success("matrix", [])))
     (frame,) = await query(http, fake, exemplar=True)
     assert frame.meta is not None
-    assert frame.meta["notices"] == [{"severity": "info", "text": "exemplars are not served; the query was run without them"}]
+    assert frame.meta["notices"] == [{"severity": "info", "text": "exemplars are not supported; the query was run without them"}]
 
 
 BAD = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"}'

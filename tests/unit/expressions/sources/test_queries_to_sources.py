@@ -119,7 +119,7 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
         ({"uid": "theirs"}, {}, "no data source with the uid (or name) 'theirs'"),
         ({"uid": "a"}, {"org_id": 0}, "no data source with the uid (or name) 'a'"),
         ({"type": "counted"}, {}, "names the type 'counted' but no data source"),
-        ({"uid": "odd"}, {}, "'mystery', which is not served; served are grafana-testdata-datasource, counted"),
+        ({"uid": "odd"}, {}, "'mystery', which is not supported; supported types are grafana-testdata-datasource, counted"),
         ({"uid": "b"}, {"uids": frozenset({"a"})}, "'b' is not among those that you may query"),
         ({"uid": "gone"}, {"uids": frozenset({"a"})}, "'gone' is not among those that you may query"),
         ("Beta", {"uids": frozenset()}, "'Beta' is not among those that you may query"),

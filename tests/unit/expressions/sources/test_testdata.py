@@ -243,7 +243,7 @@ def test_any_csv_is_a_table_or_an_error(content: str) -> None:
 @pytest.mark.parametrize(
     ("properties", "message"),
     [
-        ({"scenarioId": "logs"}, "'logs' of grafana-testdata-datasource is not served; use one of raw_frame, csv_content"),
+        ({"scenarioId": "logs"}, "'logs' of grafana-testdata-datasource is not supported; use one of raw_frame, csv_content"),
         ({"scenarioId": 7}, "scenarioId must be text"),
         ({"scenarioId": "csv_content", "csvContent": "a,b\n1"}, "1 values in row 2"),
         ({"scenarioId": "csv_content", "csvContent": 'a\n"x'}, "csvContent cannot be read"),

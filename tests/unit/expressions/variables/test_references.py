@@ -54,7 +54,7 @@ def test_references_mean_a_data_source(reference: Any, uid: str) -> None:
     [
         ({"uid": "l", "type": "loki"}, "there is no data source 'l' of the type 'loki'; there are: none"),
         ({"uid": "${gone}"}, "there is no data source 'x' (${gone}; $gone is 'x'); there are: 'Other', 'Prom', 'Sql'"),
-        ({"uid": "grafana", "type": "datasource"}, "the data source -- Grafana -- is not served"),
+        ({"uid": "grafana", "type": "datasource"}, "the data source -- Grafana -- is not supported"),
         ({"type": "loki"}, "there is no default data source of the type 'loki' that you may query; set isDefault, or name a data source"),
     ],
 )

@@ -299,9 +299,7 @@ async def _selected_names(connection: Connection, kind: Kind, namespace: str, is
         names += [job.name for job in page.items if is_selected(job)]
         after = page.after
         if len(names) > MAX_CANCELLED:
-            raise BadRequest(
-                f"more than {MAX_CANCELLED} {kind.plural} are selected, the most that one request removes; select fewer of them"
-            )
+            raise BadRequest(f"more than {MAX_CANCELLED} {kind.plural} are selected, which is the limit of one request; select fewer")
     return names
 
 

@@ -22,7 +22,7 @@ def is_synced_ref(spec: RepositorySpec, ref: str) -> bool:
 def check_write(spec: RepositorySpec, ref: str) -> None:
     """Raise BadRequest or PreconditionFailed if the workflows of the repository do not allow writing to a ref."""
     if _COMMIT.fullmatch(ref):
-        raise BadRequest("a commit is not written to: name a branch")
+        raise BadRequest("a commit cannot be changed: name a branch as ref")
     if not spec.workflows:
         raise BadRequest("this repository is read only")
     required_workflow = Workflow.WRITE if is_synced_ref(spec, ref) else Workflow.BRANCH

@@ -71,7 +71,7 @@ class AccessPolicy:
         async with self._database.connection() as connection:
             has_changed = await changes.access_changed_since(connection, namespace, version)
         if has_changed:
-            raise Gone(f"who may see objects has changed since resource version {version}; list again, and go on from there")
+            raise Gone(f"access rules have changed since resource version {version}; list again and continue from there")
 
     def invalidate(self, namespace: str) -> None:
         """Discard the tree of a namespace. Writes of folders and rules call this before they respond, ahead of the notification."""

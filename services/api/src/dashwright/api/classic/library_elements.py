@@ -121,7 +121,7 @@ def _require_permission(view: AccessView, context: WriteContext, verb: str, name
 
 def _check_kind(request: ElementRequest) -> None:
     if request.kind != PANEL:
-        raise BadRequest(f"kind {request.kind} is not served: library elements are panels, kind {PANEL}")
+        raise BadRequest(f"kind {request.kind} is not supported: library elements are panels, kind {PANEL}")
 
 
 async def _check_name(connection: Connection, context: WriteContext, name: str, folder: str, uid: str) -> None:

@@ -48,7 +48,7 @@ class QueryHistory:
     async def set_comment(self, actor: Actor, caller: Identity, uid: str, comment: str) -> HistoryEntry:
         """Set the comment of an entry and return the entry. Raises NotFound, and BadRequest for a long comment."""
         if len(comment) > MAX_COMMENT_LENGTH:
-            raise BadRequest(f"the comment is longer than {MAX_COMMENT_LENGTH} characters")
+            raise BadRequest(f"the comment is longer than {MAX_COMMENT_LENGTH} characters; shorten it")
         return await self._change(actor, caller, uid, comment=comment)
 
     async def set_star(self, actor: Actor, caller: Identity, uid: str, *, is_starred: bool) -> HistoryEntry:
@@ -88,7 +88,7 @@ def _encode(queries: list[dict[str, Any]]) -> str:
         raise BadRequest(error.message) from error
     encoded_queries = write_json(queries)
     if len(encoded_queries) > MAX_QUERIES_BYTES:
-        raise BadRequest(f"the queries have more than {MAX_QUERIES_BYTES} bytes")
+        raise BadRequest(f"the queries have more than {MAX_QUERIES_BYTES} bytes; shorten them")
     return encoded_queries.decode()
 
 

@@ -207,9 +207,9 @@ class Call:
         try:
             body = await self._read_uncompressed(limit) if decompressor is None else await self._read_compressed(decompressor, limit)
         except DECOMPRESSION_ERRORS as error:
-            raise BadRequest(f"The body is not in {coding}, as its Content-Encoding says; send it again whole") from error
+            raise BadRequest(f"The body is not in {coding}, as its Content-Encoding says; send the complete body again") from error
         if decompressor is not None and not decompressor.is_complete:
-            raise BadRequest(f"The body ends before its {coding} does; send it again whole")
+            raise BadRequest(f"The body ends before its {coding} does; send the complete body again")
         return body
 
     def _content_coding(self) -> str:
@@ -254,7 +254,7 @@ class Call:
         try:
             return await self._request.content.readany()
         except _READ_ERRORS as error:
-            raise BadRequest("The body broke off or does not match its headers; send it again whole") from error
+            raise BadRequest("The body broke off or does not match its headers; send the complete body again") from error
 
 
 def actor_of(identity: Identity, address: str, request_id: str, trace_id: str) -> Actor:

@@ -335,4 +335,4 @@ def _namespace_org(namespace: str) -> int:
 
 
 def _namespace_forbidden(namespace: str) -> Forbidden:
-    return Forbidden(f'You are not in the namespace "{namespace}"; use "default" or "org-N" with an organization of yours')
+    return Forbidden(f'You are not a member of the namespace "{namespace}"; use "default" or "org-N" with an organization of yours')

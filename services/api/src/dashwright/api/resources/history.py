@@ -32,7 +32,7 @@ async def history_response(target: Target, services: Services, call: Call, selec
     """Return the response with the history or the trash, as the selection requests. Raises BadRequest if the kind has no history."""
     kind = target.kind
     if not kind.history:
-        raise BadRequest(f"{kind.plural} have neither a history nor a trash; ask for them without this label")
+        raise BadRequest(f"{kind.plural} have neither a history nor a trash; list them without this label")
     list_versions = _generations_response if selection.version_list is VersionList.HISTORY else _trash_response
     return await list_versions(target, services, call, selection)
 
@@ -129,7 +129,7 @@ async def object_at_generation(services: Services, current: StoredObject, genera
     if version is None:
         kind = current.kind
         raise NotFound(
-            f'{kind.key} "{current.name}" has no version {generation}, or keeps it no longer',
+            f'{kind.key} "{current.name}" has no version {generation}, or the version was deleted',
             details=kind.details(current.name),
         )
     return await run_in_thread_if_large(len(version.spec), partial(version.to_object, current))

@@ -139,7 +139,7 @@ async def read_delete_request(call: Call) -> DeleteRequest:
         raise BadRequest("gracePeriodSeconds must be an integer that is not negative")
     dry_run = [] if options.get("dryRun") is None else options["dryRun"]
     if not isinstance(dry_run, list):
-        raise BadRequest("dryRun must be a list")
+        raise BadRequest("dryRun of the body must be a list, empty or with the value All")
     preconditions = Preconditions(str(preconditions_json.get("uid") or ""), str(preconditions_json.get("resourceVersion") or ""))
     return DeleteRequest(preconditions, _requests_dry_run(dry_run) or is_dry_run(call), policy == "Foreground", grace_seconds)
 
@@ -161,7 +161,7 @@ def _requests_dry_run(values: list[Any]) -> bool:
     """Return whether the values of ``dryRun`` request a dry run. Raises BadRequest for a value other than ``All``."""
     non_empty_values = [value for value in values if value != ""]
     if any(value != DRY_RUN_ALL for value in non_empty_values):
-        raise BadRequest(f"dryRun {str(non_empty_values[0])[:40]!r} is not understood; the only value is {DRY_RUN_ALL}")
+        raise BadRequest(f"dryRun {str(non_empty_values[0])[:40]!r} is unknown; the only value is {DRY_RUN_ALL}")
     return bool(non_empty_values)
 
 

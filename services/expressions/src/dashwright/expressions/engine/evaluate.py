@@ -70,7 +70,7 @@ class _ResultStore:
         if points > self._limits.request_points:
             problem = f"with {ref_id} the queries and expressions of the request hold {points} points at the same time"
             raise self._limits.refusal(
-                "request_points", f"{problem}, each series counted as {_POINTS_PER_ITEM} more", "ask for less at a time, or reduce earlier"
+                "request_points", f"{problem}, each series counted as {_POINTS_PER_ITEM} more", "request less at a time, or reduce earlier"
             )
         self._limits.memory.reserve(_bytes_of(values))
 

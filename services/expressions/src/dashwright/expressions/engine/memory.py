@@ -65,12 +65,12 @@ class MemoryBudget:
         if request_size > max_request_size:
             return TooLarge(
                 f"the request needs {request_size} bytes of memory or more, over three quarters of the {self.size} allowed for all "
-                f"requests of a worker ({_SETTING}); ask for less at a time, or reduce earlier",
+                f"requests of a worker ({_SETTING}); request less at a time, or reduce earlier",
                 message_id="sse.limit",
             )
         return TooManyRequests(
-            f"the request needs {request_size} bytes of memory or more, and others at work leave too few of the {self.size} allowed "
-            f"for all requests of a worker ({_SETTING}); ask again in a moment, or for less",
+            f"the request needs {request_size} bytes of memory or more, and other running requests leave less of the {self.size} allowed "
+            f"for all requests of a worker ({_SETTING}); try again in a moment, or request less",
             retry_after=1,
         )
 

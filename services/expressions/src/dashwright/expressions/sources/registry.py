@@ -120,7 +120,9 @@ class SourceRegistry:
         create = self._factories.get(record.type)
         if create is None:
             supported = ", ".join([*BUILT_IN, *self._factories])
-            return BadRequest(f"the data source {uid!r:.80} has the type {record.type!r:.80}, which is not served; served are {supported}")
+            return BadRequest(
+                f"the data source {uid!r:.80} has the type {record.type!r:.80}, which is not supported; supported types are {supported}"
+            )
         return DataSource(record.type, create(record), _timeout_seconds(record, self._seconds), record)
 
     def _built_in(self, source_type: str) -> DataSource | DashwrightError:

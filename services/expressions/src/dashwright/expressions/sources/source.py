@@ -46,7 +46,7 @@ class Source(Protocol):
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
         """Return the values and texts that the query of a dashboard's variable selects. Raises the same errors as ``query``."""
-        raise BadRequest("this type of data source serves no queries of variables")
+        raise BadRequest("this type of data source has no queries for variables; use one of another type")
 
     def prepare(self, query: SourceQuery, time_range: TimeRange) -> PreparedQuery:
         """Return the query with its key. Sources override it that read queries first, or that round the time range.

@@ -257,15 +257,15 @@ def _check_node(node: exp.Expr) -> None:
         case exp.Anonymous():
             _check_call(node)
         case exp.Select() if not node.expressions:
-            raise InvalidStatement("a SELECT names no columns", position_of(node))
+            raise InvalidStatement("a SELECT has no columns; list columns, or write *", position_of(node))
         case exp.Group() if not (node.expressions or node.args.get("rollup")):
-            raise InvalidStatement("GROUP BY names no columns", position_of(node))
+            raise InvalidStatement("GROUP BY has no columns; list columns or expressions", position_of(node))
         case exp.Order() if not isinstance(node.parent, (exp.Query, exp.Window, exp.GroupConcat)):
             raise SyntaxNotAllowed("ORDER BY", position_of(node))
         case exp.Distinct() if any(isinstance(argument, exp.Star) for argument in node.expressions):
-            raise InvalidStatement("DISTINCT takes no *", position_of(node))
+            raise InvalidStatement("DISTINCT does not take *; list columns", position_of(node))
         case exp.GroupConcat() if (separator := node.args.get("separator")) is not None and not separator.is_string:
-            raise InvalidStatement("SEPARATOR takes a string", position_of(node))
+            raise InvalidStatement("SEPARATOR must be followed by a string", position_of(node))
         case exp.Window() if not _may_have_over_clause(node):
             raise InvalidStatement("OVER belongs after an aggregate or window function", position_of(node))
         case exp.Interval() if isinstance(node.this, exp.Tuple):

@@ -223,7 +223,7 @@ def _call(node: exp.Anonymous) -> exp.Expr:
     if isinstance(first_argument, exp.Distinct):
         return _distinct(function.build, first_argument.expressions)
     if function.name == "count" and len(node.expressions) > 1:
-        raise InvalidStatement("count takes several arguments with DISTINCT only")
+        raise InvalidStatement("count takes several arguments only with DISTINCT")
     return function.build(node.expressions)
 
 

@@ -42,7 +42,7 @@ def option_query(
         text = scope.with_values(range_values(time_range, interval)).interpolate(definition.query_text, query_format(data_source.type))
         if not text.strip():
             if not isinstance(definition.query, dict) or not definition.query:
-                raise BadRequest("its query is empty")
+                raise BadRequest("its query is empty; write one in the settings of the variable")
             # Only the data source can interpret the members of its queries.
             text = orjson.dumps(scope.interpolate_tree(definition.query)).decode()
         try:

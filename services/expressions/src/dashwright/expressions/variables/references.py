@@ -46,7 +46,7 @@ def resolve_reference(reference: Any, catalog: Catalog, scope: Scope) -> dict[st
     if canonical_type(source_type) == TESTDATA.id and not catalog.find(uid):
         return {"type": source_type, "uid": uid}
     if uid in _GRAFANA_UIDS and not catalog.find(uid):
-        return f"the data source {GRAFANA} is not served"
+        return f"the data source {GRAFANA} is not supported"
     entry = catalog.resolve(uid, source_type)
     if entry is None:
         return _problem(reference, uid, source_type, catalog, scope)

@@ -142,7 +142,7 @@ class RepositoryCheckouts:
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
         """Return the checkout of a commit that was synced before; see ``SyncedCommits.at_synced``."""
         if repository.spec.type is RepositoryType.LOCAL:
-            raise BadRequest("this repository does not support rollback")
+            raise BadRequest("this repository does not support rollback: a local directory keeps no commits")
         commit_in_mirror = await self.mirrors.fetch_synced(repository.uid, self._remote(repository, self._settings.git_seconds), commit)
         await check_signature(commit_in_mirror, self._signing(repository, _githost(repository)))
         return self._git_checkout(repository, commit_in_mirror)

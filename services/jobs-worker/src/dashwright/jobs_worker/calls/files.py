@@ -263,7 +263,7 @@ class FileCalls:
                 planned_sync = await plan_files(context, newest_checkout, difference)
                 continue
             return
-        raise Conflict(f"other writers stored the repository first, {_ATTEMPTS} times")
+        raise Conflict(f"other writers changed the repository {_ATTEMPTS} times during the request; try again later")
 
     async def _load_state(self, namespace: str, name: str) -> _StoredState:
         async with self._database.connection() as connection:

@@ -25,13 +25,13 @@ def check_edits(edits: Sequence[Edit], *, max_file_bytes: int, max_total_bytes: 
     ``max_file_bytes`` is the limit for one file and ``max_total_bytes`` for all, in bytes.
     """
     if not edits:
-        raise BadRequest("a change names at least one file")
+        raise BadRequest("the change contains no file: name at least one")
     check_edit_count(len(edits))
     for edit in edits:
         check_file_path(edit.path)
         check_size(len(edit.body or b""), max_file_bytes)
     if len({edit.path for edit in edits}) < len(edits):
-        raise BadRequest("a change names each file once")
+        raise BadRequest("the change contains a file twice: name each file once")
     check_total_size(sum(len(edit.body or b"") for edit in edits), max_total_bytes)
 
 

@@ -202,7 +202,7 @@ def choose_path(
         if path.casefold() not in used_paths and is_free(path):
             used_paths.add(path.casefold())
             return path
-    raise BadRequest("other files are at its path")
+    raise BadRequest("other files are at its path: move or rename them in the repository")
 
 
 def _claim_name(used_names: set[str], name: str) -> bool:

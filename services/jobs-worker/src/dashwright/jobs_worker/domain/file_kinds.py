@@ -31,5 +31,5 @@ def kind_and_version(api_version: Any, kind_name: Any) -> tuple[Kind, str]:
         raise Invalid(f"{kind_name} of {api_version} is not synced: files hold {known}; folders come from directories")
     if version not in kind.versions:
         known = ", ".join(kind.api_version(known_version) for known_version in kind.versions)
-        raise Invalid(f"apiVersion {api_version!r} is not served for {kind_name}; known: {known}")
+        raise Invalid(f"apiVersion {api_version!r} is not supported for {kind_name}; known: {known}")
     return kind, version

@@ -57,8 +57,7 @@ class RepositoryRunner:
             progress = await with_retries(attempt, attempts=self._attempts, retryable=(Overtaken, MirrorDamaged))
         except Overtaken as error:
             raise Conflict(
-                f"the repository was written {self._attempts} times while this {job.action} was at work, "
-                f"each time before it could end; run the {job.action} again later"
+                f"other writers changed the repository {self._attempts} times during this {job.action}; run the {job.action} again later"
             ) from error
         return execution.final_status(progress)
 

@@ -140,7 +140,7 @@ class _Handlers:
         body, uid = await call.body(), call.parameters["uid"]
         change = await run_in_thread_if_large(len(body), partial(parse_exact, body, ElementChange))
         if change.uid not in ("", uid):
-            raise BadRequest("the uid of a library element cannot be changed")
+            raise BadRequest("the uid of a library element cannot be changed; leave it out, or send the current one")
         # Clients send a negative folderId to keep the folder.
         keeps_folder = change.folder_uid is None and change.folder_id is not None and change.folder_id < 0
         folder_id = None if keeps_folder else change.folder_id

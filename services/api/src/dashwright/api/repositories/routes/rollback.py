@@ -46,7 +46,7 @@ def routes(jobs: Jobs, database: Database, repository_client: RepositoryClient) 
         async with database.connection() as connection:
             repository = await resources.get(connection, REPOSITORY, namespace, name)
             if RepositorySpec.model_validate_json(repository.spec).type is RepositoryType.LOCAL:
-                raise BadRequest("this repository does not support rollback")
+                raise BadRequest("this repository does not support rollback: a local directory keeps no commits")
             return await revisions.list_all(connection, repository.uid)
 
     return [

@@ -47,7 +47,7 @@ async def select_objects(
         with_bodies=False,
     )
     if page.after is not None:
-        raise BadRequest(f"more than {MAX_DELETED} {kind.plural} are selected, more than one request may delete; select fewer")
+        raise BadRequest(f"more than {MAX_DELETED} {kind.plural} are selected, which is the limit of one request; select fewer")
     return page.items
 
 

@@ -66,7 +66,7 @@ def _host_and_port(url: str) -> tuple[str, int]:
 def _tls(options: Mapping[str, Any], secrets: Mapping[str, str], host: str) -> ssl.SSLContext | None:
     mode = str(options.get("sslmode") or "require").strip().lower()
     if mode not in _SSL_MODES:
-        raise BadRequest(f"sslmode {mode[:40]!r} is not served; use one of {', '.join(_SSL_MODES)}")
+        raise BadRequest(f"sslmode {mode[:40]!r} is not supported; use one of {', '.join(_SSL_MODES)}")
     if mode == "disable":
         return None
     if options.get("tlsConfigurationMethod") != "file-content":

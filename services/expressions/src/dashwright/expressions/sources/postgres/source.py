@@ -114,7 +114,7 @@ class Postgres(Source):
         if not isinstance(raw_sql, str) or not raw_sql.strip():
             raise BadRequest("the query has no statement; give it as a string in rawSql")
         if result_format not in _FORMATS:
-            raise BadRequest(f"format {str(result_format)[:40]!r} is not served; use {' or '.join(_FORMATS)}")
+            raise BadRequest(f"format {str(result_format)[:40]!r} is not supported; use {' or '.join(_FORMATS)}")
         interval_ms = query.interval_ms
         interval = int(interval_ms) if interval_ms is not None and isfinite(interval_ms) and interval_ms >= 1 else _DEFAULT_INTERVAL_MS
         has_timescaledb = self._record.json_data.get("timescaledb") is True

@@ -110,7 +110,7 @@ def read_query(query: SourceQuery, time_range: TimeRange, record: SourceRecord) 
         is_instant=is_instant,
         is_range=is_range,
         legend=_string(properties, "legendFormat"),
-        notices=("exemplars are not served; the query was run without them",) if _flag(properties, "exemplar") else (),
+        notices=("exemplars are not supported; the query was run without them",) if _flag(properties, "exemplar") else (),
     )
 
 

@@ -36,7 +36,7 @@ class TestData(Source):
         scenario = properties.string("scenarioId") or query.query_type or "random_walk"
         run = _SCENARIOS.get(scenario)
         if run is None:
-            raise BadRequest(f"scenario {scenario!r:.80} of {TYPE} is not served; use one of {', '.join(_SCENARIOS)}")
+            raise BadRequest(f"scenario {scenario!r:.80} of {TYPE} is not supported; use one of {', '.join(_SCENARIOS)}")
         return await run(properties, limits)
 
     async def health(self) -> str:

@@ -251,9 +251,9 @@ class _ExistingFiles:
         non_empty_directories = {directory for file in self._entries_by_path for directory in paths.directories(file) if directory != file}
         directories = [entry.path for entry in self.entries if entry.path.startswith(path) and paths.is_directory(entry.path)]
         if any(directory not in non_empty_directories and paths.is_hidden(directory) for directory in directories):
-            raise BadRequest(f"{path} holds hidden directories, which cannot be changed here: change them in the repository")
+            raise BadRequest(f"{path} contains hidden directories, which cannot be changed by a request: change them in the repository")
         if not files:
-            raise BadRequest(f"{path} holds no file that could be changed")
+            raise BadRequest(f"{path} contains no file that can be changed")
         return sorted(files)
 
     def _require_free(self, path: str) -> None:

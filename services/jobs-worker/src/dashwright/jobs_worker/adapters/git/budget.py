@@ -52,4 +52,4 @@ class HostBudget:
 
 
 def _paused(host: str, seconds: float) -> TooManyRequests:
-    return TooManyRequests(f"the git host {host} asks for fewer requests and is paused for a while", retry_after=seconds)
+    return TooManyRequests(f"the git host {host} requests a pause; try again later", retry_after=seconds)

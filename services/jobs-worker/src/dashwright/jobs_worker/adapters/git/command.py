@@ -90,7 +90,7 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
         finally:
             await _terminate(process)
     if status == _STATUS_NOT_FOUND:
-        raise SourceFailed("there is no git program here; install git where the jobs worker runs")
+        raise SourceFailed("the git program is missing; install git where the jobs worker runs")
     if status != 0:
         raise GitFailed(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"), git_trace.retry_after)
     return stdout
@@ -149,7 +149,7 @@ async def _start(
             start_new_session=True,
         )
     except FileNotFoundError as error:
-        raise SourceFailed("there is no shell here to run git with") from error
+        raise SourceFailed("the shell that runs git is missing; install sh where the jobs worker runs") from error
 
 
 def bare_environment() -> dict[str, str]:

@@ -127,7 +127,9 @@ async def _pushed_commit(mirrors: Mirrors, mirror_path: Path, remote: Remote, br
     try:
         newest = await mirrors.fetch_locked(mirror_path, remote, branch)
     except DashwrightError:
-        raise SourceFailed(f"{error.message}; it is unknown whether the change arrived there") from error
+        raise SourceFailed(
+            f"{error.message}; it is unknown whether the host stored the change: check the branch before you repeat it"
+        ) from error
     if newest is None or not await newest.descends_from(pushed_sha):
         raise error
     return replace(newest, sha=pushed_sha)

@@ -93,7 +93,7 @@ def push_rejection(branch: str, reason: str, stderr: str, secrets: Sequence[str]
     if any(message in reason for message in _MOVED_MESSAGES):
         return Conflict(f"branch {branch!r} has moved: read it again and repeat the change")
     if "protected branch" in f"{reason} {detail}".lower():
-        return BadRequest(f"branch {branch!r} is protected by its host: change another one and ask for a merge ({detail})")
+        return BadRequest(f"branch {branch!r} is protected by its host: change another branch, and open a pull request ({detail})")
     return BadRequest(f"the git host refuses the change: {detail}")
 
 
@@ -163,7 +163,7 @@ def error_for(stderr: str, secrets: Sequence[str] = ()) -> DashwrightError:
         return SourceFailed(f"git failed: {detail or 'without a message'}")
     status_code = int(status[1])
     if status_code in (401, 403):
-        return Forbidden(f"the git host refuses access ({status_code}): the token lacks the right, or the host wants another one")
+        return Forbidden(f"the git host refuses access ({status_code}): the token lacks the permission, or the host requires another token")
     if status_code in (404, 410):
         return NotFound(_NO_REPOSITORY)
     if status_code == HTTPStatus.REQUEST_ENTITY_TOO_LARGE:

@@ -161,7 +161,7 @@ class Remote:
         """Pause requests after a host asked for fewer, and return the error to raise. ``seconds`` is the requested pause, or None."""
         if self.budget is not None:
             return await self.budget.pause(self._host(), self.namespace, seconds)
-        return TooManyRequests("the git host asks for fewer requests", retry_after=seconds)
+        return TooManyRequests("the git host requests a pause; try again later", retry_after=seconds)
 
     async def _run_ssh(
         self, address: GitAddress, ip_addresses: Sequence[Address], arguments: Sequence[str], directory: Path, settings: Mapping[str, str]

@@ -63,7 +63,7 @@ def ssh_settings(access: SshAccess, address: GitAddress, ip_address: Address) ->
     Raises SourceFailed if there is no ssh program, or the installation's file of known hosts cannot be read.
     """
     if shutil.which("ssh") is None:
-        raise SourceFailed("there is no ssh program here; install openssh-client where the jobs worker runs")
+        raise SourceFailed("the ssh program is missing; install openssh-client where the jobs worker runs")
     shared = access.shared_known_hosts
     if shared is not None and not os.access(shared, os.R_OK):
         raise SourceFailed(f"the file {shared} of DASHWRIGHT_SSH_KNOWN_HOSTS cannot be read by the jobs worker")

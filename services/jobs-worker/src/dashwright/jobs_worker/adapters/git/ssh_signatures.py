@@ -61,7 +61,7 @@ def sign(private_key: str, content: str) -> str:
 def require_program() -> None:
     """Raise SourceFailed if there is no ssh-keygen."""
     if shutil.which(_PROGRAM) is None:
-        raise SourceFailed("there is no ssh-keygen program here; install openssh-client where the jobs worker runs")
+        raise SourceFailed("the ssh-keygen program is missing; install openssh-client where the jobs worker runs")
 
 
 def _reason(stderr: str) -> str:

@@ -68,7 +68,7 @@ def error_for(response: ErrorResponse, secrets: Sequence[str] = ()) -> Dashwrigh
         case HTTPStatus.CONFLICT:
             return Conflict(f"the git host's API refuses the change because something else changed first{detail}")
         case _ if is_throttled(response):
-            return TooManyRequests("the git host's API asks for fewer requests", retry_after=retry_after(response))
+            return TooManyRequests("the git host's API requests a pause; try again later", retry_after=retry_after(response))
         case status if status < HTTPStatus.BAD_REQUEST:
             return BadRequest("the git host's API redirects to another address: give the repository's new one as the url")
         case status if status < HTTPStatus.INTERNAL_SERVER_ERROR:

@@ -28,7 +28,7 @@ def source_is_variable(board: Board) -> Iterator[Finding]:
     for panel in _panels_of_types(board, _QUERY_PANELS):
         if panel.targets and not _is_built_in(panel.source) and panel.source.variable not in source_variable_names:
             source_description = f"the data source {panel.source.uid}" if panel.source.uid else "the default data source"
-            yield panel_finding(panel, f"asks {source_description}: let a variable of type datasource choose it")
+            yield panel_finding(panel, f"queries {source_description}: let a variable of type datasource choose it")
 
 
 def has_title_and_description(board: Board) -> Iterator[Finding]:
