@@ -24,7 +24,8 @@ from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.memory_queue import MemorySubscription
 from dashwright.common.messaging.message import Delivery, Message
-from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
+from dashwright.common.models.job_options import SyncJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType
 from dashwright.common.settings import load
 from dashwright.common.stores import jobs, resources
 from dashwright.common.work.new_jobs import new_job

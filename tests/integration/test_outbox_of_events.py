@@ -9,7 +9,8 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import JOB, REPOSITORY
-from dashwright.common.models.provisioning import Action, JobSpec, JobStatus, RepositoryType, State, SyncJobOptions
+from dashwright.common.models.job_options import SyncJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec, JobStatus, RepositoryType, State
 from dashwright.common.stores import jobs, resources, sync_status
 from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.work.new_jobs import new_job

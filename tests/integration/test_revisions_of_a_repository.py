@@ -10,7 +10,8 @@ from tests.integration.test_commit_of_a_repository import NOW, SPEC, make
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import JOB, REPOSITORY
-from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
+from dashwright.common.models.job_options import SyncJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType
 from dashwright.common.stores import jobs, repositories, resources, revisions
 from dashwright.common.stores.job_records import NewJob
 from dashwright.common.work.new_jobs import new_job

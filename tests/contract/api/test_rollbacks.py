@@ -14,7 +14,8 @@ from dashwright.common.clock import Clock
 from dashwright.common.identity import Role
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType, SyncJobOptions
+from dashwright.common.models.job_options import SyncJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType
 from dashwright.common.stores import jobs, resources
 from dashwright.common.work.new_jobs import new_job
 from dashwright.common.work.wakeups import WakeupPublisher

@@ -7,7 +7,8 @@ from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.exports import require_export_permission
 from dashwright.common.errors import Forbidden
 from dashwright.common.identity import Identity, Role
-from dashwright.common.models.provisioning import ExportJobOptions, RepositorySpec
+from dashwright.common.models.job_options import ExportJobOptions
+from dashwright.common.models.provisioning import RepositorySpec
 
 
 def caller(role: Role) -> Identity:

@@ -16,9 +16,9 @@ from dashwright.api.routes import resources as resource_routes
 from dashwright.api.routes.description import described_api
 from dashwright.common.kinds.kind import Kind, Storage, SubResource
 from dashwright.common.kinds.registry import DASHBOARD, KINDS
-from dashwright.common.models.api_model import ApiModel
+from dashwright.common.models.api_model import ApiModel, Integer32
 from dashwright.common.models.meta import ObjectMeta
-from dashwright.common.models.provisioning import Action, Integer32
+from dashwright.common.models.provisioning import Action
 
 pytestmark = pytest.mark.exhaustive
 

@@ -9,8 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import ValidationError
 
+from dashwright.common.models.api_model import Integer64
 from dashwright.common.models.classic import ClassicBody, Name
-from dashwright.common.models.provisioning import Integer64
 
 
 class Inner(ClassicBody):

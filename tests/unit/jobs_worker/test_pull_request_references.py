@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 
 from dashwright.common.errors import BadRequest, NotFound
-from dashwright.common.models.provisioning import PullRequestJobOptions
+from dashwright.common.models.job_options import PullRequestJobOptions
 from dashwright.jobs_worker.domain.hosting import PullRequest
 from dashwright.jobs_worker.domain.pull_request_reference import PullRequestReference
 

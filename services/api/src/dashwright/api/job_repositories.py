@@ -14,7 +14,8 @@ from dashwright.common.errors import Cause, Conflict
 from dashwright.common.identity import Identity
 from dashwright.common.job_actions import ACTIONS
 from dashwright.common.kinds.registry import FOLDER, REPOSITORY
-from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, RepositorySpec
+from dashwright.common.models.job_options import ExportJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec
 from dashwright.common.stores import resources
 
 

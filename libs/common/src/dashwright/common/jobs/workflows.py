@@ -9,7 +9,8 @@ from typing import Final
 
 from dashwright.common.errors import BadRequest, PreconditionFailed
 from dashwright.common.jobs.paths import check_path
-from dashwright.common.models.provisioning import ExportJobOptions, RepositorySpec, RepositoryType, SyncTarget, Workflow
+from dashwright.common.models.job_options import ExportJobOptions
+from dashwright.common.models.provisioning import RepositorySpec, RepositoryType, SyncTarget, Workflow
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{40}")
 

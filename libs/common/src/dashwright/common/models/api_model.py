@@ -1,9 +1,12 @@
-"""Base class of the JSON objects that the API reads and writes."""
+"""Base class of the JSON objects that the API reads and writes, and the types of their integers."""
 
-from typing import Any
+from typing import Annotated, Any
 
-from pydantic import BaseModel, ConfigDict, model_validator
+from pydantic import BaseModel, ConfigDict, Field, model_validator
 from pydantic.alias_generators import to_camel
+
+Integer64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
+Integer32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 
 class ApiModel(BaseModel):

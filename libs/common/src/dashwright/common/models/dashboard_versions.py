@@ -2,9 +2,8 @@
 
 from pydantic import Field
 
-from dashwright.common.models.api_model import ApiModel
+from dashwright.common.models.api_model import ApiModel, Integer32, Integer64
 from dashwright.common.models.meta import ListEnvelope
-from dashwright.common.models.provisioning import Integer32, Integer64
 
 
 class DashboardVersionInfo(ApiModel):

@@ -4,8 +4,7 @@ from typing import Annotated, Any
 
 from pydantic import Field
 
-from dashwright.common.models.api_model import ApiModel
-from dashwright.common.models.provisioning import Integer64
+from dashwright.common.models.api_model import ApiModel, Integer64
 
 Time = Annotated[str, Field(json_schema_extra={"format": "date-time"})]
 

@@ -8,11 +8,9 @@ from typing import Annotated, Any, Literal
 
 from pydantic import AliasChoices, ConfigDict, Field, model_validator
 
-from dashwright.common.models.api_model import ApiModel
+from dashwright.common.models.api_model import ApiModel, Integer64
+from dashwright.common.models.job_options import ExportJobOptions, PullRequestJobOptions, SyncJobOptions
 from dashwright.common.models.notifications import MAX_RECEIVERS, NotificationReceiver, NotificationStatus
-
-Integer64 = Annotated[int, Field(ge=-(2**63), lt=2**63)]
-Integer32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 
 class RepositoryType(StrEnum):
@@ -294,38 +292,6 @@ class RepositoryStatus(ApiModel):
     notifications: list[NotificationStatus] | None = Field(
         default=None, description="The outcomes of the last attempts to notify the receivers"
     )
-
-
-class SyncJobOptions(ApiModel):
-    """Options of the action ``sync``. Only a rollback sets ``ref``, the commit to restore."""
-
-    incremental: bool = Field(default=False, description="Whether only files that changed since the last sync are examined")
-    ref: str | None = Field(default=None, description="An earlier commit to restore, which only a rollback sets")
-
-
-class RollbackOptions(ApiModel):
-    """Options of a rollback. ``ref`` is an earlier stored commit; None selects the commit before the current one."""
-
-    ref: str | None = Field(default=None, description="A commit that was stored before; if missing, the commit before the current one")
-
-
-class ExportJobOptions(ApiModel):
-    """Options of the action ``export``."""
-
-    folder: str | None = Field(default=None, description="The folder to export; empty for everything")
-    history: bool | None = Field(default=None, description="Whether earlier versions become commits, where possible")
-    branch: str | None = Field(default=None, description="The branch to write to; only for a repository on a git host")
-    prefix: str | None = Field(default=None, validation_alias=AliasChoices("prefix", "path"), description="The directory to write to")
-    identifier: bool = Field(default=False, description="Whether the names of objects are written to the files")
-
-
-class PullRequestJobOptions(ApiModel):
-    """Options of the action ``pr``."""
-
-    ref: str | None = Field(default=None, description="The branch or commit")
-    pr: Integer32 | None = Field(default=None, description="The number of the pull request")
-    hash: str | None = Field(default=None, description="The commit to comment on")
-    url: str | None = Field(default=None, description="The address of the pull request")
 
 
 _ACTIONS_BY_NEWER_NAME = {"pull": "sync", "push": "export"}

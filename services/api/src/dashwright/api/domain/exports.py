@@ -6,7 +6,8 @@ from dashwright.api.domain.access.view import AccessView
 from dashwright.common.errors import Forbidden
 from dashwright.common.jobs.workflows import is_synced_ref
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL
-from dashwright.common.models.provisioning import ExportJobOptions, RepositorySpec, SyncTarget
+from dashwright.common.models.job_options import ExportJobOptions
+from dashwright.common.models.provisioning import RepositorySpec, SyncTarget
 
 _EXPORTED_KINDS: Final = (FOLDER, DASHBOARD, LIBRARY_PANEL)
 

@@ -18,7 +18,8 @@ from dashwright.common.jobs import job_messages, paths
 from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.jobs.selection import Selection
 from dashwright.common.jobs.workflows import adopts_exported_objects, check_export, export_directory
-from dashwright.common.models.provisioning import ExportJobOptions, RepositoryType
+from dashwright.common.models.job_options import ExportJobOptions
+from dashwright.common.models.provisioning import RepositoryType
 from dashwright.jobs_worker.actions.branch_files import BranchFiles
 from dashwright.jobs_worker.actions.retries import with_retries
 from dashwright.jobs_worker.domain.export import (

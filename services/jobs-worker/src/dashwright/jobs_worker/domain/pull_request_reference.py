@@ -7,7 +7,7 @@ from typing import Final, Self
 from urllib.parse import urlsplit
 
 from dashwright.common.errors import BadRequest, NotFound
-from dashwright.common.models.provisioning import PullRequestJobOptions
+from dashwright.common.models.job_options import PullRequestJobOptions
 from dashwright.jobs_worker.domain.hosting import PullRequest
 
 _COMMIT: Final = re.compile(r"[0-9a-f]{7,40}", re.IGNORECASE)

@@ -17,7 +17,8 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests, Unavailable
 from dashwright.common.kinds.registry import JOB, REPOSITORY
-from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, SyncJobOptions, SyncState
+from dashwright.common.models.job_options import SyncJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, SyncState
 from dashwright.common.stores import job_queues, jobs, repositories, statuses, sync_status
 from dashwright.common.stores.job_queues import TooManyWaitingJobs
 from dashwright.common.stores.repositories import ListedRepository, ScheduledRepository

@@ -5,7 +5,7 @@ from contextlib import AbstractContextManager
 from typing import Protocol
 
 from dashwright.common.jobs.progress import JobProgress
-from dashwright.common.models.provisioning import ExportJobOptions
+from dashwright.common.models.job_options import ExportJobOptions
 from dashwright.jobs_worker.actions.export import ExportJob, ExportLimits, export
 from dashwright.jobs_worker.domain.objects import GitIdentity
 from dashwright.jobs_worker.ports import Checkouts, Exports, Spool

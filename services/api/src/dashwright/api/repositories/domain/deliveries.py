@@ -7,7 +7,8 @@ from urllib.parse import unquote, urlsplit
 from dashwright.common.errors import BadRequest
 from dashwright.common.git_hosts.deliveries import Deliveries, Event
 from dashwright.common.git_hosts.members import MAX_SHORT_NUMBER, MemberReader, member_of
-from dashwright.common.models.provisioning import Action, JobSpec, PullRequestJobOptions, RepositorySpec, SyncJobOptions
+from dashwright.common.models.job_options import PullRequestJobOptions, SyncJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec
 
 _MAX_CHANGES: Final = 1000
 """Limit on the branches of one push that are examined."""

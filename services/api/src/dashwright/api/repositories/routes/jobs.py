@@ -17,7 +17,8 @@ from dashwright.api.resources.jobs import encode_job_list, encode_submitted
 from dashwright.api.workers.repository_client import RepositoryClient, deadline_after
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import JOB
-from dashwright.common.models.provisioning import Action, ExportJobOptions, JobSpec, SyncJobOptions
+from dashwright.common.models.job_options import ExportJobOptions, SyncJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec
 from dashwright.common.models.repository_calls import PlanRequest
 from dashwright.common.models.repository_views import SyncPlan
 

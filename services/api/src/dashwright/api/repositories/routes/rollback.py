@@ -17,7 +17,8 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.causes import sentence
-from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec, RepositoryType, RollbackOptions, SyncJobOptions
+from dashwright.common.models.job_options import RollbackOptions, SyncJobOptions
+from dashwright.common.models.provisioning import Action, JobSpec, RepositorySpec, RepositoryType
 from dashwright.common.models.repository_views import Revision, RevisionList, SyncPlan
 from dashwright.common.stores import resources, revisions
 
