@@ -39,6 +39,16 @@ def test_every_path_in_a_guide_to_the_code_exists(page: str) -> None:
     assert not [name for name in named if not any((folder / name).exists() for folder in sources)]
 
 
+def test_every_constant_in_a_recipe_exists() -> None:
+    """The tables and constants that recipes name are in the code, so that a renamed one is corrected in its recipe."""
+    recipes = (ROOT / "CONTRIBUTING.md").read_text().partition("## Recipes")[2]
+    named = set(re.findall(r"`(_?[A-Z][A-Z_]{2,})`", recipes))
+    command = ["git", "grep", "-ohwE", "|".join(named), "--", "*.py", ":!tests/unit/test_docs.py"]
+    found = set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+    assert named
+    assert not named - found
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))
 def test_every_row_of_a_table_is_one_line_with_all_cells(page: Path) -> None:
     """A row that is wrapped like prose, or lacks a cell, breaks the table."""

@@ -23,7 +23,7 @@ TAGS: Final[Mapping[str, tuple[str, str]]] = {
     "frontend": ("First requests", "Settings that clients request before anything else."),
     "health": ("Health", "The health of the service, its version and its metrics."),
     "iam.grafana.app": ("Users and teams as resources", "Users and teams by the Kubernetes API conventions, to read."),
-    "jobs.dashwright.io": ("Dead letters", "Messages that could not be handled."),
+    "jobs.dashwright.io": ("Batches and dead letters", "Many jobs that are submitted together, and messages that could not be handled."),
     "library elements": ("Library elements", "Panels that several dashboards share."),
     "orgs": ("Organizations", "Organizations and their members."),
     "pages": ("Pages", "HTML pages for browsers."),
