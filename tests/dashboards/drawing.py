@@ -34,7 +34,7 @@ DRAWN: Final = frozenset({"drawn", "partial"})
 
 @dataclass(frozen=True, slots=True)
 class DrawnPanel:
-    """A panel, and what was drawn of it."""
+    """A panel with its drawn pictures."""
 
     id: int
     title: str
@@ -45,7 +45,7 @@ class DrawnPanel:
 
 @dataclass(slots=True)
 class DrawnDashboard:
-    """A dashboard in a file, and what was drawn of its panels."""
+    """A dashboard of a file with its drawn panels."""
 
     name: str
     panels: list[DrawnPanel] = field(default_factory=list)

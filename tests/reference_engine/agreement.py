@@ -17,16 +17,16 @@ Json = Any
 
 def differences(request: Json, wanted: Mapping[str, Outcome | Refused], status: int, answer: Json) -> Iterator[str]:
     """Yield one line for each difference between the statuses, the visible refIds, and their results."""
-    shown = {query["refId"]: query for query in request["queries"] if not query.get("hide")}
+    visible = {query["refId"]: query for query in request["queries"] if not query.get("hide")}
     results = answer["results"]
-    if list(results) != sorted(shown):
-        yield f"shown are {list(results)}, wanted {sorted(shown)}"
+    if list(results) != sorted(visible):
+        yield f"results are {list(results)}, expected {sorted(visible)}"
         return
     failed = [ref_id for ref_id, result in results.items() if "error" in result]
     if status != (400 if failed else 200) or ("message" in answer) != bool(failed):
         yield f"HTTP {status}, message {answer.get('message')}, and errors in {failed}"
     read = _read(request)
-    for ref_id, query in shown.items():
+    for ref_id, query in visible.items():
         result = results[ref_id]
         if "type" in query:
             found = _of_expression(ref_id, wanted[ref_id], result, classic=query["type"] == "classic_conditions")
@@ -49,7 +49,7 @@ def _read(request: Json) -> set[str]:
 
 
 def _of_query(query: Json, wanted: Outcome | Refused | None, result: Json) -> Iterator[str]:
-    """Return the frames of a query, with an error if an expression could not read them."""
+    """Yield differences of the frames of a data source query, and of its error if an expression that reads them failed."""
     frames, given = result["frames"], json.loads(query["rawFrameContent"])
     if [frame["schema"].get("refId") for frame in frames] != [query["refId"]] * len(given):
         yield "the frames are not as many as given, each with the refId"
@@ -148,7 +148,10 @@ def _of_matches(wanted: Outcome, got: Json) -> Iterator[str]:
 
 
 def _same_match(got: Json, value: Value, metric: str, labels: Labels | None) -> bool:
-    """The value is text: a decimal without exponent, the shortest that reads back as the same number; empty for null."""
+    """Return whether a match has this value, metric and labels.
+
+    The value of a match is text: the shortest decimal without exponent that is read as the same number, or empty for null.
+    """
     text = got["value"]
     if (got["metric"], got["labels"]) != (metric, labels and dict(labels)):
         return False
@@ -166,7 +169,7 @@ def decimal(number: float) -> str:
 
 
 def _same(got: Value, wanted: Value) -> bool:
-    """NaN is as NaN and null as null; sums may be taken in another order."""
+    """Return whether two values are equal: NaN equals NaN, null equals null, and rounding may differ."""
     if got is None or wanted is None:
         return got is wanted
     return (math.isnan(got) and math.isnan(wanted)) or math.isclose(got, wanted, rel_tol=1e-12, abs_tol=1e-12)

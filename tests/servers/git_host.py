@@ -97,7 +97,7 @@ class GitHost(GitServer):
     api_fault: Callable[[web.Request], Awaitable[web.StreamResponse | None]] | None = None
     #: Description of the API; requests that it does not allow are refused.
     description: ApiDescription | None = None
-    #: Upper bound of items on a page, whatever the client requests.
+    #: Upper bound of items on a page, even if the client requests more.
     page: int = 100
     repositories: dict[str, HostRepository] = field(default_factory=dict)
     #: Requests to the API, as ``METHOD path``.

@@ -73,7 +73,7 @@ async def test_the_defaults_of_an_account(api: Api, path: str, body: dict[str, A
     ids=str,
 )
 async def test_an_account_needs_a_name(api: Api, body: Any) -> None:
-    """400 in one text, whatever is wrong with the body."""
+    """Every invalid body gets 400 with the same message."""
     assert await api("POST", ACCOUNTS, body) == (400, {"message": "Bad request data"})
 
 

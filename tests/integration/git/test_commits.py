@@ -140,7 +140,7 @@ async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, wr
 
 
 async def test_empty_directories_are_removed(server: GitServer, work: Work, write: Write) -> None:
-    """Empty directories above it are removed, too; removing the last file of all leaves an empty commit."""
+    """Directories that become empty are removed with their last file. Without any file, the commit is empty."""
     base = work.commit({"a.json": "{}", "x/y/z/b.json": "{}", "x/c.json": "{}"})
     second = await write(base, {"x/y/z/b.json": None})
     assert {entry.path for entry in await GitCheckout(second).entries()} == {"a.json", "x/", "x/c.json"}
@@ -170,7 +170,7 @@ async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work: W
 
 
 async def test_an_empty_directory_is_kept_for_the_next_sync(server: GitServer, work: Work, write: Write) -> None:
-    """The next sync must find it. A change without effect creates neither a commit nor a directory."""
+    """The empty directory gets a ``.keep``, so that the next sync finds it. A change without effect creates no commit."""
     base = work.commit({"a.json": "1"})
     assert (await write(base, {}, directory="x/y")).sha == base
     first = await write(base, {"b.json": b"2"}, directory="x/y")

@@ -1,4 +1,4 @@
-"""Polls of branches: one request of protocol version 2, and the git program wherever a host responds with anything else."""
+"""Polls of branches: one request of protocol version 2, or a git process if the host responds with anything else."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

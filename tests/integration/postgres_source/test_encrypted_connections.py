@@ -1,4 +1,4 @@
-"""TLS to a data source: encrypted as configured, and verified against the configured name wherever it resolves to."""
+"""TLS to a data source: encrypted as configured, and verified against the configured name, not against the address."""
 
 import asyncio
 import ssl

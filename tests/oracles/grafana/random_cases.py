@@ -32,7 +32,8 @@ _REDUCERS: Final = (
     "p50",
     "p95",
 )
-#: Transformations that can only be the first, or the last: otherwise an intended difference of an earlier one shows in the result.
+#: Transformations that are generated only as the first or as the last one of a case. In another place, their result would contain
+#: an intended difference from Grafana that an earlier transformation causes.
 _FIRST: Final = frozenset({"calculateField"})
 _LAST: Final = frozenset({"filterByValue", "concatenate", "histogram", "groupingToMatrix"})
 
@@ -52,8 +53,8 @@ class Cases:
         count = self._random.choice((1, 1, 2, 3))
         transformations: list[dict[str, Any]] = []
         for index in range(count):
-            barred = (_FIRST if index else frozenset[str]()) | (_LAST if index < count - 1 else frozenset[str]())
-            transformations.append(self._transformation(self._random.choice([name for name in _OPTIONS if name not in barred])))
+            excluded = (_FIRST if index else frozenset[str]()) | (_LAST if index < count - 1 else frozenset[str]())
+            transformations.append(self._transformation(self._random.choice([name for name in _OPTIONS if name not in excluded])))
         return {"frames": frames, "transformations": transformations}
 
     def _frame(self) -> dict[str, Any]:
@@ -103,7 +104,7 @@ class Cases:
         return self._random.sample(choices, self._random.choice(counts))
 
     def optional(self, **members: Any) -> dict[str, Any]:
-        """Return each member or not."""
+        """Return the members that a random choice keeps."""
         return {name: value for name, value in members.items() if self._chance(0.4)}
 
 

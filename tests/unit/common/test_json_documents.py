@@ -114,7 +114,7 @@ def test_values_without_json_form_are_rejected(tree: Any) -> None:
 @pytest.mark.parametrize("leaf", [1, "\n" + "  " * 128, 1.5, read_json("1.50"), read_json('"\\ud800"'), [], {}])
 @pytest.mark.parametrize(("depth", "fits"), [(1, True), (128, True), (129, False), (200, False), (900, False)])
 def test_the_depth_is_limited(depth: int, fits: bool, leaf: Any) -> None:
-    """A document has at most 128 levels of objects and lists in any mix, whatever the innermost value is."""
+    """A document has at most 128 levels of nested values. The innermost value is one of them, even if it has no members."""
     tree: Any = leaf
     for level in range(depth - 1):
         tree = [tree] if level % 2 else {"a": tree}

@@ -81,7 +81,7 @@ def written(frames: Sequence[Frame]) -> bytes:
 
 @given(frame_sets())
 def test_a_set_is_written_as_its_frames_are(frames: FrameSet) -> None:
-    """The bytes are the same, whatever the labels, names, values and times are."""
+    """The bytes are the same for all labels, names, values and times."""
     assert written(frames) == written(list(frames))
 
 

@@ -103,7 +103,7 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
 @pytest.mark.parametrize("rows", [0, 1, 8, 63, 64, 65, 1000])
 @pytest.mark.parametrize("share", [None, 0.0, 0.1, 1.0])
 def test_series_are_encoded_independently(rows: int, share: float | None) -> None:
-    """The bytes of a series do not depend on the series before it, whatever their labels, nulls, names and layout."""
+    """The bytes of a series do not depend on the labels, nulls, names and layout of the series before it."""
     random = np.random.default_rng(rows)
     times = field(FieldType.TIME, list(range(rows)), name="t")
     meta = {"type": "timeseries-multi", "typeVersion": [0, 1], "custom": {"h": "h1"}}

@@ -52,7 +52,7 @@ def moments(units: Iterator[Unit]) -> list[str]:
     ],
 )
 def test_every_byte_is_forwarded(make: Callable[[], Conversation], sent: bytes, size: int) -> None:
-    """Bytes are forwarded unchanged, in whatever pieces they arrive."""
+    """Bytes are forwarded unchanged, for all sizes of the pieces in which they arrive."""
     conversation = make()
     pieces = [sent[start : start + size] for start in range(0, len(sent), size)]
     assert b"".join(unit.data for piece in pieces for unit in conversation.from_client(piece)) == sent

@@ -114,5 +114,5 @@ ANY = st.none() | st.booleans() | st.floats() | st.text(max_size=3) | st.just(UN
 
 @given(st.sampled_from(sorted(CALCULATIONS)), st.lists(ANY), st.booleans(), st.sampled_from(NullMode))
 def test_any_values_have_a_result(name: str, values: list[Any], is_numeric: bool, mode: NullMode) -> None:
-    """No calculation fails, whatever the values are."""
+    """No calculation fails for any values."""
     result(name, *values, is_numeric=is_numeric, nulls=mode)

@@ -142,7 +142,7 @@ def test_calculated_cells_count_every_value(values: list[float], count: int) -> 
     values=st.lists(st.sampled_from([None, 0, 1, -1, 5e-324, 1e308, -1e308, 1e15, 1e15 + 1]), min_size=1, max_size=5),
 )
 def test_a_grid_has_at_most_a_cell_for_two_pixels(x: Any, y: Any, mode: Any, scale: Any, values: list[float | None]) -> None:
-    """The number of cells is limited by the pixels of a panel, whatever sizes the panel requests."""
+    """The number of cells is limited by the pixels of a panel, for all sizes that a panel can request."""
     with contextlib.suppress(NothingToDraw):
         grid = calculated(*values, xBuckets={"mode": mode, "value": x}, yBuckets={"mode": mode, "value": y, "scale": scale})
         rows, columns = grid.counts.shape

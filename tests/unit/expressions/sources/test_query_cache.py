@@ -132,7 +132,7 @@ async def test_the_size_of_json_counts_nested_values() -> None:
 
 
 async def test_json_with_too_many_values_is_not_cached() -> None:
-    """A JSON value with too many values to count is not cached, whatever the size of the cache."""
+    """A JSON value with too many values to count is not cached, even if the cache is large enough."""
     asked = Asked()
     asked.frames = [documents(100_000)]
     assert size_of(asked.frames) == math.inf

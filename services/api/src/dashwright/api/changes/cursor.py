@@ -99,8 +99,8 @@ class Cursor:
     async def read_changes(self) -> Sequence[Change]:
         """Return the next changes, in order, and advance the cursor. The result may be empty before the cursor ``is_caught_up``.
 
-        Changes in the namespace that ``changes_access`` are included, whatever the selection. Raises Gone if the database no longer
-        has the changes after this version, and Unavailable.
+        Changes of the access to objects (``changes_access``) are included even if they are not selected. Raises Gone if the database
+        no longer has the changes after this version, and Unavailable.
         """
         if self.is_caught_up:
             return ()

@@ -51,7 +51,7 @@ class SaveRequest:
     folder_id: int | None
     #: Message of the change, stored with the new version in the history.
     message: str
-    #: Replace the dashboard whatever its generation.
+    #: Replace the dashboard without a check of its generation.
     overwrite: bool
     #: Bytes of the request.
     size: int

@@ -54,7 +54,7 @@ class DeadLetterConsumer:
             try:
                 async with self._database.transaction() as connection:
                     is_new = await dead_letters.insert(connection, letter)
-            except Exception as error:  # noqa: BLE001 - whatever the cause, an acknowledged letter would be lost
+            except Exception as error:  # noqa: BLE001 - an acknowledged letter would be lost after any error
                 log.warning("dead_letter_delayed", seconds=self._retry_seconds, error=f"{type(error).__name__}: {error}")
                 await asyncio.sleep(self._retry_seconds)
                 continue

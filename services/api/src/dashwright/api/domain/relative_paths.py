@@ -1,4 +1,4 @@
-"""Relative paths on this server, to which a redirect cannot leave it."""
+"""Checks of relative paths, so that no redirect leaves this server."""
 
 import re
 from typing import Final

@@ -72,7 +72,7 @@ class DeadLetterSource:
                 selected_letters, last_name = await _with_bodies(connection, selected_letters, last_name)
         if self._exact_version is not None and self._exact_version < version:
             raise Gone(
-                f"dead letters are listed as they are, at {version}, and not as they were at {self._exact_version}; "
+                f"dead letters can be listed only at the newest version, {version}, and not at {self._exact_version}; "
                 "list without a resourceVersion"
             )
         sizes = [_METADATA_BYTES + len(letter.body) for letter in selected_letters]

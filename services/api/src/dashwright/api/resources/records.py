@@ -42,7 +42,7 @@ class RecordSource:
                 selected = [record for record in records if matches(self._selection, record.labels, record.name)]
         if self._exact_version is not None and self._exact_version < version:
             raise Gone(
-                f"{self._kind.plural} are listed as they are, at {version}, and not as they were at {self._exact_version}; "
+                f"{self._kind.plural} can be listed only at the newest version, {version}, and not at {self._exact_version}; "
                 "list without a resourceVersion"
             )
         sizes = [len(record.spec) for record in selected]

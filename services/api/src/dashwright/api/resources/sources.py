@@ -104,7 +104,7 @@ class ObjectSource:
             version = newest_version if self._exact_version is None else min(self._exact_version, newest_version)
             object_slice = await self._read_slice(connection, Position(version), limit)
             remaining_items = None
-            # The query counts all stored objects, so the count is of use only for a list of all of them.
+            # The query counts all stored objects, so the count is right only for a list of the newest version without a selector.
             lists_all_objects = version == newest_version and self._selection.is_everything and self._scope.includes_everything
             if object_slice.after is not None and lists_all_objects:
                 remaining_items = await self._count_objects(connection) - len(object_slice.items)
@@ -196,7 +196,8 @@ class JobSource:
                 remaining_items = page.remaining if self._selection.is_everything else None
         if self._exact_version is not None and self._exact_version < version:
             raise Gone(
-                f"jobs are listed as they are, at {version}, and not as they were at {self._exact_version}; list without a resourceVersion"
+                f"jobs can be listed only at the newest version, {version}, and not at {self._exact_version}; "
+                "list without a resourceVersion"
             )
         return ListPage(
             version if position is None else position.resource_version,

@@ -138,7 +138,7 @@ def _unchanged_table(frame: Frame) -> Relation:
     if len(names) > MAX_COLUMNS:
         raise _too_many_columns_error(len(names))
     notices = [
-        f"column {index} ({old_name!r}) is {new_name} in the table: two columns cannot have one name, in whatever case"
+        f"column {index} ({old_name!r}) is {new_name} in the table: names of columns that differ only in case are the same name"
         for index, (old_name, new_name) in enumerate(zip(original_names, names, strict=True), 1)
         if old_name != new_name
     ]

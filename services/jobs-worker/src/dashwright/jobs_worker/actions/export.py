@@ -133,9 +133,8 @@ async def export(
 ) -> JobProgress:
     """Export the objects, and return the progress with errors and summary. Faults of single files are among the errors.
 
-    Raises BadRequest if the workflow does not permit the export, NotFound for an unknown folder, and TooLarge for too
-    many objects or bytes. Raises Conflict if another writer changed the branch during every attempt, and the errors of
-    the ports. After an error, the repository is unchanged.
+    Raises BadRequest if the workflow forbids it, NotFound for an unknown folder, TooLarge for too many objects or bytes, Conflict
+    if another writer changed the branch during every attempt, and the errors of the ports. An error leaves the repository unchanged.
     """
     spec = job.repository.spec
     check_export(spec, job.options)

@@ -69,7 +69,10 @@ def quarantined_file(faults: Sequence[Fault], fingerprint: str) -> QuarantinedFi
 
 
 def _prepared_files(candidate: Candidate, checksum: str, content: FileResources, spool: Spool) -> Iterator[PreparedFile]:
-    """Yield the resources of a file. If a resource is refused, the stored object of its name is kept, or those without a resource."""
+    """Yield the resources of a file, each with the stored objects that are kept if it is refused.
+
+    These are the objects of the same name or, if none has that name, the objects of the file that no resource names.
+    """
     has_one_resource = len(content.resources) == 1 and not content.fault
     unnamed_objects = _unnamed_objects(candidate, content)
     for resource in content.resources:

@@ -67,7 +67,7 @@ def _suffix(part: Object) -> str:
 
 
 def _split(query: Object) -> list[Object]:
-    """Return a query for each of its statistics, or the query alone if it has not several."""
+    """Return one query for each entry of ``statistics``, or the query without that field if there are no entries."""
     statistics = query.get("statistics")
     rest = {name: value for name, value in query.items() if name != "statistics"}
     if not isinstance(statistics, list) or not statistics:
