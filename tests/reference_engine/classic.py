@@ -44,7 +44,10 @@ class Condition:
             raise Refused("parseError", "invalid evaluator type")
 
     def holds(self, value: Value) -> bool:
-        """``no_value`` for null, which no other evaluator holds for. Bounds may be swapped."""
+        """Return whether the evaluator holds for a value.
+
+        Only ``no_value`` holds for null. The bounds of a range may be swapped.
+        """
         if self.evaluator == "no_value":
             return value is None
         bounds = sorted(self.bounds) if self.evaluator in RANGES else self.bounds
@@ -97,7 +100,11 @@ def _reduced(reducer: str, points: list[Point]) -> Value:
 
 
 def _of_numbers(reducer: str, numbers: list[float], *, only_first: bool) -> float:
-    """``min`` and ``max`` begin from the largest and the least finite number. Differences are 0 where the newest is the first point."""
+    """Reduce the numbers.
+
+    ``min`` is at most the largest finite number, and ``max`` at least the least. Differences are 0 if the newest number
+    is the first point of all.
+    """
     oldest, newest = numbers[0], numbers[-1]
     match reducer:
         case "avg":

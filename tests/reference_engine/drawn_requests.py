@@ -55,7 +55,7 @@ class Context:
 
 
 def seldom(draw: st.DrawFn, one_in: int) -> bool:
-    """True once in so many times; shrinks to False."""
+    """Draw True once in ``one_in`` draws. A failing example shrinks to False."""
     return draw(st.integers(1, one_in)) == one_in
 
 
@@ -193,7 +193,7 @@ def threshold(draw: st.DrawFn, context: Context) -> Json:
 
 @st.composite
 def _loaded(draw: st.DrawFn, pool: Pool) -> Json:
-    """Fingerprints of label sets, most of them of the pool; as whole numbers, or as text."""
+    """Draw fingerprints of label sets, most of them of the pool, as whole numbers or as text."""
     labels = draw(st.lists(st.one_of(st.sampled_from(pool.labels), LABELS), max_size=4))
     if not labels and draw(st.booleans()):
         return {}
@@ -266,7 +266,7 @@ _ODD: Final = [None, nan, inf, -inf, 0.0, 1.0, -2.5, 3.0]
 
 
 def over_odd_values(texts: Iterable[str]) -> Json:
-    """Math over ``$A`` and ``${A b}``: two series that meet in every pair of odd values."""
+    """Return a request of math over ``$A`` and ``${A b}``, two series that contain every pair of the odd values."""
     axis = [EPOCH * 10**6 + second * 10**9 for second in range(len(_ODD) ** 2)]
     pairs = zip(*product(_ODD, _ODD), strict=True)
     source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
@@ -287,7 +287,7 @@ def of_two_operators() -> Iterator[list[str]]:
 
 @st.composite
 def about_texts(draw: st.DrawFn) -> Json:
-    """Words of math in any order: most say nothing."""
+    """Draw math expressions of words in any order. Most of them are invalid."""
     leaf = st.one_of(*map(_dollar, _QUERIES[:2]), st.sampled_from(_NUMBERS).map(lambda text: [text]))
     meaning = st.recursive(leaf, _longer, max_leaves=5).map("".join)
     text = st.one_of(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=7).map("".join), meaning)
@@ -295,7 +295,7 @@ def about_texts(draw: st.DrawFn) -> Json:
 
 
 def readable(request: Json) -> str:
-    """The request with its frames as JSON, not as text that holds JSON."""
+    """Return the request as text. Its frames are JSON values instead of strings of JSON."""
     shown = [
         {**target, "rawFrameContent": json.loads(target["rawFrameContent"])} if "rawFrameContent" in target else target
         for target in request["queries"]

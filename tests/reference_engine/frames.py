@@ -61,7 +61,7 @@ def decoded(frame: Json) -> Frame:
 
 
 def items_of(frames: list[Frame]) -> Items:
-    """The first line of the table that fits decides."""
+    """Return the items of the frames. The first condition that the frames meet decides their shape."""
     if frames and frames[0].declares:
         return _declared(frames) if frames[0].fields else [NoData()]
     if not any(frame.fields for frame in frames):
@@ -120,7 +120,7 @@ def _wide(frames: list[Frame]) -> Items:
 
 
 def _name(frame: Frame, field: Field) -> str:
-    """The name of a frame with one value field stands for the field's."""
+    """Return the name of the frame if it has one value field, and else that of the field."""
     return frame.name if frame.name and len(frame.of_type("number")) == 1 else field.name
 
 
@@ -158,7 +158,7 @@ def _numbers(frames: list[Frame]) -> Items:
 
 
 def _long_series(frames: list[Frame]) -> Items:
-    """A series for each value field and distinct row of texts; a null text is the empty text."""
+    """Return a series for each value field and distinct row of texts. A null text counts as an empty text."""
     frame = frames[0]
     groups: dict[tuple[tuple[str, str], ...], list[int]] = {}
     for row in range(frame.rows):
@@ -171,7 +171,7 @@ def _long_series(frames: list[Frame]) -> Items:
 
 
 def _long_numbers(frames: list[Frame]) -> Items:
-    """A number for each value field and row; a null text is the empty text."""
+    """Return a number for each value field and row. A null text counts as an empty text."""
     frame = frames[0]
     return [
         Number(value, {text.name: text.cells[row] or "" for text in frame.of_type("string")}, field.name)

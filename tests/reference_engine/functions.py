@@ -22,7 +22,7 @@ def _logarithm(number: float) -> float:
 
 
 def _whole(direction: Callable[[float], float]) -> Callable[[float], float]:
-    """A whole number; infinities stay, and so does the sign of a result of 0."""
+    """Return a function that rounds a number. Infinities remain, and a result of 0 has the sign of the number."""
     return lambda number: number if math.isinf(number) else math.copysign(direction(number), number)
 
 

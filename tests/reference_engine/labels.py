@@ -4,7 +4,7 @@ from tests.reference_engine.values import Labels
 
 
 def printed(labels: Labels) -> str:
-    """Sorted by key: ``{a=1, b=2}``."""
+    """Return the labels as text, sorted by key: ``{a=1, b=2}``."""
     return "{" + ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) + "}"
 
 
@@ -14,7 +14,7 @@ def contains(larger: Labels, smaller: Labels) -> bool:
 
 
 def fingerprint(labels: Labels) -> int:
-    """FNV-1 of 64 bits (multiply, then xor) over key, 0xFF, value, 0xFF of the labels sorted by key."""
+    """Return the FNV-1 hash of 64 bits (multiply, then xor) over key, 0xFF, value, 0xFF of the labels, sorted by key."""
     found = 14695981039346656037
     for key, value in sorted(labels.items()):
         for byte in key.encode() + b"\xff" + value.encode() + b"\xff":

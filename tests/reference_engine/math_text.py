@@ -92,7 +92,7 @@ def _word_at(text: str, at: int) -> tuple[_Word, int]:
 
 
 def _reference_at(text: str, at: int) -> tuple[_Word, int]:
-    """``$`` with letters, digits and ``_`` of any script, or ``${…}`` with any text without braces: blanks within count."""
+    """Read ``$`` with letters, digits and ``_`` of any script, or ``${…}`` with any text except braces. Blanks count."""
     if text.startswith("${", at):
         inside = re.compile(r"[^{}]*").match(text, at + 2)
         assert inside
@@ -108,7 +108,7 @@ def _reference_at(text: str, at: int) -> tuple[_Word, int]:
 
 
 def number_of(text: str) -> float:
-    """Hexadecimal behind ``0x``; octal behind 0 where all of it are digits from 0 to 7; else decimal."""
+    """Return the number of a text: hexadecimal after ``0x``, octal after 0 if all further digits are 0 to 7, and else decimal."""
     if text[:2] in {"0x", "0X"}:
         return float(int(text, 16))
     if re.fullmatch("0[0-7]+", text):
@@ -206,7 +206,7 @@ def references(tree: Tree) -> list[str]:
 
 
 def printed(tree: Tree) -> str:
-    """A tree as text: with the parentheses it needs, and no others, so that it reads back as the same tree. Numbers are decimal."""
+    """Return a tree as text, with only the parentheses that are necessary to read the same tree. Numbers are decimal."""
     match tree:
         case Literal(value=value):
             return repr(value).removesuffix(".0")

@@ -6,7 +6,11 @@ from tests.reference_engine.values import Value
 
 
 def binary(symbol: str, left: Value, right: Value) -> Value:
-    """Null on either side gives null; then the left side alone may decide ``||`` and ``&&``, and NaN is not 0; then NaN gives NaN."""
+    """Return the result for two values.
+
+    Null on either side gives null. Otherwise, the left side may decide ``||`` and ``&&``, for which NaN is not 0.
+    Otherwise, NaN on either side gives NaN.
+    """
     if left is None or right is None:
         return None
     if symbol == "||" and left != 0:
@@ -19,7 +23,7 @@ def binary(symbol: str, left: Value, right: Value) -> Value:
 
 
 def _of_numbers(symbol: str, left: float, right: float) -> float:
-    """Arithmetic is that of C, comparisons and logic give 1 or 0."""
+    """Return the result for two numbers. Arithmetic is as in C; comparisons and logic give 1 or 0."""
     match symbol:
         case "+":
             return left + right

@@ -72,7 +72,7 @@ def _understood(query: Json, request: Json) -> Parsed:
 
 
 def reference(text: str) -> str:
-    """``A``, ``$A`` or ``${my query}``."""
+    """Return the refId of ``A``, ``$A`` or ``${my query}``."""
     if text.startswith("${") and text.endswith("}"):
         return text[2:-1]
     return text.removeprefix("$")

@@ -8,7 +8,7 @@ from tests.reference_engine.values import Item, Items, NoData, Outcome, Point, R
 
 @dataclass(frozen=True)
 class Resample:
-    """``window`` and the range in nanoseconds."""
+    """A resample expression. ``window`` and the range are in nanoseconds."""
 
     expression: str
     window: int
@@ -50,7 +50,10 @@ def _at(resample: Resample, points: list[Point], stamp: int) -> Value:
 
 
 def _without(upsampler: str, points: list[Point], stamp: int) -> Value:
-    """``pad``: the last point before. ``backfilling``: the next one, also from behind the range. Null without such a point."""
+    """Return the value of a window without points: the last point before it for ``pad``, and the next for ``backfilling``.
+
+    The next point may be after the time range. If there is no such point, the value is null.
+    """
     older = [value for time, value in points if time < stamp]
     newer = [value for time, value in points if time > stamp]
     if upsampler == "pad" and older:

@@ -27,7 +27,10 @@ class Test:
 
 @dataclass(frozen=True)
 class Threshold:
-    """``loaded``: fingerprints of the items that were firing. Without ``unload`` they have no effect."""
+    """A threshold expression.
+
+    ``loaded`` has the fingerprints of the items that were firing; without ``unload``, it has no effect.
+    """
 
     expression: str
     test: Test
@@ -36,14 +39,14 @@ class Threshold:
 
 
 def evaluate(threshold: Threshold, items: Items) -> Outcome:
-    """Every value to 1 where the condition holds, else 0. Items that were loaded come behind those that were not."""
+    """Replace every value by 1 if the condition holds, and else by 0. Loaded items are after the others."""
     loaded = [item for item in items if threshold.unload and fingerprint(item.labels) in threshold.loaded]
     others = [item for item in items if not any(item is one for one in loaded)]
     return Outcome([_tested(threshold, item, was=False) for item in others] + [_tested(threshold, item, was=True) for item in loaded])
 
 
 def _tested(threshold: Threshold, item: Item, *, was: bool) -> Item:
-    """Return the tested items; null and no data are kept, and loaded items remain 1 until the unload condition holds."""
+    """Return the item with tested values. Null and no data are kept. A loaded item remains 1 until its unload condition holds."""
 
     def of_value(value: Value) -> Value:
         if value is None:

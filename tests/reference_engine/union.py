@@ -15,7 +15,10 @@ class Union:
 
 
 def union(left: Items, right: Items) -> Union:
-    """Every item of the left with every one of the right, in this order; two single items that do not pair do so without labels."""
+    """Pair every item of the left with every item of the right whose labels match, in this order.
+
+    If nothing matches and each side has a single item, the two are a pair without labels.
+    """
     pairs = []
     used: tuple[set[int], set[int]] = set(), set()
     for i, a in enumerate(left):
@@ -32,9 +35,10 @@ def union(left: Items, right: Items) -> Union:
 
 
 def joined(left: Labels, right: Labels) -> Labels | None:
-    """The labels of a pair, those of the larger set; None where the two do not pair.
+    """Return the labels of a pair, which are those of the larger set, or None if the two are not a pair.
 
-    They do where their labels are equal, or either has none, or one has all labels of the other and more.
+    Two items are a pair if their labels are equal, one of them has no labels, or one has all labels of the other and
+    more.
     """
     if len(left) >= len(right) and contains(left, right):
         return left

@@ -12,7 +12,7 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards
 
 
 async def save(api: Api, name: str, *titles: str, **spec: Any) -> None:
-    """Saves a dashboard with each title in turn."""
+    """Save a dashboard with each title in turn."""
     for title in titles:
         form = {"dashboard": {"uid": name, "title": title, **spec}, "overwrite": True, "message": f"to {title}"}
         status, found = await api("POST", "/api/dashboards/db", form)

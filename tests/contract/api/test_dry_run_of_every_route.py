@@ -146,7 +146,7 @@ async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_
 
 
 def tried(routes: list[Route]) -> dict[str, Route]:
-    """Everything in the resource API that is not only read."""
+    """Return the routes of the resource API with which a client can change something, by method and path."""
     return {
         f"{route.method} {route.path}": route
         for route in in_preferred_versions(routes)

@@ -32,7 +32,7 @@ async def create_chain(api: Api, *names: str) -> None:
 
 
 async def managed(api: Api, plural: str, name: str) -> None:
-    """Makes an object one that a repository manages."""
+    """Mark an object as managed by a repository."""
     statement = "update resource set annotations = annotations || $1::text::jsonb where resource = $2 and name = $3"
     await api.sql(statement, json.dumps(MANAGED), plural, name)
 

@@ -11,7 +11,7 @@ CANCELLED = ("error", "job was cancelled")
 
 
 async def jobs(api: Api) -> dict[str, tuple[str, str | None]]:
-    """States and messages by name."""
+    """Return the states and messages of the jobs, by name."""
     _, found = await api("GET", JOBS)
     return {item["metadata"]["name"]: (item["status"]["state"], item["status"].get("message")) for item in found["items"]}
 

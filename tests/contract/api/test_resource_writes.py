@@ -27,7 +27,7 @@ async def put(api: Api, body: Any, path: str = DASHBOARDS, **options: Any) -> tu
 
 
 async def rows(api: Api) -> tuple[int, int, int]:
-    """How many changes, generations and events there are."""
+    """Return the numbers of changes, generations and events."""
     counts = [await api.sql(f"select count(*) from {table}") for table in ("change", "resource_history", "audit_event")]
     return counts[0], counts[1], counts[2]
 

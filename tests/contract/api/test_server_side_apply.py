@@ -19,7 +19,7 @@ LAST_APPLIED: Final = "kubectl.kubernetes.io/last-applied-configuration"
 async def apply(
     api: Api, spec: Any, manager: str = "a", query: str = "", path: str = f"{DASHBOARDS}/d", **metadata: Any
 ) -> tuple[int, Any]:
-    """Applies a part of an object."""
+    """Apply a part of an object."""
     config: dict[str, Any] = {"metadata": metadata} | ({} if spec is None else {"spec": spec})
     return await send(api, json.dumps(config), manager, query, path)
 

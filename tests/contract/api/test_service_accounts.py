@@ -23,7 +23,7 @@ BAD_ROLE = ("invalid role specified", "serviceaccounts.ErrInvalidRoleSpecified",
 
 
 def typed(answer: tuple[int, Any]) -> tuple[str, str, int]:
-    """Message, identifier and status of a typed error."""
+    """Return the message, identifier and status of a typed error."""
     status, body = answer
     assert body["statusCode"] == status, body
     return body["message"], body["messageId"], status

@@ -54,7 +54,7 @@ class World:
         return written(DASHBOARD, self.random.choice(NAMES), title, team, place)
 
     async def pause(self) -> None:
-        """Lets others in, perhaps for longer than they take to commit."""
+        """Sleep, sometimes for longer than another writer needs for a commit."""
         await asyncio.sleep(self.random.choice((0, 0, 0.002, 0.02)))
 
 
@@ -104,7 +104,7 @@ async def sync(world: World) -> None:
 
 
 async def work(world: World) -> None:
-    """Jobs take versions from the same sequence, under another lock, so their versions are between those of objects."""
+    """Submit jobs. Their versions are from the same sequence as those of objects, but are assigned under another lock."""
     for index in range(2 * ROUNDS):
         labels = {"team": world.random.choice(("a", "b"))}
         job = NewJob(f"j{index}", "default", "{}", None, "sync", labels, "2026-01-01T00:00:00Z", None, None, "work.sync")

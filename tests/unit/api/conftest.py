@@ -85,7 +85,7 @@ Serve = Callable[..., Awaitable[Gateway]]
 
 
 async def refused(port: int) -> None:
-    """Returns when the listener takes no connections any more."""
+    """Return when the listener accepts no further connections."""
     async with asyncio.timeout(5):
         while True:
             try:

@@ -21,7 +21,7 @@ async def handler(_: Call) -> Response:
 
 
 def matched(template: Sequence[Segment], segments: Sequence[str], slash: bool) -> dict[str, str] | None:
-    """The parameters of one template, the slow and plain way."""
+    """Return the parameters of a path by one template, or None. This is the slow and plain way."""
     values: dict[str, str] = {}
     for place, segment in enumerate(template):
         if place >= len(segments) or (segment.is_parameter and not segments[place]):
@@ -36,7 +36,10 @@ def matched(template: Sequence[Segment], segments: Sequence[str], slash: bool) -
 
 
 def naive(routes: Sequence[Route], method: str, segments: Sequence[str], slash: bool) -> Found | set[str]:
-    """The route and parameters, or the methods allowed (none: not found)."""
+    """Return the route with its parameters.
+
+    If no route has the method, return the allowed methods, or none if the path is unknown.
+    """
     fitting = [(route, values) for route in routes if (values := matched(parse_template(route.path), segments, slash)) is not None]
     fitting.sort(key=lambda found: [segment.is_parameter + segment.is_remainder for segment in parse_template(found[0].path)])
     by_template: dict[tuple[int, ...], dict[str, tuple[Route, dict[str, str]]]] = {}

@@ -32,7 +32,7 @@ ROUTES = [
 
 
 async def exchange(port: int, raw: bytes) -> tuple[int, bytes]:
-    """Sends a request that ends its connection; returns status and body of the answer."""
+    """Send a request that ends its connection, and return the status and body of the response."""
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(raw)
     async with asyncio.timeout(5):

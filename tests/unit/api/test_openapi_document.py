@@ -31,7 +31,7 @@ async def handler(_: Call) -> Response:
 
 
 def described(route: Route) -> Any:
-    """The one operation of a table of one route."""
+    """Return the description of a route, from a document of that route alone."""
     (methods,) = openapi_document([route], version="1")["paths"].values()
     return methods[route.method.lower()]
 

@@ -68,7 +68,7 @@ async def test_nothing_else_is_trusted_for_it(serve: Serve, settings: Settings, 
 
 
 def _signed_by(pair: bytes) -> bytes:
-    """A key, and a certificate for it that the key of the pair has signed."""
+    """Return a new key and its certificate, which is signed with the key of ``pair``."""
     authority = serialization.load_pem_private_key(pair, None)
     assert isinstance(authority, ec.EllipticCurvePrivateKey)
     issuer = x509.load_pem_x509_certificate(pair).subject

@@ -11,7 +11,7 @@ from dashwright.common.observability.probes import Probes, ProbeServer
 
 
 async def well() -> None:
-    """Passes."""
+    """Pass the check of the probe."""
 
 
 async def away() -> None:

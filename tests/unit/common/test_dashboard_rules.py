@@ -34,7 +34,7 @@ BROKEN = orjson.dumps(
 
 
 def admitted(spec: dict[str, Any], *, version: str = "v2alpha1", old: dict[str, Any] | None = None, shortest: float = 10) -> list[str]:
-    """The causes that are found, by their fields."""
+    """Return the fields of the causes that the admission finds."""
     draft = Draft("d", "default", {"title": "T"} | spec, old_spec=old, version=version)
     assert DASHBOARD.admit is not None
     DASHBOARD.admit(draft, AdmissionSettings(min_refresh_seconds=shortest))

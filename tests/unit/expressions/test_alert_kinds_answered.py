@@ -27,7 +27,7 @@ def raw(ref_id: str, *frames: Any) -> dict[str, Any]:
 
 
 def series(values: list[Any], name: str = "", **labels: str) -> dict[str, Any]:
-    """Points at 1s, 2s, …; ``name`` is the frame's."""
+    """Return a frame with points at 1 s, 2 s, and so on. ``name`` is the name of the frame."""
     fields = [{"name": "time", "type": "time"}, {"name": "load", "type": "number", "labels": labels}]
     return {"schema": {"name": name, "fields": fields}, "data": {"values": [[1000 * (n + 1) for n in range(len(values))], values]}}
 

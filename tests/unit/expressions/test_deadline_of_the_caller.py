@@ -20,7 +20,7 @@ BODY = orjson.dumps({"queries": [{"refId": "A", "type": "math", "expression": "1
 
 
 async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:
-    """The seconds that the worker was left for each query, by its own clock."""
+    """Return the seconds that remained for each query, by the clock of the worker."""
     given: list[float] = []
     plain = queries.respond
 

@@ -23,7 +23,7 @@ from dashwright.expressions.queries import respond
 
 
 def tables(body: bytes) -> list[Any]:
-    """The table of every stream of the body."""
+    """Return the table of each stream in the body."""
     source, found = io.BytesIO(body), []
     while source.tell() < len(body):
         with pa.ipc.open_stream(source) as stream:
@@ -51,7 +51,7 @@ def field(kind: FieldType, values: list[Any], *, name: str = "f", **fields: Any)
 
 
 def same(left: list[Any], right: list[Any]) -> bool:
-    """Equal, with NaN equal to NaN."""
+    """Return whether two values are equal. NaN equals NaN."""
     return len(left) == len(right) and all(a == b or (a != a and b != b) for a, b in zip(left, right, strict=True))
 
 

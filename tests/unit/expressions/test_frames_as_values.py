@@ -16,7 +16,7 @@ Y = ("a", "number", [3, None], {"h": "y"})
 
 
 def frame(*fields: Any, kind: str = "", name: str = "", meta: Any = None) -> dict[str, Any]:
-    """A field is (name, type, values) and optionally its labels and configuration."""
+    """Return a frame. Each field is (name, type, values), and may also have labels and a configuration."""
     schemas = [dict(zip(("name", "type", "labels", "config"), (*field[:2], *field[3:]), strict=False)) for field in fields]
     schema: dict[str, Any] = {"fields": schemas, "name": name}
     if kind or meta:
@@ -29,7 +29,7 @@ def converted(*frames: Any, source: str = "test") -> Values:
 
 
 def items(values: Values) -> list[tuple[dict[str, str], list[Any]]]:
-    """Labels and values (None for null) of each item."""
+    """Return the labels and values of each item, with None for null."""
     assert isinstance(values, Series | Numbers)
     if isinstance(values, Numbers):
         cells = [values.cells.at(slice(index, index + 1)) for index in range(len(values))]

@@ -17,7 +17,11 @@ from dashwright.expressions.formats.response import Result
 
 
 def every_type() -> Frame:
-    """Three rows: an ordinary value, the type's least, and its greatest or oddest; a second column of each with a null."""
+    """Return a frame with two columns of each type.
+
+    The rows are an ordinary value, the least value of the type, and its greatest or most unusual. The second column has
+    a null.
+    """
     columns: dict[FieldType, list[object]] = {
         FieldType.TIME: [0, -1, 1_700_000_000_123_456_789],
         FieldType.FLOAT32: [1.5, -np.inf, np.nan],
@@ -44,7 +48,7 @@ def every_type() -> Frame:
 
 
 def results_of_every_type() -> dict[str, Result]:
-    """Results of every shape, in request order."""
+    """Return results of every shape, in the order of the request."""
     numbers = Numbers(
         LabelSets.of((Labels.of({"h": "a"}), Labels.of())), Cells.with_nulls(np.array([1.0, np.nan]), np.array([False, True]))
     )

@@ -51,7 +51,7 @@ def block(times: list[int], rows: Rows) -> Block:
 
 
 def series(*blocks: tuple[list[int], Rows]) -> Series:
-    """Labelled ``row=0``, ``row=1``, …"""
+    """Return series with the labels ``row=0``, ``row=1``, and so on."""
     count = sum(len(rows) for _, rows in blocks)
     return Series.stacked([Labels.of({"row": str(index)}) for index in range(count)], [block(*item) for item in blocks])
 

@@ -58,7 +58,7 @@ def test_a_closed_reservation_does_not_count() -> None:
 
 
 def chained(series: int, sums: int) -> bytes:
-    """Sums that each read the one before, all shown."""
+    """Return a request of visible sums, each of which reads the sum before it."""
     walk = {"refId": "S0", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": series, "labels": "n=$seriesIndex"}
     queries = [{"refId": f"S{n}", "type": "math", "expression": f"$S{n - 1} + 1"} for n in range(1, sums + 1)]
     return orjson.dumps({"from": "now-100s", "to": "now", "queries": [walk, *queries]})

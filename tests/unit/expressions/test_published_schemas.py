@@ -95,14 +95,14 @@ def targets(kind: str) -> st.SearchStrategy[dict[str, Any]]:
 
 
 def holders(value: Any) -> list[Any]:
-    """Every object and list within, the value first."""
+    """Return every object and list in a value, beginning with the value itself."""
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
     return [value] * isinstance(value, dict | list) + [found for item in inner for found in holders(item)]
 
 
 @st.composite
 def mutants(draw: st.DrawFn, kind: str) -> dict[str, Any]:
-    """A good target with something taken out, put in or changed at any depth."""
+    """Draw a valid target in which one member at any depth is removed, added or changed."""
     target = copy.deepcopy(draw(targets(kind)))
     holder = draw(st.sampled_from(holders(target)))
     if isinstance(holder, list):

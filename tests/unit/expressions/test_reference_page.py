@@ -86,7 +86,7 @@ async def answered_by(request: Block, settings: QuerySettings, *, explain: bool 
 
 
 def in_short(status: int, body: Any) -> str:
-    """The answer as the pages show it."""
+    """Return the response in the notation of the reference pages."""
     return "\n".join([f"HTTP {status}", *(line for ref_id, result in body["results"].items() for line in _lines(ref_id, result))])
 
 
@@ -139,7 +139,7 @@ def without_times(explained: Any) -> Any:
 
 
 def squeezed(text: str) -> list[str]:
-    """The lines with single spaces, so that pages may align them."""
+    """Return the lines with single spaces, because pages may align columns with several."""
     return [" ".join(line.split()) for line in text.splitlines()]
 
 

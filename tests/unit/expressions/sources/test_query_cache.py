@@ -114,7 +114,7 @@ async def test_a_failure_is_not_cached() -> None:
 
 
 def documents(count: int) -> Frame:
-    """A single value of JSON, in which there are ``count`` objects."""
+    """Return a frame with a single JSON value that contains ``count`` objects."""
     column = np.empty(1, object)
     column[0] = {"items": [{"n": index} for index in range(count)]}
     return Frame([Field("v", FieldType.JSON, column)])

@@ -37,7 +37,7 @@ async def ask(
 
 
 def seen(field: Field) -> list[Any]:
-    """The values, None for nulls; times in milliseconds."""
+    """Return the values of the fields, with None for null. Times are in milliseconds."""
     values = (field.values // 1_000_000 if field.type is FieldType.TIME else field.values).tolist()
     nulls = [False] * len(field) if field.nulls is None else field.nulls.tolist()
     return [None if null else value for value, null in zip(values, nulls, strict=True)]

@@ -47,7 +47,7 @@ def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
 
 
 def refusal_of(text: str, cost: Cost) -> str:
-    """How it ended: "" if it was read, else why not. Any other exception fails the test."""
+    """Return the reason why a statement is refused, or "" if it is read. Any other exception fails the test."""
     cost.steps = cost.nodes = 0
     try:
         read = statement._parse.__wrapped__(text)
@@ -58,7 +58,7 @@ def refusal_of(text: str, cost: Cost) -> str:
 
 
 def _calls(name: str) -> Iterator[str]:
-    """A call of each number of arguments up to seven, with the hole at each place."""
+    """Yield calls of a function with one to seven arguments. In each, the placeholder is another argument."""
     function = FUNCTIONS[name]
     for count in range(max(function.min_arguments, 1), min(function.max_arguments if function.max_arguments is not None else 7, 7) + 1):
         for hole in range(count):
