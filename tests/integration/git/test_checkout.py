@@ -90,7 +90,7 @@ async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, re
 
 
 async def test_a_file_that_is_too_large_is_not_read_ahead(work: Work, read: Read, ahead: list[bool]) -> None:
-    """It is refused as it is without reading ahead, and the next one is read."""
+    """The file is refused as without reading ahead, and the next file is read."""
     work.commit({"a.json": "1", "b.json": "x" * 2000, "c.json": "3"})
     checkout = await read(max_file_bytes=1000)
     async with checkout.reading([entry.checksum for entry in await checkout.entries()]) as read_file:

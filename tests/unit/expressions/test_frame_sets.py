@@ -176,7 +176,7 @@ def test_label_sets_are_those_of_their_mappings(mappings: list[dict[str, str]], 
 
 @given(MAPPINGS, st.data())
 def test_label_sets_of_parts_are_those_of_all_mappings(mappings: list[dict[str, str]], data: st.DataObject) -> None:
-    """It makes no difference into which parts mappings are divided, nor which of them have the same keys."""
+    """The result depends neither on the parts into which the mappings are divided, nor on which of them have equal keys."""
     end = data.draw(st.integers(0, len(mappings)))
     builder = LabelSetsBuilder()
     for part in (mappings[:end], mappings[end:]):

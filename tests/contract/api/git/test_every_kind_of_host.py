@@ -122,7 +122,7 @@ async def test_a_pull_request_is_reviewed_and_reviewed_again(proposals: Proposal
 
 
 async def test_a_fork_is_reviewed(proposals: Proposals, kind: str) -> None:
-    """Its commits are read from the repository itself, and on Bitbucket Cloud from the fork while it exists."""
+    """The commits of a fork are read from the repository itself, and on Bitbucket Cloud from the fork while it exists."""
     number = proposals.propose({"a.json": dashboard("a", "Forked")}, "fork")
     proposals.host.move_to_fork(NAME, number, "stranger/boards")
     status = await proposals.review(number)

@@ -118,7 +118,7 @@ async def test_pictures_are_drawn_concurrently_in_as_many_processes_as_needed() 
 
 @pytest.mark.parametrize("words", ["\U0001f525", "\u26a0", "\u0939", "\u0e01", "\u0639", "\u05d0"])
 async def test_emoji_and_further_scripts_are_drawn(plotter: Plotter, words: str) -> None:
-    """They do not look like the sign for a character that no font has."""
+    """Emoji and letters do not look like the sign for a character that no font has."""
     drawn, missing = [await plotter.png(text(letters), 1, soon()) for letters in (words, "\ue123")]
     assert drawn != missing
 
