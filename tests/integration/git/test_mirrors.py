@@ -171,7 +171,7 @@ async def test_a_forbidden_host_is_not_contacted(server: GitServer, mirrors: Mir
 
 
 async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """No process of the program is left."""
+    """No git process remains."""
     server.make("r.git").commit({"a.json": "{}"})
     silent = asyncio.Event()
 
@@ -211,7 +211,7 @@ async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirro
 
 
 async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """The others are kept."""
+    """The mirrors of other repositories are kept."""
     server.make("r.git").commit({"a.json": "{}"})
     found = [await mirrors.fetch(uid, ask("r.git"), "main") for uid in ("stays", "goes")]
     assert await mirrors.keep_only(["stays"]) == 1
@@ -221,7 +221,7 @@ async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mi
 
 @pytest.mark.parametrize("host", ["10.0.0.1%2elocalhost", "b\u00fccher.example", "-localhost", "fe80::1%25lo"])
 async def test_an_ambiguous_host_is_refused(server: GitServer, mirrors: Mirrors, host: str) -> None:
-    """The checked host must be the one connected to, or a token could be sent elsewhere."""
+    """The connection must be to the host that was checked. Otherwise, another host could get the token."""
     resolver = HostResolver(AllowedHosts.parse(["10.0.0.0/8", "127.0.0.0/8"]), "the repository's")
     remote = Remote(f"http://{f'[{host}]' if ':' in host else host}:{server.port}/r.git", TOKEN, resolver)
     with pytest.raises(BadRequest, match="plain letters"):
@@ -230,7 +230,7 @@ async def test_an_ambiguous_host_is_refused(server: GitServer, mirrors: Mirrors,
 
 
 async def test_unpacking_is_limited_in_memory(tmp_path: Path) -> None:
-    """The memory of the program is limited."""
+    """The memory of the git process is limited."""
     limits = await command.run(["-c", "alias.limit=!ulimit -v", "limit"], directory=tmp_path, settings={}, timeout_seconds=10)
     assert int(limits) == 2 * 1024 * 1024
 
@@ -279,7 +279,7 @@ def test_a_disguised_secret_is_redacted() -> None:
 
 
 async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """The copy is kept: only new objects are fetched."""
+    """The mirror is kept, so only new objects are fetched."""
     work = server.make("r.git")
     work.commit({"a.json": "1"}, branch="a")
     before = await mirrors.fetch("uid", ask("r.git"), "a")
@@ -313,7 +313,7 @@ async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirro
 
 
 async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """The copy is recreated instead of examining everything."""
+    """The mirror is recreated, without an examination of its other objects."""
     work = server.make("r.git")
     first, lost, *_ = [work.commit({"a.json": text}) for text in "1234"]
     commit = await mirrors.fetch("uid", ask("r.git"), "main")

@@ -67,7 +67,7 @@ def test_a_group_in_which_nothing_ran_failed() -> None:
 
 
 def test_results_are_read_by_node_id() -> None:
-    """Tests of classes and of modules; one that failed and whose tear-down failed, too, is one failure; an error is a failure."""
+    """Tests may be in classes or modules. An error is a failure, and a failed test whose tear-down fails is one failure."""
     xml = """<testsuites><testsuite>
     <testcase file="test/a.py" classname="test.a.Case" name="test_1"/>
     <testcase file="test/a.py" classname="test.a" name="test_2"><skipped message="why"/></testcase>

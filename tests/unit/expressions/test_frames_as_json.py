@@ -50,7 +50,7 @@ def test_special_values_are_listed_as_entities() -> None:
 
 
 def test_times_are_milliseconds_and_the_rest_is_beside() -> None:
-    """Epoch milliseconds, rounded down also before 1970; ``nanos`` only where some time has a part below."""
+    """Times are epoch milliseconds, rounded down, before 1970 too. ``nanos`` has the rest, and exists only if a time has one."""
     complete = Field("t", FieldType.TIME, np.array([1_577_934_240_000_000_000, 0]))
     parts = Field("t", FieldType.TIME, np.array([1_000_000_001, -1]))
     assert written(Frame([complete], name="simple")) == [
@@ -85,7 +85,7 @@ def test_booleans_text_and_configuration_are_written_as_they_are() -> None:
 
 
 def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
-    """Encoding it once does not leave it out, or mix it up with another column."""
+    """The shared column is encoded once, but is in every frame, and is not confused with another column."""
     shared, other = np.array([1, 2], np.int64) * 1_000_000, np.array([3], np.int64) * 1_000_000
     frames = [Frame([Field("t", FieldType.TIME, times)]) for times in (shared, shared, other, shared)]
     assert [frame["data"]["values"] for frame in written(*frames)] == [[[1, 2]], [[1, 2]], [[3]], [[1, 2]]]
