@@ -17,7 +17,7 @@ def payload(fork: Any) -> dict[str, Any]:
 
 
 def test_the_fork_is_named() -> None:
-    """Its branch is read at its own path, and a branch of the repository itself is not."""
+    """The branch of a fork is read at the path of the fork, unlike a branch of the repository itself."""
     fork = pull_request_of(BITBUCKET, payload({"full_name": "stranger/boards-2.x"}))
     assert (fork.is_from_fork, fork.reference, fork.fork_path) == (True, "refs/heads/change", "stranger/boards-2.x")
     own = pull_request_of(BITBUCKET, payload({"full_name": "team/boards"}))

@@ -11,7 +11,7 @@ from dashwright.standalone import one_process
 
 @pytest.mark.parametrize("is_faulty", [False, True])
 async def test_the_workers_stop_after_the_gateway(monkeypatch: pytest.MonkeyPatch, *, is_faulty: bool) -> None:
-    """They stop even if the stop of the gateway fails. Otherwise they would use a closed database until they are killed."""
+    """The workers stop even if the stop of the gateway fails. Otherwise, they would use a closed database until they are killed."""
     stopped: list[str] = []
 
     class Service:
