@@ -4,6 +4,7 @@ from typing import Any, Final
 
 from dashwright.api.routes.examples import EXAMPLES
 from dashwright.common.kinds.registry import BATCH, EVALUATION, JOB, REPOSITORY
+from dashwright.common.models.batch import BatchSpec, BatchStatus
 
 _SPEC: Final = {"action": "sync", "repository": "team", "sync": {"incremental": True}}
 _EVALUATION: Final = EXAMPLES["createEvaluationV0alpha1"].request
@@ -64,8 +65,8 @@ BATCH_REPLY: Final = (
             "kind": BATCH.kind,
             "apiVersion": BATCH.api_version(),
             "metadata": {"name": "nightly", "namespace": "default", "resourceVersion": "42"},
-            "spec": {"priority": 3, "weight": 1.0, "parallelism": 8, "retry": {"attempts": 3, "backoff": 1.0}, "onFailure": "continue"},
-            "status": {"state": "open", "counts": {"total": 0}, "progress": 0.0},
+            "spec": BatchSpec().model_dump(mode="json", by_alias=True, exclude_none=True),
+            "status": BatchStatus().model_dump(mode="json", by_alias=True, exclude_none=True),
         },
     ),
 )
