@@ -179,7 +179,7 @@ async def test_an_overtaken_sync_starts_again(database: Database, repository: Re
 
 async def test_a_sync_that_is_always_overtaken_fails(database: Database, repository: Repository) -> None:
     """The sync fails with the reason and keeps the other writer's objects."""
-    with pytest.raises(Conflict, match="written 5 times while this sync was at work"):
+    with pytest.raises(Conflict, match="other writers changed the repository 5 times during this sync"):
         await run(database, ChangingTree(database, repository, 100))
     assert await edition(database, repository) == 5
 

@@ -2,7 +2,7 @@
 
 import asyncio
 import json
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Iterable
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -47,6 +47,16 @@ class BatchClient:
 
     async def post(self, name: str, subresource: str, body: Any = None) -> tuple[int, Any]:
         return await self.api("POST", f"{BATCHES}/{name}/{subresource}", body)
+
+    async def upload(self, name: str, items: Iterable[Any], *, close: bool) -> None:
+        """Add items to a batch, and optionally close it."""
+        lines = "\n".join(map(json.dumps, items))
+        address, headers = (
+            f"{BATCHES}/{name}/items?close={str(close).lower()}",
+            {"Content-Type": "application/x-ndjson", "Authorization": ADMIN},
+        )
+        async with self.api.session.post(address, data=lines, headers=headers) as response:
+            assert response.status == 200, await response.text()
 
     async def items(self, name: str, **query: Any) -> list[dict[str, Any]]:
         """Return the first page of items."""

@@ -1,7 +1,6 @@
 """Batches over a gateway, a jobs worker and an expressions worker with a real database and the in-memory broker."""
 
 import asyncio
-import json
 from collections.abc import AsyncIterator
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -69,7 +68,7 @@ async def test_a_closed_batch_is_running(client: BatchClient) -> None:
     """The response to a close has the new state, even if the items closed the batch. A dry run changes nothing."""
     for name in ("a", "b"):
         await client.create(name, notBefore=later(hours=1))
-        await client.api("POST", f"{BATCHES}/{name}/items", data=json.dumps(evaluation(1)), params={"close": str(name == "b").lower()})
+        await client.upload(name, [evaluation(1)], close=name == "b")
     assert (await client.post("a", "close?dryRun=All"))[1]["status"]["state"] == "running"
     assert (await client.status("a"))["state"] == "open"
     for name in ("a", "b", "a"):

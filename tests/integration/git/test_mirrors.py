@@ -135,7 +135,7 @@ async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Pa
 
 @pytest.mark.parametrize(
     ("status", "error", "stderr"),
-    [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, TooManyRequests, "fewer requests")],
+    [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, TooManyRequests, "requests a pause")],
 )
 async def test_a_refusal_of_the_host_is_one_sentence(
     server: GitServer, mirrors: Mirrors, ask: Ask, status: int, error: type[DashwrightError], stderr: str
