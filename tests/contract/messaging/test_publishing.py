@@ -75,6 +75,17 @@ async def test_a_missing_queue_or_exchange_fails_one_publisher(broker: Broker) -
     assert [type(outcome) for outcome in outcomes] == [Unroutable, Unroutable] + [type(None)] * 20
 
 
+@pytest.mark.parametrize("is_wrong", [[True, False], [False, True], [True, True], [False, True, False, True]], ids=str)
+async def test_messages_with_the_same_id_fail_or_succeed_by_themselves(broker: Broker, is_wrong: list[bool]) -> None:
+    """Messages with one id are published concurrently: exactly those without a queue are reported as unroutable."""
+    addresses = [("", "no-such-queue") if wrong else (broker.topology.jobs, "submit.default") for wrong in is_wrong]
+    for number in range(20):
+        message = Message(body=b"{}", message_id=f"shared-{number}")
+        publications = [broker.publish(exchange, key, message) for exchange, key in addresses]
+        outcomes = await asyncio.gather(*publications, return_exceptions=True)
+        assert [isinstance(outcome, Unroutable) for outcome in outcomes] == is_wrong
+
+
 async def test_a_message_over_the_brokers_limit_is_refused_before_it_is_sent(broker: Broker) -> None:
     """The error names the limit; a broker would close the channel instead."""
     with pytest.raises(TooLarge, match="16,777,216"):

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Callable
+from weakref import WeakValueDictionary
 
 import aio_pika
 import structlog
@@ -55,6 +56,8 @@ class AmqpBroker:
         self._reply_channel: AbstractRobustChannel | None = None
         self._subscriptions: list[AmqpSubscription] = []
         self._may_declare = True
+        # By the ids of the messages that are being published.
+        self._locks: WeakValueDictionary[str, asyncio.Lock] = WeakValueDictionary()
 
     async def start(self) -> None:
         """Connect and declare the topology. Raises Unavailable, with the address, if that does not succeed in time."""
@@ -99,9 +102,12 @@ class AmqpBroker:
         if exchange not in self._exchanges:
             # RabbitMQ would close the channel, which all publishers share.
             raise Unroutable(f"There is no exchange {exchange!r}; publish to one of the topology")
+        identified_message = with_id_and_trace(message)
+        # aiormq finds the message that the broker returned by its id alone, so messages with the same id are sent one after the other.
+        lock = self._locks.setdefault(identified_message.message_id or "", asyncio.Lock())
         with translate_errors(f"Publishing to {exchange or routing_key}"):
-            async with asyncio.timeout(timeout):
-                await publish(channel, routing_key, with_id_and_trace(message), exchange=exchange, mandatory=True)
+            async with asyncio.timeout(timeout), lock:
+                await publish(channel, routing_key, identified_message, exchange=exchange, mandatory=True)
 
     async def reply(self, reply_to: str, message: Message, *, confirmed: bool = False, timeout: float = 5.0) -> None:
         """Send a message to the ``reply_to`` address of another message. An address that no longer exists is ignored."""
