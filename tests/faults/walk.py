@@ -33,6 +33,8 @@ _LONGEST_FAULT_SECONDS = 90.0
 #: Time after the walk for the kill points that other faults kept from being reached.
 _MISSED_POINTS_SECONDS = 300.0
 
+_AT_NAMED_POINT = "process killed at a named point"
+
 log = structlog.get_logger()
 
 
@@ -68,13 +70,13 @@ class Walk:
             clients = [asyncio.create_task(repeat(load, self._has_ended)) for load in loads for _ in range(_CLIENTS)]
             try:
                 await self._inject_faults()
-                if self._minutes >= COMPLETE_MINUTES:
-                    await self._reach_missed_points()
                 for member in system.members:
                     await member.wait_for_replacement()
             finally:
                 self._has_ended.set()
                 await asyncio.gather(*clients)
+            if self._minutes >= COMPLETE_MINUTES:
+                await self._reach_missed_points(loads)
             database = await asyncpg.connect(system.database_url)
             exits.push_async_callback(database.close)
             audits: list[Audit] = []
@@ -90,7 +92,7 @@ class Walk:
         return Report(self._seed, self._minutes, dict(self._injected), points, dict(system.outcomes), audits)
 
     async def _inject_faults(self) -> None:
-        at_named_point = Fault("process killed at a named point", self._kill_points.inject)
+        at_named_point = Fault(_AT_NAMED_POINT, self._kill_points.inject)
         groups: list[Sequence[Fault]] = [
             # Kill points more often than the others, since there are many of them.
             [at_named_point] * 20 + [*PROCESS_FAULTS],
@@ -102,15 +104,22 @@ class Walk:
             for index, faults in enumerate(groups):
                 injectors.create_task(self._inject(faults, Random(f"{self._seed}/{index}"), deadline))
 
-    async def _reach_missed_points(self) -> None:
-        """Kill processes at the points that were not reached, while clients work and no other faults are injected."""
-        fault = Fault("process killed at a named point", self._kill_points.inject)
-        choices = Random(f"{self._seed}/missed")
-        with suppress(TimeoutError):  # the report names the points
-            async with asyncio.timeout(_MISSED_POINTS_SECONDS):
-                while self._kill_points.missed:
-                    await fault.inject(self._world, choices)
-                    self._injected[fault.name] += 1
+    async def _reach_missed_points(self, loads: Sequence[Load]) -> None:
+        """Kill processes at the points that were not reached, while only the clients that lead to them work."""
+        choices, has_ended = Random(f"{self._seed}/missed"), asyncio.Event()
+        names = {point.load for point in self._kill_points.missed}
+        clients = [asyncio.create_task(repeat(load, has_ended)) for load in loads if load.name in names for _ in range(_CLIENTS)]
+        try:
+            with suppress(TimeoutError):  # the report names the points
+                async with asyncio.timeout(_MISSED_POINTS_SECONDS):
+                    while self._kill_points.missed:
+                        await self._kill_points.inject(self._world, choices)
+                        self._injected[_AT_NAMED_POINT] += 1
+            for member in self._world.system.members:
+                await member.wait_for_replacement()
+        finally:
+            has_ended.set()
+            await asyncio.gather(*clients)
 
     async def _inject(self, faults: Sequence[Fault], choices: Random, deadline: float) -> None:
         """Inject faults one after the other until the deadline."""
