@@ -139,7 +139,7 @@ async def test_one_of_concurrent_creates_succeeds(api: Api) -> None:
 
 
 async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
-    """The profile has times, no teams, and no count of tokens if there are none."""
+    """The profile has times and no teams. It has a count of tokens only if the account has tokens."""
     account = await api.account("robot", Role.EDITOR)
     status, found = await api("GET", f"{ACCOUNTS}/{account}")
     assert status == 200

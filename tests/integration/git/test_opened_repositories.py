@@ -127,7 +127,7 @@ async def test_a_pull_request_whose_commits_are_only_in_a_fork(server: GitServer
     checkout = await opened.at_pull_request(repository, request)
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (head, b"2")
     with pytest.raises(NotFound):
-        await opened.at_pull_request(repository, replace(request, fork_path="nobody/boards"))
+        await opened.at_pull_request(repository, replace(request, fork_path="missing/boards"))
 
 
 async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -> None:

@@ -38,7 +38,7 @@ def branch_source(branch: str) -> str:
 
 
 def branch_heads(mirror_path: Path) -> Mapping[str, str]:
-    """Return the commits of the fetched branches by the name of their reference. There are none before the first fetch."""
+    """Return the commits of the fetched branches by the name of their reference: an empty mapping before the first fetch."""
     if not (mirror_path / "HEAD").exists():
         return {}
     try:
