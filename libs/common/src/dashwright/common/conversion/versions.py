@@ -54,6 +54,8 @@ _STEPS: Final[Mapping[tuple[str, str], _Step]] = {
     ("v2beta1", "v2alpha1"): downgrade(v2beta1.DIFFERENCES),
     ("v2beta1", "v2"): upgrade(v2.DIFFERENCES),
     ("v2", "v2beta1"): downgrade(v2.DIFFERENCES),
+    # On the way to the classic versions, one walk saves a copy of each panel.
+    ("v2", "v2alpha1"): downgrade((*v2.DIFFERENCES, *v2beta1.DIFFERENCES)),
 }
 
 

@@ -115,9 +115,10 @@ def is_truthy(value: object) -> bool:
 
 def number(value: object) -> float | None:
     """Return a number, or None if the value is not one or is too large to calculate with. A boolean is not a number."""
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return value if -_LARGEST < value < _LARGEST else None
+    # The exact type, because true and false are instances of int too.
+    if type(value) is int or isinstance(value, float):
+        return value if -_LARGEST < value < _LARGEST else None
+    return None
 
 
 def parsed_number(value: object) -> float | None:
