@@ -20,7 +20,15 @@ DARK, LIGHT = THEMES["dark"], THEMES["light"]
         ("rgba(255, 0, 0, 1)", "#ff0000", "#ff0000"),
         ("rgba(0, 0, 0, 0)", DARK.panel, LIGHT.panel),
         ("rgba(255,255,255,.5)", "#8c8d8f", "#ffffff"),
+        ("rgb(100% 0% 0% / 50%)", "#8c0e10", "#ff8080"),
         ("#ff000080", "#8c0d0f", "#ff7f7f"),
+        ("hsl(120, 100%, 25%)", "#008000", "#008000"),
+        ("hsl(0.5turn 100% 50%)", "#00ffff", "#00ffff"),
+        ("hsla(-120deg 100% 50% / 0)", DARK.panel, LIGHT.panel),
+        ("oklch(44.3% 0.11 240.79)", "#00598a", "#00598a"),
+        ("OKLCH(0.6279554 0.2576833 29.2338807)", "#ff0000", "#ff0000"),
+        ("oklch(100% none none)", "#ffffff", "#ffffff"),
+        ("oklab(51.975% -0.1403 0.1077)", "#008000", "#008000"),
         ("#f008", "#930d0e", "#ff7777"),
     ],
 )
@@ -28,6 +36,22 @@ def test_a_colour_is_the_one_visible_on_a_panel(written: str, dark: str, light: 
     assert (colour_of(written, DARK), colour_of(written, LIGHT)) == (dark, light)
 
 
-@pytest.mark.parametrize("written", [None, 7, "", "#12", "#12345", "rgba(1,2,3,)", "rgba(1,2,3,4", "rgb(1,2)", "no colour", "transparent"])
+@pytest.mark.parametrize(
+    "written",
+    [
+        None,
+        7,
+        "",
+        "#12",
+        "#12345",
+        "rgba(1,2,3,)",
+        "rgba(1,2,3,4",
+        "rgb(1,2)",
+        "no colour",
+        "transparent",
+        "hsl(a b c)",
+        "oklch(1 2 3 4 5)",
+    ],
+)
 def test_other_values_are_no_colours(written: object) -> None:
     assert colour_of(written, DARK) is None

@@ -74,6 +74,8 @@ def test_images_and_pages_are_named_and_scripts_are_omitted(mode: str) -> None:
         ("background: #ff0000", "#ff0000"),
         ("padding: 1px; background-color: rgb(0, 0, 255)", "#0000ff"),
         ("background: linear-gradient(to right, Gold 10%, #000 90%)", "#ffd700"),
+        ("background: oklch(44.3% 0.11 240.79)", "#00598a"),
+        ("background: linear-gradient(90deg, hsl(240 100% 50%), red)", "#0000ff"),
         ("background: url(https://example.com/a.png) no-repeat", ""),
         ("background: transparent", ""),
         ("border-color: red", ""),
@@ -88,6 +90,19 @@ def test_boxes_of_html_have_their_backgrounds(style: str, fill: str) -> None:
     assert all(float(top) < y < float(top) + float(height) for top, height, _ in boxes for y in lines[1:3])
     assert all(not float(top) < lines[index] < float(top) + float(height) for top, height, _ in boxes for index in (0, 3))
     assert "url(" not in svg
+
+
+def test_a_box_has_its_padding_around_its_text_if_there_is_room() -> None:
+    """The text of a box is as far from its edges as its padding, unless the panel is too low for that."""
+
+    def text_in_box(height: float) -> tuple[float, float]:
+        svg = svg_of(text_panel('<div style="background: blue; padding: 16px">text</div>', "html", height))
+        (box,) = re.findall(r'<rect x="([\d.]+)" y="([\d.]+)" width="[\d.]+" height="([\d.]+)" rx="4"', svg)
+        (text,) = re.findall(r'<text x="([\d.]+)" y="[\d.]+"', svg)
+        return float(text) - float(box[0]), float(box[2])
+
+    assert text_in_box(100) == (16.0, pytest.approx(2 * 16 + 14 * 1.4, abs=0.1))
+    assert text_in_box(30)[1] < 30
 
 
 def test_blocks_move_together_before_text_is_left_out() -> None:

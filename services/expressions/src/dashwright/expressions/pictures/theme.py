@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.expressions.pictures.css_colours import CSS_COLOURS
-from dashwright.expressions.pictures.display.colour_math import hexadecimal, mixed
+from dashwright.expressions.pictures.css_functions import functional_colour
+from dashwright.expressions.pictures.display.colour_math import mixed
 
 #: The first font is part of the process that makes PNGs. Browsers have one of the others, whose letters have the same widths.
 FONT: Final = "Arimo, Liberation Sans, Arial, sans-serif"
@@ -51,7 +52,6 @@ _NAMED_COLOURS: Final = tuple(
 #: The most digits of the notation with one digit for each component.
 _SHORT_LENGTH: Final = 4
 _HEX: Final = re.compile(r"#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
-_RGB: Final = re.compile(r"rgba?\(\s*(\d{1,3})\s*,\s*(\d{1,3})\s*,\s*(\d{1,3})\s*(?:,\s*(\d{0,3}\.?\d{1,8})\s*)?\)")
 
 
 def colour_of(value: Any, theme: Theme) -> str | None:
@@ -70,7 +70,7 @@ def colour_of(value: Any, theme: Theme) -> str | None:
         if len(digits) <= _SHORT_LENGTH:
             digits = "".join(digit * 2 for digit in digits)
         return mixed(f"#{digits[:6]}", theme.panel, int(digits[6:] or "ff", 16) / 255)
-    if match := _RGB.fullmatch(value):
-        *components, opacity = match.groups()
-        return mixed(hexadecimal([int(component) for component in components]), theme.panel, min(float(opacity or 1), 1))
+    if found := functional_colour(value):
+        colour, opacity = found
+        return mixed(colour, theme.panel, opacity)
     return _NAMED_COLOURS[theme.is_light].get(value)

@@ -12,6 +12,7 @@ from typing import Any, Final
 from markdown_it import MarkdownIt
 
 from dashwright.expressions.pictures.css_colours import CSS_COLOURS
+from dashwright.expressions.pictures.css_functions import NOTATION
 
 #: The content that is read; the rest would not fit into a panel.
 MAX_LENGTH: Final = 10_000
@@ -38,11 +39,13 @@ _BOLD_ELEMENTS: Final = frozenset({"b", "strong", "th", "h6", "summary", "dt"})
 _ITALIC_ELEMENTS: Final = frozenset({"i", "em", "cite", "var"})
 _CODE_ELEMENTS: Final = frozenset({"code", "kbd", "samp", "tt", "pre"})
 _DECLARATION: Final = re.compile(
-    r"(?<![\w-])(background(?:-color)?|color|display|flex-direction|font-size|text-align|font-weight)\s*:\s*([^;]{1,200})", re.IGNORECASE
+    r"(?<![\w-])(background(?:-color)?|color|display|flex-direction|font-size|padding|text-align|font-weight)\s*:\s*([^;]{1,200})",
+    re.IGNORECASE,
 )
 #: Possible colours in a background: a number, or a word without arguments.
-_COLOUR: Final = re.compile(r"#[0-9a-f]{3,8}\b|rgba?\([\d\s.,%]{5,40}\)|(?<![\w-])[a-z]{3,20}\b(?![-(])", re.IGNORECASE)
+_COLOUR: Final = re.compile(rf"#[0-9a-f]{{3,8}}\b|{NOTATION}|(?<![\w-])[a-z]{{3,20}}\b(?![-(])", re.IGNORECASE)
 _PIXELS: Final = re.compile(r"(\d{1,3})(?:\.\d+)?px")
+_MAX_PADDING: Final = 48.0
 _COMMENT: Final = re.compile("<!--.*?-->", re.DOTALL)
 _UNENDED: Final = re.compile("<(?![^<>]{1,2000}>)")
 _MARKDOWN: Final = MarkdownIt("commonmark", {"html": True, "breaks": True}).enable(["table", "strikethrough"])
@@ -84,6 +87,7 @@ class TextBlock:
     rows: Sequence[Sequence[Sequence[Span]]] = ()  #: The rows of a table, with the spans of each cell.
     background: str = ""  #: The colour behind the block, as the user wrote it.
     box: int = 0  #: The number of the element with the background. Neighbours of one box have a common background.
+    padding: float | None = None  #: Between the edges of the box and its content, in pixels; None for a small one.
     row: int = 0  #: The number of the outermost element whose children are next to each other; 0 for none.
     cell: int = 0  #: The number of the child of that element.
 
@@ -117,6 +121,7 @@ class _Element:
     in_table: bool = False
     background: str = ""
     box: int = 0
+    padding: float | None = None
     is_row: bool = False  #: The elements in it are next to each other, with gaps.
     is_line: bool = False  #: Its text has lines of its own in the block.
     row: int = 0  #: The number of the outermost row around it.
@@ -240,9 +245,8 @@ class _Reader(HTMLParser):
     def _block(self, **members: Any) -> TextBlock:
         """Return a block with the indent and the background of the current element."""
         element = self._stack[-1]
-        return TextBlock(
-            **members, indent=element.indent, background=element.background, box=element.box, row=element.row, cell=element.cell
-        )
+        box = {"background": element.background, "box": element.box, "padding": element.padding}
+        return TextBlock(**members, **box, indent=element.indent, row=element.row, cell=element.cell)
 
 
 def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: int) -> _Element:
@@ -276,6 +280,7 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
         parent.in_table or tag == "table",
         background or parent.background,
         number if background else parent.box,
+        _padding(declarations.get("padding", "")) if background else parent.padding,
         is_row,
         declarations.get("display", "").lower() == "block" and tag not in _BLOCK_ELEMENTS,
         parent.row or (number if is_row else 0),
@@ -286,6 +291,12 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
 def _background(value: str) -> str:
     """Return the first colour of a background, for example of a gradient, or an empty string."""
     return next((found for found in _COLOUR.findall(value) if not found.isalpha() or found.lower() in CSS_COLOURS), "")
+
+
+def _padding(value: str) -> float | None:
+    """Return the padding that a declaration begins with, in pixels."""
+    pixels = _PIXELS.match(value)
+    return min(float(pixels[1]), _MAX_PADDING) if pixels else None
 
 
 def _trimmed(spans: Sequence[Span]) -> list[Span]:

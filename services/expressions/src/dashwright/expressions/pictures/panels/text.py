@@ -80,6 +80,8 @@ class _Box:
     colour: str = ""  #: Empty for none.
     first: int = 0  #: The position of its first element among the elements of the page.
     top: float = 0.0  #: In pixels.
+    padding: float = 0.0  #: Above and below the blocks, in pixels.
+    inset: float = 0.0  #: Additional pixels at the left and right of the blocks.
 
 
 class _Page:
@@ -93,7 +95,6 @@ class _Page:
         self._props, self._gap = props, gap
         self._y = _CELL_TOP
         self._box = _Box()
-        self._box_padding = gap - 2
         self._text_colour = props.theme.text
 
     def add(self, block: TextBlock, *, gap: float) -> None:
@@ -104,8 +105,8 @@ class _Page:
             self._begin_box(block)
         else:
             self._y += gap
-        left = _MARGIN + block.indent * _INDENT
-        width = max(self._width - left - _MARGIN, _INDENT)
+        left = _MARGIN + self._box.inset + block.indent * _INDENT
+        width = max(self._width - left - _MARGIN - self._box.inset, _INDENT)
         if block.is_rule:
             self._y += 4
             self.elements.append(polyline([(left, self._y), (left + width, self._y)], self._theme.border))
@@ -139,17 +140,20 @@ class _Page:
 
     def _begin_box(self, block: TextBlock) -> None:
         colour = colour_of(block.background.lower(), self._theme) or ""
-        self._box = _Box(block.box, colour, len(self.elements), self._y)
+        padding, inset = self._gap - 2, 0.0
+        if block.padding is not None and self._gap == _GAP:
+            padding, inset = block.padding, max(_BOX_MARGIN + block.padding - _MARGIN, 0.0)
+        self._box = _Box(block.box, colour, len(self.elements), self._y, padding, inset if colour else 0.0)
         # Text without a colour of its own is legible on any background.
         self._text_colour = text_colour_on(colour) if colour else self._theme.text
         if colour:
-            self._y += self._box_padding
+            self._y += padding
 
     def _end_box(self) -> None:
         """Draw the background of the current box behind the blocks in it."""
         box = self._box
         if box.colour and self._y > box.top:
-            self._y += self._box_padding
+            self._y += box.padding
             width, height = self._width - 2 * _BOX_MARGIN, min(self._y, self._height) - box.top
             self.elements.insert(box.first, rectangle(_BOX_MARGIN, box.top, width, height, box.colour, radius=4))
         self._box = _Box()
