@@ -8,6 +8,7 @@ from dashwright.api.domain.dashboard_inputs import MAX_LIBRARY_PANELS, ExportedP
 from dashwright.common.errors import BadRequest, TooLarge
 
 SOURCE: Final = {"name": "DS_PROM", "type": "datasource", "pluginId": "prometheus"}
+EXPRESSIONS: Final = {"name": "DS_EXPRESSION", "type": "datasource", "pluginId": "__expr__"}
 CONSTANT: Final = {"name": "VAR_STEP", "type": "constant", "value": "30s"}
 PROM: Final = InputValue("DS_PROM", "datasource", "prom-1")
 
@@ -35,7 +36,12 @@ def test_members_of_the_export_and_of_the_other_server_are_removed() -> None:
     ("declared", "inputs", "value"),
     [
         (CONSTANT, [InputValue("VAR_STEP", "constant", "1m")], "1m"),
-        (CONSTANT, [InputValue("VAR_STEP", "*", "1m")], "1m"),
+        (CONSTANT, [InputValue("*", "constant", "1m")], "1m"),
+        (CONSTANT, [InputValue("VAR_STEP", "*", "1m")], "30s"),
+        (SOURCE, [InputValue("*", "datasource", "every")], "every"),
+        (SOURCE, [InputValue("DS_PROM", "datasource", "first"), InputValue("*", "datasource", "every")], "first"),
+        (EXPRESSIONS, [], "__expr__"),
+        (EXPRESSIONS, [InputValue("DS_EXPRESSION", "datasource", "prom-1")], "__expr__"),
         (CONSTANT, [InputValue("VAR_STEP", "datasource", "1m")], "30s"),
         (CONSTANT, [], "30s"),
         ({**CONSTANT, "type": "datasource"}, [], None),
@@ -44,7 +50,7 @@ def test_members_of_the_export_and_of_the_other_server_are_removed() -> None:
     ],
 )
 def test_an_input_has_the_value_of_its_name_and_type(declared: dict[str, Any], inputs: list[InputValue], value: str | None) -> None:
-    """A sent value needs the declared type or a star; without one, only a constant has a value."""
+    """A sent value needs the declared type, and the name or a star. Without one, constants have a value; expressions have theirs."""
     dashboard = {"__inputs": [declared], "title": f"${{{declared['name']}}}"}
     if value is None:
         with pytest.raises(BadRequest, match="input missing"):
@@ -82,9 +88,16 @@ def test_shown_library_panels_are_in_the_result() -> None:
     assert sorted(found.panels) == shown
 
 
-@pytest.mark.parametrize("broken", [None, [], "x", {"a": 5}, {"a": {"model": []}}])
+def test_library_panels_may_be_a_list() -> None:
+    """Exports of Grafana 8 have a list, whose members have their uids."""
+    elements = [{"uid": "a", "name": "A", "kind": 1, "model": {"type": "text", "datasource": "${DS_PROM}"}}, {"name": "no uid"}, "x"]
+    dashboard = {"__inputs": [SOURCE], "__elements": elements, "panels": [{"libraryPanel": {"uid": "a"}}]}
+    assert resolved(dashboard, PROM).panels == [ExportedPanel("a", "A", {"type": "text", "datasource": "prom-1"})]
+
+
+@pytest.mark.parametrize("broken", [None, [], "x", [{"uid": 5}], {"a": 5}, {"a": {"model": []}}])
 def test_broken_elements_are_ignored(broken: Any) -> None:
-    """Old exports have an empty list instead of an object, and a panel without a model may be stored already."""
+    """Old exports have an empty list, and a panel without a model may be stored already."""
     assert resolved({"__elements": broken, "__inputs": broken, "panels": [{"libraryPanel": {"uid": "a"}}]}).panels == []
 
 

@@ -41,6 +41,13 @@ def text(unit: str, value: float, decimals: int | None = None, context: DateCont
         ("tflops", 1_200, None, "1.20 PFLOPS"),
         ("reqps", 15_000, None, "15K req/s"),
         ("reqps", 4e15, None, "4000T req/s"),
+        ("reqps", -86_399_999_999.5, 9, "-86.399999999B req/s"),
+        ("reqps", math.inf, None, "∞ req/s"),
+        ("currencyRUB", -3_292_621_121.6641335, 15, "-₽3.292621121664134B"),
+        ("currencyVND", math.inf, 0, "∞"),
+        ("eps", -5.771630465493517e-20, None, "-5.77e-20 evt/s"),
+        ("farenheit", 70, None, "70 °F"),
+        ("dtdhms", 4.5158375817382735e76, None, "5.226663867752632e+71 d 1.7854867158433225e+57:05:04"),
         ("pressurepsi", 2_500, None, "2.50ksi"),
         ("celsius", 21.57, 1, "21.6 °C"),
         ("s", 5_400, None, "1.50 hours"),
@@ -83,6 +90,10 @@ def test_value_is_written_with_its_unit(unit: str, value: float, decimals: int |
         ("count:sheep", "1.50K sheep"),
         ("currency:₿", "₿1.50K"),
         ("currency:financial:kr:suffix", "1,500kr"),
+        ("currency:financial:", "1500"),
+        ("bool:up/", "up"),
+        ("time:", "1970-01-01T00:00:01Z"),
+        ("time:YYYYYY y NNNN N hmmss \\y[[]", "+001970 1970 Anno Domini AD 120001 y["),
         ("bool:up/down", "up"),
         ("time:ss.SSS", "01.500"),
         ("unknown:kind", "1500 unknown:kind"),
@@ -114,6 +125,24 @@ def test_parts_of_a_text_are_kept_apart() -> None:
 def test_time_is_written_in_the_zone_of_the_picture(unit: str, expected: str) -> None:
     time = datetime(2025, 3, 5, 1, 15, 30, tzinfo=UTC).timestamp() * 1000
     assert text(unit, time, context=DateContext(ZoneInfo("America/Lima"), NOW)) == expected
+
+
+@pytest.mark.parametrize(
+    ("unit", "milliseconds", "expected"),
+    [
+        ("dateTimeAsIso", 1.75e15, "57425-04-17 15:06:40"),
+        ("dateTimeAsIso", -1e15, "-29719-04-05 22:13:20"),
+        ("dateTimeAsIso", 8.64e15, "275760-09-13 00:00:00"),
+        ("dateTimeAsIso", 8.64e15 + 1, "Invalid date"),
+        ("time:Y YY GG gg x X ddd DDD y N", 1e15, "+33658 58 58 58 1000000000000000 1000000000000 Fri 270 33658 AD"),
+        ("time:Y YY y N", -1e15, "-29719 -19 29720 BC"),
+        ("dateTimeFromNow", 1.75e15, "in 55400 years"),
+        ("dateTimeFromNow", -1e15, "31744 years ago"),
+    ],
+)
+def test_dates_of_javascript_have_texts_in_any_year(unit: str, milliseconds: float, expected: str) -> None:
+    """A time that ``datetime`` lacks, such as one in microseconds, has the text that browsers show."""
+    assert text(unit, milliseconds) == expected
 
 
 def test_date_is_omitted_on_the_current_day_of_the_zone() -> None:

@@ -35,6 +35,21 @@ def test_percentages_of_thresholds_are_those_of_the_range(value: Value, colour: 
     assert processor(span=(0, 200), thresholds={"mode": "percentage", "steps": STEPS}).display(value).colour == colour
 
 
+@pytest.mark.parametrize(("value", "colour"), [(-1, BLUE), (0, YELLOW), (30, YELLOW)])
+def test_null_is_zero_in_later_thresholds_and_a_missing_value_is_not_reached(value: Value, colour: str) -> None:
+    steps = [STEPS[0], {"value": None, "color": "yellow"}, {"color": "dark-red"}]
+    assert processor(thresholds={"mode": "absolute", "steps": steps}).display(value).colour == colour
+
+
+def test_a_mapping_can_make_a_value_transparent() -> None:
+    """The colour of the thresholds does not replace it."""
+    assert processor(mappings=mapped("value", **{"3": {"color": "transparent"}})).display(3).colour == "transparent"
+
+
+def test_infinity_below_the_range_is_at_its_start() -> None:
+    assert processor().display(-math.inf).share == 0
+
+
 def test_thresholds_end_at_the_first_step_that_is_not_reached() -> None:
     steps = [STEPS[0], STEPS[2], STEPS[1]]
     assert processor(thresholds={"mode": "absolute", "steps": steps}).display(15).colour == BLUE
@@ -72,6 +87,9 @@ def test_colour_mode_colours_the_value(colour: Any, value: float, expected: str)
         (mapped("range", **{"from": None, "to": 5, "result": {"text": "few"}}), -99, "few"),
         (mapped("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), "2 of 3", "few"),
         (mapped("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), 6, "6"),
+        (mapped("range", **{"from": "1", "to": "5", "result": {"text": "few"}}), 6, "6"),
+        (mapped("range", **{"from": 50, "to": None, "result": {"text": "many"}}), math.inf, "many"),
+        (mapped("value", **{"3": {"text": 0}}), 3, "0"),
         (mapped("regex", pattern="/node-(\\d+)/", result={"text": "n$1"}), "node-17.local", "n17.local"),
         (mapped("regex", pattern="node", result={"text": "n"}), "node-17", "node-17"),
         (mapped("regex", pattern="(", result={"text": "n"}), "(", "("),
@@ -108,6 +126,10 @@ def test_first_mapping_wins_and_may_only_colour() -> None:
         ("string", {}, "12", "12"),
         ("string", {"unit": "short"}, "1200", "1.20 K"),
         ("boolean", {"unit": "bool_on_off"}, True, "true"),
+        ("boolean", {"unit": "bool_on_off"}, 1, "On"),
+        ("boolean", {"unit": "short"}, 0, "False"),
+        ("number", {"unit": "reqps"}, " ", "0 req/s"),
+        ("number", {"noValue": "n/a", "mappings": mapped("value", **{"3": {"text": ""}})}, 3, ""),
         ("time", {}, 86_400_000, "1970-01-02 00:00:00"),
         ("time", {"unit": "time:YYYY"}, 86_400_000, "1970"),
         ("time", {"unit": "bytes"}, 86_400_000, "1970-01-02 00:00:00"),
@@ -115,6 +137,7 @@ def test_first_mapping_wins_and_may_only_colour() -> None:
         ("string", {"unit": "dateTimeAsIso"}, "soon", "NaN"),
         ("enum", {"type": {"enum": {"text": ["off", "on"]}}}, 1, "on"),
         ("enum", {"type": {"enum": {"text": ["off", "on"]}}}, 7, "7"),
+        ("enum", {"type": {"enum": {"text": ["off", "on"]}}, "mappings": mapped("value", **{"1": {"text": "up"}})}, 1, "up"),
         ("other", {}, "[1]", "[1]"),
     ],
 )

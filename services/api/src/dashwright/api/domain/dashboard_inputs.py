@@ -5,14 +5,16 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Final, NamedTuple
 
 from dashwright.common.errors import BadRequest, TooLarge
-from dashwright.common.json_shapes import object_at, objects_of
+from dashwright.common.json_shapes import object_at, object_of, objects_of
 from dashwright.common.kinds.registry import DASHBOARD
 
 MAX_LIBRARY_PANELS: Final = 1000
 """Limit on the library panels that one import creates, each in a transaction of its own."""
 
-_ANY_TYPE: Final = "*"
+_ANY_NAME: Final = "*"
 _CONSTANT: Final = "constant"
+_EXPRESSIONS: Final = "__expr__"
+"""The type and the uid of the data source of expressions, which every server has."""
 _PLACEHOLDER: Final = re.compile(r"\$\{([^{}]*)\}")
 _EXPORT_MEMBERS: Final = frozenset({"__inputs", "__elements", "__requires"})
 #: Members that name the object on the server that exported it.
@@ -22,8 +24,9 @@ _IDENTITY_MEMBERS: Final = frozenset({"id", "version"})
 class InputValue(NamedTuple):
     """The value of an input, as the client sent it."""
 
+    #: The name of the input; ``*`` for every input of the type.
     name: str
-    #: The type of the input, such as ``datasource``; ``*`` for any.
+    #: The type of the input, such as ``datasource``.
     type: str
     value: str
 
@@ -47,13 +50,14 @@ class ResolvedDashboard(NamedTuple):
 def resolve(dashboard: Mapping[str, Any], inputs: Sequence[InputValue], *, max_characters: int) -> ResolvedDashboard:
     """Return the dashboard with the values of its inputs.
 
-    A constant without a value has the value in the export. Raises BadRequest for another input without a value, and for too many library
-    panels or two with one name. Raises TooLarge if the values add more than ``max_characters``.
+    A constant without a value has the value in the export, and an input for expressions always has their data source.
+    Raises BadRequest for another input without a value, and for too many library panels or two with one name.
+    Raises TooLarge if the values add more than ``max_characters``.
     """
     values = {name: _value_of(declared, name, inputs) for declared in objects_of(dashboard.get("__inputs")) if (name := _name_of(declared))}
     resolved = _Resolver(values, max_characters).resolve(dashboard)
     spec = {key: value for key, value in resolved.items() if key not in _EXPORT_MEMBERS | _IDENTITY_MEMBERS}
-    panels = _shown_panels(spec, object_at(resolved, "__elements"))
+    panels = _shown_panels(spec, _elements(resolved.get("__elements")))
     if len(panels) > MAX_LIBRARY_PANELS:
         raise BadRequest(f"the dashboard contains {len(panels)} library panels; an import creates at most {MAX_LIBRARY_PANELS}")
     names = [panel.name for panel in panels]
@@ -70,8 +74,10 @@ def _name_of(declared: Mapping[str, Any]) -> str:
 
 def _value_of(declared: Mapping[str, Any], name: str, inputs: Sequence[InputValue]) -> str:
     input_type = declared.get("type")
+    if declared.get("pluginId") == _EXPRESSIONS:
+        return _EXPRESSIONS
     for sent in inputs:
-        if sent.name == name and sent.type in (input_type, _ANY_TYPE):
+        if sent.type == input_type and sent.name in (name, _ANY_NAME):
             return sent.value
     default = declared.get("value")
     if input_type == _CONSTANT and isinstance(default, str):
@@ -103,6 +109,13 @@ class _Resolver:
         if self._added_characters > self._max_characters:
             raise TooLarge(f"the values of the inputs add more than {self._max_characters} characters; send shorter values")
         return value
+
+
+def _elements(exported: Any) -> Mapping[str, Any]:
+    """Return the library panels of an export by uid. Exports of Grafana 8 have a list of them."""
+    if isinstance(exported, list):
+        return {element["uid"]: element for element in objects_of(exported) if isinstance(element.get("uid"), str)}
+    return object_of(exported)
 
 
 def _shown_panels(spec: Mapping[str, Any], elements: Mapping[str, Any]) -> list[ExportedPanel]:

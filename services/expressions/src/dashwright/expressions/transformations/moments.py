@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.javascript.values import is_number
-from dashwright.expressions.value_formats.moment import format_date
+from dashwright.expressions.value_formats.moment import MAX_DATE, format_date, local_time
 
 #: The format of times in text if none is given.
 DEFAULT_FORMAT: Final = "YYYY-MM-DD HH:mm:ss"
@@ -16,7 +16,6 @@ _ISO_FORMAT: Final = "YYYY-MM-DDTHH:mm:ss.SSSZ"
 _INVALID: Final = "Invalid date"
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _MAX_LENGTH: Final = 200
-_MAX_MILLISECONDS: Final = 8.64e15
 _TOKEN: Final = re.compile(r"\[([^\]]*)\]|YYYY|YY|MMMM|MMM|MM|M|DDDD|DDD|Do|DD|D|dddd|ddd|HH|H|hh|h|mm|m|ss|s|S+|ZZ|Z|X|x|A|a|[^\[]")
 _MONTHS: Final = ("jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec")
 _DIGITS: Final = {"YYYY": r"\d{1,4}", "S": r"\d+", "X": r"[+-]?\d+(\.\d{1,3})?", "x": r"[+-]?\d+", "DDD": r"\d{1,3}", "DDDD": r"\d{1,3}"}
@@ -55,27 +54,18 @@ def format_moment(value: Any, pattern: object, zone: tzinfo, *, is_named: bool =
     ``is_named`` is True for a zone of the options; UTC is then written as *Z*.
     """
     milliseconds = parse_moment(value, None, zone) if isinstance(value, str) else value if is_number(value) else None
-    time = None if milliseconds is None else time_of(milliseconds)
+    time = None if milliseconds is None else local_time(milliseconds, zone)
     if time is None:
         return _INVALID
-    local = time.astimezone(zone)
     if isinstance(pattern, str) and pattern:
-        return format_date(local, pattern[:_MAX_LENGTH])
-    is_utc = is_named and not local.utcoffset()
-    return format_date(local, "YYYY-MM-DDTHH:mm:ss" + ("[Z]" if is_utc else "Z"))
-
-
-def time_of(milliseconds: float) -> datetime | None:
-    """Return the time of milliseconds since 1970; None if it is not between the years 1 and 9999."""
-    try:
-        return _EPOCH + timedelta(milliseconds=milliseconds)
-    except (OverflowError, ValueError):
-        return None
+        return format_date(time, pattern[:_MAX_LENGTH])
+    is_utc = is_named and not time.time.utcoffset()
+    return format_date(time, "YYYY-MM-DDTHH:mm:ss" + ("[Z]" if is_utc else "Z"))
 
 
 def whole_milliseconds(number: float) -> int | None:
     """Return the milliseconds of a ``Date``; None if they are beyond its range."""
-    return int(number) if abs(number) <= _MAX_MILLISECONDS else None
+    return int(number) if abs(number) <= MAX_DATE else None
 
 
 def parse_iso(text: str) -> float | None:

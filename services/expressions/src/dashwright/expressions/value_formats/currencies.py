@@ -4,18 +4,21 @@ import math
 from typing import Final
 
 from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue, ValueFormat
-from dashwright.expressions.value_formats.numbers import fixed_text, grouped_text
-from dashwright.expressions.value_formats.scales import count_letter
+from dashwright.expressions.value_formats.numbers import grouped_text
+from dashwright.expressions.value_formats.scales import COUNT_SCALE, scaled, suffixed
 
 
 def amount(symbol: str, *, is_suffix: bool = False) -> ValueFormat:
     """Return the format of amounts in thousands (K) to trillions (T), such as *-$1.5K*."""
 
-    def format_amount(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
-        scaled, letter = count_letter(value)
+    scale = scaled(1000, COUNT_SCALE)
+
+    def format_amount(value: float, decimals: int | None, context: DateContext) -> FormattedValue:
+        number = scale(abs(value), decimals, context)
         sign = "-" if value < 0 else ""
-        text = fixed_text(abs(scaled), decimals if math.isfinite(value) else None)
-        return FormattedValue(text, sign, letter + symbol) if is_suffix else FormattedValue(text, sign + symbol, letter)
+        if not is_suffix:
+            return FormattedValue(number.text, sign + symbol, number.suffix)
+        return FormattedValue(number.text, sign, number.suffix + symbol if math.isfinite(value) else "")
 
     return format_amount
 
@@ -31,12 +34,15 @@ def full_amount(symbol: str, *, is_suffix: bool = False) -> ValueFormat:
 
 
 def custom_amount(notation: str) -> ValueFormat:
-    """Return the format of a symbol, or of ``financial:`` and a symbol, after which ``:suffix`` may follow."""
+    """Return the format of a symbol, or of ``financial:`` and a symbol, after which ``:suffix`` may follow.
+
+    As in Grafana, ``financial:`` without a symbol is the format of numbers without a unit.
+    """
     kind, colon, rest = notation.partition(":")
     if not colon or kind != "financial":
         return amount(notation)
-    symbol, _, position = rest.partition(":")
-    return full_amount(symbol, is_suffix=position == "suffix")
+    symbol, *others = rest.split(":")
+    return full_amount(symbol, is_suffix=others[:1] == ["suffix"]) if symbol else suffixed("")
 
 
 #: The formats of amounts by the id of their unit. The symbols are those that Grafana shows.

@@ -2,31 +2,31 @@
 
 import math
 from calendar import monthrange
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Final
 
 from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue, ValueFormat
-from dashwright.expressions.value_formats.moment import format_date
+from dashwright.expressions.value_formats.moment import LocalTime, format_date, local_time
 
 ISO: Final = "YYYY-MM-DD HH:mm:ss"
 US: Final = "MM/DD/YYYY h:mm:ss a"
 #: A narrow space precedes *AM*, as browsers write the local time of English.
 LOCAL: Final = "MM/DD/YYYY, hh:mm:ss\u202fA"
 _MILLISECONDS: Final = ".SSS"
-_DEFAULT: Final = "YYYY-MM-DD[T]HH:mm:ssZ"
+_DEFAULT: Final = "YYYY-MM-DD[T]HH:mm:ss"
 _INVALID: Final = FormattedValue("Invalid date")
-_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 
 
 def date(pattern: str, pattern_of_today: str = "") -> ValueFormat:
     """Return the format of times in a notation of Moment.js; that of times of the current day may differ."""
 
     def format_time(value: float, _decimals: int | None, context: DateContext) -> FormattedValue:
-        time = time_of(value, context)
+        time = local_time(value, context.zone)
         if time is None:
             return _INVALID
-        is_today = pattern_of_today and time.date() == context.current_time.date()
-        return FormattedValue(format_date(time, (pattern_of_today if is_today else pattern) or _DEFAULT))
+        is_today = pattern_of_today and not time.cycles and time.time.date() == context.current_time.date()
+        offset = "Z" if time.time.utcoffset() else "[Z]"
+        return FormattedValue(format_date(time, (pattern_of_today if is_today else pattern) or _DEFAULT + offset))
 
     return format_time
 
@@ -35,7 +35,7 @@ def system_date() -> ValueFormat:
     """Return the format of times that have no configured one."""
 
     def format_time(value: float, _decimals: int | None, context: DateContext) -> FormattedValue:
-        time = time_of(value, context)
+        time = local_time(value, context.zone)
         pattern = ISO + _MILLISECONDS if context.with_milliseconds else ISO
         return _INVALID if time is None else FormattedValue(format_date(time, pattern))
 
@@ -46,27 +46,17 @@ def relative_date() -> ValueFormat:
     """Return the format of times relative to now, such as *5 minutes ago*, with the limits of Moment.js."""
 
     def format_time(value: float, _decimals: int | None, context: DateContext) -> FormattedValue:
-        time = time_of(value, context)
+        time, now = local_time(value, context.zone), LocalTime(context.current_time)
         if time is None:
             return _INVALID
-        now = context.current_time
-        text = _distance(min(time, now), max(time, now))
-        return FormattedValue(f"in {text}" if time > now else f"{text} ago")
+        is_future = time.milliseconds > now.milliseconds
+        text = _distance(now, time) if is_future else _distance(time, now)
+        return FormattedValue(f"in {text}" if is_future else f"{text} ago")
 
     return format_time
 
 
-def time_of(value: float, context: DateContext) -> datetime | None:
-    """Return a time in the zone, or None if it is beyond the year 9999."""
-    if not math.isfinite(value):
-        return None
-    try:
-        return (_EPOCH + timedelta(milliseconds=math.trunc(value))).astimezone(context.zone)
-    except (OverflowError, ValueError):
-        return None
-
-
-def _distance(start: datetime, end: datetime) -> str:
+def _distance(start: LocalTime, end: LocalTime) -> str:
     """Return the length of time between two times, rounded."""
     months, days = _months_and_days(start, end)
     all_days = round(months * 146097 / 4800) + days
@@ -86,14 +76,14 @@ def _distance(start: datetime, end: datetime) -> str:
     return one if number <= 1 else f"{number} {many}"
 
 
-def _months_and_days(start: datetime, end: datetime) -> tuple[int, float]:
+def _months_and_days(start: LocalTime, end: LocalTime) -> tuple[int, float]:
     """Return the whole months between two times, and the days that remain."""
-    months = (end.year - start.year) * 12 + end.month - start.month
-    moved = _months_later(start, months)
-    if moved > end:
+    months = (end.time.year - start.time.year) * 12 + end.time.month - start.time.month
+    moved = _months_later(start.time, months)
+    if moved > end.time:
         months -= 1
-        moved = _months_later(start, months)
-    return months, (end - moved) / timedelta(days=1)
+        moved = _months_later(start.time, months)
+    return months + (end.year - end.time.year - start.year + start.time.year) * 12, (end.time - moved) / timedelta(days=1)
 
 
 def _months_later(time: datetime, months: int) -> datetime:

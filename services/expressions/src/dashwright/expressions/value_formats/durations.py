@@ -5,6 +5,7 @@ from typing import Final
 
 from dashwright.expressions.javascript.number_text import shortest_text
 from dashwright.expressions.value_formats.formatted import DateContext, FormattedValue, ValueFormat
+from dashwright.expressions.value_formats.moment import MAX_DATE
 
 # In milliseconds.
 _SECOND: Final = 1_000
@@ -23,8 +24,6 @@ _WORDS: Final = (
 )
 _AGO: Final = " ago"
 _INVALID: Final = "Invalid date"
-#: The last millisecond that a date of JavaScript reaches.
-_MAX_DATE: Final = 8.64e15
 
 
 def words(milliseconds: int, unit: str) -> ValueFormat:
@@ -65,9 +64,10 @@ def clock_of_seconds(*, with_days: bool) -> ValueFormat:
         if not math.isfinite(value):
             return FormattedValue("NaN" if math.isnan(value) else "Infinity", suffix=suffix)
         rest = float(math.floor(abs(value)))
-        days = rest // 86_400 if with_days else 0
-        rest -= days * 86_400
-        hours, minutes, seconds = rest // 3600, math.floor(rest % 3600 / 60), math.floor(rest % 60)
+        days = float(math.floor(rest / 86_400)) if with_days else 0
+        # Beyond whole numbers of floats, the product may be larger than the value.
+        rest = abs(rest - days * 24 * 3600)
+        hours, minutes, seconds = float(math.floor(rest / 3600)), math.floor(rest % 3600 / 60), math.floor(rest % 60)
         clock = f"{shortest_text(hours):0>2}:{minutes:02}:{seconds:02}"
         return FormattedValue(f"{shortest_text(days)} d {clock}" if days else clock, suffix=suffix)
 
@@ -82,7 +82,7 @@ def stopwatch(milliseconds: int) -> ValueFormat:
 
     def format_stopwatch(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
         duration = value * milliseconds
-        if not abs(duration) <= _MAX_DATE:
+        if not abs(duration) <= MAX_DATE:
             return FormattedValue(_beyond_dates(duration, decimals))
         whole = math.floor(duration) if duration >= 0 else math.ceil(duration)
         hours, minutes = math.floor(duration / _HOUR), whole // _MINUTE % 60
@@ -101,5 +101,5 @@ def _beyond_dates(duration: float, decimals: int | None) -> str:
     """Return the text of a number of milliseconds beyond the dates of JavaScript, of which Grafana shows only the hours."""
     if duration < 0:
         return _INVALID
-    hours = shortest_text(duration // _HOUR if math.isfinite(duration) else duration)
+    hours = shortest_text(float(math.floor(duration / _HOUR)) if math.isfinite(duration) else duration)
     return f"{hours}h" if decimals == 0 else f"{hours}h:{_INVALID}"

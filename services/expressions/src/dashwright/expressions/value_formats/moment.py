@@ -1,10 +1,50 @@
 """Dates in the notation of Moment.js, such as ``YYYY-MM-DD HH:mm``, which dashboards contain."""
 
+import math
 import re
 from calendar import isleap
 from collections.abc import Callable, Mapping
-from datetime import datetime
+from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta, tzinfo
 from typing import Final
+
+#: The calendar repeats after this many years, on the same days of the week.
+_CYCLE_YEARS: Final = 400
+_CYCLE_MILLISECONDS: Final = 146_097 * 86_400_000
+_EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
+#: The times in milliseconds that ``datetime`` has in any time zone: the years 2 to 9998.
+_FIRST_MILLISECOND: Final = -62_104_060_800_000
+_LAST_MILLISECOND: Final = 253_370_764_799_999
+#: The last millisecond that a date of JavaScript reaches.
+MAX_DATE: Final = 8.64e15
+
+
+@dataclass(frozen=True, slots=True)
+class LocalTime:
+    """A time in a zone, in any year. One that ``datetime`` lacks is represented by the same time in another cycle of 400 years."""
+
+    time: datetime
+    cycles: int = 0  #: The number of cycles to add to ``time``.
+
+    @property
+    def year(self) -> int:
+        """The year. The year 0 is before the year 1."""
+        return self.time.year + self.cycles * _CYCLE_YEARS
+
+    @property
+    def milliseconds(self) -> int:
+        """The milliseconds since 1970."""
+        return (self.time - _EPOCH) // timedelta(milliseconds=1) + self.cycles * _CYCLE_MILLISECONDS
+
+
+def local_time(milliseconds: float, zone: tzinfo) -> LocalTime | None:
+    """Return the time of milliseconds since 1970 in a zone, or None if JavaScript has no such date."""
+    if not abs(milliseconds) <= MAX_DATE:
+        return None
+    whole, cycles = math.trunc(milliseconds), 0
+    if not _FIRST_MILLISECOND <= whole <= _LAST_MILLISECOND:
+        cycles, whole = divmod(whole, _CYCLE_MILLISECONDS)
+    return LocalTime((_EPOCH + timedelta(milliseconds=whole)).astimezone(zone), cycles)
 
 
 def _ordinal(number: int) -> str:
@@ -34,10 +74,6 @@ def _day_of_year(time: datetime) -> int:
 
 
 _TOKENS: Final[Mapping[str, Callable[[datetime], str]]] = {
-    "YYYYYY": lambda time: f"+{time.year:06}",
-    "YYYY": lambda time: f"{time.year:04}",
-    "YY": lambda time: f"{time.year % 100:02}",
-    "Y": lambda time: str(time.year),
     "Q": lambda time: str(_quarter(time)),
     "Qo": lambda time: _ordinal(_quarter(time)),
     "MMMM": lambda time: f"{time:%B}",
@@ -64,10 +100,6 @@ _TOKENS: Final[Mapping[str, Callable[[datetime], str]]] = {
     "ww": lambda time: f"{_local_week(time)[1]:02}",
     "wo": lambda time: _ordinal(_local_week(time)[1]),
     "w": lambda time: str(_local_week(time)[1]),
-    "GGGG": lambda time: f"{time.isocalendar().year:04}",
-    "GG": lambda time: f"{time.isocalendar().year % 100:02}",
-    "gggg": lambda time: f"{_local_week(time)[0]:04}",
-    "gg": lambda time: f"{_local_week(time)[0] % 100:02}",
     "HH": lambda time: f"{time.hour:02}",
     "H": lambda time: str(time.hour),
     "hh": lambda time: f"{time.hour % 12 or 12:02}",
@@ -82,10 +114,63 @@ _TOKENS: Final[Mapping[str, Callable[[datetime], str]]] = {
     "z": lambda time: time.tzname() or "",
     "ZZ": lambda time: f"{time:%z}",
     "Z": lambda time: f"{time:%z}"[:3] + ":" + f"{time:%z}"[3:5],
-    "X": lambda time: str(round(time.timestamp() * 1000) // 1000),
-    "x": lambda time: str(round(time.timestamp() * 1000)),
+    "Hmmss": lambda time: f"{time.hour}{time:%M%S}",
+    "Hmm": lambda time: f"{time.hour}{time:%M}",
+    "hmmss": lambda time: f"{time.hour % 12 or 12}{time:%M%S}",
+    "hmm": lambda time: f"{time.hour % 12 or 12}{time:%M}",
     "A": lambda time: "AM" if time.hour < 12 else "PM",
     "a": lambda time: "am" if time.hour < 12 else "pm",
+}
+
+
+def _filled(number: int, width: int) -> str:
+    """Return a number with at least ``width`` digits after its sign."""
+    return f"{'-' * (number < 0)}{abs(number):0{width}}"
+
+
+def _last_digits(year: int) -> str:
+    """Return the last two digits of a year."""
+    return _filled(int(math.fmod(year, 100)), 2)
+
+
+def _year_of_era(time: LocalTime) -> int:
+    return time.year if time.year > 0 else 1 - time.year
+
+
+def _era(after: str, before: str) -> Callable[[LocalTime], str]:
+    return lambda time: after if time.year > 0 else before
+
+
+def _year_of_iso_week(time: LocalTime) -> int:
+    return time.year - time.time.year + time.time.isocalendar().year
+
+
+def _year_of_week(time: LocalTime) -> int:
+    return time.year - time.time.year + _local_week(time.time)[0]
+
+
+#: The tokens that depend on the year.
+_TOKENS_OF_YEARS: Final[Mapping[str, Callable[[LocalTime], str]]] = {
+    "YYYYYY": lambda time: "+" * (time.year >= 0) + _filled(time.year, 6),
+    "YYYYY": lambda time: _filled(time.year, 5),
+    "YYYY": lambda time: _filled(time.year, 4),
+    "YY": lambda time: _last_digits(time.year),
+    "Y": lambda time: f"+{time.year}" if time.year > 9999 else _filled(time.year, 4),
+    "yyyy": lambda time: f"{_year_of_era(time):04}",
+    "yyy": lambda time: f"{_year_of_era(time):03}",
+    "yy": lambda time: f"{_year_of_era(time):02}",
+    "yo": lambda time: _ordinal(_year_of_era(time)),
+    "y": lambda time: str(_year_of_era(time)),
+    "NNNN": _era("Anno Domini", "Before Christ"),
+    **dict.fromkeys(("N", "NN", "NNN", "NNNNN"), _era("AD", "BC")),
+    "GGGGG": lambda time: _filled(_year_of_iso_week(time), 5),
+    "GGGG": lambda time: _filled(_year_of_iso_week(time), 4),
+    "GG": lambda time: _last_digits(_year_of_iso_week(time)),
+    "ggggg": lambda time: _filled(_year_of_week(time), 5),
+    "gggg": lambda time: _filled(_year_of_week(time), 4),
+    "gg": lambda time: _last_digits(_year_of_week(time)),
+    "X": lambda time: str(time.milliseconds // 1000),
+    "x": lambda time: str(time.milliseconds),
 }
 #: The notation of each format that Moment.js names, in English.
 _NAMED_FORMATS: Final = {
@@ -100,21 +185,23 @@ _NAMED_FORMATS: Final = {
     "ll": "MMM D, YYYY",
     "l": "M/D/YYYY",
 }
-_ESCAPED: Final = r"\[([^\]]*)\]"
+#: Text in brackets, or a character after a backslash, which are unchanged.
+_ESCAPED: Final = r"\[([^\[]*)\]|\\(.)"
 _NAMED_FORMAT: Final = re.compile(f"{_ESCAPED}|LTS?|L{{1,4}}|l{{1,4}}")
 #: A token, or the digits of a fraction of a second.
-_TOKEN: Final = re.compile("|".join([_ESCAPED, *sorted(_TOKENS, key=len, reverse=True), "S{1,9}"]))
+_TOKEN: Final = re.compile("|".join([_ESCAPED, *sorted([*_TOKENS, *_TOKENS_OF_YEARS], key=len, reverse=True), "S{1,9}"]))
 
 
-def format_date(time: datetime, pattern: str) -> str:
+def format_date(time: LocalTime, pattern: str) -> str:
     """Return the time in a notation of Moment.js. Text in brackets is unchanged."""
     expanded = _NAMED_FORMAT.sub(lambda match: _NAMED_FORMATS.get(match[0], match[0]), pattern)
     return _TOKEN.sub(lambda match: _text_of_token(match, time), expanded)
 
 
-def _text_of_token(match: re.Match[str], time: datetime) -> str:
-    if match[1] is not None:
-        return match[1]
-    if match[0].startswith("S"):
-        return f"{time.microsecond // 1000:03}000000"[: len(match[0])]
-    return _TOKENS[match[0]](time)
+def _text_of_token(match: re.Match[str], time: LocalTime) -> str:
+    token = match[0]
+    if match[1] is not None or match[2] is not None:
+        return match[1] or match[2] or ""
+    if token.startswith("S"):
+        return f"{time.time.microsecond // 1000:03}000000"[: len(token)]
+    return _TOKENS_OF_YEARS[token](time) if token in _TOKENS_OF_YEARS else _TOKENS[token](time.time)

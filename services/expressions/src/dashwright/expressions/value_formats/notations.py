@@ -45,6 +45,6 @@ def truth(true: str, false: str) -> ValueFormat:
 
 
 def custom_truth(notation: str) -> ValueFormat:
-    """Return the format of two words with a slash between them."""
-    true, _, false = notation.partition("/")
-    return truth(true, false or "-")
+    """Return the format of two words with a slash between them. Without a slash, false is a hyphen."""
+    true, slash, false = notation.partition("/")
+    return truth(true, false if slash else "-")

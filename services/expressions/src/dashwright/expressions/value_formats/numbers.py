@@ -10,8 +10,8 @@ from dashwright.expressions.javascript.number_text import shortest_text
 #: The maximum number of decimals of a text.
 MAX_DECIMALS: Final = 20
 _HEX_RADIX: Final = 16
-#: Numbers that need more decimals than this are written with an exponent.
-_MAX_AUTOMATIC_DECIMALS: Final = 100
+#: The largest power of ten. Numbers that need more decimals are written with all of their digits.
+_MAX_AUTOMATIC_DECIMALS: Final = 308
 #: More digits than any float has before and after its decimal point.
 _EXACT_DIGITS: Final = 800
 

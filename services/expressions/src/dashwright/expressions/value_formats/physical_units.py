@@ -3,7 +3,7 @@
 from typing import Final
 
 from dashwright.expressions.value_formats.formatted import ValueFormat
-from dashwright.expressions.value_formats.scales import si, stepped, suffixed
+from dashwright.expressions.value_formats.scales import scaled, si, suffixed
 
 #: The symbols of units that are not scaled, by id.
 _PLAIN: Final = {
@@ -59,6 +59,8 @@ _PLAIN: Final = {
     "rotdegs": "°/s",
     "celsius": "°C",
     "fahrenheit": "°F",
+    # The id of older versions.
+    "farenheit": "°F",
     "kelvin": "K",
     "velocityms": "m/s",
     "velocitykmh": "km/h",
@@ -160,5 +162,5 @@ _SCALED: Final = {
 PHYSICAL_UNITS: Final[dict[str, ValueFormat]] = {
     **{unit_id: suffixed(symbol) for unit_id, symbol in _PLAIN.items()},
     **{unit_id: si(symbol, offset) for unit_id, (symbol, offset) in _SCALED.items()},
-    "pressurepsi": stepped(1000, ("psi", "ksi", "Mpsi")),
+    "pressurepsi": scaled(1000, ("psi", "ksi", "Mpsi")),
 }

@@ -11,7 +11,8 @@ _SI_PREFIXES: Final = ("f", "p", "n", "µ", "m", "", "k", "M", "G", "T", "P", "E
 _SI_CENTRE: Final = _SI_PREFIXES.index("")
 _IEC_PREFIXES: Final = ("", "Ki", "Mi", "Gi", "Ti", "Pi", "Ei", "Zi", "Yi")
 _SHORT_SCALE: Final = ("", " K", " Mil", " Bil", " Tri", " Quadr", " Quint", " Sext", " Sept")
-_COUNT_SCALE: Final = ("", "K", "M", "B", "T")
+#: The suffixes of counts and of amounts of money.
+COUNT_SCALE: Final = ("", "K", "M", "B", "T")
 #: The letters of SI prefixes in custom units, such as ``si:mF``. Two letters are used for micro.
 _PREFIX_LETTERS: Final = {**{letter: index - _SI_CENTRE for index, letter in enumerate(_SI_PREFIXES) if letter}, "μ": -2}
 
@@ -32,7 +33,7 @@ def prefixed(prefix: str) -> ValueFormat:
 
 def si(unit: str, offset: int = 0) -> ValueFormat:
     """Return the format of a unit with the prefixes of SI. ``offset`` is the power of 1000 of the values: 1 for *k*, -1 for *m*."""
-    return _scaled_by_logarithm(1000, [f" {prefix}{unit}" for prefix in _SI_PREFIXES], _SI_CENTRE + offset)
+    return scaled(1000, [f" {prefix}{unit}" for prefix in _SI_PREFIXES], _SI_CENTRE + offset)
 
 
 def si_with_prefix(unit: str) -> ValueFormat:
@@ -43,46 +44,30 @@ def si_with_prefix(unit: str) -> ValueFormat:
 
 def iec(unit: str, offset: int = 0) -> ValueFormat:
     """Return the format of a unit with the prefixes of IEC. ``offset`` is the power of 1024 of the values: 1 for *Ki*."""
-    return _scaled_by_logarithm(1024, [f" {prefix}{unit}" for prefix in _IEC_PREFIXES], offset)
+    return scaled(1024, [f" {prefix}{unit}" for prefix in _IEC_PREFIXES], offset)
 
 
 def short() -> ValueFormat:
     """Return the format of numbers in the short scale, such as *1.5 Mil*."""
-    return _scaled_by_logarithm(1000, _SHORT_SCALE, 0)
+    return scaled(1000, _SHORT_SCALE)
 
 
 def count(unit: str) -> ValueFormat:
     """Return the format of numbers in thousands (K) to trillions (T) of a unit, such as *1.5K ops/s*."""
-    return stepped(1000, [f"{letter} {unit}" for letter in _COUNT_SCALE])
+    scale = scaled(1000, COUNT_SCALE)
+
+    def format_count(value: float, decimals: int | None, context: DateContext) -> FormattedValue:
+        number = scale(value, decimals, context)
+        return FormattedValue(number.text, suffix=f"{number.suffix} {unit}")
+
+    return format_count
 
 
-def stepped(factor: float, suffixes: Sequence[str]) -> ValueFormat:
-    """Return the format of a unit with a suffix for each power of ``factor``, from the power 0 on."""
+def scaled(factor: float, suffixes: Sequence[str], start: int = 0) -> ValueFormat:
+    """Return the format of values in the unit ``suffixes[start]``. Each unit in ``suffixes`` is ``factor`` times the previous one.
 
-    def format_stepped(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
-        scaled, step = reduced_by(factor, value, len(suffixes) - 1)
-        return FormattedValue(fixed_text(scaled, decimals), suffix=suffixes[step])
-
-    return format_stepped
-
-
-def reduced_by(factor: float, value: float, max_steps: int) -> tuple[float, int]:
-    """Return a value divided by ``factor`` until it is below the factor, and the number of divisions, at most ``max_steps``."""
-    step = 0
-    while math.isfinite(value) and abs(value) >= factor and step < max_steps:
-        value /= factor
-        step += 1
-    return value, step
-
-
-def count_letter(value: float) -> tuple[float, str]:
-    """Return a value scaled by thousands and the letter of its scale, such as *K*; large values have the last letter."""
-    scaled, step = reduced_by(1000, value, len(_COUNT_SCALE) - 1)
-    return scaled, _COUNT_SCALE[step]
-
-
-def _scaled_by_logarithm(factor: float, suffixes: Sequence[str], start: int) -> ValueFormat:
-    """Return the format of values in the unit ``suffixes[start]``. Each unit in ``suffixes`` is ``factor`` times the previous one."""
+    NaN and infinity have no suffix.
+    """
 
     def format_scaled(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
         if not math.isfinite(value):

@@ -5,11 +5,11 @@ import json
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime, tzinfo
+from datetime import UTC, tzinfo
 from typing import Final
 from urllib.parse import quote
 
-from dashwright.expressions.value_formats.moment import format_date
+from dashwright.expressions.value_formats.moment import LocalTime, format_date, local_time
 from dashwright.expressions.variables.values import ALL, ALL_TEXT, Value
 
 _REGEX_CHARACTERS: Final = re.compile(r"[\\^$*+?.()|\[\]{}/]")
@@ -19,6 +19,7 @@ _PROMETHEUS_CHARACTERS: Final = re.compile(r"[$^*{}\[\]'+?.()|]")
 _COMPONENT_SAFE: Final = "-_.~"
 _ADDRESS_SAFE: Final = ";,/?:@&=+$#-_.~"
 _PARAMETER_SAFE: Final = "@:$,;-_.~"
+_ISO_DATE: Final = "YYYY-MM-DD[T]HH:mm:ss.SSS[Z]"
 #: The format of a reference without one.
 DEFAULT: Final = "glob"
 
@@ -95,15 +96,15 @@ def _date(value: Value, context: FormatContext) -> str:
         milliseconds = int(value.first) if not value.is_list else None
     except ValueError:
         milliseconds = None
-    if milliseconds is None or abs(milliseconds) > 8_640_000_000_000_000 // 100:
+    time = None if milliseconds is None else local_time(milliseconds, context.zone)
+    if time is None:
         return "NaN"
     pattern = ":".join(context.arguments)
     if pattern == "seconds":
-        return str(milliseconds // 1000)
-    instant = datetime.fromtimestamp(milliseconds / 1000, UTC)
+        return str(time.milliseconds // 1000)
     if pattern in ("", "iso"):
-        return f"{instant:%Y-%m-%dT%H:%M:%S}.{milliseconds % 1000:03}Z"
-    return format_date(instant.astimezone(context.zone), pattern)
+        return format_date(LocalTime(time.time.astimezone(UTC), time.cycles), _ISO_DATE)
+    return format_date(time, pattern)
 
 
 def _prometheus(value: Value, _: FormatContext) -> str:

@@ -30,8 +30,9 @@ _TAG: Final = "dashboards"
 class ImportInput(ClassicBody):
     """The value of an input."""
 
+    #: The name of the input; ``*`` for every input of the type.
     name: Text = ""
-    #: The type of the input, such as ``datasource`` or ``constant``; ``*`` for any.
+    #: The type of the input, such as ``datasource`` or ``constant``.
     type: Text = ""
     plugin_id: Text = ""
     value: Text = ""

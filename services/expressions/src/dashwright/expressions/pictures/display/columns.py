@@ -110,6 +110,6 @@ def _dates(source: PanelColumn, settings: FieldSettings) -> DateContext:
     if source.type != "time":
         return DateContext(settings.zone, now)
     numbers = source.numbers
-    span = float(numbers[-1] - numbers[0]) if len(numbers) else math.inf
-    is_detailed = 0 < span < _MAX_DETAILED_SPAN
+    span = abs(float(numbers[-1] - numbers[0])) if len(numbers) > 1 else math.inf
+    is_detailed = span < _MAX_DETAILED_SPAN
     return DateContext(settings.zone, now, with_milliseconds=is_detailed)

@@ -10,6 +10,7 @@ from dashwright.common.json_shapes import list_of, member_at, number_of, string_
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.colour_modes import ColourContext, colouring_of, scheme_colours
+from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.display.value_mappings import mappings_of
 from dashwright.expressions.pictures.display.values import Value, text_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
@@ -20,6 +21,8 @@ _MAX_TEXT_LENGTH: Final = 1_000
 #: The range of columns without one.
 _DEFAULT_RANGE: Final = (0.0, 100.0)
 _STRING_UNIT: Final = "string"
+#: The unit of booleans, and the beginning of the other ones.
+_BOOLEAN_UNIT: Final = "bool"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,26 +77,31 @@ class DisplayProcessor:
 
     def display(self, value: Value) -> DisplayValue:
         """Return the display of a value."""
-        if self.traits.type == "enum" and (shown := self._enum_member(value)):
+        # Mappings of an enumeration replace the texts and colours of its members.
+        if self.traits.type == "enum" and not self.config.get("mappings") and (shown := self._enum_member(value)):
             return shown
+        if self._is_date and isinstance(value, str):
+            value = _milliseconds(value)
         number = self._number(value)
         result = self._mapping_result(value)
         text = result.text if result else None
-        colour = colour_of(result.colour, self._theme) if result and result.colour else None
+        colour = (TRANSPARENT if result.colour == TRANSPARENT else colour_of(result.colour, self._theme)) if result and result.colour else None
         prefix = suffix = ""
         if text is None and not math.isnan(number) and not isinstance(value, bool):
             formatted = self._format(number, self._decimals, self.traits.dates)
             text, prefix, suffix = formatted.text, formatted.prefix, formatted.suffix
         if text is None:
-            text = "NaN" if self._is_date and isinstance(value, str) else text_of(value)
-        if not text:
-            no_value = self.config.get("noValue")
-            text = text_of(no_value) if isinstance(no_value, str | int | float) else ""
+            text = text_of(value) or self._text_without_value()
         share = None
         if colour is None:
             share = self._share(number)
             colour = self._colour(number, share)
         return DisplayValue(text[:_MAX_TEXT_LENGTH], number, colour, prefix, suffix, share)
+
+    def _text_without_value(self) -> str:
+        """Return the configured text of null and of empty text."""
+        no_value = self.config.get("noValue")
+        return text_of(no_value) if isinstance(no_value, str | int | float) else ""
 
     def number_text(self, number: float) -> str:
         """Return a number with the unit and decimals of the column, without mappings."""
@@ -111,6 +119,8 @@ class DisplayProcessor:
         unit = string_of(self.config.get("unit"))
         if self.traits.type == "time":
             return unit if unit.startswith(("dateTime", "time:")) else SYSTEM_DATE
+        if self.traits.type == "boolean":
+            return unit if unit.startswith(_BOOLEAN_UNIT) else _BOOLEAN_UNIT
         return _STRING_UNIT if self.traits.type == "string" and not unit else unit
 
     def _effective_range(self) -> tuple[float, float]:
@@ -126,17 +136,18 @@ class DisplayProcessor:
             return math.nan
         if not isinstance(value, str):
             return float(value)
-        if self._is_date:
-            return _milliseconds(value)
-        return javascript.number_of(value) if value.strip() else math.nan
+        return javascript.number_of(value) if value else math.nan
 
     def _share(self, number: float) -> float:
-        """Return the place of a number in the range, 0 at its start and 1 at its end. NaN is at the start; among booleans, it is 1."""
+        """Return the place of a number in the range, 0 at its start and 1 at its end.
+
+        NaN and negative infinity are at the start; among booleans, NaN is 1.
+        """
         if self.traits.type == "boolean":
             return float(math.isnan(number) or number != 0)
         low, high = self.range
         share = (number - low) / (high - low) if high != low else 0.0
-        return 0.0 if math.isnan(share) else share
+        return 0.0 if math.isnan(share) or number == -math.inf else share
 
     def _colour(self, number: float, share: float) -> str:
         if self.traits.type == "boolean":

@@ -52,7 +52,7 @@ def thresholds_of(config: Mapping[str, Any], theme: Theme) -> Thresholds:
     """Return the thresholds of a field configuration."""
     settings = object_of(config.get("thresholds"))
     sources = objects_of(settings.get("steps"))[:_MAX_STEPS]
-    starts = [_start(step.get("value"), is_first=not index) for index, step in enumerate(sources)]
+    starts = [_start(step, is_first=not index) for index, step in enumerate(sources)]
     steps = [ColourStep(start, step_colour(step.get("color"), theme)) for start, step in zip(starts, sources, strict=True)]
     return Thresholds(steps, settings.get("mode") == "percentage")
 
@@ -62,7 +62,10 @@ def step_colour(value: Any, theme: Theme) -> str:
     return TRANSPARENT if value == TRANSPARENT else colour_of(value, theme) or FALLBACK_COLOUR
 
 
-def _start(value: Any, *, is_first: bool) -> float:
-    number = number_of(value)
+def _start(step: Mapping[str, Any], *, is_first: bool) -> float:
+    """Return the start of a step. As in Grafana, null is 0, and steps after one without a value are not reached."""
     # The first step applies to all values below the second step; its own value is ignored.
-    return -math.inf if is_first or number is None else number
+    if is_first:
+        return -math.inf
+    number = number_of(step.get("value"))
+    return number if number is not None else 0.0 if step.get("value", math.inf) is None else math.inf

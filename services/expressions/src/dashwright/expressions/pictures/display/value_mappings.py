@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
+from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.javascript import values as javascript
 from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.pictures.display.values import Value, text_of
@@ -49,7 +49,7 @@ def _first_result(mappings: Sequence[_Mapping], value: Value) -> MappingResult |
 def _result(source: Any) -> MappingResult:
     result = object_of(source)
     text = result.get("text")
-    return MappingResult(text if isinstance(text, str) else None, string_of(result.get("color")))
+    return MappingResult(text_of(text) if isinstance(text, str | int | float) else None, string_of(result.get("color")))
 
 
 def _by_value(options: Mapping[str, Any]) -> _Mapping:
@@ -58,16 +58,22 @@ def _by_value(options: Mapping[str, Any]) -> _Mapping:
 
 
 def _by_range(options: Mapping[str, Any]) -> _Mapping:
-    low, high = number_of(options.get("from")), number_of(options.get("to"))
+    low, high = _limit(options.get("from")), _limit(options.get("to"))
     result = _result(options.get("result"))
 
     def map_range(value: Value) -> MappingResult | None:
         # Null and booleans are in no range.
         number = math.nan if value is None or isinstance(value, bool) else javascript.leading_number(value)
         is_inside = (low is None or number >= low) and (high is None or number <= high)
-        return result if math.isfinite(number) and is_inside else None
+        return result if is_inside and not math.isnan(number) else None
 
     return map_range
+
+
+def _limit(value: Any) -> float | None:
+    """Return an end of a range, which may be text, or None for an open end."""
+    number = javascript.float_of(value) if isinstance(value, str | int | float) else math.nan
+    return None if math.isnan(number) else number
 
 
 def _by_pattern(options: Mapping[str, Any]) -> _Mapping:
