@@ -1,4 +1,4 @@
-"""A repository on a git host of the test's own, with a worker and a schedule."""
+"""Fixtures of a repository on a git server of each test, with a jobs worker and a schedule."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

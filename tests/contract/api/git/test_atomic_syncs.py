@@ -94,7 +94,7 @@ async def watch_between_bookmarks(observed: Observations) -> None:
 
 
 async def watch_with_initial_events(observed: Observations) -> None:
-    """Start watches with initial events, repeatedly. These events are one state too."""
+    """Start watches with initial events, repeatedly. The initial events of a watch must show one revision, too."""
     query: dict[str, Any] = {
         "sendInitialEvents": "true",
         "resourceVersionMatch": "NotOlderThan",

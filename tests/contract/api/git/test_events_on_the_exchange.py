@@ -96,7 +96,7 @@ async def test_events_are_routed_by_name_and_organization(trial: Trial, channel:
 
 
 async def test_events_without_a_queue_do_not_accumulate(trial: Trial) -> None:
-    """If no queue is bound to the exchange, the events are forgotten."""
+    """If no queue is bound to the exchange, the broker drops the events."""
     await trial.make()
 
     async def is_empty() -> bool:
@@ -138,7 +138,7 @@ async def test_the_waiting_events_of_an_organization_are_bounded(database: Datab
 
 
 async def test_the_waiting_events_are_measured_by_receiver(database: Database) -> None:
-    """Operators see how many events wait for each type of receiver, and how old the oldest is: 0 if none waits."""
+    """The metrics have the number of waiting events for each type of receiver, and the age of the oldest one, which is 0 if none waits."""
 
     async def measure(receiver: str) -> tuple[float | None, float | None]:
         await NotificationBacklog(database).run_once()

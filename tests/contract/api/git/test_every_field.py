@@ -209,7 +209,7 @@ async def record_views(trial: Trial, coverage: FieldCoverage, *, hosted: bool = 
         coverage.add(ResourceWrapper, wrapper)
 
 
-async def test_every_field_is_filled_by_something(coverage: FieldCoverage) -> None:
-    """Only the fields in the constants above are never filled."""
+async def test_every_field_is_filled_by_an_operation(coverage: FieldCoverage) -> None:
+    """Every declared field is filled by some operation, except for those in the constants above."""
     exceptions = NEVER_FILLED | INPUT_ONLY | KEYS_ONLY | RECEIVERS_ONLY | LIST_METADATA | SYNONYMS | ALWAYS_EMPTY
     assert coverage.declared - coverage.filled == exceptions

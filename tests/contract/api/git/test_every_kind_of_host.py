@@ -133,7 +133,7 @@ async def test_a_fork_is_reviewed(proposals: Proposals, kind: str) -> None:
 
 
 async def test_a_refused_status_is_a_warning(proposals: Proposals) -> None:
-    """A token without the right to statuses is enough for comments."""
+    """A review whose token may not write statuses writes its comment, and ends with a warning."""
 
     async def refuse(request: web.Request) -> web.Response | None:
         return web.json_response({"message": "no"}, status=403) if {"statuses", "builds"} & {*request.path.split("/")} else None
@@ -147,8 +147,8 @@ async def test_a_refused_status_is_a_warning(proposals: Proposals) -> None:
     assert "give the token the right to set commit statuses" in summary["warnings"][0]
 
 
-async def test_a_wrong_proof_is_refused(proposals: Proposals, kind: str) -> None:
-    """A missing, empty, truncated or foreign signature or token is refused, and so is that of another body."""
+async def test_a_delivery_without_a_valid_signature_or_token_is_refused(proposals: Proposals, kind: str) -> None:
+    """A delivery is refused if its signature or token is missing, empty, truncated, foreign, or that of another body."""
     _, delivery = await open_pull_request(proposals)
     header, before = PROOF_HEADERS[kind], len(await jobs(proposals, "pr"))
     proof = delivery.headers[header]
@@ -169,7 +169,10 @@ async def test_a_delivery_is_accepted_once(proposals: Proposals) -> None:
 
 @pytest.mark.parametrize("kind", ["gitlab"])
 async def test_a_late_delivery_brings_no_earlier_commit_back(proposals: Proposals) -> None:
-    """Deliveries may arrive in any order: each starts a sync of the newest commit. The proof of GitLab allows any body."""
+    """Deliveries may arrive in any order: each starts a sync of the newest commit.
+
+    The test uses GitLab, whose token does not sign the body.
+    """
     deliveries = []
     for title in ("First", "Second"):
         proposals.push({"a.json": dashboard("a", title)}, "main")
@@ -183,7 +186,7 @@ async def test_a_late_delivery_brings_no_earlier_commit_back(proposals: Proposal
 
 
 async def test_other_events_are_ignored(proposals: Proposals, kind: str) -> None:
-    """GitHub gets 501, as from Grafana. Other hosts disable webhooks after such responses."""
+    """Other events of GitHub get 501, as from Grafana. Those of other hosts get 200, because these hosts disable webhooks after errors."""
     _, delivery = await open_pull_request(proposals)
     header = EVENT_HEADERS[kind]
     expected = 501 if kind == "github" else 200
@@ -192,7 +195,10 @@ async def test_other_events_are_ignored(proposals: Proposals, kind: str) -> None
 
 @pytest.mark.parametrize("kind", ["gitlab"])
 async def test_a_malformed_delivery_is_refused(proposals: Proposals) -> None:
-    """A missing member or id, another repository and a huge body are errors that say so. The proof of GitLab allows any body."""
+    """A missing member or id, another repository and a huge body are refused with the reason.
+
+    The test uses GitLab, whose token does not sign the body.
+    """
     _, delivery = await open_pull_request(proposals)
     attributes = {name: value for name, value in delivery.payload["object_attributes"].items() if name != "iid"}
     status, message = await deliver(proposals, delivery, {**delivery.payload, "object_attributes": attributes})
@@ -208,7 +214,7 @@ async def test_a_malformed_delivery_is_refused(proposals: Proposals) -> None:
 
 
 async def test_a_changed_hook_is_repaired_and_removed(proposals: Proposals) -> None:
-    """A webhook that lost its address is repaired with a new secret, and deleted with the repository."""
+    """A webhook whose address was changed at the host is repaired with a new secret, and deleted with the repository."""
     remaining = proposals.host.repositories[NAME].hooks
     ((number, hook),) = remaining.items()
     before = orjson.dumps(hook)

@@ -30,7 +30,7 @@ async def stored(api: Api, name: str) -> Any:
 
 
 async def test_an_edit_changes_its_document_only(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """The text of the other documents remains byte for byte, and so do their versions; a further edit is accepted."""
+    """An edit keeps the other documents of the file byte for byte, with their versions. A further edit is accepted."""
     await started({"all.yaml": f"{FIRST}---\n{SECOND}---\n{THIRD}"})
     assert await titles(git_api) == {"a": "A", "b": "B"}
     found, other = await stored(git_api, "b"), await stored(git_api, "a")
@@ -45,7 +45,10 @@ async def test_an_edit_changes_its_document_only(git_api: Api, git_server: GitSe
 
 
 async def test_a_deleted_dashboard_removes_its_document_only(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """The message of the commit names the dashboard. The last dashboard of a file with other documents is not deleted by a request."""
+    """Deleting a dashboard removes its document, and the commit message names it.
+
+    The last dashboard of a file with other documents cannot be deleted by a request.
+    """
     await started({"all.yaml": f"{FIRST}---\n{SECOND}---\n{THIRD}"})
     assert (await git_api("DELETE", f"{CLASSIC}/a"))[0] == 200
     assert file_on_host(git_server) == f"---\n{SECOND}---\n{THIRD}"

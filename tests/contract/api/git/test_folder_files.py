@@ -90,7 +90,10 @@ async def test_a_moved_and_renamed_directory_keeps_its_folder_and_access_rules(
 
 
 async def test_exchanged_names_exchange_the_folders(git_api: Api, started: Started) -> None:
-    """The folder above becomes the one below in one incremental sync, and unchanged dashboards are in the other folder."""
+    """If the files of a directory and of the one inside it exchange their names, one incremental sync exchanges the folders.
+
+    Unchanged dashboards are then in the other folder.
+    """
     rest: dict[str, str | bytes | None] = {"a/1.json": dashboard("d1", "1"), "a/b/2.json": dashboard("d2", "2")}
     work = await started({"a/_folder.json": folder_file("x", "X"), "a/b/_folder.json": folder_file("y", "Y"), **rest})
     work.commit({"a/_folder.json": folder_file("y", "Y"), "a/b/_folder.json": folder_file("x", "X")})
@@ -100,7 +103,10 @@ async def test_exchanged_names_exchange_the_folders(git_api: Api, started: Start
 
 
 async def test_a_file_without_effect_is_a_warning_until_it_is_corrected(git_api: Api, started: Started) -> None:
-    """The job succeeds with a warning in the summary of folders, and the unmanaged folder of that name is unchanged."""
+    """A folder file that is invalid, or names an unmanaged folder, is a warning in the job's summary of folders.
+
+    The unmanaged folder is unchanged.
+    """
     assert (await git_api("POST", "/api/folders", {"uid": "theirs", "title": "Theirs"}))[0] == 200
     work = await started({"a.json": dashboard("a", "A")})
     work.commit({"x/_folder.json": folder_file("theirs", "X"), "x/1.json": dashboard("d1", "1"), "y/_folder.json": "{"})
@@ -116,7 +122,7 @@ async def test_a_file_without_effect_is_a_warning_until_it_is_corrected(git_api:
 
 
 async def test_requests_write_the_files_of_folders(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """A created directory gets a file, whose title can be changed; its uid cannot, and invalid content is refused."""
+    """A created directory gets a folder file, whose title can be changed. Its uid cannot be changed, and invalid content is refused."""
     await started({"a.json": dashboard("a", "A")})
     status, found = await git_api("POST", f"{FILES}/deep/er/")
     assert (status, found["resource"]["type"]["kind"]) == (200, "Folder"), found
@@ -154,7 +160,10 @@ async def test_an_edited_dashboard_leaves_the_folder_as_it_is(git_api: Api, git_
 
 
 async def test_an_export_with_names_writes_the_files_of_folders(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """The folders keep names, titles that no directory can have, and descriptions; a sync and a move of a directory change none."""
+    """An export keeps the names and descriptions of folders, and titles that no directory can have.
+
+    A later sync and a move of a directory change none of them.
+    """
     spec = {"title": "A/B: the Web", "description": "All of it"}
     assert (await git_api("POST", FOLDERS, {"metadata": {"name": "web"}, "spec": spec}))[0] == 201
     assert (await git_api("POST", "/api/folders", {"uid": "none", "title": "Empty"}))[0] == 200
@@ -184,7 +193,10 @@ async def test_an_export_with_names_writes_the_files_of_folders(git_api: Api, gi
 
 
 async def test_a_repeated_export_changes_only_files_of_its_own_folders(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """A new title is written; a file that names another folder is an error of the folder, and is kept."""
+    """A repeated export writes a new title into the folder file.
+
+    A file that names another folder is kept, and is an error of the folder.
+    """
     for name in ("one", "two"):
         assert (await git_api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200
     assert counts(await export(branch="side", identifier=True), "folders") == {"create": 2}

@@ -200,7 +200,7 @@ async def test_an_empty_repository_waits_for_its_first_commit(trial: Trial) -> N
 
 
 async def test_rewritten_history_is_synced(trial: Trial) -> None:
-    """A sync follows a branch back to an older commit and to another repository at the same address."""
+    """A sync follows a branch that was moved back to an older commit, and one of another repository at the same address."""
     work = trial.work
     first = work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await trial.make()

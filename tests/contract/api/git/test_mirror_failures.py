@@ -1,4 +1,4 @@
-"""The jobs worker's mirror of a repository may break, disappear or fill up: the next sync rebuilds it without help."""
+"""Mirrors that break, disappear or become too large: the next sync recreates the mirror."""
 
 import os
 import shutil
@@ -23,37 +23,37 @@ def objects(mirror: Path) -> list[Path]:
     return [path for path in (mirror / "objects").rglob("*") if path.is_file()]
 
 
-def scribble(mirror: Path) -> None:
+def overwrite_objects(mirror: Path) -> None:
     for path in objects(mirror):
         path.chmod(0o600)
         path.write_bytes(b"x")
 
 
-def lose_objects(mirror: Path) -> None:
+def delete_objects(mirror: Path) -> None:
     for path in objects(mirror):
         path.unlink()
 
 
-def lose_all(mirror: Path) -> None:
+def delete_mirror(mirror: Path) -> None:
     shutil.rmtree(mirror)
 
 
-def lose_data(mirror: Path) -> None:
+def delete_data_directory(mirror: Path) -> None:
     shutil.rmtree(mirror.parent.parent)
 
 
-def leave_locks(mirror: Path) -> None:
+def create_lock_files(mirror: Path) -> None:
     """Leave the lock files that a killed program leaves."""
     for lock in ("refs/remotes/origin/main.lock", "packed-refs.lock", "config.lock", "shallow.lock"):
         (mirror / lock).parent.mkdir(parents=True, exist_ok=True)
         (mirror / lock).touch()
 
 
-DAMAGES = [scribble, lose_objects, lose_all, lose_data, leave_locks]
+DAMAGES = [overwrite_objects, delete_objects, delete_mirror, delete_data_directory, create_lock_files]
 
 
 async def test_a_damaged_mirror_is_repaired_by_the_next_sync(trial: Trial) -> None:
-    """One sync repairs a damaged mirror, both for a new commit and for the same one."""
+    """One sync repairs a damaged mirror, with or without a new commit."""
     trial.work.commit({f"{index}.json": dashboard(f"n{index}", "0") for index in range(3)})
     await trial.make()
     for index, damage in enumerate(DAMAGES):
@@ -72,7 +72,7 @@ async def test_a_mirror_damaged_during_a_sync_is_repaired(trial: Trial, monkeypa
     trial.work.commit({"1.json": dashboard("n1", "1"), "2.json": dashboard("n2", "2")})
     for damage in DAMAGES:
         with monkeypatch.context() as patched:
-            run_during_sync(patched, partial(breaks, trial, damage))
+            run_during_sync(patched, partial(apply_damage, trial, damage))
             if damage is DAMAGES[0]:
                 await trial.make()
             else:
@@ -81,7 +81,7 @@ async def test_a_mirror_damaged_during_a_sync_is_repaired(trial: Trial, monkeypa
         assert await trial.titles() == {"n1": "1", "n2": "2"}
 
 
-def breaks(trial: Trial, damage: Callable[[Path], None]) -> None:
+def apply_damage(trial: Trial, damage: Callable[[Path], None]) -> None:
     damage(mirror_of(trial))
 
 
@@ -178,7 +178,10 @@ async def test_a_worker_with_an_empty_data_folder_syncs_incrementally(trial: Tri
 
 
 async def test_an_unwritable_data_folder_is_reported(trial: Trial) -> None:
-    """A mirror that cannot be written is reported as health and sync message, here because a file has its path."""
+    """A mirror that cannot be written is reported in the messages of health and sync.
+
+    In this test, a file has the path of the mirrors' directory.
+    """
     (trial.data / "git").write_text("no folder")
     trial.work.commit({"a.json": dashboard("a", "A")})
     await trial.make()

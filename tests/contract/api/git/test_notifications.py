@@ -133,7 +133,10 @@ async def test_a_sync_with_warnings_is_an_event_of_its_own(trial: Trial, receive
 
 
 async def test_each_change_of_the_health_is_one_event(trial: Trial, receiver: WebhookReceiver) -> None:
-    """A repository that cannot be read, and one that can be read again, are events. Repeated failures send nothing."""
+    """An event reports that a repository can no longer be read, and another one that it can be read again.
+
+    Repeated failures send nothing.
+    """
     await make(trial, named(receiver, "chat", "health"))
 
     async def fail(_: web.Request) -> web.StreamResponse:
@@ -230,8 +233,10 @@ async def test_a_slow_receiver_delays_neither_syncs_nor_others(
 
 
 @pytest.mark.parametrize(("statuses", "error"), [((410,), "410"), ((307,), "redirect 307")])
-async def test_no_request_follows(trial: Trial, receiver: WebhookReceiver, statuses: tuple[int, ...], error: str) -> None:
-    """410 Gone ends the attempts, and so does the end of their period. A redirect is not followed."""
+async def test_attempts_end_at_410_and_at_their_time_limit(
+    trial: Trial, receiver: WebhookReceiver, statuses: tuple[int, ...], error: str
+) -> None:
+    """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
     receiver.respond = respond_with(*statuses)
     await trial.start(notification_seconds=0.001)
     await make(trial, named(receiver))
@@ -244,7 +249,7 @@ async def test_no_request_follows(trial: Trial, receiver: WebhookReceiver, statu
 async def test_a_corrected_receiver_gets_the_waiting_event(
     trial: Trial, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A change of the spec has the events that no receiver accepted sent to the new address immediately."""
+    """A changed address of a receiver in the spec gets the waiting events immediately."""
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(hours=1))
     async with receiving() as wrong:
         wrong.respond = respond_with(*[500] * 1000)
@@ -273,7 +278,10 @@ async def test_a_removed_receiver_gets_no_event(trial: Trial, receiver: WebhookR
 
 
 async def test_a_secret_is_kept_and_never_shown(trial: Trial, receiver: WebhookReceiver, capfd: pytest.CaptureFixture[str]) -> None:
-    """No response, log line, event or audit event has the secret, open or sealed. A write without it keeps it, unless the host changes."""
+    """No response, log line, event or audit event has the secret, in plain or sealed form.
+
+    A write without the secret keeps the stored one, unless the host changes.
+    """
     created = await make(trial, named(receiver))
     await receiver.next()
     await outcome(trial, lambda item: "delivered" in item)

@@ -260,7 +260,7 @@ async def test_a_pull_request_is_found_by_its_branch_or_address(proposals: Propo
 
 
 async def test_concurrent_reviews(proposals: Proposals) -> None:
-    """At most four of twenty review jobs run at a time, and each comments on its own pull request only."""
+    """At most four of twenty review jobs run concurrently, and each comments on its own pull request only."""
     numbers = [proposals.propose({f"n{index}.json": dashboard(f"n{index}", f"New {index}")}, f"branch-{index}") for index in range(20)]
     running, max_running = 0, 0
 
@@ -283,7 +283,10 @@ async def test_concurrent_reviews(proposals: Proposals) -> None:
 
 
 async def test_a_failing_host_fails_the_review(proposals: Proposals) -> None:
-    """A review that the host does not allow ends with its error, in the commit status too where possible; a later one succeeds."""
+    """If the git host refuses a request, the review ends with that error, in the commit status too where possible.
+
+    A later review succeeds.
+    """
     number = proposals.propose({"a.json": dashboard("a", "Other")})
 
     def failing(place: str, answer: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
