@@ -1,4 +1,4 @@
-"""Helpers about dead letters: submissions that die, and the event that a delivery is handled."""
+"""Functions of the tests of dead letters: submissions that are refused, and a wait for handled deliveries."""
 
 import asyncio
 from typing import Any, Final
@@ -20,7 +20,7 @@ SYNC: Final = b'{"action": "sync", "repository": "team", "sync": {}}'
 _PATIENCE_SECONDS: Final = 20
 
 
-class Handled:
+class HandledDeliveries:
     """The number of deliveries that the consumers of one class have handled in this test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, consumer_class: type[DeadLetterConsumer | QueueSubmissions]) -> None:

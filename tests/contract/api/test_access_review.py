@@ -41,14 +41,14 @@ async def review(api: Api, auth: str, **attributes: str) -> dict[str, Any]:
     ],
 )
 async def test_the_response_follows_from_the_role(api: Api, role: Role, attributes: dict[str, str], *, allowed: bool) -> None:
-    """A star is every verb, group or resource that has the verb, so it is allowed only if all of them are."""
+    """A star means every verb, group or resource, so a review with a star is allowed only if all of them are allowed."""
     result = await review(api, await api.person("anna", role), **attributes)
     assert result["allowed"] is allowed
     assert ("reason" in result) is not allowed
 
 
 async def test_one_object_is_judged_by_the_rules_on_it(api: Api) -> None:
-    """A folder that is kept from Viewers cannot be read by one, though others can."""
+    """A Viewer may not read a folder whose rules exclude Viewers, and may read others."""
     viewer = await api.person("vic", Role.VIEWER)
     for uid in ("open", "shut"):
         assert (await api("POST", "/api/folders", {"uid": uid, "title": uid}))[0] == 200
@@ -62,7 +62,7 @@ async def test_one_object_is_judged_by_the_rules_on_it(api: Api) -> None:
 
 
 async def test_reviews_are_about_the_organization_of_the_namespace(api: Api) -> None:
-    """The caller's view is that of the namespace; a namespace of an organization without them permits nothing."""
+    """A review uses the caller's permissions in the organization of the namespace. A caller who is not its member has none there."""
     org = await api.organization("Two")
     editor = await api.person("ed", Role.EDITOR)
     assert (await review(api, editor, **DASHBOARDS, verb="create"))["allowed"] is True
@@ -80,14 +80,14 @@ async def test_reviews_are_about_the_organization_of_the_namespace(api: Api) -> 
     ],
 )
 async def test_unknown_resources_are_not_allowed(api: Api, attributes: dict[str, str], reason: str) -> None:
-    """A review of something unknown is negative, with the reason."""
+    """A review of an unknown resource denies access, with the reason."""
     result = await review(api, ADMIN, **attributes)
     assert result["allowed"] is False
     assert reason in result["reason"]
 
 
 async def test_unusual_reviews_are_decided_or_refused(api: Api) -> None:
-    """An unknown resource is not permitted; protobuf is 415, and a body that is not a review 400."""
+    """A review of an unknown resource denies access. Protobuf is refused with 415, and a body that is not a review with 400."""
     status, found = await api("POST", PATH, {"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}})
     assert (status, found["status"]["allowed"]) == (201, False)
     status, found = await api("POST", PATH, data=b"k8s\0", headers={"Content-Type": "application/vnd.kubernetes.protobuf"})

@@ -1,4 +1,4 @@
-"""Access rules of today do not reveal the past: the rules of that time were deleted with their objects."""
+"""Old versions of objects: today's access rules do not reveal them, because the rules of that time were deleted with the objects."""
 
 import base64
 from collections.abc import Awaitable, Callable
@@ -68,13 +68,21 @@ async def move_out(api: Api) -> None:
     assert status == 200, answered
 
 
-async def open_it(api: Api) -> None:
+async def show_folder_without_dashboard(api: Api) -> None:
     """Delete a hidden dashboard in the folder, then make the folder visible."""
     assert (await api("DELETE", f"{DASHBOARDS}/inside"))[0] == 200
     assert (await api("POST", "/api/folders/closed/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
 
 
-CHANGES = [remove_the_dashboard, remove_the_folder, remove_all, remove_the_collection, replace_the_folder, move_out, open_it]
+CHANGES = [
+    remove_the_dashboard,
+    remove_the_folder,
+    remove_all,
+    remove_the_collection,
+    replace_the_folder,
+    move_out,
+    show_folder_without_dashboard,
+]
 
 
 @pytest.mark.parametrize("change", CHANGES, ids=lambda change: change.__name__)
@@ -96,7 +104,7 @@ async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Cha
     for version in range(int(begun), int(ended) + 1):
         for query in (f"resourceVersion={version}&resourceVersionMatch=Exact", f"limit=9&continue={token(version)}"):
             status, found = await api("GET", f"{path}?{query}", auth=viewer)
-            assert (status, found.get("reason")) == (410, "Expired") or is_fine(change, found), (version, found)
+            assert (status, found.get("reason")) == (410, "Expired") or has_only_visible_objects(change, found), (version, found)
     async with watching(api, path, auth=viewer, resourceVersion=begun) as watch:
         assert [event["object"].get("code") for event in await watch.rest()] == [410]
     status, found = await api("GET", f"{path}?limit=9&continue={token(int(begun))}", auth=viewer)
@@ -108,9 +116,13 @@ async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Cha
     assert b"Secret" in orjson.dumps(found)
 
 
-def is_fine(change: Change, listed: Any) -> bool:
+def has_only_visible_objects(change: Change, listed: Any) -> bool:
     """Return whether a response has only objects that every user may see now."""
-    opened: dict[Change, set[str]] = {replace_the_folder: {"closed"}, move_out: {"inner", "deep"}, open_it: {"closed", "inner", "deep"}}
+    opened: dict[Change, set[str]] = {
+        replace_the_folder: {"closed"},
+        move_out: {"inner", "deep"},
+        show_folder_without_dashboard: {"closed", "inner", "deep"},
+    }
     return {item["metadata"]["name"] for item in listed["items"]} <= {"shown", "last", "end"} | opened.get(change, set())
 
 

@@ -35,8 +35,8 @@ async def test_a_created_user_logs_in(api: Api) -> None:
     assert (await api("GET", "/api/org", auth=basic("other", "secret")))[1]["id"] == two
 
 
-async def test_one_of_login_and_e_mail_does_for_both(api: Api) -> None:
-    """Blanks around them do not count."""
+async def test_login_and_email_default_to_each_other(api: Api) -> None:
+    """A login or an e-mail address alone is used as both. Surrounding blanks are removed."""
     by_mail = await api("POST", "/api/admin/users", {"email": " a@x.org ", "password": "secret"})
     profile = (await api("GET", f"/api/users/{by_mail[1]['id']}"))[1]
     assert (profile["login"], profile["email"]) == ("a@x.org", "a@x.org")
@@ -95,7 +95,7 @@ async def test_a_user_above_the_quota_is_not_created(start_api: StartApi) -> Non
 
 
 async def test_a_password_is_set(api: Api) -> None:
-    """The old one is refused immediately."""
+    """After a password is set, the old one is refused immediately."""
     number = await create_user(api)
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
     assert await api("PUT", f"/api/admin/users/{number}/password", {"password": "another-one"}) == (
@@ -118,7 +118,7 @@ async def test_a_password_is_set(api: Api) -> None:
     ],
 )
 async def test_a_password_that_cannot_be_set(api: Api, number: str, body: Any, status: int, text: str) -> None:
-    """For an unknown user, the response is the 500 that clients expect."""
+    """An invalid password or id is refused. For an unknown user, the response is the 500 that clients expect."""
     assert await api("PUT", f"/api/admin/users/{number}/password", body) == (status, {"message": text})
     assert (await api("GET", "/api/user"))[0] == 200
 
@@ -138,7 +138,7 @@ async def test_the_server_admin_flag_is_set_and_reset(api: Api) -> None:
 
 
 async def test_a_user_is_disabled_and_enabled(api: Api) -> None:
-    """A disabled one does not log in, with the words of a wrong password."""
+    """A disabled user cannot log in, and gets the same message as for a wrong password."""
     number = await create_user(api)
     user = basic("testdrive", "secret")
     assert (await api("GET", "/api/user", auth=user))[0] == 200
@@ -199,7 +199,7 @@ async def test_the_last_server_admin_is_protected(api: Api) -> None:
 
 @pytest.mark.parametrize("how", ["unmake", "disable", "delete", "mixed"])
 async def test_concurrent_demotions_leave_one_server_admin(api: Api, how: str) -> None:
-    """A caller who is not a server admin demotes, disables and deletes all of them concurrently: one server admin remains."""
+    """A caller who is not a server admin concurrently demotes, disables and deletes all server admins: one of them remains."""
     anna = await api.person("anna", Role.VIEWER, *EVERYTHING, grants_in=0)
     await api.person("boss", Role.ADMIN)
     numbers = [await create_user(api, f"a{index}") for index in range(5)]
@@ -217,7 +217,7 @@ async def test_concurrent_demotions_leave_one_server_admin(api: Api, how: str) -
 
 
 async def test_the_only_admin_of_an_organization_is_not_deleted(api: Api) -> None:
-    """The response names the organization."""
+    """Deleting the only Admin of an organization is refused, and the response names the organization."""
     two = await api.organization("Two")
     await api.person("anna", Role.ADMIN, org_id=two)
     number = await api.sql("""select id from "user" where login = 'anna'""")
@@ -300,7 +300,10 @@ async def test_no_secret_is_in_the_audit(api: Api) -> None:
     ],
 )
 async def test_changing_a_server_admin_needs_all_permissions(api: Api, action: str, method: str, path: str, body: Any) -> None:
-    """Only callers with every permission may change a server admin; a single action or the right to make them does not suffice."""
+    """Only callers with every permission may change a server admin.
+
+    Neither a single action nor the right to create server admins suffices.
+    """
     number, other = await create_user(api), await create_user(api, "other")
     await api.sql("""update "user" set is_admin = true where id = $1""", number)
     helper = await api.person("helper", Role.ADMIN, (action, "*"), ("users.permissions:write", "*"), grants_in=0)

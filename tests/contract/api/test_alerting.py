@@ -32,13 +32,13 @@ async def test_a_collection_is_empty(api: Api, path: str) -> None:
     ],
 )
 async def test_a_write_is_refused(api: Api, method: str, path: str) -> None:
-    """A write returns 501 and says that alerting is missing, so that no client takes it as stored."""
+    """A write returns 501 with the reason, so that clients do not assume that it was stored."""
     status, refusal = await api(method, path, {"title": "R"})
     assert (status, refusal["message"].partition(":")[0]) == (501, "Alerting is not part of this product")
 
 
 async def test_one_object_is_not_found(api: Api) -> None:
-    """A single rule is 404, with the reason."""
+    """A read of a single rule returns 404 with the reason."""
     status, refusal = await api("GET", "/api/v1/provisioning/alert-rules/some-uid")
     assert status == 404
     assert "Alerting is not part of this product" in refusal["message"]

@@ -115,7 +115,7 @@ async def test_the_times_of_a_span_are_ordered(api: Api, sent: Any, span: tuple[
     ids=["no text", "long text", "many tags", "large data", "long tag", "no such uid", "no such number", "NUL", "text", "time", "data"],
 )
 async def test_invalid_annotations_are_refused(api: Api, body: Any, response: Any) -> None:
-    """The message is the one that clients expect, followed by the reason; nothing is stored."""
+    """An invalid annotation is refused with the message that clients expect and the reason, and nothing is stored."""
     assert await api("POST", PATH, body) == response
     assert await texts(api) == []
 
@@ -133,7 +133,7 @@ async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:
 
 
 async def test_annotations_are_found_by_each_filter(api: Api) -> None:
-    """The newest come first; an invalid number filters nothing, and a time span needs both ends."""
+    """Annotations are listed newest first. A filter with an invalid number is ignored, and a time span needs both ends."""
     dashboard = await saved(api, "abc", "A")
     await added(api, "old", time=1000, timeEnd=2000, tags=["a"])
     await added(api, "mid", time=3000, tags=["a", "b"], dashboardUID="abc", panelId=1)
@@ -219,7 +219,7 @@ async def test_graphite_events_are_annotations(api: Api, tags: Any, expected: li
     ],
 )
 async def test_invalid_graphite_events_are_refused(api: Api, body: Any, response: Any) -> None:
-    """The message is Graphite's."""
+    """An invalid event is refused with Graphite's message."""
     assert await api("POST", f"{PATH}/graphite", body) == response
 
 
@@ -310,9 +310,10 @@ async def may(api: Api, auth: str, number: int, place: Any) -> str:
 async def test_permissions_are_those_of_the_dashboard(
     api: Api, role: Role, grant: tuple[str, str] | None, of_organization: str, at_root: str, in_folder: str
 ) -> None:
-    """View on a dashboard allows reading its annotations, and Edit changing them. Organization annotations need a member or an Editor.
+    """View on a dashboard allows reading its annotations, and Edit changing them.
 
-    A rule makes Viewers editors of the folder. A grant gives one action in one scope.
+    Annotations of the organization can be read by members and changed by Editors. A rule makes Viewers editors of the folder. A
+    grant gives one action in one scope.
     """
     await folder(api, "f1", "F")
     rules = {"items": [{"role": "Viewer", "permission": 2}]}

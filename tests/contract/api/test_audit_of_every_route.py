@@ -1,4 +1,4 @@
-"""Every changing route of the route table leaves one event: of the change, or of its refusal."""
+"""Each route that changes something writes one audit event: of the change, or of its refusal."""
 
 import itertools
 import json
@@ -580,7 +580,10 @@ async def test_every_change_is_one_event(api: Api, files: None) -> None:
 
 
 async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:
-    """A user without permissions requests each of them. Refusals are written in batches, the last one when the gateway stops."""
+    """A user without permissions requests each route, and each refusal is one event.
+
+    Refusals are written in batches, the last one when the gateway stops.
+    """
     api = await start_api(last_used_seconds=3600)
     _, bearer = await api.token(await api.account("unprivileged", Role.NONE), "t")
     table = changing(api.routes)

@@ -26,14 +26,14 @@ async def test_changes_are_listed_with_actor_and_address(api: Api) -> None:
 
 
 async def test_a_rejected_change_is_not_listed_as_a_change(api: Api) -> None:
-    """A rejected change has no event of a change."""
+    """The audit log does not list a rejected change as a change."""
     await api("POST", "/api/serviceaccounts", {"name": "x", "role": "Boss"})
     await api("DELETE", "/api/serviceaccounts/9999")
     assert (await api("GET", f"{AUDIT}?outcome=ok"))[1] == {"events": [], "next": None}
 
 
 async def test_pages_follow_one_another(api: Api) -> None:
-    """``next`` of one page is ``before`` of the next, and null on the last; new events move nothing."""
+    """``next`` of a page is ``before`` of the next page, and null on the last one. Events that are added later do not shift the pages."""
     for number in range(5):
         await api.account(f"robot {number}")
     first = (await api("GET", f"{AUDIT}?limit=2"))[1]

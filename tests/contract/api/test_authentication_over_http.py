@@ -60,7 +60,7 @@ StartGateway = Callable[..., Awaitable[RunningGateway]]
 
 @pytest.fixture
 async def start(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StartGateway]:
-    """Starts a gateway that listens, with settings of the test's own."""
+    """Start a gateway with the given settings, which receives notifications."""
     async with AsyncExitStack() as stack:
         broker = MemoryBroker()
         await broker.start()
@@ -242,7 +242,10 @@ async def test_without_basic_auth_tokens_are_still_accepted(start: StartGateway,
 
 
 async def test_guessing_through_one_address_does_not_lock_out_another(start: StartGateway) -> None:
-    """Behind a trusted proxy each client has its own count; the right password is refused only where it was guessed at."""
+    """Behind a trusted proxy, failed logins are counted for each client.
+
+    The correct password is refused only for the client that guessed.
+    """
     gateway = await start(trusted_proxies="127.0.0.1", login_attempts=2)
     wrong = "Basic " + base64.b64encode(b"admin:wrong").decode()
     for _ in range(3):
@@ -254,7 +257,7 @@ async def test_guessing_through_one_address_does_not_lock_out_another(start: Sta
 
 
 async def test_times_of_last_use_are_written_when_the_gateway_stops(start: StartGateway, database: Database) -> None:
-    """Times that are not written yet are written at the stop."""
+    """A gateway that stops writes the times of last use that are not written yet."""
     gateway = await start(last_used_seconds=3600)
     await add_token(database)
     assert (await gateway.ask(f"Bearer {TOKEN}"))[0] == 200

@@ -277,7 +277,7 @@ def denied(action: str) -> str:
 
 @dataclass(frozen=True)
 class Caller:
-    """A caller: their credentials and identity. ``role`` is that in organization ``org_id``; None: an unknown caller."""
+    """A caller with credentials and an identity. ``role`` is the role in organization ``org_id``, None for an unknown caller."""
 
     name: str
     authorization: str | None
@@ -333,8 +333,8 @@ def holds(caller: Caller, action: str, where: OrganizationScope | OrganizationIn
     return is_theirs and LADDER.index(str(caller.role)) >= LADDER.index(GOLDEN[action])
 
 
-class Stage:
-    """A gateway, callers of every kind, and one request at a time for each of a moderate number of hands."""
+class MatrixTest:
+    """A gateway, callers of every kind, and a limited number of concurrent requests."""
 
     def __init__(self, gateway: Gateway, session: aiohttp.ClientSession, database: Database) -> None:
         # Migration of keys makes accounts of them: it comes last.
@@ -434,7 +434,7 @@ def basic(login: str, password: str) -> str:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[Stage]:
+async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MatrixTest]:
     """Yield one gateway, database and worker for the module. The throttle is off, or it would refuse the wrong passwords."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(databases.fresh(postgres_dsn, _template))
@@ -457,13 +457,13 @@ async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.Temp
         for path in DOCUMENTS:  # The first request builds a document, which takes the processor from other requests for seconds.
             async with session.get(path) as response:
                 assert response.status == 200, path
-        stage = Stage(gateway, session, database)
+        stage = MatrixTest(gateway, session, database)
         assert await stage.sql("insert into org (name) values ('Other') returning id") == OTHER_ORG
         yield stage
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def callers(stage: Stage) -> list[Caller]:
+async def callers(stage: MatrixTest) -> list[Caller]:
     """Return every kind of caller but those with one granted permission. The second organization's Admin is unknown in the first."""
     disabled = await stage.person("disabled", ADMIN)
     await stage.sql("""update "user" set is_disabled = true where login = 'disabled'""")
@@ -497,14 +497,14 @@ async def test_the_golden_table_names_every_action() -> None:
     assert set(GOLDEN) == ACTIONS
 
 
-async def test_only_the_listed_routes_need_no_permission(stage: Stage) -> None:
+async def test_only_the_listed_routes_need_no_permission(stage: MatrixTest) -> None:
     """Each route without a required permission is in one of the lists above."""
     assert {named(route) for route in stage.routes if route.required_access is PUBLIC} == PUBLIC_ROUTES
     assert {named(route) for route in stage.routes if route.required_access is SIGNED_IN} == SIGNED_IN_ROUTES | ALERTING_ROUTES
 
 
 @pytest.mark.parametrize("version", REPOSITORY.versions)
-async def test_repository_routes_need_the_documented_roles(stage: Stage, version: str) -> None:
+async def test_repository_routes_need_the_documented_roles(stage: MatrixTest, version: str) -> None:
     """The lowest role that may use each repository route is as documented."""
     base = f"/apis/{REPOSITORY.api_version(version)}/namespaces/{{namespace}}/"
     needed = {
@@ -514,7 +514,7 @@ async def test_repository_routes_need_the_documented_roles(stage: Stage, version
     assert {route: GOLDEN[needs.action] for route, needs in asked.items() if isinstance(needs, Permission)} == REPOSITORY_ROUTES
 
 
-async def test_every_route_admits_exactly_the_permitted_callers(stage: Stage, callers: list[Caller]) -> None:
+async def test_every_route_admits_exactly_the_permitted_callers(stage: MatrixTest, callers: list[Caller]) -> None:
     """Each type of caller requests each route: unauthenticated ones get 401, and a refusal names the missing action."""
     keys = [caller for caller in callers if caller.name.startswith("legacy key")]
     others = [caller for caller in callers if caller not in keys]
@@ -530,8 +530,11 @@ async def test_every_route_admits_exactly_the_permitted_callers(stage: Stage, ca
     assert not faults, "\n".join(faults)
 
 
-async def test_the_migration_of_keys_with_a_key(stage: Stage) -> None:
-    """An Admin's key may, and no lower one, like other credentials. It gets new keys, since it turns them into accounts."""
+async def test_the_migration_of_keys_with_a_key(stage: MatrixTest) -> None:
+    """An Admin's key may migrate keys, and no other key may.
+
+    Each such request gets new keys, because a migration turns keys into service accounts.
+    """
     routes = [route for route in stage.routes if "/migrate" in route.path]
     assert len(routes) == 2
     for role in LADDER[:-1]:
@@ -540,10 +543,10 @@ async def test_the_migration_of_keys_with_a_key(stage: Stage) -> None:
         assert {outcome for _, outcome in seen.values()} == {expected(caller, route) for route in routes}
 
 
-async def test_each_route_needs_exactly_its_permission(stage: Stage) -> None:
-    """An account of role None may use a route with one grant of its action and scope, and not without it.
+async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> None:
+    """An account of role None may use a route only with a grant of its action and scope.
 
-    The grant is one in organization 1 where the route checks there, and otherwise a global one.
+    The grant is in organization 1 if the route checks there, and otherwise a global one.
     """
     guarded = [route for route in stage.routes if isinstance(route.required_access, Permission)]
     bare = Caller("without grants", await stage.token("bare", NONE), NONE)
@@ -571,7 +574,7 @@ async def test_each_route_needs_exactly_its_permission(stage: Stage) -> None:
     assert not faults, "\n".join(faults)
 
 
-async def test_a_grant_is_limited_to_its_object(stage: Stage) -> None:
+async def test_a_grant_is_limited_to_its_object(stage: MatrixTest) -> None:
     """The action granted on another object's scope does not allow a route on this object."""
     faults = []
     for route in stage.routes:
@@ -587,8 +590,8 @@ async def test_a_grant_is_limited_to_its_object(stage: Stage) -> None:
 
 
 @pytest.mark.parametrize(("level", "number"), [("View", 1), ("Edit", 2), ("Admin", 4)])
-async def test_a_rule_on_one_folder_leads_past_the_first_check(stage: Stage, level: str, number: int) -> None:
-    """The first check of every route about objects in folders, and of no other, passes for a member of role None whose level permits it."""
+async def test_a_rule_on_one_folder_passes_the_first_check(stage: MatrixTest, level: str, number: int) -> None:
+    """A rule on one folder lets a member of role None pass the first check of the routes about objects in folders, and of no others."""
     login, uid = f"by-rule-{level}", f"open-{level}"
     caller = Caller(login, await stage.person(login, NONE), NONE)
     user = await stage.sql("""select id from "user" where login = $1""", login)

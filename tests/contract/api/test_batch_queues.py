@@ -79,10 +79,7 @@ async def test_the_end_of_a_batch_is_published(client: BatchClient, channel: Abs
 
 
 async def test_every_end_is_published_to_the_exchange(client: BatchClient, channel: AbstractChannel) -> None:
-    """The end of a batch without receivers is published, and again after a retry.
-
-    The status of such a batch has no notification.
-    """
+    """Each end of a batch without receivers is published, also that after a retry. The status of such a batch has no notification."""
     ends, errors, others = [await bound_queue(channel, key) for key in ("batch.#", "batch.finished.error.default", "*.*.*.org-2")]
     await client.create("good", items=[evaluation(1)])
     assert (await next_message(ends)).routing_key == "batch.finished.success.default"

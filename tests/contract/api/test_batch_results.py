@@ -43,7 +43,7 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
-    """Return the settings of the place of results: a bucket if a test has this parameter, or else a directory."""
+    """Return the settings of the storage for results: a bucket if a test has this parameter, or else a directory."""
     if getattr(request, "param", None) != "bucket":
         yield {"data_dir": tmp_path}
         return

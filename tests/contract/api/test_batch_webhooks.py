@@ -1,4 +1,4 @@
-"""Notifications of batches to webhooks: one per end, signed, repeated until they are accepted, and only to permitted addresses."""
+"""Notifications of batches to webhooks: one for each end of a batch, signed, repeated until accepted, and only to permitted addresses."""
 
 import asyncio
 from collections.abc import AsyncIterator, Awaitable, Callable
@@ -139,10 +139,10 @@ async def test_a_failing_receiver_gets_the_same_event_again(
 
 
 @pytest.mark.parametrize(("statuses", "error"), [((410,), "410"), ((307,), "redirect 307")])
-async def test_no_request_follows(
+async def test_attempts_end_at_410_and_at_their_time_limit(
     client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, statuses: tuple[int, ...], error: str
 ) -> None:
-    """410 Gone ends the attempts, and so does the end of their period. A redirect is not followed."""
+    """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
     receiver.respond = respond_with(*statuses)
     await start_worker(notification_seconds=0.001)
     await create(client, "b", notified(receiver))
@@ -219,7 +219,7 @@ async def test_a_worker_that_dies_before_the_request_loses_no_event(
 
 
 async def test_a_corrected_receiver_gets_the_event(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
-    """A change of the address has a notification that was not accepted sent there immediately."""
+    """After a change of the address, a notification that was not accepted is sent to the new address immediately."""
     await start_worker()
     async with receiving() as wrong:
         wrong.respond = respond_with(*[500] * 1000)
@@ -233,7 +233,7 @@ async def test_a_corrected_receiver_gets_the_event(client: BatchClient, start_wo
 
 
 async def test_a_name_with_a_private_address_is_not_called(api: Api, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
-    """The address of a name is checked when an event is sent. The status says why it was not."""
+    """The address of a host name is checked when an event is sent. If the address is refused, the status has the reason."""
     client = BatchClient(api)
     await start_worker(allowed_hosts="192.0.2.1")
     await create(client, "b", notified(receiver, notify={"webhook": {"url": receiver.url.replace("127.0.0.1", "localhost")}}))
@@ -272,7 +272,10 @@ async def test_an_invalid_receiver_is_refused(api: Api, notify: dict[str, Any], 
 async def test_a_secret_is_kept_and_never_shown(
     client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """No response, log line or audit event has the secret, open or sealed. A write without it keeps it, unless the host changes."""
+    """No response, log line or audit event has the secret, in plain or sealed form.
+
+    A write without the secret keeps the stored one, unless the host changes.
+    """
     await start_worker()
     applied = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"spec":{{}},"secure":{{"webhookSecret":{{"create":"{SECRET}"}}}}}}'}
     created = await create(client, "b", notified(receiver), metadata={"name": "b", "annotations": applied})

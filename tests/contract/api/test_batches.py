@@ -56,7 +56,7 @@ async def test_failed_items_are_named_and_retried(client: BatchClient) -> None:
 
 
 async def test_a_retry_refuses_unknown_members(client: BatchClient) -> None:
-    """A misspelt member does not retry all items."""
+    """A retry with a misspelt member is refused, rather than applied to all items."""
     await client.create("b", items=[evaluation(1, expression=INVALID)])
     await client.ended("b")
     status, refusal = await client.post("b", "retry", {"id": ["#7"]})
@@ -78,7 +78,7 @@ async def test_a_closed_batch_is_running(client: BatchClient) -> None:
 
 @pytest.mark.parametrize("query", ["items?limit=many", "items?limit=-1", "items?continue=end", "results?first=-1"])
 async def test_invalid_pages_are_refused(client: BatchClient, query: str) -> None:
-    """A client with an invalid index does not read the first page again."""
+    """A request with an invalid index is refused, so that no client reads the first page twice."""
     await client.create("b")
     status, refusal = await client.api("GET", f"{BATCHES}/b/{query}")
     assert (status, "is not a non-negative integer" in refusal["message"]) == (400, True)

@@ -114,7 +114,7 @@ async def test_a_late_message_is_added_until_the_batch_has_ended(api: Api, send:
 
 
 async def test_a_batch_closed_over_http_accepts_no_messages(api: Api, send: Send) -> None:
-    """The reply to further items is a conflict."""
+    """Further items of a batch that was closed over HTTP get a conflict as reply."""
     await send(evaluation(1, item_id="a"))
     assert (await api("POST", f"{BATCHES}/b/close"))[0] == 200
     assert (await send(evaluation(2)))["code"] == 409
@@ -163,7 +163,7 @@ async def test_an_invalid_message_is_refused(api: Api, send: Send, body: Any, ba
 
 
 async def test_items_without_credentials_may_only_be_syncs(api: Api, send: Send) -> None:
-    """The queue identity may create batches, and submit the jobs that it may submit alone."""
+    """The queue identity may create batches, and may add to them only the jobs that it may also submit alone."""
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     export = {"spec": {"repository": "team", "export": {}}}
     reply = await send([SYNC, evaluation(1), export], headers={}, message_id="m")

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.contract.api.batch_client import BatchClient, batch_workers
 from tests.contract.api.conftest import Api
-from tests.unit.expressions.sources.servers import Fake, answering, success
+from tests.unit.expressions.sources.servers import Fake, respond_with, success
 
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.memory import MemoryBroker
@@ -18,7 +18,7 @@ RULES = 50
 @pytest.fixture
 async def source(api: Api) -> AsyncIterator[Fake]:
     """Yield a data source with the uid ``prom``, which has the requests that it was sent."""
-    fake = Fake(answering(success("vector", [{"metric": {"host": str(host)}, "value": [1, str(host)]} for host in range(10)])))
+    fake = Fake(respond_with(success("vector", [{"metric": {"host": str(host)}, "value": [1, str(host)]} for host in range(10)])))
     async with fake.server:
         record = {"name": "prom", "type": "prometheus", "uid": "prom", "url": fake.url}
         status, created = await api("POST", "/api/datasources", record)

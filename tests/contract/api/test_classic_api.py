@@ -137,8 +137,8 @@ async def test_one_of_concurrent_saves_succeeds(api: Api) -> None:
         assert [response["version"] for status, response in responses if status == 200] == [expected]
 
 
-async def test_rules_of_access_decide_on_dashboards(api: Api) -> None:
-    """Rules of the folder and of the dashboard count; the response has the caller's rights."""
+async def test_access_rules_apply_to_dashboards(api: Api) -> None:
+    """Access rules of the folder and of the dashboard apply. The response has the caller's rights."""
     await folder(api, "f1", "F")
     await saved(api, "abc", "A", folder="f1")
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
@@ -237,7 +237,7 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
 
 
 async def test_roles_limit_reads_and_writes(api: Api) -> None:
-    """A Viewer reads and changes nothing, a member without a role finds nothing, and organizations have their own objects."""
+    """A Viewer may read objects but not change them, a member without a role finds none, and each organization has its own objects."""
     await saved(api, "d1", "A")
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert len((await api("GET", "/api/search", auth=viewer))[1]) == 1

@@ -9,7 +9,10 @@ from dashwright.common.identity import Role
 
 
 async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> None:
-    """Folders first, then by title; each item has the same id and URL as when it is read alone; ids are filters, too."""
+    """Folders come first, and then objects are sorted by title.
+
+    Each item has the same id and URL as in a single read, and ids are filters, too.
+    """
     created = await folder(api, "f1", "Beta folder")
     first = await saved(api, "d1", "alpha", folder="f1", tags=["x", "y"])
     await saved(api, "d2", "Gamma", tags=["x"], note="\0 is escaped in a body")
@@ -86,7 +89,10 @@ async def test_a_search_may_be_a_body(api: Api) -> None:
 
 
 async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
-    """Admins find all deleted dashboards by title and others their own, with the day of expiry; of one name the last counts."""
+    """Admins find all deleted dashboards by title and others their own, with the day of expiry.
+
+    Of several with one name, the last deleted one is found.
+    """
     place = await folder(api, "f1", "F")
     for uid, title, where in (("d1", "beta", ""), ("d2", "Alpha", "f1"), ("d3", "Here", "")):
         await saved(api, uid, title, folder=where)
@@ -120,7 +126,7 @@ async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
 
 
 async def test_a_search_for_another_type_fails(api: Api) -> None:
-    """The status is 500, as in Grafana."""
+    """A search for an unknown type returns 500, as in Grafana."""
     for status, response in (await api("GET", "/api/search?type=unknown"), await api("POST", "/api/search", {"type": ["dash-db", "x"]})):
         assert (status, response["message"].startswith("Search failed")) == (500, True)
 
@@ -160,7 +166,7 @@ async def test_the_home_dashboard(api: Api) -> None:
 
 
 async def test_access_rules_limit_the_search(api: Api) -> None:
-    """A Viewer finds no closed folder, its tags or its dashboards, but a dashboard with a rule of its own."""
+    """A Viewer finds neither a folder without access, nor its tags and dashboards, except for a dashboard with a rule of its own."""
     hidden = await folder(api, "f1", "Hidden")
     await folder(api, "f2", "Open")
     for uid, place in (("d1", "f1"), ("d2", "f2"), ("d3", "f1"), ("d4", "")):

@@ -72,7 +72,10 @@ async def test_a_version_contains_the_old_dashboard(api: Api, dashboard_id: int)
 
 
 async def test_a_version_is_restored_as_a_new_one(api: Api, dashboard_id: int) -> None:
-    """The body returns, the folder is kept, and the history names the source; an equal restore changes nothing."""
+    """A restored version has the old body in the present folder, and the history names the restored version.
+
+    Restoring an equal body changes nothing.
+    """
     status, body = await api("POST", f"{ONE}/restore", {"version": 1})
     expected = {
         "id": dashboard_id,

@@ -25,7 +25,7 @@ async def test_a_dashboard_has_its_address(api: Api) -> None:
 
 
 async def test_the_access_is_optional(api: Api) -> None:
-    """Without the access the response is the dashboard alone."""
+    """The response without access information is only the dashboard."""
     await make(api)
     assert (await api("GET", f"{DASHBOARDS}/abc/dto?includeAccess=false")) == (await api("GET", f"{DASHBOARDS}/abc"))
 

@@ -137,7 +137,7 @@ async def test_lists_and_watches_show_the_requested_version(api: Api) -> None:
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version != "v2beta1"])
 async def test_writing_back_what_was_read_changes_nothing(api: Api, version: str) -> None:
-    """The generation, the stored version and the stored spec are kept."""
+    """A write of an unchanged read keeps the generation, the stored version and the stored spec."""
     await make(api, TABS, path_in("v2beta1"))
     written = await write(api, await read(api, version))
     assert written["metadata"]["generation"] == 1
@@ -146,7 +146,7 @@ async def test_writing_back_what_was_read_changes_nothing(api: Api, version: str
 
 @pytest.mark.parametrize("version", CLASSIC)
 async def test_an_edit_in_a_classic_version_keeps_the_tabs(api: Api, version: str) -> None:
-    """Members that the classic version cannot express are named in the status, and come back in the version of the dashboard."""
+    """Members that the classic version cannot express are named in the status, and are returned in the version of the dashboard."""
     await make(api, TABS, path_in("v2beta1"))
     found = await read(api, version)
     assert "layout" in found["status"]["conversion"]["preserved"]
@@ -206,7 +206,10 @@ async def test_the_classic_api_reads_and_saves_dashboards_with_elements(api: Api
 
 
 async def test_a_dashboard_that_cannot_be_converted_has_a_placeholder(api: Api) -> None:
-    """The status has the reason and the stored spec. Labels can be changed through the placeholder, its spec cannot."""
+    """A placeholder replaces a spec that cannot be converted, and the status has the reason and the stored spec.
+
+    Labels can be changed through the placeholder, but not the spec.
+    """
     await make(api, BROKEN)
     for version in CLASSIC:
         found = await read(api, version)
@@ -225,7 +228,7 @@ async def test_a_dashboard_that_cannot_be_converted_has_a_placeholder(api: Api) 
 
 @pytest.mark.parametrize("kind", ["merge-patch", "strategic-merge-patch"])
 async def test_a_patch_applies_to_the_requested_version(api: Api, kind: str) -> None:
-    """A patch changes members of the requested version; one of a placeholder changes the metadata only."""
+    """A patch changes members of the requested version. A patch of a placeholder can change only the metadata."""
     headers = {"Content-Type": f"application/{kind}+json"}
     await make(api, TABS, path_in("v2beta1"), "tabs")
     status, found = await api("PATCH", f"{BETA}/tabs", {"spec": {"title": "New"}}, headers=headers)
@@ -262,7 +265,7 @@ async def test_fields_are_applied_in_another_version(api: Api) -> None:
 
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1"])
 async def test_typed_classic_versions_check_the_schema(api: Api, version: str) -> None:
-    """422 with a cause for each member; the same body is fine in the versions of free form."""
+    """Typed classic versions refuse invalid members with 422 and a cause for each. Versions without a schema accept the same body."""
     spec = {"title": "T", "schemaVersion": 41, "editable": "elephant", "time": 9000}
     status, refused = await make(api, spec, path_in(version))
     assert (status, refused["reason"]) == (422, "Invalid")
@@ -299,7 +302,7 @@ async def test_data_sources_and_library_panels_of_the_organization_are_known(api
     ],
 )
 async def test_elements_and_layouts_are_checked(api: Api, version: str, members: dict[str, Any], field: str) -> None:
-    """422 with a cause for each fault, and nothing is stored."""
+    """Invalid elements and layouts are refused with 422 and a cause for each fault, and nothing is stored."""
     status, refused = await make(api, TABS | members, path_in(version))
     assert (status, refused["reason"]) == (422, "Invalid")
     assert [cause["field"] for cause in refused["details"]["causes"] if cause["field"].startswith(field)]

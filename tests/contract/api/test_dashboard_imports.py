@@ -63,7 +63,7 @@ async def test_an_import_stores_dashboard_and_library_panels(api: Api) -> None:
     ],
 )
 async def test_an_invalid_import_stores_nothing(api: Api, request_body: dict[str, Any], status: int, message: str) -> None:
-    """The response has the reason, and neither a dashboard nor a library panel is stored."""
+    """An invalid import is refused with the reason, and stores neither a dashboard nor a library panel."""
     found, response = await api("POST", IMPORT, request_body)
     assert (found, response["message"].startswith(message)) == (status, True), response
     assert await counts(api) == (0, 0)
@@ -110,7 +110,7 @@ async def test_rights_on_the_folder_decide(api: Api) -> None:
 
 
 async def test_an_interpolated_dashboard_is_not_stored(api: Api) -> None:
-    """The response is the dashboard with the values of its inputs."""
+    """An interpolation returns the dashboard with the values of its inputs, and stores nothing."""
     status, found = await api("POST", "/api/dashboards/interpolate", body())
     assert (status, found["panels"][0]["datasource"]) == (200, {"uid": "prom-1"})
     assert found.keys() == {"uid", "title", "panels"}

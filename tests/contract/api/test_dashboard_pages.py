@@ -172,7 +172,7 @@ async def test_links_to_one_panel_open_its_page(drawing: Api) -> None:
 
 
 async def test_the_controls_have_the_values_of_the_url(drawing: Api) -> None:
-    """The time range, the variables and the refresh interval are fields of a form; others are kept."""
+    """The time range, the variables and the refresh interval of the URL are fields of a form, which keeps the other parameters."""
     query = "from=now-3h&to=now-1h&refresh=1m&tz=Asia/Tokyo&theme=dark&var-host=b&var-filter=POST&var-hidden=y"
     page = await opened(drawing, f"/d/shown?{query}")
     fields = {field["name"]: field.get("value", "") for field in page.all("input")}
@@ -242,8 +242,8 @@ async def test_a_mistake_in_the_address_is_explained(drawing: Api, path: str, wo
 
 
 @pytest.mark.parametrize("path", ["/d/{}", "/d-solo/{}?panelId=1"])
-async def test_a_page_takes_the_rights_on_its_dashboard(drawing: Api, path: str) -> None:
-    """An unreadable dashboard is 404; without the right to query, the page says so and has no pictures."""
+async def test_a_page_needs_the_rights_on_its_dashboard(drawing: Api, path: str) -> None:
+    """An unreadable dashboard is 404. For callers without the right to query, the page says so and has no pictures."""
     other = await drawing.organization("other")
     blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
     reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:uid:shown"))

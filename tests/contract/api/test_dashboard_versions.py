@@ -37,7 +37,7 @@ async def test_versions_are_listed_newest_first(api: Api) -> None:
 
 
 async def test_versions_are_served_in_yaml(api: Api) -> None:
-    """The list and a single version are."""
+    """The list of versions and a single version are returned in YAML on request."""
     await save(api, "d", "one")
     headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
     for path, text in (("versions", "kind: DashboardVersionList"), ("versions/1", "kind: Dashboard\n")):

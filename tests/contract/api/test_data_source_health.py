@@ -46,7 +46,10 @@ async def source(api: Api, uid: str) -> int:
 
 
 async def test_the_workers_response_is_passed_on(api: Api, worker: Worker) -> None:
-    """The status is kept, by uid and by number; the check is for this organization and bypasses caches."""
+    """The response of the worker is returned with its status, by uid and by id.
+
+    The worker gets the organization, and uses no cached result.
+    """
     good, bad = await source(api, "good"), await source(api, "bad")
     for path in ("uid/good", str(good)):
         assert await api("GET", f"{AT}/{path}/health") == (200, {"status": "OK", "message": "It works"})
@@ -57,7 +60,7 @@ async def test_the_workers_response_is_passed_on(api: Api, worker: Worker) -> No
 
 
 async def test_a_check_requires_the_right_to_query(api: Api, worker: Worker) -> None:
-    """Other callers are refused; an unknown data source is reported without calling the worker."""
+    """A check without the right to query is refused. An unknown data source is reported without a call to the worker."""
     number = await source(api, "good")
     viewer = await api.person("vic", Role.VIEWER)
     other = await api.person("otto", Role.NONE, ("datasources:query", "datasources:uid:bad"), ("datasources:read", "*"))
@@ -72,7 +75,7 @@ async def test_a_check_requires_the_right_to_query(api: Api, worker: Worker) -> 
 
 
 async def test_without_a_worker_a_check_fails_like_a_query(start_api: StartApi) -> None:
-    """The status is 504 at the deadline."""
+    """A check that no worker serves returns 504 at the deadline."""
     api = await start_api(query_seconds=0.2)
     await source(api, "good")
     assert (await api("GET", f"{AT}/uid/good/health"))[0] == 504

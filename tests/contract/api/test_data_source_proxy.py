@@ -180,7 +180,7 @@ async def test_undeclared_requests_are_refused(desk: Setup, method: str, path: s
 
 
 async def test_methods_that_change_data_are_not_served(desk: Setup) -> None:
-    """PUT, PATCH and DELETE receive 405."""
+    """PUT, PATCH and DELETE are refused with 405."""
     for method in ("PUT", "PATCH", "DELETE"):
         assert (await desk.api(method, f"{PROXY}/prom/api/v1/query"))[0] == 405
     assert not desk.source.requests
@@ -380,7 +380,7 @@ async def test_a_response_that_breaks_off_is_incomplete_for_the_client(desk: Set
 
 
 async def test_a_silent_data_source_is_a_timeout(desk: Setup) -> None:
-    """A data source that does not respond in time receives no more patience: 504."""
+    """If a data source does not respond in time, the status is 504."""
     released = asyncio.Event()
 
     async def respond(request: web.Request) -> web.StreamResponse:
@@ -393,7 +393,7 @@ async def test_a_silent_data_source_is_a_timeout(desk: Setup) -> None:
 
 
 async def test_an_unreachable_data_source_is_a_bad_gateway(desk: Setup) -> None:
-    """Nothing listens at the address: 502."""
+    """If no server listens at the address, the status is 502."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         await desk.add("gone", url=f"http://127.0.0.1:{unused.getsockname()[1]}")

@@ -69,8 +69,11 @@ async def test_a_data_source_is_created_and_read(api: Api) -> None:
     assert await api("GET", f"{AT}/") == (200, [listed])
 
 
-async def test_little_is_needed(api: Api) -> None:
-    """A name and a type; unlisted properties have no effect, names match in any case, null is as missing."""
+async def test_a_data_source_needs_a_name_and_a_type_only(api: Api) -> None:
+    """A data source needs only a name and a type.
+
+    Unlisted properties have no effect, names of properties match in any case, and null counts as missing.
+    """
     body = {"NAME": "a", "type": "loki", "uid": None, "id": 77, "orgId": 9, "readOnly": True, "version": 5, "password": "x", "url": None}
     source = (await api("POST", AT, body))[1]["datasource"]
     shown = {key: source[key] for key in ("orgId", "readOnly", "version", "access", "url", "jsonData", "secureJsonFields")}
@@ -116,8 +119,8 @@ async def test_a_type_has_one_name(api: Api, value: str, type_name: str) -> None
         ({"type": "postgres", "url": "me:hunter22@host"}, "secureJsonData.password"),
     ],
 )
-async def test_a_fault_is_named(api: Api, fields: dict[str, Any], message: str) -> None:
-    """The error is a 400 with the reason, for creation and change; nothing is stored, and no secret is returned."""
+async def test_an_invalid_data_source_is_refused(api: Api, fields: dict[str, Any], message: str) -> None:
+    """An invalid field is a 400 with the reason, for creation and update. Nothing is stored, and no secret is returned."""
     body = {**PROMETHEUS, **fields}
     await create_data_source(api, name="there", uid="there")
     for response in (await api("POST", AT, body), await api("PUT", f"{AT}/uid/there", body)):
@@ -127,8 +130,8 @@ async def test_a_fault_is_named(api: Api, fields: dict[str, Any], message: str) 
     assert names(await api("GET", AT)) == ["there"]
 
 
-async def test_other_types_have_addresses_of_their_own(api: Api) -> None:
-    """The address is a URL only for queries over HTTP; blanks around it are removed."""
+async def test_only_addresses_for_http_are_urls(api: Api) -> None:
+    """The address of a data source is a URL only if it is queried over HTTP. Surrounding blanks are removed."""
     assert (await create_data_source(api, name="p", type="postgres", url=" db:5432 "))["url"] == "db:5432"
     assert (await create_data_source(api, name="q", type="prometheus", url=" https://[::1]:9090/p/?a=b "))[
         "url"
@@ -181,8 +184,8 @@ async def test_an_update_of_an_old_version_is_rejected(api: Api) -> None:
     assert (await api("PUT", path, body))[1]["datasource"]["version"] == 3
 
 
-async def test_one_is_the_default(api: Api) -> None:
-    """The last data source that became the default is it; its name is returned, or none after a reset."""
+async def test_one_data_source_is_the_default(api: Api) -> None:
+    """The data source that last became the default is the only default. Clients get its name, or an empty one if there is no default."""
     first, second = await create_data_source(api, name="A", isDefault=True), await create_data_source(api, name="B", isDefault=True)
     assert [source["isDefault"] for source in (await api("GET", AT))[1]] == [False, True]
     await api("PUT", f"{AT}/{first['id']}", {"name": "A", "type": "x", "isDefault": True})
@@ -194,7 +197,7 @@ async def test_one_is_the_default(api: Api) -> None:
 
 
 async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
-    """Two of the three ways return its id; then it is unknown in every way."""
+    """A data source can be deleted by name, uid or id; the first two responses have its id. Afterwards it is not found in any way."""
     result = "Data source deleted"
     first, second, third = (
         await create_data_source(api, name="a/b", uid="a"),
@@ -258,7 +261,7 @@ async def test_grants_by_id_or_name_become_grants_by_uid(api: Api) -> None:
 
 
 async def test_access_is_returned_on_request(api: Api) -> None:
-    """The caller's actions on each data source, alone and in the list."""
+    """The caller's actions on a data source are returned on request, for a single one and for each in the list."""
     await create_data_source(api, name="n", uid="n")
     all_of_it = dict.fromkeys(("datasources:read", "datasources:write", "datasources:delete", "datasources:query"), True)
     assert (await api("GET", f"{AT}/uid/n?accesscontrol=true"))[1]["accessControl"] == all_of_it
@@ -319,7 +322,7 @@ async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
     ]
 
 
-async def test_limits(start_api: StartApi) -> None:
+async def test_data_sources_are_limited(start_api: StartApi) -> None:
     """An exceeded limit is a 403 that names it; the quota counts existing data sources, and a large body is rejected."""
     api = await start_api(quota_defaults="org_data_source=1")
     await create_data_source(api, name="a")

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from tests.contract.api import dead_letters, repositories
 from tests.contract.api.conftest import Api, StartApi
-from tests.contract.api.dead_letters import GROUP, LETTERS, STATE, SYNC, Handled, letters
+from tests.contract.api.dead_letters import GROUP, LETTERS, STATE, SYNC, HandledDeliveries, letters
 from tests.contract.api.watching import JOBS, watching
 
 from dashwright.api.dead_letters.consumer import DeadLetterConsumer
@@ -27,12 +27,12 @@ Stored = Callable[..., Awaitable[list[Any]]]
 
 
 @pytest.fixture(autouse=True)
-def handled(monkeypatch: pytest.MonkeyPatch) -> Handled:
-    return Handled(monkeypatch, DeadLetterConsumer)
+def handled(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+    return HandledDeliveries(monkeypatch, DeadLetterConsumer)
 
 
 @pytest.fixture
-def stored(api: Api, handled: Handled) -> Stored:
+def stored(api: Api, handled: HandledDeliveries) -> Stored:
     """Return a function that returns the letters after ``count`` have arrived."""
 
     async def read(count: int = 1) -> list[Any]:
@@ -49,7 +49,7 @@ def submit(broker: MemoryBroker) -> Submit:
 
 
 async def test_a_refused_submission_is_listed_with_its_reason(api: Api, submit: Submit, stored: Stored) -> None:
-    """The letter has the message and where it died, and no credentials."""
+    """A refused submission becomes a letter with the reason, the message, its queue and exchange, and without credentials."""
     headers = {"authorization": "Basic d3Jvbmc6d3Jvbmc=", "X-Api-Key": "k3y", "team": "a", "number": 7}
     await submit(headers=headers, message_id="m-1", correlation_id="c-1")
     (letter,) = await stored()
@@ -82,7 +82,7 @@ async def test_a_refused_submission_is_listed_with_its_reason(api: Api, submit: 
 
 
 async def test_replaying_twice_publishes_once(api: Api, submit: Submit, stored: Stored) -> None:
-    """The first replay creates the job with the same message id; repeated and concurrent ones change nothing."""
+    """The first replay creates the job with the same message id. Repeated and concurrent replays change nothing."""
     await submit(message_id="m-1")
     name = (await stored())[0]["metadata"]["name"]
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
@@ -100,7 +100,7 @@ async def test_replaying_twice_publishes_once(api: Api, submit: Submit, stored: 
 
 
 async def test_a_letter_that_is_delivered_again_is_stored_once(api: Api, broker: MemoryBroker) -> None:
-    """The broker delivers a letter again if its acknowledgement was lost."""
+    """A letter is stored once, even if the broker delivers it again because its acknowledgement was lost."""
     consumer = DeadLetterConsumer(broker, api.database, Clock())
     message = Message(body=SYNC, message_id="m-1")
     async with asyncio.timeout(20):
@@ -115,7 +115,7 @@ async def test_a_letter_that_is_delivered_again_is_stored_once(api: Api, broker:
 async def test_a_replay_that_the_broker_refuses_keeps_the_letter(
     api: Api, submit: Submit, broker: MemoryBroker, monkeypatch: Any, stored: Stored
 ) -> None:
-    """The state is restored, nothing is audited, and a later replay succeeds."""
+    """If the broker refuses a replay, the letter remains dead, no success is audited, and a later replay succeeds."""
     await submit()
     name = (await stored())[0]["metadata"]["name"]
 
@@ -133,7 +133,7 @@ async def test_a_replay_that_the_broker_refuses_keeps_the_letter(
 
 
 async def test_a_replayed_message_that_dies_again_is_another_letter(api: Api, submit: Submit, stored: Stored) -> None:
-    """The reason has not changed, so the message is refused again and stored next to the replayed letter."""
+    """A replayed message that is refused again is stored as a further letter, next to the replayed one."""
     await submit(message_id="m-1")
     name = (await stored())[0]["metadata"]["name"]
     await api("POST", f"{LETTERS}/{name}/replay")
@@ -221,7 +221,7 @@ async def test_only_admins_read_and_only_writers_replay(api: Api, submit: Submit
     [(b"\xff\x00\xfe", "base64"), (b"not json \x00", "utf-8"), (b"", "utf-8"), (b"[" * 5000, "utf-8")],
 )
 async def test_any_body_is_stored_unchanged(api: Api, submit: Submit, body: bytes, encoding: str, stored: Stored) -> None:
-    """Bodies that are not JSON are shown as text, and those that are not text in base64."""
+    """A body is stored unchanged. One that is not JSON is shown as text, and one that is not text in base64."""
     await submit(body, headers={"odd\0": "\0\ud800", "large": 2**70, "flag": True})
     spec = (await stored())[0]["spec"]
     assert spec["bodyEncoding"] == encoding
@@ -230,15 +230,15 @@ async def test_any_body_is_stored_unchanged(api: Api, submit: Submit, body: byte
 
 
 async def test_only_submissions_are_replayed(api: Api, broker: MemoryBroker, stored: Stored) -> None:
-    """A request of a gateway that died is shown to server administrators, and cannot be sent again."""
+    """A letter that is not a submission, such as a request of a gateway, is shown to server admins and cannot be replayed."""
     await broker.publish(TOPOLOGY.dead, TOPOLOGY.probe, Message(body=b"{}"))
     (letter,) = await stored()
     assert "only submissions" in letter["status"]["obstacle"]
     assert (await api("POST", f"{LETTERS}/{letter['metadata']['name']}/replay"))[0] == 409
 
 
-async def test_without_queue_identity_nothing_is_replayed(start_api: StartApi, submit: Submit, handled: Handled) -> None:
-    """Replayed messages have no credentials, so they would be refused again."""
+async def test_without_queue_identity_nothing_is_replayed(start_api: StartApi, submit: Submit, handled: HandledDeliveries) -> None:
+    """Without the queue identity, replays are refused, because replayed messages have no credentials."""
     api = await start_api(queue_identity=False)
     await submit()
     await handled.reach(1)
@@ -249,7 +249,7 @@ async def test_without_queue_identity_nothing_is_replayed(start_api: StartApi, s
 
 
 async def test_letters_cannot_be_watched_or_created(api: Api) -> None:
-    """The kind has the verbs that its discovery lists."""
+    """The kind has the verbs that discovery lists: letters can neither be watched nor created."""
     assert (await api("GET", f"{LETTERS}?watch=true"))[0] == 405
     assert (await api("POST", LETTERS, {}))[0] == 405
     _, resources = await api("GET", f"/apis/{GROUP}/v0alpha1")

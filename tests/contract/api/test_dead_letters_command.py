@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from tests.contract.api import repositories
 from tests.contract.api.conftest import PASSWORD, Api
-from tests.contract.api.dead_letters import LETTERS, STATE, Handled, letters, submit
+from tests.contract.api.dead_letters import LETTERS, STATE, HandledDeliveries, letters, submit
 from tests.contract.api.test_jobs_command import json_printed, printed, run, where
 
 from dashwright.api.dead_letters import letters as use_cases
@@ -26,12 +26,12 @@ Die = Callable[..., Awaitable[list[str]]]
 
 
 @pytest.fixture(autouse=True)
-def handled(monkeypatch: pytest.MonkeyPatch) -> Handled:
-    return Handled(monkeypatch, DeadLetterConsumer)
+def handled(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+    return HandledDeliveries(monkeypatch, DeadLetterConsumer)
 
 
 @pytest.fixture
-def die(api: Api, broker: MemoryBroker, handled: Handled) -> Die:
+def create_letters(api: Api, broker: MemoryBroker, handled: HandledDeliveries) -> Die:
     """Return a function that publishes submissions with the given bodies, and returns the names of the letters when all are stored."""
     count = 0
 
@@ -50,11 +50,11 @@ def sync(repository: str) -> bytes:
     return json.dumps({"action": "sync", "repository": repository, "sync": {}}).encode()
 
 
-async def test_letters_are_listed_with_their_reasons(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
-    """Control characters of a message do not reach the terminal; an empty list is said to be empty."""
+async def test_letters_are_listed_with_their_reasons(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
+    """The list has each letter with its reason, without control characters of the message. An empty list is reported."""
     assert await run(list_, options=where(api)) == 0
     assert printed(capsys) == ["no dead letters"]
-    [name] = await die(sync("te\x1bam"))
+    [name] = await create_letters(sync("te\x1bam"))
     assert await run(list_, options=where(api)) == 0
     header, row = printed(capsys)
     assert header.split()[:3] == ["name", "state", "reason"]
@@ -78,9 +78,11 @@ async def test_letters_are_listed_with_their_reasons(api: Api, die: Die, capsys:
         (Selection(selector=f"{STATE} in (dead,replayed),{STATE}!=dead"), 1),
     ],
 )
-async def test_options_select_letters(api: Api, die: Die, capsys: pytest.CaptureFixture[str], selection: Selection, expected: int) -> None:
+async def test_options_select_letters(
+    api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str], selection: Selection, expected: int
+) -> None:
     """Options are combined, and a label selector may be added to them."""
-    replayed, *_ = await die(sync("a"), sync("b"), b"x" * (2 * 1024 * 1024 + 1))
+    replayed, *_ = await create_letters(sync("a"), sync("b"), b"x" * (2 * 1024 * 1024 + 1))
     await api.sql("update dead_letter set replayed_at = now() where name = $1", replayed)
     assert await run(list_, selection=selection, as_json=True, options=where(api)) == 0
     listed = json.loads(json_printed(capsys))
@@ -88,10 +90,10 @@ async def test_options_select_letters(api: Api, die: Die, capsys: pytest.Capture
     assert {letter["kind"] for letter in listed} <= {"DeadLetter"}
 
 
-async def test_a_letter_is_shown_with_its_message(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_letter_is_shown_with_its_message(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
     """The text has the reason, the headers and the body on one line each; JSON is the object of the server."""
     headers = {"team": "a\nb", "password": "t0p-secret"}
-    [name] = await die(b'{"action":\n"dance"}', message_id="m-1", headers=headers)
+    [name] = await create_letters(b'{"action":\n"dance"}', message_id="m-1", headers=headers)
     assert await run(get, name, options=where(api)) == 0
     fields = dict(line.split(":", 1) for line in printed(capsys))
     assert (fields["name"].strip(), fields["state"].strip(), fields["message id"].strip()) == (name, "dead", "m-1")
@@ -104,9 +106,9 @@ async def test_a_letter_is_shown_with_its_message(api: Api, die: Die, capsys: py
 
 
 @pytest.mark.parametrize("body", [b"\xff\x00\r\n", b'{"a": 1}', b""])
-async def test_a_body_is_printed_unchanged(api: Api, die: Die, monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
+async def test_a_body_is_printed_unchanged(api: Api, create_letters: Die, monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
     """Bytes in any encoding are printed unchanged, so that programs can send them again."""
-    [name] = await die(body)
+    [name] = await create_letters(body)
     written = BytesIO()
     stdout = TextIOWrapper(written, write_through=True)
     with monkeypatch.context() as patch:
@@ -115,9 +117,12 @@ async def test_a_body_is_printed_unchanged(api: Api, die: Die, monkeypatch: pyte
     assert written.getvalue() == body
 
 
-async def test_named_letters_are_replayed_once(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
-    """A second run succeeds and publishes nothing. A letter that cannot be replayed fails, and the others are replayed."""
-    names = await die(sync("team"), b"x" * (2 * 1024 * 1024 + 1))
+async def test_named_letters_are_replayed_once(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
+    """Letters are replayed by name, and a second run publishes nothing.
+
+    A letter that cannot be replayed fails, and the others are replayed.
+    """
+    names = await create_letters(sync("team"), b"x" * (2 * 1024 * 1024 + 1))
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     assert await run(replay, names[:1], dry_run=True, options=where(api)) == 0
     assert printed(capsys) == [f"{names[0]} can be replayed"]
@@ -134,11 +139,11 @@ async def test_named_letters_are_replayed_once(api: Api, die: Die, capsys: pytes
 
 
 async def test_selected_letters_are_replayed_in_several_requests(
-    api: Api, die: Die, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command repeats the request until no selected letter remains, and counts all letters."""
     monkeypatch.setattr(use_cases, "MAX_REPLAYED", 2)
-    await die(*(sync(f"team-{number}") for number in range(5)))
+    await create_letters(*(sync(f"team-{number}") for number in range(5)))
     for number in range(5):
         await repositories.make_local_repository(api, f"team-{number}", api.data / f"team-{number}", "write")
     selection = Selection(replayable=True)
@@ -156,11 +161,11 @@ async def test_selected_letters_are_replayed_in_several_requests(
 
 
 async def test_a_replay_of_messages_that_die_again_ends(
-    api: Api, die: Die, handled: Handled, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    api: Api, create_letters: Die, handled: HandledDeliveries, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The new letters are selected as well, but the command replays as many as there were."""
+    """The new letters are selected as well, but the command replays only as many letters as there were at its start."""
     monkeypatch.setattr(use_cases, "MAX_REPLAYED", 2)
-    await die(*(sync(f"team-{number}") for number in range(4)))
+    await create_letters(*(sync(f"team-{number}") for number in range(4)))
     request = use_cases.DeadLetters.replay_selected
     requests = 0
 
@@ -177,9 +182,9 @@ async def test_a_replay_of_messages_that_die_again_ends(
     assert requests == 2
 
 
-async def test_letters_are_discarded_by_name_or_selection(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_letters_are_discarded_by_name_or_selection(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
     """A dry run shows the names and deletes nothing. An unknown name is reported, and the others are deleted."""
-    names = await die(*(sync(f"team-{number}") for number in range(4)))
+    names = await create_letters(*(sync(f"team-{number}") for number in range(4)))
     for selected, expected in (([names[0]], names[:1]), (None, names)):
         assert await run(discard, selected, all_letters=selected is None, dry_run=True, as_json=True, options=where(api)) == 0
         assert json.loads(json_printed(capsys)) == expected
@@ -211,14 +216,14 @@ async def test_letters_are_discarded_by_name_or_selection(api: Api, die: Die, ca
 async def test_letters_are_named_or_selected(
     api: Api, capsys: pytest.CaptureFixture[str], command: Callable[..., int], names: list[str] | None, options: dict[str, Any]
 ) -> None:
-    """Only ``--all`` changes all letters."""
+    """A command needs either names, or options that select letters, or ``--all``. Combinations and no argument are refused."""
     assert await run(command, names, **options, options=where(api)) == 2
     assert "--all" in capsys.readouterr().err
 
 
-async def test_a_caller_without_the_right_changes_nothing(api: Api, die: Die, capsys: pytest.CaptureFixture[str]) -> None:
-    """The message names the permission that is missing."""
-    [name] = await die(sync("team"))
+async def test_a_caller_without_the_right_changes_nothing(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
+    """A command without the permission changes nothing, and the message names the permission."""
+    [name] = await create_letters(sync("team"))
     await api.person("editor", Role.EDITOR)
     options = where(api, user=f"editor:{PASSWORD}")
     for command in (replay, discard):
@@ -229,10 +234,10 @@ async def test_a_caller_without_the_right_changes_nothing(api: Api, die: Die, ca
 
 
 async def test_a_replay_without_a_broker_is_reported(
-    api: Api, die: Die, broker: MemoryBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    api: Api, create_letters: Die, broker: MemoryBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The letter remains dead, and the exit status is not that of a letter that cannot be replayed."""
-    [name] = await die(sync("team"))
+    """A replay without a broker leaves the letter dead. The exit status differs from that of a letter that cannot be replayed."""
+    [name] = await create_letters(sync("team"))
 
     async def refuse(*_: Any, **__: Any) -> None:
         raise Unavailable("no broker")

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.contract.api import repositories
 from tests.contract.api.conftest import Api, StartApi
-from tests.contract.api.dead_letters import LETTERS, STATE, Handled, letters, submit
+from tests.contract.api.dead_letters import LETTERS, STATE, HandledDeliveries, letters, submit
 from tests.contract.api.watching import JOBS, watching
 from tests.proxies.tcp_proxy import TcpProxy
 
@@ -55,19 +55,19 @@ async def broker(proxy: TcpProxy) -> AsyncIterator[CountingBroker]:
 
 
 @pytest.fixture(autouse=True)
-def stored(monkeypatch: pytest.MonkeyPatch) -> Handled:
-    return Handled(monkeypatch, DeadLetterConsumer)
+def stored(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+    return HandledDeliveries(monkeypatch, DeadLetterConsumer)
 
 
 @pytest.fixture(autouse=True)
-def submitted(monkeypatch: pytest.MonkeyPatch) -> Handled:
-    return Handled(monkeypatch, QueueSubmissions)
+def submitted(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+    return HandledDeliveries(monkeypatch, QueueSubmissions)
 
 
 async def test_a_lost_acknowledgement_stores_one_letter(
-    start_api: StartApi, broker: CountingBroker, proxy: TcpProxy, stored: Handled, monkeypatch: pytest.MonkeyPatch
+    start_api: StartApi, broker: CountingBroker, proxy: TcpProxy, stored: HandledDeliveries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The connection breaks after the commit and before the acknowledgement, so that the broker delivers the letter again."""
+    """If the connection breaks between the commit and the acknowledgement, the broker delivers the letter again, and it is stored once."""
     handle = DeadLetterConsumer.handle
     deliveries: list[Delivery] = []
 
@@ -89,9 +89,12 @@ async def test_a_lost_acknowledgement_stores_one_letter(
 
 @pytest.mark.parametrize("path", ["/{name}/replay", "/replay"])
 async def test_a_crash_between_publishing_and_recording_creates_one_job(
-    api: Api, broker: CountingBroker, stored: Handled, submitted: Handled, path: str
+    api: Api, broker: CountingBroker, stored: HandledDeliveries, submitted: HandledDeliveries, path: str
 ) -> None:
-    """The letter remains dead, a later replay publishes the same message id again, and the gateway recognizes it."""
+    """After a crash between publishing and recording, the letter is dead.
+
+    A later replay publishes the same message id, which the gateway recognizes.
+    """
     await submit(broker)
     await stored.reach(1)
     (letter,) = await letters(api)
@@ -116,9 +119,9 @@ async def test_a_crash_between_publishing_and_recording_creates_one_job(
 
 @pytest.mark.parametrize("path", ["/{name}/replay", "/replay"])
 async def test_a_letter_that_dies_again_before_its_replay_is_recorded_is_stored_again(
-    api: Api, broker: CountingBroker, stored: Handled, path: str
+    api: Api, broker: CountingBroker, stored: HandledDeliveries, path: str
 ) -> None:
-    """The gateway may refuse the message before the commit of the replay. The second death is another letter."""
+    """The gateway may refuse the replayed message before the replay is committed. The refused message becomes a second letter."""
     await submit(broker, message_id="m-1")
     await stored.reach(1)
     (letter,) = await letters(api)
@@ -134,7 +137,7 @@ async def test_a_letter_that_dies_again_before_its_replay_is_recorded_is_stored_
     assert sorted(letter["status"]["state"] for letter in await letters(api)) == ["dead", "replayed"]
 
 
-async def test_two_gateways_replay_each_letter_once(start_api: StartApi, broker: CountingBroker, stored: Handled) -> None:
+async def test_two_gateways_replay_each_letter_once(start_api: StartApi, broker: CountingBroker, stored: HandledDeliveries) -> None:
     """Concurrent replays of the same selection divide the letters between them."""
     count = 150
     first, second = await start_api(), await start_api()

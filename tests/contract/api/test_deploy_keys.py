@@ -32,7 +32,7 @@ async def refused(api: Api, method: str, path: str, sent: dict[str, Any]) -> lis
 
 
 async def test_a_key_is_stored_sealed(api: Api, key: str) -> None:
-    """A key is in no response, and in rows only sealed; its name keeps it."""
+    """No response has a key, and rows have it only sealed. A write with the name of the key keeps the key."""
     status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body(create=key))
     assert status == 201, created
     assert (created["spec"]["git"]["url"], list(created["secure"]["sshKey"])) == ("ssh://git@git.example/team", ["name"])
@@ -48,8 +48,8 @@ async def test_a_key_is_stored_sealed(api: Api, key: str) -> None:
     assert found["secure"] == created["secure"]
 
 
-async def test_a_key_does_not_follow_to_another_host(api: Api, key: str) -> None:
-    """A changed host, port, user or scheme does not get the key: an SSH address then needs it again."""
+async def test_a_key_is_not_kept_for_another_host(api: Api, key: str) -> None:
+    """A change of host, port, user or scheme removes the key, so an SSH address then needs the key again."""
     await api("POST", REPOSITORIES, body(create=key))
     for url in ("ssh://git@elsewhere.example/team", "ssh://git@git.example:2222/team", "ssh://root@git.example/team"):
         ((field, message),) = await refused(api, "PUT", f"{REPOSITORIES}/team", body(url))

@@ -56,7 +56,7 @@ async def actions(api: Api) -> list[str]:
     return [row["action"] for row in rows][1:]
 
 
-async def test_a_change_is_one_of_the_file(api: Api, worker: FakeJobsWorker) -> None:
+async def test_a_change_is_sent_to_the_worker(api: Api, worker: FakeJobsWorker) -> None:
     """The worker receives the path, the checksum, the new object with exact numbers, and the author, but no metadata of the store."""
     found = await create_managed_dashboard(api, "write")
     body = json.dumps(found).replace('"panels": []', '"panels": [], "n": 1.10')
@@ -122,7 +122,7 @@ async def test_a_write_without_effect_makes_no_commit(api: Api, worker: FakeJobs
     assert (worker.requests, await actions(api)) == ([], [])
 
 
-async def test_a_dry_run_is_one_of_the_file_too(api: Api, worker: FakeJobsWorker) -> None:
+async def test_a_dry_run_is_sent_to_the_worker(api: Api, worker: FakeJobsWorker) -> None:
     """A dry run returns the object as it would be stored, and is not audited."""
     found = await create_managed_dashboard(api, "write")
     status, tried = await patch(api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
@@ -147,7 +147,7 @@ async def test_preconditions_are_checked_first(api: Api, worker: FakeJobsWorker)
 
 
 async def test_a_file_that_has_changed_is_a_conflict(api: Api, worker: FakeJobsWorker) -> None:
-    """The worker's word, and nothing is on record."""
+    """If the file has changed, the response is the worker's conflict, and nothing is audited."""
     await create_managed_dashboard(api, "write")
     worker.faults = [Conflict("deep/d.json has changed in the repository; sync, and try again")] * 2
     assert (await patch(api, "merge-patch+json", {"spec": {"title": "U"}}))[0] == 409
@@ -156,7 +156,7 @@ async def test_a_file_that_has_changed_is_a_conflict(api: Api, worker: FakeJobsW
 
 
 async def test_permissions_are_checked_first(api: Api, worker: FakeJobsWorker) -> None:
-    """A Viewer is rejected as for any other dashboard."""
+    """A Viewer is rejected as for any other dashboard, without a call to the worker."""
     await create_managed_dashboard(api, "write")
     viewer = await api.person("vic", Role.VIEWER)
     status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}}, auth=viewer)
@@ -172,10 +172,11 @@ async def test_permissions_are_checked_first(api: Api, worker: FakeJobsWorker) -
         (("write",), False, ", whose sync is off"),
     ],
 )
-async def test_a_repository_that_takes_no_edits(
-    api: Api, worker: FakeJobsWorker, workflows: tuple[str, ...], enabled: bool, why: str
-) -> None:
-    """Every write is 403 with the reason and an alternative; the caller's abilities say the same before."""
+async def test_a_repository_without_edits(api: Api, worker: FakeJobsWorker, workflows: tuple[str, ...], enabled: bool, why: str) -> None:
+    """If the workflows exclude writes or sync is disabled, every write is 403 with the reason and an alternative.
+
+    The caller's abilities exclude writes.
+    """
     await create_managed_dashboard(api, *workflows, enabled=enabled)
     status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
     assert (status, refused["message"]) == (403, f'dashboard "d" is managed by the repository "team"{why}; change its file there instead')
@@ -218,8 +219,11 @@ async def test_a_repository_in_deletion_rejects_edits(api: Api, worker: FakeJobs
     assert (status, "is being deleted" in refused["message"], worker.requests) == (403, True, [])
 
 
-async def test_collections_of_managed_objects_are_refused(api: Api, worker: FakeJobsWorker) -> None:
-    """A collection is deleted as a whole or not at all, which commits cannot guarantee; new dashboards come by files."""
+async def test_managed_objects_cannot_be_deleted_together_or_created(api: Api, worker: FakeJobsWorker) -> None:
+    """A managed collection cannot be deleted, because commits cannot guarantee that all or no objects are deleted.
+
+    A managed dashboard is created by its file only.
+    """
     await create_managed_dashboard(api, "write")
     status, error = await api("DELETE", DASHBOARDS)
     assert (status, '"d"' in error["message"], "by name" in error["message"]) == (403, True, True)
@@ -228,8 +232,8 @@ async def test_collections_of_managed_objects_are_refused(api: Api, worker: Fake
     assert worker.requests == []
 
 
-async def test_a_move_is_one_within_the_repository(api: Api, worker: FakeJobsWorker) -> None:
-    """The worker receives the target folder; a folder of another repository is refused here."""
+async def test_a_move_stays_within_the_repository(api: Api, worker: FakeJobsWorker) -> None:
+    """A move sends the target folder to the worker. A move to a folder of another repository is refused by the gateway."""
     await create_managed_dashboard(api, "write")
     for name, repository in (("g", "team"), ("h", "other")):
         assert (await api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200

@@ -184,13 +184,19 @@ async def test_discovery_needs_credentials(api: Api) -> None:
         assert (status, found["kind"]) == (401, "Status")
 
 
-async def test_the_namespace_to_start_in(api: Api) -> None:
-    """Grafana's tools read it before they sign in; ``default`` is not the name of a cloud stack, so they use the organization."""
+async def test_tools_find_the_namespace_without_credentials(api: Api) -> None:
+    """The route needs no credentials, because Grafana's tools read it before they sign in.
+
+    ``default`` is not the name of a cloud stack, so they use the organization.
+    """
     assert await api("GET", "/bootdata", auth=None) == (200, {"settings": {"namespace": "default"}})
 
 
 async def test_the_older_description_is_empty_as_protobuf(api: Api) -> None:
-    """kubectl reads the protobuf to validate lists, and leaves kinds that it lacks to the server. The JSON is complete."""
+    """The older OpenAPI document is empty as protobuf, from which kubectl validates lists: kubectl leaves missing kinds to the server.
+
+    The JSON is complete.
+    """
     status, found = await api("GET", "/openapi/v2", auth=None)
     assert (status, found["swagger"], "/api/folders" in found["paths"]) == (200, "2.0", True)
     asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"

@@ -198,7 +198,7 @@ async def test_a_dry_run_of_each_route_changes_nothing(system: System) -> None:
 
 
 async def test_only_all_is_a_dry_run_of_any_route(system: System) -> None:
-    """Every route names the parameter in the API's description, and refuses another value: it must not write then."""
+    """The API's description of each route has the parameter ``dryRun``. Any other value of it is refused, and nothing is written."""
     calls = await all_prepared(system)
     for name, route in tried(system.api.routes).items():
         assert route.operation is not None

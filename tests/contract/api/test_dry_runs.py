@@ -14,7 +14,7 @@ EVALUATION = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type":
 
 
 async def test_a_dry_run_of_a_create_returns_the_object(api: Api) -> None:
-    """The object has all fields that the store sets, except for a version."""
+    """The dry run of a create returns the object with all fields that the store sets, except for a version."""
     before = await rows(api)
     status, response = await api("POST", f"{DASHBOARDS}?{TRIED}", dashboard())
     assert status == 201
@@ -27,7 +27,7 @@ async def test_a_dry_run_of_a_create_returns_the_object(api: Api) -> None:
 
 
 async def test_a_dry_run_of_an_update_returns_the_result(api: Api) -> None:
-    """The result has the next generation and the stored version."""
+    """The dry run of an update returns the object with the next generation and the stored version."""
     first = await create_object(api, dashboard())
     before = await rows(api)
     status, response = await api("PUT", f"{DASHBOARDS}/d?{TRIED}", dashboard(title="U"))
@@ -39,7 +39,7 @@ async def test_a_dry_run_of_an_update_returns_the_result(api: Api) -> None:
 
 @pytest.mark.parametrize("body", [None, {"dryRun": ["All"]}], ids=["in the query", "in the body"])
 async def test_a_dry_run_of_a_delete_deletes_nothing(api: Api, body: Any) -> None:
-    """The option is read from the query and from the body."""
+    """A dry run that is requested in the query or in the body deletes nothing."""
     await create_object(api, dashboard())
     before = await rows(api)
     status, response = await api("DELETE", f"{DASHBOARDS}/d{'' if body else f'?{TRIED}'}", body)
@@ -68,7 +68,7 @@ async def test_invalid_dry_runs_are_rejected(start_api: StartApi) -> None:
 
 
 async def test_a_dry_run_of_a_delete_keeps_the_content(api: Api) -> None:
-    """Managed objects and the content of a folder are kept."""
+    """A dry run of a delete keeps managed objects and the content of a folder."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync}
     await create_object(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
@@ -80,7 +80,7 @@ async def test_a_dry_run_of_a_delete_keeps_the_content(api: Api) -> None:
 
 
 async def test_a_dry_run_of_an_evaluation_never_runs(api: Api) -> None:
-    """No job is stored."""
+    """A dry run of an evaluation stores no job."""
     before = await rows(api)
     body = {"metadata": {"name": "e"}, "spec": EVALUATION}
     status, response = await api("POST", f"{EVALUATIONS}?{TRIED}", body)
@@ -129,7 +129,7 @@ async def team_of(api: Api, *, enabled: bool) -> None:
 
 @pytest.mark.parametrize("value", ["all", "None", "true", "All&dryRun=some"])
 async def test_only_all_is_a_dry_run(api: Api, value: str) -> None:
-    """An unknown value must not write."""
+    """An unknown value of ``dryRun`` is refused, and nothing is written."""
     await create_object(api, dashboard())
     before = await rows(api)
     for method, path, body in (

@@ -141,8 +141,11 @@ async def test_a_version_has_the_message_of_its_commit(team: Team, calls: Calls)
     assert commits == (["Because", "Move classic.json to deep/classic.json"] if team.work is not None else ["", ""])
 
 
-async def test_a_deleted_object_takes_its_file_along(team: Team, calls: Calls) -> None:
-    """Deleting the last object of a directory deletes its file and keeps directory and folder, as their rules may not be deleted."""
+async def test_deleting_an_object_deletes_its_file(team: Team, calls: Calls) -> None:
+    """Deleting the last object of a directory deletes its file.
+
+    The directory and its folder are kept, because the access rules of the folder must not be lost.
+    """
     before = await team.api.sql("select uid::text from resource where source_path = 'deep'")
     await edit(team, calls, "named", None)
     assert team.read("deep/.keep") is None

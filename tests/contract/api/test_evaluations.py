@@ -50,8 +50,8 @@ async def clean(database: Database) -> None:
     await Cleaner(database, history=1, versions=1, results=hour, changes=hour, trash=hour).clean()
 
 
-class Desk:
-    """A client of the gateway."""
+class EvaluationClient:
+    """A client of evaluations over the gateway."""
 
     def __init__(self, session: aiohttp.ClientSession, broker: MemoryBroker) -> None:
         self._session = session
@@ -93,20 +93,20 @@ class Desk:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Desk]:
+async def desk(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EvaluationClient]:
     monkeypatch.setattr(panel_validation, "_TIMEOUT_SECONDS", 30.0)  # A busy test machine must not look like an unavailable service.
     settings, broker = load(http_port=0, data_dir=tmp_path, secret_key="of tests only"), MemoryBroker()
     await broker.start()
     gateway, worker = Gateway(settings, database, broker, Clock()), ExpressionsWorker(settings, database, broker, Clock())
     await worker.start()
     async with aiohttp.ClientSession(await gateway.start()) as session:
-        yield Desk(session, broker)
+        yield EvaluationClient(session, broker)
     await gateway.stop()
     await worker.stop()
     await broker.close()
 
 
-async def test_an_evaluation_ends_with_a_result(desk: Desk) -> None:
+async def test_an_evaluation_ends_with_a_result(desk: EvaluationClient) -> None:
     """A submitted evaluation is pending; once it ends it has a status and a result, as JSON or Arrow."""
     created = await desk.submit(spec(), labels={"ci": "42"})
     assert (created["status"]["state"], created["metadata"]["labels"]) == ("pending", {"ci": "42"})
@@ -121,7 +121,7 @@ async def test_an_evaluation_ends_with_a_result(desk: Desk) -> None:
     assert (code, table.column(1).to_pylist()) == (200, [2, 4, 6])
 
 
-async def test_an_evaluation_with_errors_has_a_result(desk: Desk) -> None:
+async def test_an_evaluation_with_errors_has_a_result(desk: EvaluationClient) -> None:
     """An evaluation with an error of one refId ends in the state error, and its result contains that error."""
     given = spec()
     given["queries"][0]["rawFrameContent"] = "[{"
@@ -155,7 +155,7 @@ def broken_spec(**panel: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-async def test_an_invalid_panel_is_rejected(desk: Desk, value: dict[str, Any], fields: list[str]) -> None:
+async def test_an_invalid_panel_is_rejected(desk: EvaluationClient, value: dict[str, Any], fields: list[str]) -> None:
     """HTTP requests, dry runs and messages reject an invalid panel with the path of each fault and record nothing."""
     for path in (EVALUATIONS, f"{EVALUATIONS}?dryRun=All"):
         status, body = await desk.call("POST", path, json={"spec": value})
@@ -181,7 +181,7 @@ async def test_evaluations_wait_for_the_expressions_worker(
             assert status == 202, created
     worker = ExpressionsWorker(load(data_dir=tmp_path, secret_key="of tests only"), database, broker, Clock())
     await worker.start()
-    desk = Desk(api.session, broker)
+    desk = EvaluationClient(api.session, broker)
     assert (await desk.ended("e0"))["status"]["state"] == "success"
     status = (await desk.ended("e1"))["status"]
     assert (status["state"], "un~1listed" in status["message"]) == ("error", True)
@@ -189,7 +189,7 @@ async def test_evaluations_wait_for_the_expressions_worker(
     await worker.stop()
 
 
-async def test_a_large_result_is_stored_in_chunks(desk: Desk, database: Database) -> None:
+async def test_a_large_result_is_stored_in_chunks(desk: EvaluationClient, database: Database) -> None:
     """A result of several megabytes is stored in chunks of at most one and returned completely."""
     values = [index + 0.123456789 for index in range(60_000)]
     await desk.submit(spec("$A + 0", values), name="large")
@@ -202,7 +202,7 @@ async def test_a_large_result_is_stored_in_chunks(desk: Desk, database: Database
     assert orjson.loads(body)["results"]["B"]["frames"][0]["data"]["values"][1] == values
 
 
-async def test_names_are_unique(desk: Desk) -> None:
+async def test_names_are_unique(desk: EvaluationClient) -> None:
     """A second evaluation with a name is 409; evaluations without a name receive unique ones."""
     await desk.submit(spec(), name="mine")
     status, body = await desk.call("POST", EVALUATIONS, json={"metadata": {"name": "mine"}, "spec": spec()})
@@ -218,14 +218,14 @@ async def test_names_are_unique(desk: Desk) -> None:
         ({"panel": {}, "from": {}}, "spec.from"),
     ],
 )
-async def test_an_invalid_spec_is_rejected(desk: Desk, value: Any, field: str) -> None:
+async def test_an_invalid_spec_is_rejected(desk: EvaluationClient, value: Any, field: str) -> None:
     """A missing panel or a value of the wrong type is a cause of a 422."""
     status, body = await desk.call("POST", EVALUATIONS, json={"spec": value})
     assert status == 422
     assert any(cause["field"].startswith(field) for cause in orjson.loads(body)["details"]["causes"])
 
 
-async def test_an_evaluation_can_be_submitted_as_a_message(desk: Desk) -> None:
+async def test_an_evaluation_can_be_submitted_as_a_message(desk: EvaluationClient) -> None:
     """A published Evaluation creates a job and is returned as the reply.
 
     A message that is delivered twice is one audit event.
@@ -239,7 +239,7 @@ async def test_an_evaluation_can_be_submitted_as_a_message(desk: Desk) -> None:
     assert (await desk.ended(created["metadata"]["name"]))["status"]["state"] == "success"
 
 
-async def test_a_message_without_credentials_submits_no_evaluation(desk: Desk) -> None:
+async def test_a_message_without_credentials_submits_no_evaluation(desk: EvaluationClient) -> None:
     """A message without credentials is rejected, and the error names the missing header."""
     refusal = await desk.publish({**EVALUATION, "spec": spec()})
     assert (refusal["kind"], refusal["code"]) == ("Status", 403)
@@ -247,7 +247,7 @@ async def test_a_message_without_credentials_submits_no_evaluation(desk: Desk) -
     assert "header authorization" in refusal["message"]
 
 
-async def test_deleting_an_evaluation_deletes_its_result(desk: Desk) -> None:
+async def test_deleting_an_evaluation_deletes_its_result(desk: EvaluationClient) -> None:
     """Deleting an ended evaluation deletes its result too."""
     await desk.submit(spec(), name="brief")
     await desk.ended("brief")
@@ -255,7 +255,7 @@ async def test_deleting_an_evaluation_deletes_its_result(desk: Desk) -> None:
     assert (await desk.call("GET", f"{EVALUATIONS}/brief/result"))[0] == 404
 
 
-async def test_results_are_kept_until_they_expire(desk: Desk, database: Database) -> None:
+async def test_results_are_kept_until_they_expire(desk: EvaluationClient, database: Database) -> None:
     """A result is kept until it expires, independent of the job history; afterwards the request returns 410 with that time."""
     names = [(await desk.submit(spec()))["metadata"]["name"] for _ in range(4)]
     for name in names:
@@ -276,7 +276,7 @@ async def test_results_are_kept_until_they_expire(desk: Desk, database: Database
     assert (await desk.call("GET", f"{EVALUATIONS}/never/result"))[0] == 404
 
 
-async def test_an_evaluation_without_a_result_expires(desk: Desk, database: Database) -> None:
+async def test_an_evaluation_without_a_result_expires(desk: EvaluationClient, database: Database) -> None:
     """An evaluation without a result is deleted after the same time; for a week its name returns 410."""
     await desk.submit(spec(), name="failed")
     await desk.ended("failed")

@@ -10,8 +10,8 @@ from dashwright.api.auth import key_material
 from dashwright.common.identity import Role
 
 
-async def robot(api: Api) -> tuple[int, str]:
-    """Create a service account of the first organization, a Viewer; return its id and the credentials of its token."""
+async def create_service_account(api: Api) -> tuple[int, str]:
+    """Create a service account with the role Viewer in the first organization. Return its id and the credentials of a token."""
     number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
     await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", number)
     text = key_material.new_token()
@@ -23,7 +23,7 @@ async def robot(api: Api) -> tuple[int, str]:
 
 
 async def test_a_user_has_exactly_the_granted_permissions(api: Api) -> None:
-    """Grants apply to the next request, by canonical names, and end when a later call omits them."""
+    """Granted permissions apply to the next request and are listed by canonical names. A later request that omits them revokes them."""
     anna = await api.person("anna", Role.VIEWER)
     number = await api.sql("""select id from "user" where login = 'anna'""")
     path = f"/api/access-control/users/{number}/permissions"
@@ -38,7 +38,7 @@ async def test_a_user_has_exactly_the_granted_permissions(api: Api) -> None:
 
 async def test_a_service_account_is_made_a_server_admin_by_grants(api: Api) -> None:
     """With global grants a service account's token may administer the server; with grants in its organization it may not."""
-    account, bearer = await robot(api)
+    account, bearer = await create_service_account(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"
     body = {"permissions": [{"action": "orgs:read", "scope": "orgs:*"}, {"action": "users:read", "scope": "global.users:id:*"}]}
     assert (await api("GET", "/api/orgs", auth=bearer))[0] == 403
@@ -62,8 +62,8 @@ async def test_a_service_account_is_made_a_server_admin_by_grants(api: Api) -> N
         ({"action": 5}, "bad request data"),
     ],
 )
-async def test_a_grant_of_nothing_is_refused(api: Api, grant: Any, text: str) -> None:
-    """The error names the action, or the invalid scope; earlier grants are kept."""
+async def test_an_invalid_grant_is_refused(api: Api, grant: Any, text: str) -> None:
+    """An invalid grant is refused with an error that names the action or the scope. Earlier grants are kept."""
     await api.person("anna", Role.VIEWER, ("org.users:read", "users:id:1"))
     number = await api.sql("""select id from "user" where login = 'anna'""")
     path = f"/api/access-control/users/{number}/permissions"
@@ -73,9 +73,9 @@ async def test_a_grant_of_nothing_is_refused(api: Api, grant: Any, text: str) ->
 
 
 async def test_callers_grant_only_their_own_permissions(api: Api) -> None:
-    """An organization's Admin can grant and revoke the permissions of Admins and not those of server admins."""
+    """An organization's Admin can grant and revoke the permissions of Admins, but not those of server admins."""
     boss = await api.person("boss", Role.ADMIN)
-    account, _ = await robot(api)
+    account, _ = await create_service_account(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"
     own = {"action": "teams:read", "scope": "*"}
     assert (await api("PUT", path, {"permissions": [own]}, auth=boss))[0] == 200
@@ -87,8 +87,8 @@ async def test_callers_grant_only_their_own_permissions(api: Api) -> None:
 
 
 @pytest.mark.parametrize("verb", ["merge patch", "apply", "update", "classic"])
-async def test_a_grant_to_write_does_not_read(api: Api, verb: str) -> None:
-    """Changing an object returns the whole of it, so it needs both."""
+async def test_a_write_requires_the_permission_to_read(api: Api, verb: str) -> None:
+    """A write returns the complete object, so it requires the permissions to read and to write."""
     objects = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
     assert (await api("POST", objects, {"metadata": {"name": "d"}, "spec": {"title": "Secret"}}))[0] == 201
     name = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}}
@@ -106,7 +106,7 @@ async def test_a_grant_to_write_does_not_read(api: Api, verb: str) -> None:
 
 
 async def test_grants_beyond_the_current_organization_are_for_server_admins(api: Api) -> None:
-    """Only server admins see or give global grants, and grants in other organizations."""
+    """Only server admins read or change global grants and grants in other organizations."""
     two = await api.organization("Two")
     helper = await api.person(
         "helper", Role.ADMIN, ("users.permissions:read", "*"), ("users.permissions:write", "*"), ("users:read", "*"), grants_in=0
@@ -120,7 +120,7 @@ async def test_grants_beyond_the_current_organization_are_for_server_admins(api:
 
 
 async def test_only_members_have_grants(api: Api) -> None:
-    """Grants in an organization where the user is not a member are unknown; leaving revokes them."""
+    """A user who is not a member of an organization cannot have grants in it. A member who leaves loses all grants in the organization."""
     two = await api.organization("Two")
     await api.person("anna", Role.VIEWER)
     number = await api.sql("""select id from "user" where login = 'anna'""")
@@ -139,14 +139,14 @@ async def test_a_service_account_of_another_organization_is_unknown(api: Api) ->
     for number in (other, 1, 9999):
         status, error = await api("GET", f"/api/access-control/serviceaccounts/{number}/permissions")
         assert (status, error["message"]) == (404, "service account not found")
-    account, _ = await robot(api)
+    account, _ = await create_service_account(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"
     assert (await api("GET", f"{path}?orgId={two}"))[0] == 400
 
 
 async def test_a_change_of_grants_is_audited(api: Api) -> None:
     """The audit event has the grants and the name of the account."""
-    account, _ = await robot(api)
+    account, _ = await create_service_account(api)
     await api("PUT", f"/api/access-control/serviceaccounts/{account}/permissions", {"permissions": [{"action": "teams:read"}]})
     async with api.database.connection() as connection:
         row = await connection.fetchrow("select object, details::text from audit_event where action = 'permission.update'")

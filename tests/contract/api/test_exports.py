@@ -115,8 +115,8 @@ async def test_objects_are_exported_by_title(git_api: Api, git_server: GitServer
     assert "grafana.app/managedBy" not in (await git_api("GET", f"{CLASSIC}/v0"))[1]["metadata"]["annotations"]
 
 
-async def test_an_export_to_the_repository_branch_takes_over_the_objects(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """Exported with names, the objects become managed: the next sync changes nothing, and later edits are commits."""
+async def test_an_export_to_the_branch_of_the_repository_makes_objects_managed(git_api: Api, git_server: GitServer, export: Export) -> None:
+    """An export with names makes the objects managed: the next sync changes nothing, and later edits are commits."""
     await folder(git_api, "web", "Web")
     await dashboard(git_api, "a", "A", "web", panels=[{"id": 1, "type": "text"}])
     body = {"metadata": {"name": "b", "labels": {"team": "x"}}, "spec": {"title": "B"}}
@@ -140,7 +140,7 @@ async def test_an_export_to_the_repository_branch_takes_over_the_objects(git_api
 
 
 async def test_files_without_names_become_copies(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """Exported without names, the objects are unmanaged, and a sync stores the files as copies once."""
+    """An export without names leaves the objects unmanaged, and a sync stores the files as copies once."""
     await dashboard(git_api, "a", "A")
     await export(target="folder")
     assert counts(await run_sync(git_api)) == {"create": 1}
@@ -195,7 +195,7 @@ async def test_history_is_exported_as_commits(git_api: Api, git_server: GitServe
 
 
 async def test_only_a_dashboard_with_its_newest_version_is_exported(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """If the newest version is too large for a file, no older one takes its place, which the next sync would restore."""
+    """If the newest version is too large for a file, no older version is exported, because the next sync would restore it."""
     await dashboard(git_api, "a", "A")
     await dashboard(git_api, "b", "B")
     _, found = await git_api("GET", f"{CLASSIC}/a")

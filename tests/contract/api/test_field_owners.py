@@ -83,7 +83,7 @@ async def test_many_entries_are_refused(api: Api) -> None:
 
 
 async def test_items_of_a_set_have_owners(api: Api) -> None:
-    """The queries of a library panel are owned one by one."""
+    """Each query of a library panel has an owner of its own."""
     panels = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/librarypanels"
     panel = {"type": "text", "title": "P", "options": {}, "fieldConfig": {}, "targets": [{"refId": "A"}]}
     status, created = await api("POST", f"{panels}?fieldManager=a", {"metadata": {"name": "p"}, "spec": panel})

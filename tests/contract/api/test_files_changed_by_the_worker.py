@@ -178,7 +178,7 @@ async def test_files_and_directories_move(team: Team, calls: Calls) -> None:
 
 
 async def test_directories_are_created_and_deleted(team: Team, calls: Calls) -> None:
-    """Deleting a directory deletes everything in it and touches all of its objects."""
+    """Deleting a directory deletes everything in it, and touches all of its objects."""
     created = await calls.plan_and_change("create", "deep/empty/")
     assert sorted_touches(created) == [("create", "folders", folder_name("team", "deep/empty/"), folder_name("team", "deep/"))]
     assert (created.wrapper.resource.type.kind, created.wrapper.resource.action) == ("Folder", "create")

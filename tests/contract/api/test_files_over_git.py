@@ -199,7 +199,7 @@ async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServe
 
 
 async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, started: Started) -> None:
-    """A text file in a closed directory is closed, and at another ref it needs access to the repository."""
+    """A text file in a directory that the caller may not read cannot be read either. At another ref, it needs access to the repository."""
     files = {f"{place}/b.json": dashboard(place, "B") for place in ("open", "closed")}
     work = await started(files={**files, "open/README.md": "open", "closed/README.md": "secret"})
     work.commit({"new/README.md": "unknown"}, branch="side")
@@ -213,7 +213,10 @@ async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, 
 
 
 async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_server: GitServer, started: Started) -> None:
-    """A change on another branch creates the branch and stores nothing. The own branch needs its own workflow."""
+    """A change on another branch creates the branch and stores nothing.
+
+    A change on the repository's own branch needs the workflow for it.
+    """
     await started("branch")
     auth = await editor(git_api)
     body = json.loads(dashboard("a", "A on the side"))
@@ -229,8 +232,8 @@ async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_serve
     assert commits(git_server) == 1
 
 
-async def test_an_unknown_directory_of_another_branch_is_closed(git_api: Api, started: Started) -> None:
-    """A directory of another branch that has no folder needs access to the whole repository, as its rules are unknown."""
+async def test_an_unknown_directory_of_another_branch_needs_repository_access(git_api: Api, started: Started) -> None:
+    """A directory of another branch that has no folder needs access to the whole repository, because its access rules are unknown."""
     work = await started("branch")
     work.commit({"secret/s.json": dashboard("s", "S"), "deep/c.json": dashboard("c", "C")}, branch="side")
     auth, side = await editor(git_api), {"ref": "side"}
@@ -243,7 +246,7 @@ async def test_an_unknown_directory_of_another_branch_is_closed(git_api: Api, st
     assert (await git_api("GET", f"{FILES}/deep/c.json", auth=auth, params=side))[0] == 200
 
 
-async def test_a_directory_that_was_not_synced_yet_is_closed(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_directory_that_was_not_synced_yet_needs_repository_access(git_api: Api, git_server: GitServer, started: Started) -> None:
     """A directory that is not synced yet needs access to the whole repository, and the error says so until it is synced."""
     secret = json.dumps({"title": "S", "panels": []})
     files: dict[str, str | bytes | None] = {"a.json": dashboard("a", "A"), "secret/s.json": secret, "secret/README.md": "secret"}
@@ -274,8 +277,8 @@ async def test_a_directory_that_was_not_synced_yet_is_closed(git_api: Api, git_s
         assert "on the objects in it" in (await git_api("GET", f"{FILES}/{path}", auth=auth))[1]["message"]
 
 
-async def test_new_files_in_an_open_folder_are_readable_before_a_sync(git_api: Api, started: Started) -> None:
-    """Directories below an open folder are open before they are synced, because rules only add permissions."""
+async def test_new_files_in_a_readable_folder_are_readable_before_a_sync(git_api: Api, started: Started) -> None:
+    """Directories below a readable folder are readable before they are synced, because access rules only add permissions."""
     work = await started("write")
     work.commit({"new/README.md": "text", "new/s.json": dashboard("s", "S")})
     auth = await editor(git_api)

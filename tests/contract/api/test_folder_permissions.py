@@ -293,7 +293,7 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
 
 
 async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> None:
-    """A user who leaves and returns has no rules; neither has a new folder with the name of a deleted one."""
+    """A user who leaves the organization and returns has no rules. A new folder with the name of a deleted one has none either."""
     vic = await api.person("vic", Role.NONE)
     number = await number_of(api, "vic")
     await folder(api, "f")

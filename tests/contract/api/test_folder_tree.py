@@ -67,7 +67,7 @@ async def test_folders_are_nested_up_to_the_setting(start_api: StartApi) -> None
     await dashboard(api, "d", "c")
 
 
-async def test_a_place_is_a_folder_that_is_there(api: Api) -> None:
+async def test_the_parent_of_a_folder_exists(api: Api) -> None:
     """A missing parent is 404, a parent that a repository manages is 403, and an empty name is the root."""
     await create_chain(api, "a", "b")
     await managed(api, "folders", "a")
@@ -78,8 +78,8 @@ async def test_a_place_is_a_folder_that_is_there(api: Api) -> None:
     assert (status, IN_FOLDER in response["metadata"]["annotations"]) == (200, False)
 
 
-async def test_concurrent_moves_never_make_a_circle(start_api: StartApi) -> None:
-    """Two gateways move the same folders into each other repeatedly: a path to the root remains from each."""
+async def test_concurrent_moves_never_make_a_cycle(start_api: StartApi) -> None:
+    """Two gateways concurrently move the same folders into each other: each folder keeps a path to the root."""
     first, second = await start_api(), await start_api()
     await asyncio.gather(*(folder(first, name) for name in "abcd"))
 
@@ -102,7 +102,7 @@ async def test_concurrent_moves_never_make_a_circle(start_api: StartApi) -> None
 
 
 async def test_parents_and_counts_of_a_folder(api: Api) -> None:
-    """Parents come from the top down to the folder itself; counts include all levels."""
+    """The parents of a folder are listed from the root down to the folder itself. Counts include all levels."""
     await create_chain(api, "a", "b", "c")
     await dashboard(api, "d1", "a")
     await dashboard(api, "d2", "c")
@@ -142,7 +142,10 @@ async def test_parents_and_counts_of_a_folder(api: Api) -> None:
     ],
 )
 async def test_access_names_the_rights_of_the_caller(api: Api, role: Role, level: int | None, expected: tuple[bool, bool, bool]) -> None:
-    """Role and access rules decide on saving, on access rules and on deleting; nothing but reading is left if a repository manages it."""
+    """Role and access rules decide on the reported rights to save, to set rules and to delete.
+
+    In a folder that a repository manages, only reading is allowed.
+    """
     member = await api.person("member", role)
     await create_chain(api, "a", "b")
     if level is not None:
@@ -157,7 +160,7 @@ async def test_access_names_the_rights_of_the_caller(api: Api, role: Role, level
 
 
 async def test_access_to_an_unreadable_folder_is_forbidden(api: Api) -> None:
-    """A caller learns nothing of the rights on a folder that they may not read."""
+    """The response for a folder that the caller may not read is 403, without any rights on it."""
     vic = await api.person("vic", Role.VIEWER)
     await create_chain(api, "secret")
     await allow(api, "folders/secret", {"userId": 1, "permission": 4})
@@ -184,7 +187,10 @@ async def test_names_of_unreadable_folders_are_hidden(api: Api) -> None:
 
 
 async def test_a_folder_is_deleted_with_its_content_on_request(api: Api) -> None:
-    """The resource API needs Foreground for it and says so; the classic API always deletes the content."""
+    """The resource API requires Foreground to delete a folder with content, and its error names it.
+
+    The classic API always deletes the content.
+    """
     await create_chain(api, "a", "b")
     await folder(api, "z")
     for name, parent in (("d1", "a"), ("d2", "b"), ("d3", "z"), ("d4", "")):
@@ -215,7 +221,7 @@ async def test_a_folder_with_managed_objects_cannot_be_deleted(api: Api, deep: s
 
 
 async def test_writing_needs_level_edit(api: Api) -> None:
-    """Level Edit is needed to create in a folder, to change it, to move it out or in, and to delete it with its content."""
+    """Level Edit on a folder is needed to create objects in it, to change it, to move it, and to delete it with its content."""
     vic = await api.person("vic", Role.VIEWER)
     await create_chain(api, "mine", "inner")
     await folder(api, "other")

@@ -45,15 +45,15 @@ async def test_a_nested_folder_is_created(api: Api) -> None:
     ],
 )
 async def test_invalid_folders_are_refused(api: Api, body: dict[str, object], status: int, message: str) -> None:
-    """The response has the reason, and nothing is stored."""
+    """An invalid folder is refused with the reason, and nothing is stored."""
     await folder(api, "f")
     found, response = await api("POST", "/api/folders", body)
     assert (found, response["message"].startswith(message)) == (status, True), response
     assert response.get("status") == ("version-mismatch" if status == 412 else None)
 
 
-async def test_a_resource_has_a_description(api: Api) -> None:
-    """A folder of the classic API has a description as a resource, which is empty if none was sent, and then missing in the classic API."""
+async def test_a_folder_has_a_description_in_both_apis(api: Api) -> None:
+    """The resource of a folder of the classic API has the sent description, or an empty one. The classic API omits an empty description."""
     assert (await api("POST", "/api/folders", {"uid": "f", "title": "F"}))[0] == 200
     status, stored = await api("GET", "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders/f")
     assert (status, stored["spec"]) == (200, {"title": "F", "description": ""})

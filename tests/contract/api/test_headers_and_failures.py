@@ -18,7 +18,7 @@ async def test_responses_forbid_sniffing_and_storing(api: Api) -> None:
 
 
 async def test_metrics_need_their_token(start_api: StartApi) -> None:
-    """If the setting has a token, metrics need it."""
+    """Requests for metrics need the token of the setting, if the setting has one."""
     api = await start_api(metrics_token="of the scraper")
     for authorization, status in ((None, 401), ("Bearer wrong", 401), ("Bearer of the scraper", 200)):
         headers = {} if authorization is None else {"Authorization": authorization}
@@ -26,8 +26,11 @@ async def test_metrics_need_their_token(start_api: StartApi) -> None:
             assert response.status == status
 
 
-async def test_failed_logins_are_on_record_and_do_not_fill_it(start_api: StartApi) -> None:
-    """The first of an address and the one after which it is refused; the text of an unknown login may be a password and is not kept."""
+async def test_failed_logins_are_audited_without_filling_the_audit(start_api: StartApi) -> None:
+    """The first failed login of an address is audited, and the one after which it is refused.
+
+    The text of an unknown login is not kept, because it may be a password.
+    """
     api = await start_api(login_attempts=3)
     for login in ["admin"] * 6 + ["typed-my-password"] * 2:
         await api("GET", "/api/org", auth=basic(login, "wrong"))

@@ -166,14 +166,14 @@ def version(number: int, dashboard: int, generation: int, message: str, title: s
 
 
 @pytest.fixture
-def bring(database: Database, tmp_path: Path) -> Import:
+def import_rows(database: Database, tmp_path: Path) -> Import:
     """Import rows from an SQLite file and return the report."""
     files = iter(range(100))
 
-    async def bring(listed: Rows, **wishes: Any) -> Report:
+    async def import_rows(listed: Rows, **wishes: Any) -> Report:
         return await imported(database, grafana_layout.make_sqlite(tmp_path / f"{next(files)}.db", listed), **wishes)
 
-    return bring
+    return import_rows
 
 
 async def imported(database: Database, source: str, **wishes: Any) -> Report:
@@ -195,9 +195,9 @@ async def api(start_api: StartApi) -> Api:
     return await start_api()
 
 
-async def test_users_and_programs_log_in_with_their_credentials(api: Api, bring: Import) -> None:
+async def test_users_and_programs_log_in_with_their_credentials(api: Api, import_rows: Import) -> None:
     """Passwords, legacy keys and tokens are valid; ids are kept; the admin of the first start is replaced."""
-    report = await bring(rows())
+    report = await import_rows(rows())
     status, found = await api("GET", "/api/user", auth=basic("vera", "pw of vera"))
     assert (status, found["id"], found["name"], found["orgId"]) == (200, 5, "Vera", 7)
     assert (await api("GET", "/api/user", auth=basic("vera", "another")))[0] == 401
@@ -211,17 +211,17 @@ async def test_users_and_programs_log_in_with_their_credentials(api: Api, bring:
     assert created[1]["orgId"] == 8
 
 
-async def test_a_password_is_hashed_again_at_the_first_login(api: Api, bring: Import) -> None:
-    """Afterwards the old hash is gone, and the password is still valid."""
-    await bring(rows())
+async def test_a_password_is_hashed_again_at_the_first_login(api: Api, import_rows: Import) -> None:
+    """The first login replaces the imported hash, and the password is still valid."""
+    await import_rows(rows())
     for _ in range(2):
         assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
     assert (await api.sql("""select password from "user" where id = 5""")).startswith("$argon2id$")
 
 
-async def test_objects_are_here_as_they_were(api: Api, bring: Import) -> None:
-    """Nested folders, a dashboard's body, folder, number, generation and authors, and a library panel are equal."""
-    await bring(rows())
+async def test_objects_are_imported_unchanged(api: Api, import_rows: Import) -> None:
+    """Nested folders, a library panel, and the body, folder, number, generation and authors of a dashboard are imported unchanged."""
+    await import_rows(rows())
     auth = basic("root", "pw of root")
     _, inner = await api("GET", "/api/folders/inner", auth=auth)
     assert (inner["title"], inner["parentUid"], inner["id"]) == ("Inner", "outer", 21)
@@ -239,9 +239,9 @@ async def test_objects_are_here_as_they_were(api: Api, bring: Import) -> None:
     )
 
 
-async def test_earlier_versions_are_imported(api: Api, bring: Import) -> None:
+async def test_earlier_versions_are_imported(api: Api, import_rows: Import) -> None:
     """Versions are imported with message, time, author and origin, the newest ones up to the limit."""
-    await bring(rows(), versions=1)
+    await import_rows(rows(), versions=1)
     async with api.database.connection() as connection:
         found = await connection.fetch(
             "select h.generation, h.message, restored_from, parent_version, h.created_by, h.spec::json ->> 'title' as title "
@@ -250,9 +250,9 @@ async def test_earlier_versions_are_imported(api: Api, bring: Import) -> None:
     assert [tuple(row) for row in found] == [(2, "second", 1, 1, "user:1", "CPU between"), (3, "third", None, 2, "user:5", "CPU")]
 
 
-async def test_access_rules_are_imported(api: Api, bring: Import) -> None:
+async def test_access_rules_are_imported(api: Api, import_rows: Import) -> None:
     """Managed permissions of teams and roles become rules; other roles are ignored."""
-    await bring(rows())
+    await import_rows(rows())
     async with api.database.connection() as connection:
         found = await connection.fetch(
             "select l.name, r.team_id, r.role, r.permission from access_rule r join access_list l using (uid) order by l.name, r.role"
@@ -260,7 +260,7 @@ async def test_access_rules_are_imported(api: Api, bring: Import) -> None:
     assert [tuple(row) for row in found] == [("num", None, "Editor", 1), ("outer", None, "Viewer", 1), ("outer", 3, None, 2)]
 
 
-async def test_older_access_rules_are_imported(api: Api, bring: Import) -> None:
+async def test_older_access_rules_are_imported(api: Api, import_rows: Import) -> None:
     """Rules that refer to folders by id, and to users, teams or roles, are imported if there are no newer ones."""
     listed = rows()
     del listed["role"], listed["permission"]
@@ -268,15 +268,15 @@ async def test_older_access_rules_are_imported(api: Api, bring: Import) -> None:
         times({"id": 1, "org_id": 1, "dashboard_id": 20, "user_id": 5, "permission": 4}),
         times({"id": 2, "org_id": -1, "dashboard_id": -1, "role": "Viewer", "permission": 1}),
     ]
-    await bring(listed)
+    await import_rows(listed)
     async with api.database.connection() as connection:
         found = await connection.fetch("select l.name, r.user_id, r.permission from access_rule r join access_list l using (uid)")
     assert [tuple(row) for row in found] == [("outer", 5, 4)]
 
 
-async def test_rows_that_cannot_be_imported_are_reported(api: Api, bring: Import) -> None:
+async def test_rows_that_cannot_be_imported_are_reported(api: Api, import_rows: Import) -> None:
     """Every row that was not imported has a reason; all others are imported."""
-    report = await bring(rows())
+    report = await import_rows(rows())
     result = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
     assert result[("dashboard", "7/broken")][0] is Outcome.REFUSED
     assert result[("dashboard", "7/gone")][0] is Outcome.SKIPPED
@@ -290,25 +290,25 @@ async def test_rows_that_cannot_be_imported_are_reported(api: Api, bring: Import
     assert any("row-32" in notice for notice in report.notices)
 
 
-async def test_a_second_run_changes_nothing(api: Api, bring: Import) -> None:
-    """No row, version or event is written."""
-    await bring(rows())
+async def test_a_second_run_changes_nothing(api: Api, import_rows: Import) -> None:
+    """A second import of the same rows writes no row, version or event."""
+    await import_rows(rows())
     before = await api.sql("select last_value from resource_version")
-    report = await bring(rows())
+    report = await import_rows(rows())
     outcomes = {outcome for counter in report.counts.values() for outcome in counter}
     assert outcomes == {Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.REFUSED}
     assert await api.sql("select last_value from resource_version") == before
 
 
-async def test_a_second_run_imports_changes(api: Api, bring: Import) -> None:
+async def test_a_second_run_imports_changes(api: Api, import_rows: Import) -> None:
     """Objects that were renamed, saved or moved in Grafana, and not changed in Dashwright, are updated."""
-    await bring(rows())
+    await import_rows(rows())
     listed = rows()
     listed["user"][1] |= {"name": "Vera the Second", "updated": LATER}
     listed["dashboard"][2] |= {"version": 4, "data": body("cpu", "CPU now")}
     listed["dashboard_version"].append(version(4, 30, 4, "fourth", "CPU now"))
     listed["dashboard"][3] |= {"folder_id": 21}
-    report = await bring(listed)
+    report = await import_rows(listed)
     assert report.counts["dashboard"][Outcome.UPDATED] == 2
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[1]["name"] == "Vera the Second"
     auth = basic("root", "pw of root")
@@ -318,9 +318,9 @@ async def test_a_second_run_imports_changes(api: Api, bring: Import) -> None:
     assert (moved["metadata"]["annotations"]["grafana.app/folder"], moved["metadata"]["generation"]) == ("inner", 2)
 
 
-async def test_changes_in_dashwright_are_kept(api: Api, bring: Import) -> None:
+async def test_changes_in_dashwright_are_kept(api: Api, import_rows: Import) -> None:
     """Rows that were renamed, saved or deleted in Dashwright are not overwritten."""
-    await bring(rows())
+    await import_rows(rows())
     auth = basic("root", "pw of root")
     assert (await api("PUT", "/api/users/5", {"login": "vera", "name": "Ours"}, auth=auth))[0] == 200
     saved = {"dashboard": {"uid": "cpu", "title": "Ours"}, "overwrite": True}
@@ -330,29 +330,29 @@ async def test_changes_in_dashwright_are_kept(api: Api, bring: Import) -> None:
     listed["user"][1] |= {"name": "Theirs", "updated": LATER}
     listed["dashboard"][2] |= {"version": 9, "data": body("cpu", "Theirs")}
     listed["dashboard"][3] |= {"version": 2, "data": body("num", "Theirs")}
-    report = await bring(listed)
+    report = await import_rows(listed)
     assert report.counts["dashboard"][Outcome.KEPT] == 2
     assert (await api("GET", "/api/users/5", auth=auth))[1]["name"] == "Ours"
     assert (await api("GET", "/api/dashboards/uid/cpu", auth=auth))[1]["dashboard"]["title"] == "Ours"
     assert (await api("GET", "/api/dashboards/uid/num", auth=auth))[0] == 404
 
 
-async def test_a_single_organization_can_be_imported(api: Api, bring: Import) -> None:
+async def test_a_single_organization_can_be_imported(api: Api, import_rows: Import) -> None:
     """Only the members and objects of one organization are imported."""
-    await bring(rows(), org_id=7)
+    await import_rows(rows(), org_id=7)
     assert await api.sql("select array_agg(id order by id) from org") == [1, 7]
     assert await api.sql("""select array_agg(login order by login) from "user" """) == ["admin", "vera"]
     assert await api.sql("select array_agg(name) from resource") == ["row-32"]
 
 
-async def test_a_database_of_postgres_is_read_the_same(api: Api, other_database: str, bring: Import) -> None:
-    """Equal rows give an equal report and an equal store."""
+async def test_a_database_of_postgres_is_read_the_same(api: Api, other_database: str, import_rows: Import) -> None:
+    """An import from PostgreSQL gives the same report and the same stored objects as one from SQLite."""
     source = await _emptied(other_database)
     await grafana_layout.make_postgres(source, rows())
     report = await imported(api.database, source)
     assert report.counts["dashboard"] == {Outcome.IMPORTED: 3, Outcome.REFUSED: 1, Outcome.SKIPPED: 1}
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
-    repeated = await bring(deepcopy(rows()))
+    repeated = await import_rows(deepcopy(rows()))
     assert not [counter for counter in repeated.counts.values() if counter[Outcome.IMPORTED] or counter[Outcome.UPDATED]]
 
 
@@ -365,22 +365,22 @@ async def _emptied(url: str) -> str:
     return url
 
 
-async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, bring: Import) -> None:
+async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, import_rows: Import) -> None:
     """In a database in use, rows whose id or name exists are rejected."""
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "cpu", "title": "Mine"}}))[0] == 200
-    report = await bring(rows())
+    report = await import_rows(rows())
     refused = {(item.table, item.key) for item in report.remarks if item.outcome is Outcome.REFUSED}
     assert {("org", "1"), ("user", "1")} <= refused
     assert (await api("GET", "/api/dashboards/uid/cpu"))[1]["dashboard"]["title"] == "Mine"
 
 
-async def test_rows_are_not_assigned_to_another_account(api: Api, bring: Import) -> None:
-    """If a number is in use here, rows that refer to it in Grafana are not assigned to that other account."""
+async def test_rows_are_not_assigned_to_another_account(api: Api, import_rows: Import) -> None:
+    """If the number of an account is in use here, rows that refer to this number in Grafana are not assigned to the account here."""
     await api.sql("""select setval(pg_get_serial_sequence('"user"', 'id'), 4)""")
     local = await api.person("local", Role.VIEWER)
     tables = ("org_user", "team_member", "api_key", "star", "preferences", "data_source", "resource", "access_rule", "permission")
     before = {table: await api.sql(f"select array_agg(t::text order by t::text) from {table} t") for table in tables}
-    report = await bring(rows())
+    report = await import_rows(rows())
     after = {table: await api.sql(f"select array_agg(t::text order by t::text) from {table} t") for table in tables}
     seven = "org-7"
     for table in tables:
@@ -391,7 +391,7 @@ async def test_rows_are_not_assigned_to_another_account(api: Api, bring: Import)
 
 
 async def test_other_databases_are_refused(tmp_path: Path) -> None:
-    """The error is a sentence for a missing file, a file of another type, and other tables."""
+    """A missing file, a file of another type, and other tables are refused with one sentence."""
     text = tmp_path / "text"
     text.write_text("no database " * 100)
     other = grafana_layout.make_sqlite(tmp_path / "other.db", {"org": []})

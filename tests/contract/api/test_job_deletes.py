@@ -36,7 +36,7 @@ async def some(api: Api) -> None:
         ({"dryRun": "All"}, {"a": ("pending", None), "b": ("working", None), "c": ("success", None), "d": ("pending", None)}),
     ],
 )
-async def test_those_that_are_selected_go(api: Api, selector: dict[str, str], left: dict[str, Any]) -> None:
+async def test_selected_jobs_are_deleted(api: Api, selector: dict[str, str], left: dict[str, Any]) -> None:
     await some(api)
     status, response = await api("DELETE", JOBS, params=selector)
     assert (status, response["status"]) == (200, "Success")

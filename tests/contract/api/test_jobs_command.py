@@ -118,8 +118,8 @@ async def test_a_terminal_shows_a_bar_and_then_the_end(api: Api, server: JobsCli
     assert "\x1b[" in out.getvalue()
 
 
-async def test_a_break_of_the_connection_is_bridged(api: Api, server: JobsClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """When a watch ends, the job is read again and followed further."""
+async def test_a_watch_that_ends_is_resumed(api: Api, server: JobsClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    """When a watch ends, the command reads the job again and continues to watch it."""
     await insert_job(api, "j", '{"state": "working"}')
 
     async def changes(_: Collection, document: Document) -> AsyncIterator[Document]:
@@ -200,7 +200,7 @@ async def test_failed_requests_are_reported_without_secrets(
     assert "t0p-secret" not in result.err + result.out
 
 
-async def test_a_server_that_is_not_there_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+async def test_an_unreachable_server_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert await run(list_, options=ServerOptions(url="http://127.0.0.1:1")) == 2
     assert "http://127.0.0.1:1" in capsys.readouterr().err
 
@@ -217,7 +217,7 @@ async def test_programs_read_jobs_as_json(api: Api, capsys: pytest.CaptureFixtur
 
 
 async def test_a_job_is_shown_with_its_errors(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    """The errors are printed, and the exit status is that of a successful read."""
+    """The errors of a job are printed, and the exit status is that of a successful read."""
     await insert_job(api, "j")
     await set_status(api, "j", '{"state": "error", "message": "broken", "errors": ["a.json: bad"]}')
     assert await run(get, "j", options=where(api)) == 0
@@ -226,7 +226,7 @@ async def test_a_job_is_shown_with_its_errors(api: Api, capsys: pytest.CaptureFi
 
 
 async def test_jobs_are_listed_by_state(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    """Several states may be given."""
+    """A list may be restricted to several states."""
     for name, state in (("a", "working"), ("b", "error"), ("c", "success")):
         await insert_job(api, name, f'{{"state": "{state}"}}')
     assert await run(list_, states=[State.WORKING, State.ERROR], as_json=True, options=where(api)) == 0
@@ -273,7 +273,7 @@ async def test_submitted_jobs_are_printed(
 async def test_a_submission_that_cannot_be_read_is_reported(
     api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, words: str
 ) -> None:
-    """The message names the cause, and no job is created."""
+    """A submission that cannot be read is reported with the cause, and no job is created."""
     await make_local_repository(api, "team", api.data / "team")
     await api.sql("delete from job")
     file = tmp_path / "job.json"
@@ -298,7 +298,7 @@ async def test_several_jobs_are_waited_for(api: Api, server: JobsClient, capsys:
 
 
 async def test_waiting_ends_after_its_timeout(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    """The job continues, and the exit status is not that of a failed job."""
+    """After a timeout the job continues, and the exit status is not that of a failed job."""
     await insert_job(api, "j", '{"state": "working"}')
     assert await run(wait, ["j"], timeout_seconds=0.1, options=where(api)) == 2
     assert "within 0.1 seconds" in capsys.readouterr().err
@@ -326,7 +326,7 @@ async def test_the_unfinished_jobs_of_a_repository_are_cancelled(api: Api, capsy
 
 
 async def test_a_job_that_ends_while_it_is_cancelled_remains(api: Api, server: JobsClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The delete of an ended job would remove it from the history."""
+    """If a job ends while it is being cancelled, it is not deleted from the history."""
     await insert_job(api, "j", '{"state": "working"}')
     read_job = server.job
 

@@ -58,7 +58,10 @@ async def test_a_migrated_key_still_logs_in(api: Api) -> None:
 
 
 async def test_one_key_is_migrated_alone(api: Api) -> None:
-    """A key that is not there, is another organization's or was migrated before is 404; an id is an integer."""
+    """A key is migrated by its id, which must be an integer.
+
+    A missing key, one of another organization, and one that was migrated before are 404.
+    """
     one, other = await api.legacy_key("one"), await api.legacy_key("other")
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))
     assert await api("POST", f"{MIGRATE}/{one}") == (200, {"message": "Service accounts migrated"})
@@ -70,7 +73,7 @@ async def test_one_key_is_migrated_alone(api: Api) -> None:
 
 @pytest.mark.parametrize("path", [MIGRATE, f"{MIGRATE}/1"])
 async def test_migrating_needs_all_accounts(api: Api, path: str) -> None:
-    """A grant on one account is not enough."""
+    """A migration needs the permissions for all service accounts. A grant on one account does not suffice."""
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", "serviceaccounts:id:7"))
     assert (await api("POST", path, auth=someone))[0] == 403
     everyone = await api.person("everyone", Role.NONE, ("serviceaccounts:write", "serviceaccounts:*"))
@@ -87,7 +90,10 @@ async def test_a_migration_is_audited_once(api: Api) -> None:
 
 @pytest.mark.parametrize("alone", [True, False])
 async def test_a_key_above_the_caller_cannot_be_migrated(api: Api, alone: bool) -> None:
-    """A key with a higher role than the caller's is not migrated, as its account could be changed; then no key is."""
+    """A key with a higher role than the caller's is not migrated, because the caller could change its account.
+
+    No other key is migrated either.
+    """
     await api.legacy_key("low")
     key = await api.legacy_key("boss", role=Role.ADMIN)
     editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:write", "serviceaccounts:*"))

@@ -48,7 +48,7 @@ async def test_the_fields_of_a_key(api: Api) -> None:
 
 @pytest.mark.parametrize("expires", [2**62, -(2**62)])
 async def test_a_key_that_ends_beyond_the_calendar_can_still_be_listed(api: Api, expires: int) -> None:
-    """Imported rows may hold any number of seconds; the nearest year there is stands for them."""
+    """Imported rows may hold any number of seconds. An expiry beyond the calendar is returned as the nearest possible one."""
     await api.legacy_key("k", expires=expires)
     status, found = await api("GET", f"{LIST}?includeExpired=true")
     assert status == 200
@@ -95,15 +95,15 @@ async def test_permissions_on_a_key_are_listed_on_request(api: Api) -> None:
     assert (await api("GET", f"{LIST}?accesscontrol=true", auth=reader))[1][0]["accessControl"] == {"apikeys:read": True}
 
 
-async def test_a_grant_on_some_keys_shows_those(api: Api) -> None:
-    """The list is narrowed to the keys the caller may read."""
+async def test_a_grant_on_some_keys_restricts_the_list(api: Api) -> None:
+    """The list has only the keys that the caller may read."""
     keys = [await api.legacy_key(f"k{index}") for index in range(3)]
     reader = await api.person("reader", Role.NONE, *(("apikeys:read", f"apikeys:id:{key}") for key in keys[1:]))
     assert [key["id"] for key in (await api("GET", LIST, auth=reader))[1]] == keys[1:]
 
 
 async def test_unauthenticated_clients_and_viewers_get_no_keys(api: Api) -> None:
-    """401 without credentials; 403 by the title shape, which names the action, without the permission."""
+    """A request without credentials is 401. One without the permission is 403, with the title and the missing action."""
     assert await api("GET", LIST, auth=None) == (401, {"message": "Unauthorized"})
     assert (await api("DELETE", f"{LIST}/1", auth=None))[0] == 401
     viewer = await api.person("vic", Role.VIEWER)
@@ -125,7 +125,7 @@ async def test_a_deleted_key_is_not_listed(api: Api) -> None:
 
 @pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "٣", "9223372036854775808", "0x1"])
 async def test_an_id_that_is_no_integer_is_refused(api: Api, text: str) -> None:
-    """An integer is ASCII digits of 64 bits."""
+    """An id that is not a 64-bit integer in ASCII digits is refused."""
     assert await api("DELETE", f"{LIST}/{text}") == (400, {"message": "id is invalid"})
 
 

@@ -97,7 +97,7 @@ async def test_names_are_unique_in_a_folder(api: Api) -> None:
     ],
 )
 async def test_invalid_panels_are_refused(api: Api, body: Any, status: int, message: str) -> None:
-    """The response has the reason; unknown folders are refused, too."""
+    """An invalid panel is refused with the reason, and so is an unknown folder."""
     found, response = await api("POST", PATH, body)
     assert found == status
     assert response["message"].startswith(message)
@@ -138,7 +138,7 @@ async def test_the_resource_api_keeps_the_name(api: Api) -> None:
 
 
 async def test_elements_are_listed_by_name(api: Api) -> None:
-    """Filters and pages apply; a page past the end still has the total count."""
+    """Elements are sorted by name, filtered, and listed in pages. A page past the end still has the total count."""
     place = await folder(api, "f1", "F")
     await create_element(api, "p1", "beta", model={**MODEL, "type": "gauge"})
     await create_element(api, "p2", "Alpha", folderUid="f1", model={**MODEL, "description": "NUL \0 is escaped in a body"})
@@ -186,7 +186,7 @@ async def test_an_element_in_use_cannot_be_deleted(api: Api) -> None:
 
 
 async def test_used_names_are_revealed_to_writers_only(api: Api) -> None:
-    """Other callers learn nothing about a folder's content from creating or moving an element."""
+    """Only callers who may write in a folder can find out by creating or moving an element whether a name is used there."""
     await folder(api, "closed", "Closed")
     await folder(api, "open", "Open")
     await create_element(api, "p1", "Secret", folderUid="closed")
@@ -202,7 +202,7 @@ async def test_used_names_are_revealed_to_writers_only(api: Api) -> None:
 
 
 async def test_roles_decide_on_elements(api: Api) -> None:
-    """A Viewer reads elements and changes none; a user without a role sees none; other organizations have their own."""
+    """A Viewer may read elements but not change them, a user without a role sees none, and each organization has its own."""
     await create_element(api, "p1", "CPU")
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert await found(api, auth=viewer) == ["p1"]
@@ -217,7 +217,7 @@ async def test_roles_decide_on_elements(api: Api) -> None:
 
 
 async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
-    """A write without effect makes neither an event nor a version."""
+    """Each change is one audit event. A write without effect makes neither an event nor a version."""
     await create_element(api, "p1", "CPU")
     for _ in range(2):
         await api("PATCH", f"{PATH}/p1", {"name": "Load", "version": 1})

@@ -96,7 +96,7 @@ async def test_strict_validation_rejects_unknown_fields(api: Api) -> None:
 
 
 async def test_a_table_of_panels_names_their_types(api: Api) -> None:
-    """Name, title, type and when they were made."""
+    """A table has the names, titles, types and creation times of library panels."""
     await make(api, SPEC)
     _, found = await api("GET", PANELS, headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
     assert [column["name"] for column in found["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]

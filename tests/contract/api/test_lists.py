@@ -68,7 +68,7 @@ async def pages_of(api: Api, query: str, path: str = LIST, **options: Any) -> li
 
 
 async def test_pages_read_while_others_write_are_the_store_at_one_version(api: Api) -> None:
-    """While three clients write, the pages of each list together equal the objects that the changes up to the list's version result in."""
+    """While three clients write, the pages of each list together equal the result of all changes up to the list's version."""
     names = [f"d{index:02}" for index in range(30)]
     await make(api, *names[::2])
     done = asyncio.Event()
@@ -137,7 +137,7 @@ async def test_a_list_has_its_version_and_the_remaining_count(api: Api) -> None:
 
 
 async def test_a_selection_has_no_remaining_count(api: Api) -> None:
-    """The number of further matches is unknown."""
+    """A list with a selector has no remaining count, because the number of further matches is unknown."""
     await make(api, "a", "b", "c", labels={"x": "1"})
     pages = await pages_of(api, "limit=1&labelSelector=x")
     assert [names_of(page) for page in pages] == [["a"], ["b"], ["c"]]
@@ -342,7 +342,7 @@ async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
 
 
 async def test_lists_over_all_namespaces_are_for_server_admins(api: Api) -> None:
-    """Other callers get 403. Jobs, the trash and watches are available in one namespace only."""
+    """A list over all namespaces is 403 for other callers. Jobs, the trash and watches are available in one namespace only."""
     everywhere = LIST.replace("/namespaces/default", "")
     admin = await api.person("org-admin", Role.ADMIN)
     status, error = await api("GET", everywhere, auth=admin)

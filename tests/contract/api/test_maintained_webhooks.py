@@ -318,7 +318,7 @@ async def test_concurrent_workers_create_one_hook(api: Api, worker: JobsWorker, 
 
 
 async def test_a_hook_of_a_concurrently_deleted_repository_is_deleted(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
-    """The delete knew nothing of it."""
+    """A webhook that is created while its repository is deleted is deleted as well, since the deletion could not know of it."""
     await create_repository(api, host)
 
     async def delete_first(request: web.Request) -> None:

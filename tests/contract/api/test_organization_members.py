@@ -113,7 +113,7 @@ async def test_a_service_account_cannot_be_added(api: Api) -> None:
 
 
 async def test_members_of_an_unknown_organization(api: Api) -> None:
-    """Adding a member is 404, and changing a role is the 500 that clients expect."""
+    """Adding a member to an unknown organization is 404, and changing a role in it is the 500 that clients expect."""
     assert await api("POST", "/api/orgs/9999/users", {"loginOrEmail": "admin", "role": "Viewer"}) == (
         404,
         {"message": "Organization not found"},
@@ -142,7 +142,7 @@ async def test_a_body_of_another_shape_is_refused(api: Api, body: Any) -> None:
 
 
 async def test_a_role_above_the_callers_cannot_be_assigned(api: Api) -> None:
-    """An Editor with permission to manage members assigns Editor and not Admin; a server admin assigns any role."""
+    """An Editor with permission to manage members can assign the role Editor, but not Admin. A server admin can assign any role."""
     two = await api.organization("Two")
     await api.person("anna", Role.VIEWER, org_id=two)
     everybody = [("org.users:add", "users:*"), ("org.users:write", "users:*")]
@@ -245,7 +245,7 @@ async def test_changes_of_memberships_are_audited(api: Api) -> None:
 
 @pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
 async def test_members_above_the_caller_cannot_be_changed(api: Api, path: str) -> None:
-    """An Editor who may change members changes Editors, not Admins."""
+    """An Editor who may change members can change Editors, but not Admins."""
     for login, role in (("chief", Role.ADMIN), ("peer", Role.EDITOR)):
         await api.person(login, role)
     chief, peer = await add(api, "chief", "Admin"), await add(api, "peer", "Editor")

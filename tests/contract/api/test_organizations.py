@@ -17,7 +17,7 @@ async def test_the_callers_organization(api: Api) -> None:
 
 
 async def test_the_callers_organization_is_renamed_by_its_admins(api: Api) -> None:
-    """An Admin renames it, also to the name it has; an Editor cannot."""
+    """An Admin can rename the organization, also to the name that it has. An Editor cannot."""
     admin, editor = await api.person("boss", Role.ADMIN), await api.person("ed", Role.EDITOR)
     for auth in (None, admin):
         options = {"auth": auth} if auth else {}
@@ -28,14 +28,14 @@ async def test_the_callers_organization_is_renamed_by_its_admins(api: Api) -> No
 
 @pytest.mark.parametrize("path", ["/api/org/address", "/api/orgs/1/address"])
 async def test_an_address_is_replaced_completely(api: Api, path: str) -> None:
-    """Fields that a body omits are empty afterwards."""
+    """After an update of the address, fields that the body omits are empty."""
     assert await api("PUT", path, {"address1": "A 1", "city": "B", "zipCode": "1"}) == (200, {"message": "Address updated"})
     assert await api("PUT", path, {"ADDRESS2": "c/o", "country": None}) == (200, {"message": "Address updated"})
     assert (await api("GET", "/api/org"))[1]["address"] == EMPTY | {"address2": "c/o"}
 
 
 async def test_an_organization_is_created_found_and_deleted(api: Api) -> None:
-    """Creating one returns its id and makes its creator an Admin, without changing their current organization."""
+    """Creating an organization returns its id and makes its creator an Admin, without changing the creator's current organization."""
     status, created = await api("POST", "/api/orgs", {"name": "New Org."})
     assert (status, created) == (200, {"message": "Organization created", "orgId": created["orgId"]})
     number = created["orgId"]
@@ -51,18 +51,18 @@ async def test_an_organization_is_created_found_and_deleted(api: Api) -> None:
 
 @pytest.mark.parametrize("name", ["unknown", "main org.", "a%2Fb", "%C3%BC"])
 async def test_an_unknown_name_is_not_found(api: Api, name: str) -> None:
-    """Names are compared exactly; two that differ in case are two."""
+    """Names are compared exactly: two names that differ in case belong to two organizations."""
     assert await api("GET", f"/api/orgs/name/{name}") == (404, {"message": "Organization not found"})
 
 
 async def test_a_name_with_a_slash_is_found(api: Api) -> None:
-    """A path is split before it is decoded."""
+    """The path is split before it is decoded, so a name may contain a slash."""
     number = await api.organization("a/b")
     assert (await api("GET", "/api/orgs/name/a%2Fb"))[1]["id"] == number
 
 
 async def test_names_are_unique(api: Api) -> None:
-    """Creating a second organization of a name is 409, and renaming one to it is 400."""
+    """Creating an organization with an existing name is 409, and renaming one to an existing name is 400."""
     number = await api.organization("Two")
     assert await api("POST", "/api/orgs", {"name": "Two"}) == (409, {"message": "Organization name taken"})
     assert await api("POST", "/api/orgs", {"name": " Two "}) == (409, {"message": "Organization name taken"})
@@ -89,7 +89,7 @@ async def test_a_name_has_a_largest_length(api: Api) -> None:
 
 
 async def test_organizations_are_listed_by_name_from_page_zero(api: Api) -> None:
-    """``query`` is contained, ``name`` is exact, and a page past the end is empty."""
+    """``query`` selects names that contain it, and ``name`` an exact one. Pages are counted from 0, and a page past the end is empty."""
     for name in ("Beta", "alpha beta", "Gamma"):
         await api.organization(name)
     names = [item["name"] for item in (await api("GET", "/api/orgs"))[1]]
@@ -126,7 +126,7 @@ async def test_an_unknown_organization(api: Api, number: str) -> None:
 
 @pytest.mark.parametrize("number", ["unknown", "1.0", "9223372036854775808", "1_0", "%D9%A1", "1%20"])
 async def test_an_organizations_number_is_an_integer(api: Api, number: str) -> None:
-    """Anything else is refused before permissions are looked at."""
+    """An id that is not an integer is refused before permissions are checked."""
     viewer = await api.person("vera", Role.VIEWER)
     for auth in (None, viewer):
         options = {"auth": auth} if auth else {}

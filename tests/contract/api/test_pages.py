@@ -156,7 +156,7 @@ async def test_browsers_receive_errors_as_pages(api: Api, path: str, with_login:
 
 @pytest.mark.parametrize("path", ["/api/nothing", "/apis/nothing", "/openapi/v3/nothing", "/version/nothing", "/api", "/apis/x/v1/y"])
 async def test_errors_of_the_api_are_json_for_browsers_too(api: Api, path: str) -> None:
-    """Programs that send the headers of a browser can read them."""
+    """Errors of the API are JSON even for requests with the headers of a browser, so that programs can read them."""
     async with api.session.get(path, headers={**BROWSER, "Authorization": ADMIN}) as response:
         assert (response.status, response.content_type) == (404, "application/json")
 

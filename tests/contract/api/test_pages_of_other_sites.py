@@ -43,7 +43,10 @@ async def attacker() -> AsyncIterator[int]:
     ],
 )
 async def test_a_page_of_another_site_creates_nothing(start_api: StartApi, attacker: int, victim: str, page: str) -> None:
-    """A page of this server uses the kept password; the form of another site's page, which carries it as well, is refused."""
+    """The browser sends the kept password with the requests of any page.
+
+    A page of this server can use it, and the form of another site is refused.
+    """
     api = await start_api(trusted_hosts="dash.corp")
     here = f"http://{victim}:{api.address.port}"
     async with browsing(hosts=RULES) as tab:
@@ -55,8 +58,8 @@ async def test_a_page_of_another_site_creates_nothing(start_api: StartApi, attac
     assert await api.sql("select array_agg(name order by name) from org") == ["Main Org.", "own"]
 
 
-async def test_a_name_that_was_pointed_here_reads_and_changes_nothing(start_api: StartApi) -> None:
-    """DNS rebinding: a page that knows the password is refused if an attacker's name resolves to this server."""
+async def test_a_page_with_a_rebound_name_reads_and_changes_nothing(start_api: StartApi) -> None:
+    """A page of an attacker whose host name resolves to this server (DNS rebinding) is refused, even with the password."""
     api = await start_api()
     known = ", 'Authorization': 'Basic ' + btoa('admin:admin')"
     async with browsing(hosts=RULES) as tab:

@@ -60,7 +60,10 @@ async def test_the_home_dashboard_may_be_given_by_id(api: Api, paths: list[str])
 
 
 async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None:
-    """An unknown uid or number is 404 and changes nothing; the empty uid and 0 take it back; one that was deleted is shown no more."""
+    """An unknown uid or id of a home dashboard is 404 and changes nothing.
+
+    The empty uid and the id 0 reset the preference, and a deleted dashboard is no longer returned.
+    """
     for path in paths:
         assert await api("PUT", path, {"homeDashboardUID": "home"}) == UPDATED
         assert await api("PATCH", path, {"homeDashboardUID": "unknown", "theme": "dark"}) == NO_DASHBOARD
@@ -94,8 +97,8 @@ async def test_invalid_preferences_are_rejected(api: Api, paths: list[str], body
             assert await api(method, path, body) == (400, {"message": text})
 
 
-async def test_each_has_their_own(api: Api, paths: list[str]) -> None:
-    """A user's in one organization are neither another user's nor theirs in another organization."""
+async def test_each_user_has_preferences_in_each_organization(api: Api, paths: list[str]) -> None:
+    """A user's preferences in one organization differ from those of another user, and from the same user's in another organization."""
     assert await api("PUT", paths[0], {"theme": "dark"}) == UPDATED
     kim = await api.person("kim", Role.VIEWER)
     assert await api("GET", paths[0], auth=kim) == (200, {})
@@ -105,8 +108,8 @@ async def test_each_has_their_own(api: Api, paths: list[str]) -> None:
     assert await api("GET", paths[1]) == (200, {})
 
 
-async def test_those_of_the_organization_and_of_teams_are_for_admins(api: Api, paths: list[str]) -> None:
-    """Only Admins change preferences of the organization and of teams; all users change their own."""
+async def test_preferences_of_the_organization_and_of_teams_are_for_admins(api: Api, paths: list[str]) -> None:
+    """Only Admins can change the preferences of the organization and of teams. All users can change their own."""
     kim = await api.person("kim", Role.EDITOR)
     for method, body in (("GET", None), ("PUT", {}), ("PATCH", {})):
         assert [(await api(method, path, body, auth=kim))[0] for path in paths] == [200, 403, 403]

@@ -130,7 +130,7 @@ async def test_an_unchanged_dashboard_is_reported(api: Api, files: FakeJobsWorke
 
 
 async def test_a_file_without_dashboard_has_no_pictures(api: Api, files: FakeJobsWorker) -> None:
-    """The page of the file says so, and the address of its picture is 404."""
+    """The page of a file without a dashboard says so, and the address of a picture of the file is 404."""
     files.touches = [touch("get", "t", "")]
     files.resource = {"type": {"resource": "folders"}, "file": {"spec": {"title": "T"}}}
     status, body, _ = await get_page(api, PAGE)
@@ -139,7 +139,7 @@ async def test_a_file_without_dashboard_has_no_pictures(api: Api, files: FakeJob
 
 
 async def test_a_panel_of_a_file_is_drawn(api: Api, files: FakeJobsWorker) -> None:
-    """The picture needs the permissions of the file, and those to query."""
+    """The picture of a panel needs the permissions of the file, and the permission to query."""
     files.touches = [touch("get", "t", "")]
     files.resource["file"]["spec"] = {"title": "T", "panels": [panel(1, "Of the file")]}
     address = f"/render{PAGE}?panelId=1&format=svg&ref=branch"

@@ -59,7 +59,7 @@ async def faults_of_read(files: FileProvisioning) -> list[tuple[str, str]]:
 
 
 async def test_a_file_creates_a_repository(api: Api, files: FileProvisioning) -> None:
-    """The repository names its file as manager, has the default finalizers, and is recorded in the audit log."""
+    """A declared repository names its file as manager, has the default finalizers, and is recorded in the audit log."""
     files.write("team.yaml", declared())
     await files.read()
     metadata = (await stored(api))["metadata"]
@@ -185,7 +185,7 @@ async def test_a_declared_repository_works_like_others(api: Api, files: FileProv
 
 
 async def test_a_repository_that_a_request_created_is_not_changed(api: Api, files: FileProvisioning) -> None:
-    """The file is refused with an advice, until an Admin hands the repository over by an annotation."""
+    """A file that declares a repository of a request is refused with advice, until an Admin hands the repository over by an annotation."""
     before = await create_by_request(api, title="Mine")
     files.write("team.yaml", declared(title="Of the file"))
     ((file, fault),) = await faults_of_read(files)
@@ -198,7 +198,10 @@ async def test_a_repository_that_a_request_created_is_not_changed(api: Api, file
 
 
 async def test_a_repository_that_is_handed_over_is_not_deleted(api: Api, files: FileProvisioning) -> None:
-    """Annotations of clients name no file, so that a repository that no file has declared is kept and can be changed."""
+    """A repository that was handed over, but that no file has declared yet, is kept and can be changed.
+
+    Annotations of clients cannot name a file.
+    """
     await create_by_request(api, annotations={MANAGED_BY: FROM_FILE, MANAGER_ID: "provisioning", SOURCE_PATH: "gone.yaml"})
     await files.read(times=3)
     status, found = await patch(api, {"spec": {"title": "New"}, "metadata": {"annotations": {SOURCE_PATH: "gone.yaml"}}})
@@ -230,7 +233,10 @@ async def test_a_delete_without_grace_period_is_undone_by_the_file(api: Api, fil
 
 @pytest.mark.parametrize("content", ["a: [", '{"kind": "Reposit"}', None])
 async def test_a_faulty_file_deletes_nothing(api: Api, files: FileProvisioning, content: str | None) -> None:
-    """While a file or the directory cannot be read, other files are applied and every repository is kept. One event reports it."""
+    """While a file or the directory cannot be read, other files are applied and every repository is kept.
+
+    One log event reports the fault.
+    """
     files.write("a.yaml", declared("a"))
     files.write("b.yaml", declared("b"))
     await files.read()
@@ -273,7 +279,7 @@ async def test_a_refused_change_keeps_the_repository(api: Api, files: FileProvis
 
 
 async def test_files_declare_repositories_of_every_organization(api: Api, files: FileProvisioning) -> None:
-    """The namespace selects the organization, and the same name in two of them means two repositories."""
+    """The namespace of a declaration selects the organization. The same name in two namespaces means two repositories."""
     org_id = await api.organization("Other")
     files.write("a.yaml", declared(), declared(metadata={"name": "team", "namespace": f"org-{org_id}"}))
     await files.read()
@@ -318,7 +324,7 @@ async def test_a_token_comes_from_a_file_or_variable(api: Api) -> None:
 
 
 async def test_a_missing_secret_keeps_the_repository(api: Api, files: FileProvisioning) -> None:
-    """The event names the missing variable, and the stored token is kept."""
+    """The log event of a missing secret names the variable, and the stored token is kept."""
     files.write("team.yaml", with_token("stored"))
     await files.read()
     files.write("team.yaml", with_token("$__env{ABSENT}"))
@@ -328,7 +334,7 @@ async def test_a_missing_secret_keeps_the_repository(api: Api, files: FileProvis
 
 
 async def test_one_gateway_holds_the_lock(database: Database) -> None:
-    """The lock is free again when its holder releases it."""
+    """Only one gateway holds the lock, which is free again when its holder releases it."""
     async with provisioning.lock(database) as first, provisioning.lock(database) as second:
         assert (first is not None, second) == (True, None)
     async with provisioning.lock(database) as again:

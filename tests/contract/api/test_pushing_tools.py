@@ -13,7 +13,7 @@ STRIPPED: Final = ("createdBy", "updatedBy", "updatedTimestamp", "managedBy", "m
 
 
 class Tool:
-    """Client that sends the requests of such a tool in its order."""
+    """A client that sends the requests of a tool such as grafanactl, in their order."""
 
     def __init__(self, api: Api, auth: str) -> None:
         self._api = api

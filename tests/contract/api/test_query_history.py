@@ -51,7 +51,7 @@ async def test_an_entry_is_added_commented_starred_and_deleted(api: Api) -> None
 
 
 async def test_a_search_narrows_sorts_and_pages(api: Api) -> None:
-    """Filters by data source, text, star and time; the newest entry first by default."""
+    """A search filters by data source, text, star and time, and lists the newest entry first by default."""
     cpu = await add(api, [{"expr": "cpu_seconds"}])
     memory = await add(api, [{"expr": "memory"}], "loki")
     disk = await add(api, [{"expr": "disk"}], "sql")
@@ -125,7 +125,7 @@ async def test_a_history_is_that_of_one_user_in_one_organization(api: Api) -> No
 
 
 async def test_callers_with_a_history(api: Api) -> None:
-    """Users and service accounts who may explore data sources have one; Viewers and legacy keys have none."""
+    """Users and service accounts that may explore data sources have a history. Viewers and legacy keys have none."""
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await api("POST", PATH, {"datasourceUid": "p", "queries": QUERIES}, auth=viewer))[0] == 403
     _, token = await api.token(await api.account("robot", Role.EDITOR), "t")

@@ -45,7 +45,7 @@ async def test_a_user_has_one_quota(start_api: StartApi) -> None:
 
 
 async def test_without_defaults_nothing_is_limited(api: Api) -> None:
-    """Unlimited is returned as -1."""
+    """Without defaults, each limit is -1, which means unlimited."""
     assert await limits(api) == dict.fromkeys(LIMITS, -1)
     assert await limits(api, OWN) == {"org_user": -1}
 
@@ -90,7 +90,7 @@ async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes
 )
 @pytest.mark.parametrize("target", ["bogus", "session", "user", "org", "Org_User", "user_org"])
 async def test_an_unknown_target_is_rejected_with_the_existing_ones(api: Api, path: str, known: str, target: str) -> None:
-    """Global targets cannot be set."""
+    """An unknown target is refused with the targets that can be set. Global targets, and those of other owners, count as unknown."""
     response = await api("PUT", f"{path}/{target}", {"limit": 5})
     assert typed(response) == (f'unknown quota target "{target}"; known: {known}', "quota.invalid-target", 404)
 
@@ -115,8 +115,11 @@ async def test_unknown_owners_have_no_quotas(api: Api, number: int) -> None:
     assert await api.sql("select count(*) from quota") == 0
 
 
-async def test_switched_off_quotas_say_so(start_api: StartApi) -> None:
-    """Every call, after credentials and permission; nothing is limited."""
+async def test_disabled_quotas_are_reported(start_api: StartApi) -> None:
+    """If quotas are disabled, each request about them is 403 with the reason, after the checks of credentials and permission.
+
+    Nothing is limited.
+    """
     api = await start_api(quotas_enabled=False, quota_defaults="org_api_key=0")
     disabled = ("Quotas not enabled", "quota.disabled", 403)
     for path in (ORG, ORG_1, USER_1, OWN, "/api/orgs/9999/quotas"):
@@ -140,15 +143,18 @@ CALLS = [
 
 @pytest.mark.parametrize(("method", "path", "action"), CALLS)
 async def test_quotas_need_their_permission(api: Api, method: str, path: str, action: str) -> None:
-    """A Viewer gets the missing permission, an unauthenticated client 401."""
+    """A Viewer gets 403 with the missing permission, and an unauthenticated client 401."""
     viewer = await api.person("vic", Role.VIEWER)
     status, body = await api(method, path, {"limit": 5}, auth=viewer)
     assert (status, body["title"], body["message"].rpartition(" ")[2]) == (403, "Access denied", action)
     assert await api(method, path, {"limit": 5}, auth=None) == (401, {"message": "Unauthorized"})
 
 
-async def test_an_admin_reads_the_own_organization_and_sets_nothing(api: Api) -> None:
-    """Limits are the server admin's; a foreign organization is denied, whether it is there or not."""
+async def test_an_admin_reads_the_own_organization_and_changes_nothing(api: Api) -> None:
+    """An Admin can read the limits of the own organization, but not change them.
+
+    Requests about another organization are denied, whether it exists or not.
+    """
     other = await api.organization("Two")
     admin = await api.person("ann", Role.ADMIN)
     assert (await api("GET", ORG, auth=admin))[0] == (await api("GET", ORG_1, auth=admin))[0] == 200
@@ -176,7 +182,7 @@ async def test_a_grant_counts_in_its_organization(api: Api) -> None:
 
 
 async def test_a_grant_on_one_user_is_about_that_one(api: Api) -> None:
-    """The scope is the user's number."""
+    """A grant on one user allows reading the quotas of this user only."""
     someone = await api.person("someone", Role.NONE, ("users.quotas:list", "global.users:1"), grants_in=0)
     number = await api.sql("""select id from "user" where login = 'someone'""")
     assert (await api("GET", USER_1, auth=someone))[0] == 200
@@ -184,7 +190,7 @@ async def test_a_grant_on_one_user_is_about_that_one(api: Api) -> None:
 
 
 async def test_a_token_has_no_user_quotas(api: Api) -> None:
-    """The error says that the call is about a user."""
+    """A token has no user quotas: the error says that the route is about a signed-in user."""
     _, text = await api.token(await api.account("robot", Role.ADMIN), "t")
     status, body = await api("GET", OWN, auth=f"Bearer {text}")
     expected = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"

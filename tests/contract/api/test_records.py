@@ -76,7 +76,7 @@ async def test_preferences_of_other_users_are_hidden(api: Api) -> None:
 
 @pytest.mark.parametrize("path", [f"{IAM}/users", f"{IAM}/teams", PREFERENCES])
 async def test_records_are_read_by_admins_only(api: Api, path: str) -> None:
-    """An Editor may neither list nor read them; a name that is not there is 404 for an Admin; nothing can be written."""
+    """An Editor may neither list nor read records. An unknown name is 404 for an Admin, and no record can be written."""
     editor = await api.person("ed", Role.EDITOR)
     for place in (path, f"{path}/none"):
         assert (await api("GET", place, auth=editor))[0] == 403

@@ -30,7 +30,7 @@ async def test_an_admin_releases_an_object(api: Api) -> None:
 
 
 async def test_a_dry_run_releases_nothing(api: Api) -> None:
-    """The manager is kept."""
+    """A dry run of a release keeps the manager."""
     await create_managed_dashboard(api)
     status, found = await patch(
         api, "json-patch+json", [{"op": "remove", "path": "/metadata/annotations/grafana.app~1managedBy"}], dryRun="All"
@@ -40,7 +40,7 @@ async def test_a_dry_run_releases_nothing(api: Api) -> None:
 
 
 async def test_a_release_needs_the_right_to_change_repositories(api: Api) -> None:
-    """The right to change the object does not suffice."""
+    """A release needs the permission to change repositories. The permission to change the object does not suffice."""
     await create_managed_dashboard(api, "write")
     editor = await api.person("editor", Role.EDITOR)
     status, found = await patch(api, "merge-patch+json", LETS_GO, auth=editor)
@@ -48,8 +48,8 @@ async def test_a_release_needs_the_right_to_change_repositories(api: Api) -> Non
     assert manager_annotations((await api("GET", f"{DASHBOARDS}/d"))[1])
 
 
-async def test_a_replacement_that_does_not_say_is_no_such_wish(api: Api) -> None:
-    """A replacement without the annotation releases nothing, because manifests and tools omit unknown annotations."""
+async def test_a_replacement_without_the_annotation_releases_nothing(api: Api) -> None:
+    """A replacement without the manager's annotation releases nothing, because manifests and tools omit unknown annotations."""
     remaining = await create_managed_dashboard(api)
     before = manager_annotations(remaining)
     remaining["metadata"]["annotations"] = {"grafana.app/folder": "f"}

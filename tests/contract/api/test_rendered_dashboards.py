@@ -72,7 +72,7 @@ async def test_a_dashboard_is_drawn_as_png_and_svg(drawing: Api) -> None:
 
 
 async def test_a_panel_is_drawn_alone(drawing: Api) -> None:
-    """panelId names it; an unknown panel is 404, an invalid size 400."""
+    """The parameter panelId selects a panel. An unknown panel is 404, and an invalid size 400."""
     status, _, body, _ = await fetched(drawing, f"{PICTURE}?panelId=panel-1&width=400&height=200&format=svg")
     assert status == 200
     assert b'width="400" height="200"' in body
@@ -112,8 +112,8 @@ async def test_the_url_sets_variables_zone_and_rows(drawing: Api) -> None:
         assert (status, name in body) == (400, True), body
 
 
-async def test_the_url_gives_the_middle_and_length_of_the_range(drawing: Api) -> None:
-    """Pages show this range, and so do the pictures on them."""
+async def test_the_url_may_have_the_middle_and_length_of_the_range(drawing: Api) -> None:
+    """The URL may have a time range as its middle and length. Pages show this range, and so do their pictures."""
     zoom = "time=1767225600000&time.window=1h&from=now-5m&to=now"
     _, _, body, _ = await fetched(drawing, f"{PICTURE}?format=outline&{zoom}")
     outline = json.loads(body)

@@ -33,7 +33,7 @@ async def create_repository(api: Api, name: str, spec: dict[str, Any], **metadat
 
 
 async def test_a_token_is_stored_sealed(api: Api) -> None:
-    """A token is in no response, and in rows only sealed."""
+    """No response has a token, and rows have it only sealed."""
     created = await create_repository(api, "team", githost(token=TOKEN))
     sealed = created["spec"]["githost"]["encryptedToken"]
     assert "token" not in created["spec"]["githost"]
@@ -60,8 +60,8 @@ async def test_a_missing_token_is_kept(api: Api) -> None:
 
 
 @pytest.mark.parametrize("url", ["https://elsewhere.example/team.git", "http://git.example/team.git", "https://git.example:444/team.git"])
-async def test_a_token_does_not_follow_to_another_host(api: Api, url: str) -> None:
-    """A changed address does not get the token of the old host; on the same host it is kept."""
+async def test_a_token_is_not_kept_for_another_host(api: Api, url: str) -> None:
+    """A changed address on another host removes the token; on the same host, the token is kept."""
     await create_repository(api, "team", githost(token=TOKEN))
     _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(url="https://git.example/other.git")))
     assert "encryptedToken" in found["spec"]["githost"]
@@ -71,15 +71,15 @@ async def test_a_token_does_not_follow_to_another_host(api: Api, url: str) -> No
         assert "encryptedToken" not in (await response.json())["spec"]["githost"]
 
 
-async def test_a_sealed_token_of_others_is_refused(api: Api) -> None:
+async def test_a_sealed_token_of_another_repository_is_refused(api: Api) -> None:
     """A token sealed for another repository, or forged, is refused."""
     other = (await create_repository(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
     status, found = await api("POST", REPOSITORIES, named("team", githost(encryptedToken=other)))
     assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
 
 
-async def test_a_token_follows_by_no_other_spelling(api: Api) -> None:
-    """A patch to an alternative spelling of the field is treated like one of the field itself."""
+async def test_a_copied_token_is_not_kept_for_another_host(api: Api) -> None:
+    """A patch that copies the token to another spelling of its field is treated like a patch of the field itself."""
     await create_repository(api, "team", githost(token=TOKEN))
     patch = [
         {"op": "copy", "from": "/spec/githost/encryptedToken", "path": "/spec/githost/encrypted_token"},
@@ -169,7 +169,7 @@ async def test_a_secret_against_the_rules_is_refused(api: Api, spec: dict[str, A
 
 
 async def test_an_invalid_directory_is_refused(api: Api) -> None:
-    """The error has the field and the reason."""
+    """An invalid directory is refused with the field and the reason."""
     status, found = await api("POST", REPOSITORIES, named("team", githost(path="a/../../b")))
     assert status == 422
     (cause,) = found["details"]["causes"]
@@ -241,7 +241,7 @@ async def test_other_finalizers_delay_the_delete(api: Api) -> None:
 
 
 async def test_type_and_used_target_do_not_change(api: Api) -> None:
-    """The target may change until something was synced."""
+    """The type of a repository cannot change, and its target only until something was synced."""
     await create_repository(api, "team", githost())
     local = githost()
     local.pop("githost")

@@ -245,7 +245,7 @@ async def raw(api: Api, method: str, path: str) -> tuple[int, Any]:
 
 
 async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worker: FakeJobsWorker) -> None:
-    """The status is 409 while it waits for another client's finalizer; its files can still be read."""
+    """A change of a repository that waits for another client's finalizer is 409. Its files can still be read."""
     await api.sql("update resource set finalizers = '{x}' where name = 'team'")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     await record_health(api, "team", healthy=True)
@@ -256,7 +256,10 @@ async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worke
 
 
 async def test_a_repository_that_cannot_be_worked_with(api: Api, worker: FakeJobsWorker) -> None:
-    """404 if unknown, 424 if unhealthy, 504 if the worker is too slow; the worker is not called for the first two."""
+    """A request is 404 for an unknown repository, 424 for an unhealthy one, and 504 for a slow worker.
+
+    The worker is not called for the first two.
+    """
     assert (await api("GET", f"{REPOSITORIES}/none/files/a.json"))[0] == 404
     assert (await api("PUT", f"{REPOSITORIES}/none/files/a.json", DASHBOARD))[0] == 404
     await record_health(api, "team", healthy=False)

@@ -36,8 +36,8 @@ def misses(shown: Any, found: Any, place: str = "") -> list[str]:
     return [] if shown == found else [f"{place} is {found!r}, not {shown!r}"]
 
 
-async def test_every_example_is_true(api: Api) -> None:
-    """The requests run in order on a new database, as the first user."""
+async def test_every_example_has_the_response_on_the_page(api: Api) -> None:
+    """The requests of the page run in order on a new database, as the first user, and get the responses of the page."""
     faults = []
     shown = examples()
     assert len(shown) >= 10

@@ -61,7 +61,7 @@ async def test_provisioned_objects_are_protected(api: Api) -> None:
     ],
 )
 async def test_invalid_options_delete_nothing(api: Api, query: str, body: Any) -> None:
-    """The response is 400, and the object is kept."""
+    """A delete with invalid options is 400, and the object is kept."""
     await create_object(api, dashboard())
     status, response = await api("DELETE", f"{DASHBOARDS}/d{query}", body)
     assert (status, response["reason"]) == (400, "BadRequest")
@@ -90,7 +90,7 @@ async def test_an_object_waits_for_its_finalizers(api: Api) -> None:
 
 
 async def test_a_dry_run_of_a_delete_stores_nothing(api: Api) -> None:
-    """The response is the object with its deletion time, as it would wait for its finalizers."""
+    """The dry run of a delete returns the object with its deletion time, as if it waited for its finalizers, and stores nothing."""
     first = await create_object(api, dashboard(finalizers=["a"]))
     before = await rows(api)
     status, response = await api("DELETE", f"{DASHBOARDS}/d?dryRun=All")
@@ -146,7 +146,7 @@ async def test_an_invalid_selector_deletes_nothing(api: Api, query: str) -> None
 
 
 async def test_all_selected_objects_are_deleted_or_none(api: Api) -> None:
-    """The message names the object that must not be deleted."""
+    """If one selected object must not be deleted, all are kept, and the message names it."""
     for name in ("a", "b", "c"):
         await create_object(api, dashboard(name, annotations=FROM_FILE if name == "b" else {}))
     before = await rows(api)
@@ -160,8 +160,8 @@ async def test_all_selected_objects_are_deleted_or_none(api: Api) -> None:
     assert (await rows(api))[1:] == before[1:]
 
 
-async def test_of_many_some_wait(api: Api) -> None:
-    """Objects with finalizers are marked, the others are deleted."""
+async def test_selected_objects_with_finalizers_are_marked(api: Api) -> None:
+    """Objects with finalizers in a collection are marked, and the others are deleted."""
     await create_object(api, dashboard("a", finalizers=["x"]))
     await create_object(api, dashboard("b"))
     assert (await api("DELETE", f"{DASHBOARDS}?dryRun=All"))[0] == 200
@@ -171,8 +171,8 @@ async def test_of_many_some_wait(api: Api) -> None:
     assert "deletionTimestamp" in (await api("GET", f"{DASHBOARDS}/a"))[1]["metadata"]
 
 
-async def test_folders_in_folders_go_together(api: Api) -> None:
-    """Inner folders are deleted first, regardless of their names."""
+async def test_nested_folders_are_deleted_together(api: Api) -> None:
+    """In a deleted collection, inner folders are deleted before outer ones, regardless of their names."""
     await create_object(api, dashboard("f"), FOLDERS)
     await create_object(api, dashboard("g", annotations=IN_F), FOLDERS)
     await create_object(api, dashboard("a", annotations={"grafana.app/folder": "g"}), FOLDERS)
@@ -189,7 +189,10 @@ async def test_a_collection_has_only_visible_objects(api: Api) -> None:
 
 
 async def test_deleting_a_collection_needs_permission_for_each_object(api: Api) -> None:
-    """Unreadable objects are excluded; one that is only readable rejects the whole request, which names it."""
+    """Objects that the caller may not read are excluded.
+
+    If the caller may only read an object, the whole request is refused, and the error names the object.
+    """
     auth = await api.person("vic", Role.VIEWER)
     vic = await number_of(api, "vic")
     for name in ("mine", "shown", "hidden"):
@@ -272,7 +275,10 @@ async def test_unknown_fields_follow_field_validation(api: Api, validation: str 
 
 @pytest.mark.parametrize("validation", ["strict", "Everything"])
 async def test_another_validation_is_refused(api: Api, validation: str) -> None:
-    """A dashboard's spec is open, so nothing in it is unknown."""
+    """An unknown value of ``fieldValidation`` is refused.
+
+    Strict validation refuses unknown fields, except for those in the open spec of a dashboard.
+    """
     assert (await api("POST", f"{DASHBOARDS}?fieldValidation={validation}", dashboard()))[0] == 400
     body = {**dashboard(), "spec": {"title": "T", "whatever": {"is": "fine"}}}
     assert (await api("POST", f"{DASHBOARDS}?fieldValidation=Strict", body))[0] == 201

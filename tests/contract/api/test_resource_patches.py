@@ -26,7 +26,7 @@ async def patch(api: Api, body: Any, kind: str = MERGE, path: str = f"{DASHBOARD
     ],
 )
 async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> None:
-    """Other members are kept; the result is a new generation."""
+    """A patch in each format changes its members, keeps the others, and makes a new generation."""
     await create_object(api, {**dashboard(labels={"a": "b"}), "spec": {"title": "T", "big": 12345678901234567890}})
     status, response = await patch(api, body, kind)
     assert status == 200, response
@@ -39,7 +39,7 @@ async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> 
 
 @pytest.mark.parametrize("kind", ["application/json", "text/plain", "", "application/yaml"])
 async def test_an_unknown_format_is_415(api: Api, kind: str) -> None:
-    """The message names the four formats."""
+    """An unknown format is 415 with the names of the four formats."""
     await create_object(api, dashboard())
     status, response = await api("PATCH", f"{DASHBOARDS}/d", data=b"{}", headers={"Content-Type": kind})
     assert (status, response["reason"]) == (415, "UnsupportedMediaType")
@@ -47,8 +47,8 @@ async def test_an_unknown_format_is_415(api: Api, kind: str) -> None:
         assert known in response["message"]
 
 
-async def test_labels_go_one_by_one_or_all(api: Api) -> None:
-    """Null removes a label, or all of them; a version each, and no generation."""
+async def test_labels_are_removed_one_by_one_or_all_together(api: Api) -> None:
+    """Null in a patch removes one label, or all labels. Each such patch makes a version, but no generation."""
     await create_object(api, dashboard(labels={"a": "1", "b": "2"}))
     status, response = await patch(api, {"metadata": {"labels": {"a": None, "c": "3"}}})
     assert status == 200
@@ -101,8 +101,8 @@ async def test_identifying_fields_are_immutable(api: Api, change: Any, field: st
         (STRATEGIC, {"spec": {"panels": [{"$patch": "delete"}]}}, 400),
     ],
 )
-async def test_a_patch_without_sense_changes_nothing(api: Api, kind: str, body: Any, status: int) -> None:
-    """The response has the reason, and the object is unchanged."""
+async def test_an_invalid_patch_changes_nothing(api: Api, kind: str, body: Any, status: int) -> None:
+    """An invalid patch is refused with the reason, and the object is unchanged."""
     await create_object(api, dashboard())
     before = await rows(api)
     found, response = await patch(api, body, kind)
@@ -126,8 +126,8 @@ async def test_a_patch_may_require_a_version(api: Api) -> None:
 
 
 @pytest.mark.parametrize("kind", [JSON_PATCH, MERGE, STRATEGIC])
-async def test_a_patch_that_changes_nothing_is_nothing(api: Api, kind: str) -> None:
-    """No version, no generation, no event, no audit; the same object back."""
+async def test_a_patch_without_effect_stores_nothing(api: Api, kind: str) -> None:
+    """A patch without effect makes no version, generation, event or audit event, and returns the same object."""
     first = await create_object(api, dashboard(labels={"a": "b"}))
     before = await rows(api)
     body: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"title": "T"}}
@@ -148,7 +148,7 @@ async def test_concurrent_patches_all_count(api: Api) -> None:
 
 
 async def test_a_dry_run_of_a_patch_writes_nothing(api: Api) -> None:
-    """The response shows the result."""
+    """The dry run of a patch returns its result, and stores nothing."""
     first = await create_object(api, dashboard())
     before = await rows(api)
     status, response = await patch(api, {"spec": {"title": "U"}}, path=f"{DASHBOARDS}/d?dryRun=All")
@@ -157,8 +157,8 @@ async def test_a_dry_run_of_a_patch_writes_nothing(api: Api) -> None:
     assert await rows(api) == before
 
 
-async def test_a_patch_of_a_stub_keeps_the_spec(api: Api) -> None:
-    """The labels of a dashboard can be changed through its stub; another spec is rejected."""
+async def test_a_patch_of_a_placeholder_keeps_the_spec(api: Api) -> None:
+    """The labels of a dashboard can be changed through its placeholder. Another spec is rejected."""
     spec = {"title": "T", "elements": {}, "layout": {"kind": "Unknown", "spec": {"items": []}}}
     await create_object(api, {"metadata": {"name": "d"}, "spec": spec})
     old = DASHBOARDS.replace("v2alpha1", "v0alpha1")

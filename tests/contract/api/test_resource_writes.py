@@ -128,7 +128,7 @@ async def test_a_replaced_dashboard_keeps_the_rules(api: Api, change: dict[str, 
 
 
 async def test_an_unknown_folder_is_a_kubernetes_not_found(api: Api) -> None:
-    """The folder of a new dashboard has to exist."""
+    """A dashboard in an unknown folder is refused with a NotFound in the form of Kubernetes."""
     status, response = await api("POST", DASHBOARDS, dashboard(annotations={"grafana.app/folder": "non-existent-folder-uid"}))
     assert (status, response["reason"]) == (404, "NotFound")
     assert response["message"] == 'folders.folder.grafana.app "non-existent-folder-uid" not found'
@@ -316,15 +316,15 @@ async def test_concurrent_writers_lose_nothing(api: Api) -> None:
     assert sorted(response["metadata"]["generation"] for _, response in responses) == [2, 3, 4, 5, 6]
 
 
-async def test_of_writers_with_one_version_one_wins(api: Api) -> None:
-    """The others get the conflict."""
+async def test_one_of_concurrent_writers_with_one_version_succeeds(api: Api) -> None:
+    """One of several concurrent writers with the same version succeeds, and the others get a conflict."""
     first = await create_object(api, dashboard())
     responses = await asyncio.gather(*[put(api, {**first, "spec": {"title": f"T{index}"}}) for index in range(5)])
     assert sorted(status for status, _ in responses) == [200, 409, 409, 409, 409]
 
 
 async def test_a_repository_keeps_its_status_and_its_rules(api: Api) -> None:
-    """A replacement has no say in the status, and may not change the type."""
+    """A replacement of a repository keeps its status, and must not change its type."""
     spec = {
         "title": "R",
         "workflows": [],

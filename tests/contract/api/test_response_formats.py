@@ -26,7 +26,7 @@ async def test_an_object_as_a_table_and_as_metadata(api: Api) -> None:
 
 
 async def test_an_object_in_yaml(api: Api) -> None:
-    """The data is equal, also for a reader that takes a bare ``no`` for false."""
+    """An object in YAML has equal data, also for a reader of YAML 1.1, which reads a bare ``no`` as false."""
     _, complete = await api("GET", f"{FOLDERS}/ops")
     headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
     async with api.session.get(f"{FOLDERS}/ops", headers=headers) as response:

@@ -199,8 +199,8 @@ async def test_a_commit_outside_of_all_branches(git_api: Api, git_server: GitSer
         assert await titles(git_api) == {"a": "2"}
 
 
-async def test_it_can_be_tried(git_api: Api, git_server: GitServer) -> None:
-    """The dry run returns the plan and changes nothing."""
+async def test_a_dry_run_of_a_rollback_changes_nothing(git_api: Api, git_server: GitServer) -> None:
+    """The dry run of a rollback returns the plan and changes nothing."""
     _, _, second, third = await three(git_api, git_server)
     status, found = await git_api("POST", f"{TEAM}/rollback", params={"dryRun": "All"})
     assert (status, found["kind"], found["ref"], found["base"]) == (200, "SyncPlan", second, third)
@@ -228,8 +228,8 @@ async def test_invalid_rollbacks_are_rejected(git_api: Api, git_server: GitServe
         assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.sync.ref")
 
 
-async def test_a_folder_has_nothing_to_go_back_to(git_api: Api) -> None:
-    """The status is 400."""
+async def test_a_local_repository_has_no_rollbacks(git_api: Api) -> None:
+    """A rollback of a local repository is 400."""
     (git_api.data / "x").mkdir()
     spec: dict[str, Any] = {"title": "T", "type": "local", "workflows": [], "local": {"path": str(git_api.data / "x")}}
     body = {"metadata": {"name": "team"}, "spec": {**spec, "sync": {"enabled": True, "target": "instance"}}}

@@ -56,7 +56,7 @@ def concrete(path: str) -> str:
 
 
 async def test_every_route_is_documented(table: list[Route]) -> None:
-    """The page lists each method and path of the route table once, and no others."""
+    """docs/reference/http.md lists each method and path of the route table once, and no others."""
     documented = re.findall(r"^\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \|", PAGE.read_text(), re.MULTILINE)
     served = {(route.method, re.sub(r"^(/apis/(?!authorization\.)[^/]+)/v\d\w*/", r"\1/{version}/", route.path)) for route in table}
     assert sorted(documented) == sorted(served)
@@ -79,8 +79,8 @@ async def test_only_public_routes_need_no_credentials(table: list[Route], sessio
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if "delete" in kind.verbs], ids=lambda kind: kind.plural)
-async def test_a_kind_lists_empty_and_knows_no_name(session: aiohttp.ClientSession, kind: Any) -> None:
-    """Every kind that can be changed, in each version: an empty list with a version, and 404 as a Status for an unknown name."""
+async def test_a_kind_without_objects_has_an_empty_list(session: aiohttp.ClientSession, kind: Any) -> None:
+    """Every kind that can be changed has an empty list with a version, and 404 as a Status for an unknown name, in each of its versions."""
     for version in kind.versions:
         collection = f"/apis/{kind.group}/{version}/namespaces/default/{kind.plural}"
         status, found = await call(session, "GET", collection)
@@ -146,7 +146,7 @@ async def test_numbers_of_a_spec_are_unchanged(session: aiohttp.ClientSession) -
     ],
 )
 async def test_a_bad_dashboard_is_refused_with_the_reason(session: aiohttp.ClientSession, change: Any, status: int, text: str) -> None:
-    """The Status has the reason, and nothing is stored."""
+    """An invalid dashboard is refused with a Status that has the reason, and nothing is stored."""
     response = await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "a"}, "spec": {"title": "T"}} | change)
     assert response[0] == status
     assert text in response[1]["message"]
@@ -274,7 +274,7 @@ async def test_a_delete_keeps_its_preconditions(session: aiohttp.ClientSession) 
     assert (await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": right}))[0] == 200
 
 
-async def test_a_list_of_jobs_is_not_created_here(session: aiohttp.ClientSession) -> None:
+async def test_the_collection_of_jobs_accepts_no_list(session: aiohttp.ClientSession) -> None:
     """The collection takes one Job; a list is refused before anything is recorded."""
     status, error = await call(session, "POST", f"{NAMESPACE}/jobs", json=[{"action": "sync", "repository": "r", "sync": {}}] * 2)
     assert (status, "one Job" in error["message"]) == (400, True)

@@ -43,8 +43,8 @@ async def test_an_apply_creates_a_missing_object(api: Api) -> None:
     assert entry["fieldsV1"] == {"f:metadata": {"f:labels": {"f:team": {}}}, "f:spec": {"f:tags": {}, "f:title": {}}}
 
 
-async def test_the_same_apply_again_is_nothing(api: Api) -> None:
-    """No version, no history, no event, and the entry keeps its time."""
+async def test_a_repeated_apply_stores_nothing(api: Api) -> None:
+    """A repeated apply makes no version, history entry or event, and the entry of the field owner keeps its time."""
     _, created = await apply(api, {"title": "T", "time": {"from": "now-1h"}})
     before = await counts(api)
     status, repeated = await apply(api, {"time": {"from": "now-1h"}, "title": "T"})
@@ -52,7 +52,7 @@ async def test_the_same_apply_again_is_nothing(api: Api) -> None:
     assert await counts(api) == before
 
 
-async def test_parts_of_two_make_one(api: Api) -> None:
+async def test_two_managers_apply_parts_of_one_object(api: Api) -> None:
     """Each of two managers applies its part without changing the other part. An omitted part is removed."""
     await apply(api, {"title": "T", "time": {"from": "now-1h"}})
     await apply(api, {"time": {"to": "now"}}, "b")
@@ -105,7 +105,7 @@ async def test_equal_values_do_not_conflict(api: Api) -> None:
 
 
 async def test_metadata_is_owned_too(api: Api) -> None:
-    """Labels, annotations and finalizers come and go one by one; the folder is an annotation like others."""
+    """Labels, annotations and finalizers are added and removed one by one. The folder is an annotation like others."""
     await api("POST", "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders", {"metadata": {"name": "f"}, "spec": {"title": "F"}})
     await apply(api, {"title": "T"}, labels={"x": "1", "y": "1"}, annotations={"grafana.app/folder": "f"}, finalizers=["one"])
     await apply(api, None, "b", finalizers=["two"], labels={"z": "1"})
@@ -150,7 +150,7 @@ async def test_kubectl_may_switch_to_server_side_apply(api: Api) -> None:
 
 
 async def test_a_dry_run_keeps_nothing(api: Api) -> None:
-    """Creations and changes are computed and not stored, and conflicts are found."""
+    """The dry run of an apply returns creations and changes without storing them, and finds conflicts."""
     status, tried = await apply(api, {"title": "T"}, query="&dryRun=All")
     assert (status, tried["spec"]) == (201, {"title": "T"})
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
@@ -173,7 +173,7 @@ async def test_a_dry_run_keeps_nothing(api: Api) -> None:
     ids=["no manager", "a long name", "force", "dry run"],
 )
 async def test_options_are_checked(api: Api, query: str, status: int, message: str) -> None:
-    """An apply has a manager's name, and options that are understood."""
+    """An apply needs the name of a manager, and invalid options are refused."""
     headers = {"Content-Type": "application/apply-patch+yaml"}
     found, error = await api("PATCH", f"{DASHBOARDS}/d?{query}", headers=headers, data=json.dumps({"spec": {"title": "T"}}))
     assert found == status
@@ -209,7 +209,7 @@ async def test_an_apply_is_validated(api: Api, text: str, status: int, message: 
 
 
 async def test_yaml_is_applied(api: Api) -> None:
-    """The type says YAML, and YAML is read."""
+    """The body of an apply is read as YAML, as its media type says."""
     status, created = await send(api, "spec:\n  title: T\n  tags:\n  - x\n")
     assert (status, created["spec"]) == (201, {"title": "T", "tags": ["x"]})
 
@@ -240,7 +240,7 @@ async def test_an_apply_needs_write_permission(api: Api) -> None:
 
 
 async def test_a_missing_folder_is_rejected(api: Api) -> None:
-    """The folder of a new object must exist."""
+    """An apply that creates an object in a missing folder is rejected."""
     status, refused = await apply(api, {"title": "T"}, annotations={"grafana.app/folder": "nowhere"})
     assert status == 404
     assert refused["message"] == 'folders.folder.grafana.app "nowhere" not found'
@@ -256,8 +256,8 @@ async def test_the_message_of_an_apply_is_stored(api: Api) -> None:
     assert owned(changed) == {"a": {"f:spec": {"f:title": {}}}}
 
 
-async def test_an_apply_through_a_stub_keeps_the_spec(api: Api) -> None:
-    """An apply through a version that shows a stub keeps the dashboard's spec and changes other fields."""
+async def test_an_apply_through_a_placeholder_keeps_the_spec(api: Api) -> None:
+    """An apply through a version with a placeholder keeps the dashboard's spec and changes other fields."""
     layouts = DASHBOARDS.replace("v0alpha1", "v2alpha1")
     body = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "Unknown"}}
     await apply(api, body, path=f"{layouts}/d")

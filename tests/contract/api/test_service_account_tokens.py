@@ -94,7 +94,7 @@ async def test_an_invalid_token_body_is_rejected(api: Api, account: int, body: A
 
 
 @pytest.mark.parametrize("seconds", [-1, -(2**63), 2**63 - 1, 10**12])
-async def test_a_life_that_no_calendar_knows_is_refused(api: Api, account: int, seconds: int) -> None:
+async def test_an_impossible_lifetime_is_refused(api: Api, account: int, seconds: int) -> None:
     """A negative lifetime, and one that ends after the year 9999, are refused."""
     assert typed(await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t", "secondsToLive": seconds})) == BAD_LIFE
 

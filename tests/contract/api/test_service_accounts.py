@@ -85,7 +85,7 @@ async def test_a_body_that_is_not_json_is_rejected(api: Api) -> None:
 
 
 async def test_a_name_that_is_too_long_is_named(api: Api) -> None:
-    """Other databases hold 190 characters."""
+    """A name with more than 190 characters is refused, and the error names the limit."""
     status, body = await api("POST", ACCOUNTS, {"name": "x" * 191})
     assert (status, body["message"]) == (400, "name has 191 characters; at most 190 are allowed")
     assert (await api("POST", ACCOUNTS, {"name": "x" * 190}))[0] == 201
@@ -122,8 +122,8 @@ async def test_names_are_unique_in_an_organization(api: Api) -> None:
     assert await api.account("My Robot", auth=admin)
 
 
-async def test_a_login_that_a_user_has_gets_a_number(api: Api) -> None:
-    """Users may have any login; the account is created nevertheless."""
+async def test_a_login_in_use_gets_a_number(api: Api) -> None:
+    """A user may have any login, so an account whose login is taken gets a login with a number."""
     for login in ("sa-1-robot", "SA-1-ROBOT-2"):
         await api.person(login, Role.VIEWER)
     status, created = await api("POST", ACCOUNTS, {"name": "robot"})
@@ -206,7 +206,7 @@ async def test_deleting_an_account_deletes_its_data(api: Api) -> None:
 
 
 async def test_accounts_are_found_by_their_texts(api: Api) -> None:
-    """``query`` looks in name, login and e-mail, in any case, and takes no wildcard; both paths return the same."""
+    """``query`` searches name, login and e-mail, ignoring case and without wildcards. Both paths return the same."""
     for name in ("service", "Serving", "50%_off", "other"):
         await api.account(name)
     service = (await api("GET", f"{ACCOUNTS}/search?query=service&page=1"))[1]
@@ -230,14 +230,14 @@ async def test_accounts_are_found_by_their_texts(api: Api) -> None:
         ("?page=3&perpage=2", 3, 2),
     ],
 )
-async def test_a_page_that_makes_no_sense_is_the_first(api: Api, query: str, page: int, per_page: int) -> None:
-    """Clients count on 1 and 1000, and a page has an end."""
+async def test_invalid_pages_have_defaults(api: Api, query: str, page: int, per_page: int) -> None:
+    """An invalid page or page size is replaced by the defaults 1 and 1000. A page size has a maximum."""
     status, found = await api("GET", f"{ACCOUNTS}/search{query}")
     assert (status, found) == (200, {"totalCount": 0, "serviceAccounts": [], "page": page, "perPage": per_page})
 
 
-async def test_pages_go_by_e_mail_and_end_with_an_empty_one(api: Api) -> None:
-    """Past the end the list is empty and the count is whole: there clients stop."""
+async def test_pages_are_sorted_by_email_and_end_with_an_empty_one(api: Api) -> None:
+    """Pages are sorted by e-mail. A page past the end is empty and has the total count, so that clients stop there."""
     names = [f"robot {index:02}" for index in range(5)]
     for name in reversed(names):
         await api.account(name)
@@ -266,7 +266,7 @@ async def test_accounts_are_found_by_their_state(api: Api) -> None:
 
 
 async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
-    """Lists show it alone; the others are 403 by number and uid, whether they are there or not."""
+    """A grant on one account restricts lists to it. Other accounts are 403 by number and uid, whether they exist or not."""
     mine, other = await api.account("mine"), await api.account("other")
     uids = [(await api("GET", f"{ACCOUNTS}/{number}"))[1]["uid"] for number in (mine, other)]
     grants = [(action, f"serviceaccounts:id:{mine}") for action in ("serviceaccounts:read", "serviceaccounts:write")]
@@ -296,7 +296,7 @@ async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
     ],
 )
 async def test_accounts_are_for_admins(api: Api, method: str, path: str, action: str) -> None:
-    """An Editor gets the missing permission, an unauthenticated client nothing."""
+    """An Editor gets 403 with the missing permission, and an unauthenticated client 401."""
     editor = await api.person("ed", Role.EDITOR)
     status, body = await api(method, ACCOUNTS + path, {}, auth=editor)
     assert (status, body["message"].rpartition(" ")[2]) == (403, action)
@@ -335,7 +335,10 @@ async def test_an_account_with_a_higher_role_cannot_be_controlled(api: Api) -> N
 
 @pytest.mark.parametrize("action", ["users.permissions:write", "users.permissions:update"])
 async def test_an_account_with_more_grants_cannot_be_controlled(api: Api, action: str) -> None:
-    """Global grants are compared with global grants of the caller, also under older names. Server admins and equal callers may."""
+    """Global grants of the account are compared with global grants of the caller, also under older names.
+
+    Server admins and equal callers may control the account.
+    """
     account = await api.account("root")
     await api.grant(account, action, "*", 0)
     admin = await api.person("chief", Role.ADMIN, ("users.permissions:write", "*"))

@@ -27,7 +27,7 @@ async def opened(api: Api, uid: str, auth: str | None = ADMIN) -> tuple[int, str
 
 
 async def test_a_short_url_redirects_to_its_path(api: Api) -> None:
-    """The redirect has the query and fragment of the path; an unauthenticated client learns nothing."""
+    """The redirect has the query and fragment of the path. An unauthenticated client gets no redirect."""
     path = "d/abc/title?orgId=1&from=now-1h&to=now#p"
     status, body = await api("POST", PATH, {"path": path})
     assert (status, body.keys()) == (200, {"uid", "url"})
@@ -41,13 +41,13 @@ async def test_a_short_url_redirects_to_its_path(api: Api) -> None:
     "body", [{}, {"path": ""}, {"path": "//evil.example"}, {"path": "/d/a"}, {"path": "https://evil.example"}, {"path": 5}]
 )
 async def test_other_addresses_are_refused(api: Api, body: Any) -> None:
-    """An address of another server, or a body without a path, stores nothing."""
+    """An address of another server and a body without a path are refused, and nothing is stored."""
     assert (await api("POST", PATH, body))[0] == 400
     assert await api.sql("select count(*) from short_url") == 0
 
 
 async def test_a_path_has_one_short_url_in_an_organization(api: Api) -> None:
-    """A repeated path has one uid, also for another member; another organization has its own, which members of others cannot open."""
+    """A repeated path has one uid, also for another member. Another organization has its own, which only its members can open."""
     viewer = await api.person("viewer", Role.VIEWER)
     other = await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
     uids = await asyncio.gather(*(create(api, auth=auth) for auth in (ADMIN, viewer, ADMIN, viewer)))
@@ -59,7 +59,7 @@ async def test_a_path_has_one_short_url_in_an_organization(api: Api) -> None:
 
 
 async def test_unused_short_urls_expire(api: Api) -> None:
-    """A short URL is deleted a time after its last use: an opening, or a request for the same path."""
+    """A short URL is deleted some time after its last use, which is an opening or a request for the same path."""
     unused, used, requested = await create(api, "d/1"), await create(api, "d/2"), await create(api, "d/3")
     await api.sql("update short_url set created_at = now() - interval '8 days', last_used_at = now() - interval '8 days'")
     assert await opened(api, used) == (302, "/d/2")
@@ -71,7 +71,7 @@ async def test_unused_short_urls_expire(api: Api) -> None:
 
 
 async def test_a_use_is_recorded_once_an_hour(api: Api) -> None:
-    """Further uses within an hour write nothing."""
+    """Several uses within an hour write only once."""
     uid = await create(api)
     for minutes, is_recorded in ((59, False), (61, True)):
         before = await api.sql("update short_url set last_used_at = now() - make_interval(mins => $1) returning last_used_at", minutes)
@@ -91,7 +91,7 @@ async def test_short_urls_are_limited(start_api: StartApi) -> None:
 
 
 async def test_a_short_url_survives_its_creator(api: Api) -> None:
-    """Deleting a user keeps their short URLs; deleting an organization deletes its."""
+    """Short URLs are kept if their creator is deleted, and are deleted with their organization."""
     org_id = await api.organization("Other")
     member, other = await api.person("member", Role.VIEWER), await api.person("other", Role.ADMIN, org_id=org_id)
     uid = await create(api, auth=member)

@@ -33,7 +33,7 @@ def required(keys: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["ssh", "openpgp"])
 async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path, kind: str) -> None:
-    """The key is returned as a name only, and is kept for another host, where it is not used."""
+    """Responses have only the name of the key. The key is kept if the host changes, but not used there."""
     openpgp_key = Tsk.generate("Server")
     key = (keys / "signing").read_text() if kind == "ssh" else str(openpgp_key)
     rules = required(keys) if kind == "ssh" else {"verify": "require", "allowedSigners": str(openpgp_key.extract_certificate())}
@@ -63,15 +63,15 @@ async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path, kind: str)
         ({"verify": "sometimes"}, "spec.git.verify"),
     ],
 )
-async def test_a_fault_is_named(api: Api, keys: Path, changes: dict[str, Any], field: str) -> None:
-    """Rules that no commit could meet, and keys that cannot sign, are refused when they are written."""
+async def test_an_invalid_key_or_rule_is_refused(api: Api, keys: Path, changes: dict[str, Any], field: str) -> None:
+    """Rules that no commit can meet, and keys that cannot sign, are refused by the write."""
     sent = body("https://git.example/team", **{"workflows": (), **required(keys), **changes})
     status, found = await api("POST", REPOSITORIES, sent)
     assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [field])
 
 
 async def test_an_unsigned_commit_is_not_stored(git_api: Api, git_server: GitServer, keys: Path) -> None:
-    """The sync ends in an error with the commit, and the objects remain."""
+    """The sync of an unsigned commit ends in an error that names the commit, and the objects remain."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A")})
     sent = body(git_server.url("team.git"))

@@ -11,7 +11,7 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards
 
 
 async def test_the_caller_is_returned(api: Api) -> None:
-    """The response for a server admin says so."""
+    """The response has the caller, and whether the caller is a server admin."""
     status, profile = await api("GET", "/api/user")
     assert status == 200
     shown = {"id": 1, "login": "admin", "email": "admin@localhost", "orgId": 1, "isGrafanaAdmin": True, "isDisabled": False}
@@ -19,8 +19,8 @@ async def test_the_caller_is_returned(api: Api) -> None:
     assert "password" not in str(profile).lower()
 
 
-async def test_a_caller_renames_themselves_and_no_more(api: Api) -> None:
-    """Other members of a body have no effect."""
+async def test_a_caller_changes_the_own_name_and_no_rights(api: Api) -> None:
+    """A caller can change the own name. Members such as the organization or the server admin flag have no effect."""
     anna = await api.person("anna", Role.VIEWER)
     body = {"name": "Anna", "login": "anna", "isGrafanaAdmin": True, "orgId": 9, "id": 1, "password": "other"}
     assert await api("PUT", "/api/user", body, auth=anna) == (200, {"message": "User updated"})
@@ -54,7 +54,7 @@ async def test_a_user_without_organizations(api: Api) -> None:
 
 
 async def test_a_password_change_needs_the_old_one(api: Api) -> None:
-    """After the change only the new password logs in."""
+    """A password change requires the old password, and afterwards only the new one logs in."""
     anna = await api.person("anna", Role.VIEWER)
     body = {"oldPassword": PASSWORD, "newPassword": "another", "confirmNew": "x"}
     assert await api("PUT", "/api/user/password", body, auth=anna) == (200, {"message": "User password changed"})
@@ -82,7 +82,7 @@ async def test_a_rejected_password_change(api: Api, body: Any, text: str) -> Non
 
 
 async def test_guessing_the_old_password_is_throttled(start_api: StartApi) -> None:
-    """After too many attempts the correct password is refused with the same words: another client may be at this keyboard."""
+    """After too many attempts, the correct old password is refused with the same message, because another user may be at the keyboard."""
     api = await start_api(login_attempts=3)
     refused = (400, {"message": "Invalid old password"})
     for _ in range(3):
@@ -120,7 +120,7 @@ async def test_a_dashboard_is_starred_by_id(api: Api) -> None:
 
 
 async def test_starring_does_not_reveal_unreadable_dashboards(api: Api) -> None:
-    """An existing dashboard gets the same 404 as a missing one."""
+    """An existing dashboard that the caller may not read gets the same 404 as a missing one."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T"}})
     unprivileged = await api.person("unprivileged", Role.NONE)
     assert await api("POST", "/api/user/stars/dashboard/uid/d", auth=unprivileged) == (404, {"message": "Dashboard not found"})
@@ -157,7 +157,7 @@ async def test_the_permissions_of_the_caller(api: Api) -> None:
 
 
 async def test_clients_find_version_and_namespace(start_api: StartApi) -> None:
-    """The version that they parse is the configured one; wrong credentials are refused, which is how clients check theirs."""
+    """Clients get the configured version, which they parse. Wrong credentials are refused, by which clients check theirs."""
     api = await start_api(reported_version="12.1.0", quotas_enabled=False)
     status, found = await api("GET", "/api/frontend/settings")
     assert (status, found["buildInfo"]["version"], found["namespace"]) == (200, "12.1.0", "default")
@@ -167,7 +167,7 @@ async def test_clients_find_version_and_namespace(start_api: StartApi) -> None:
 
 
 async def test_a_user_without_organizations_has_no_namespace(api: Api) -> None:
-    """The credentials of such a user are still valid."""
+    """A user without organizations has valid credentials, but no namespace."""
     anna = await api.person("anna", Role.VIEWER)
     await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'anna')""")
     status, found = await api("GET", "/api/frontend/settings", auth=anna)

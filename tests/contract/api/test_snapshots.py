@@ -74,7 +74,7 @@ async def test_delete_keys_are_stored_as_hashes(api: Api) -> None:
     ],
 )
 async def test_invalid_snapshots_are_refused(api: Api, body: Any, status: int, message: str) -> None:
-    """The response has the reason, and nothing is stored."""
+    """An invalid snapshot is refused with the reason, and nothing is stored."""
     found, response = await api("POST", PATH, body)
     assert found == status, response
     assert response["message"].startswith(message)
@@ -107,7 +107,7 @@ async def test_an_expired_snapshot_is_unknown_and_then_deleted(api: Api) -> None
 
 @pytest.mark.parametrize(("seconds", "stored"), [(0, 50 * 365 * 86_400), (60, 60), (2**63 - 1, 50 * 365 * 86_400)])
 async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, stored: int) -> None:
-    """The lifetime is the requested one; 0 and larger values mean fifty years."""
+    """A snapshot lives for the requested seconds; 0 and larger values mean fifty years."""
     await create(api, expires=seconds)
     expires = await api.sql("select expires_at from dashboard_snapshot")
     assert abs(expires - datetime.now(UTC) - timedelta(seconds=stored)) < timedelta(seconds=30)
@@ -147,7 +147,7 @@ async def test_who_may_delete_a_snapshot(api: Api) -> None:
 
 
 async def test_a_delete_key_deletes_with_permission(api: Api) -> None:
-    """The delete key needs `snapshots:delete`, deletes once, and the audit has the event of the deletion."""
+    """The delete key requires the permission `snapshots:delete` and deletes once. The audit has an event of the deletion."""
     created = await create(api)
     path = f"/api/snapshots-delete/{created['deleteKey']}"
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
@@ -174,7 +174,7 @@ async def test_a_list_has_the_caller_s_own_snapshots(api: Api) -> None:
 
 
 async def test_other_organizations_cannot_delete(api: Api) -> None:
-    """For an Admin of another organization both keys are unknown, and the snapshot is kept."""
+    """Both keys are unknown to an Admin of another organization, and the snapshot is kept."""
     created = await create(api)
     stranger = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
     assert await api("DELETE", f"{PATH}/{created['key']}", auth=stranger) == NOT_FOUND
@@ -205,7 +205,7 @@ async def test_snapshots_are_limited(start_api: StartApi) -> None:
 
 @pytest.mark.parametrize(("limit", "is_enabled"), [(0, False), (1, True)])
 async def test_snapshots_can_be_disabled(start_api: StartApi, limit: int, is_enabled: bool) -> None:
-    """With the limit 0, stored snapshots are not served, and no route changes them; clients see it in the options."""
+    """With the limit 0, stored snapshots are not served, and no route changes them. The options for clients have the limit."""
     api = await start_api(snapshots=limit)
     await api.sql(
         """insert into dashboard_snapshot (org_id, key, delete_key_hash, name, dashboard_uid, dashboard, created_at, expires_at)

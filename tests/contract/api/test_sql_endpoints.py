@@ -9,7 +9,7 @@ import aiohttp
 import orjson
 import pytest
 from tests.acceptance.polling import until
-from tests.contract.api.test_evaluations import EVALUATIONS, Desk, raw
+from tests.contract.api.test_evaluations import EVALUATIONS, EvaluationClient, raw
 
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
@@ -28,7 +28,7 @@ def child_processes() -> set[int]:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, database: Database) -> AsyncIterator[Desk]:
+async def desk(tmp_path: Path, database: Database) -> AsyncIterator[EvaluationClient]:
     settings = load(http_port=0, data_dir=tmp_path, secret_key="of tests only", features="sqlExpression", sql_slots=1)
     broker = MemoryBroker()
     before = child_processes()
@@ -42,14 +42,14 @@ async def desk(tmp_path: Path, database: Database) -> AsyncIterator[Desk]:
     # The first child starts without a statement, while everything else is served.
     await until(has_child)
     async with aiohttp.ClientSession(await gateway.start()) as session:
-        yield Desk(session, broker)
+        yield EvaluationClient(session, broker)
     await gateway.stop()
     await worker.stop()
     await broker.close()
     assert child_processes() - before == set()
 
 
-async def test_a_statement_runs_at_every_endpoint(desk: Desk) -> None:
+async def test_a_statement_runs_at_every_endpoint(desk: EvaluationClient) -> None:
     """A SQL expression runs as a query, as a panel's target and in an evaluation, and a panel with one is valid."""
     source = raw("A", [1, 2, 3])
     panel: dict[str, Any] = {"type": "table", "targets": [STATEMENT], "queries": [source]}

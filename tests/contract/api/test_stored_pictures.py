@@ -42,7 +42,7 @@ async def test_a_stored_picture_needs_no_credentials(api: Api, database: Databas
 
 
 async def test_pictures_are_bounded(database: Database, repository: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The newest pictures of a repository are kept; old, large and orphaned ones are deleted."""
+    """Only the newest pictures of a repository are kept. Old, large and orphaned ones are deleted."""
     monkeypatch.setattr(pictures, "MAX_PICTURES", 2)
     created = [await put(database, repository) for _ in range(3)]
     async with database.connection() as connection:

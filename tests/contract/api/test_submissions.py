@@ -54,7 +54,7 @@ async def test_unknown_fields_follow_field_validation(team: Api, path: str, body
     ],
 )
 async def test_below_a_repository_unknown_members_are_refused(team: Api, endpoint: str, body: Any, field: str, suggestion: str) -> None:
-    """The refusal names the member, and the one that was probably meant."""
+    """A submission below a repository with unknown members is refused. The message names the member and the most similar known one."""
     status, refusal = await team("POST", f"{TEAM}/{endpoint}", body)
     assert (status, refusal["reason"]) == (422, "Invalid")
     (cause,) = refusal["details"]["causes"]
@@ -103,7 +103,7 @@ async def test_a_job_may_be_yaml(team: Api) -> None:
 
 
 async def test_a_local_repository_rejects_pull_request_jobs(team: Api) -> None:
-    """The job is rejected when it is submitted, not when it runs."""
+    """A pull request job of a local repository is rejected when it is submitted, not when it runs."""
     status, refusal = await team("POST", f"{TEAM}/jobs", {"action": "pr", "pr": {"pr": 1}})
     (cause,) = refusal["details"]["causes"]
     assert (status, cause["field"], "no pull requests" in cause["message"]) == (422, "spec.action", True)

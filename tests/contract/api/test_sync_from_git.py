@@ -110,7 +110,7 @@ async def test_a_new_spec_is_synced_without_a_new_commit(api: Api, git_server: G
 
 
 async def test_a_bad_file_does_not_affect_other_files(api: Api, git_server: GitServer) -> None:
-    """A bad file is an error of the job and its object is kept; all other files are stored, and it too once it is corrected."""
+    """A bad file is an error of the job, and its object is kept. All other files are stored, and the bad one once it is corrected."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(api, git_server)

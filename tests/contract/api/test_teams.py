@@ -52,7 +52,7 @@ async def test_a_team_is_created_and_read(api: Api) -> None:
 
 
 async def test_names_are_unique_in_an_organization(api: Api) -> None:
-    """Creating a second team of a name is 409 and renaming one to it 400; another organization may use the name."""
+    """Creating a team with an existing name is 409, and renaming one to an existing name is 400. Another organization may use the name."""
     await create_team(api, "A")
     other = await create_team(api, "B")
     assert await api("POST", "/api/teams", {"name": "A"}) == (409, {"message": "Team name taken"})
@@ -66,12 +66,15 @@ async def test_names_are_unique_in_an_organization(api: Api) -> None:
 
 @pytest.mark.parametrize("body", [{}, {"name": " "}, {"name": 5}, {"name": None}, {"name": "x" * 191}, {"name": "a\0b"}, [], "text"])
 async def test_a_team_needs_a_name(api: Api, body: Any) -> None:
-    """Every fault of a body is the same text."""
+    """Every invalid body of a team gets the same message."""
     assert await api("POST", "/api/teams", body) == FAULT
 
 
 async def test_a_search_pages_by_name(api: Api) -> None:
-    """Part of the name in any case, or the exact name; beyond the end there is nothing but the full count; a page below 1 is the first."""
+    """A search finds a part of the name in any case, or the exact name.
+
+    A page past the end has only the total count, and a page below 1 is the first.
+    """
     for name in ("my team", "SecondTeam", "crew"):
         await create_team(api, name)
 
@@ -91,7 +94,10 @@ async def test_a_search_pages_by_name(api: Api) -> None:
 
 
 async def test_missing_fields_are_kept(api: Api) -> None:
-    """An update of the name keeps the e-mail and the other way round; an empty e-mail deletes it, and an empty name is invalid."""
+    """An update of the name keeps the e-mail address, and the other way round.
+
+    An empty e-mail address deletes it, and an empty name is invalid.
+    """
     team = await create_team(api, "A", email="a@example.org")
     assert await api("PUT", f"/api/teams/{team}", {"name": "B"}) == (200, {"message": "Team updated"})
     assert (await api("GET", f"/api/teams/{team}"))[1]["email"] == "a@example.org"
@@ -108,7 +114,7 @@ async def test_an_unknown_team_is_404_whatever_is_sent(api: Api) -> None:
             assert await api(method, f"{path}{tail}", {} if method in ("PUT", "POST") else None) == NOT_FOUND, (method, path, tail)
 
 
-async def test_a_deleted_team_takes_its_members_and_preferences_along(api: Api) -> None:
+async def test_a_deleted_team_loses_its_members_and_preferences(api: Api) -> None:
     team = await create_team(api, "A")
     assert (await api("PUT", f"/api/teams/{team}/preferences", {"theme": "dark"}))[0] == 200
     assert await api("DELETE", f"/api/teams/{team}") == (200, {"message": "Team deleted"})
@@ -153,7 +159,7 @@ async def test_leaving_an_organization_leaves_its_teams(api: Api) -> None:
 
 
 async def test_teams_are_for_admins_and_those_with_grants(api: Api) -> None:
-    """A grant on one team opens it by id and uid, and limits the search to it; other teams are not revealed."""
+    """A caller with a grant on one team can read it by id and uid, and finds only this team. Other teams are not revealed."""
     first, second = await create_team(api, "A"), await create_team(api, "B")
     editor = await api.person("editor", Role.EDITOR)
     for method, path in (("GET", "/api/teams/search"), ("POST", "/api/teams"), ("GET", f"/api/teams/{first}"), ("GET", "/api/teams/9999")):
@@ -216,7 +222,7 @@ async def test_concurrent_creates_of_a_name_create_one_team(api: Api) -> None:
     assert sorted(status for status, _ in responses) == [200] + [409] * 7
 
 
-async def test_a_stranger_is_401(api: Api) -> None:
+async def test_an_unauthenticated_client_is_401(api: Api) -> None:
     assert await api("GET", "/api/teams/search", auth=basic("unknown", "x")) == (
         401,
         {"message": "Invalid username or password", "messageId": "password-auth.failed", "statusCode": 401, "traceID": ""},

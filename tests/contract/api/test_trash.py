@@ -93,8 +93,8 @@ async def test_a_restored_dashboard_is_the_same(api: Api) -> None:
     assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 4
 
 
-async def test_without_its_uid_it_is_a_new_one(api: Api) -> None:
-    """The deleted object remains in the trash; the same holds for another name."""
+async def test_a_restore_without_the_uid_creates_an_object(api: Api) -> None:
+    """A restore without the uid creates a new object, as does one under another name. The deleted object remains in the trash."""
     await make(api, "d")
     await delete(api, "d")
     (found,) = await trash(api)
@@ -140,15 +140,15 @@ async def test_callers_see_their_own_trash(api: Api) -> None:
 
 
 async def test_the_trash_needs_the_right_to_read(api: Api) -> None:
-    """The right to delete an object does not reveal its content."""
+    """A user who may delete an object, but not read it, does not find it in the trash."""
     await make(api, "d", "Secret")
     cleaner = await api.person("cleaner", Role.NONE, ("dashboards:delete", "*"), ("dashboards:read", "dashboards:uid:other"))
     assert (await api("DELETE", f"{DASHBOARDS}/d", auth=cleaner))[0] == 200
     assert await trash(api, auth=cleaner) == []
 
 
-async def test_a_layout_in_the_trash_is_a_stub_in_older_versions(api: Api) -> None:
-    """The stub of a deleted layout cannot be restored in an older version."""
+async def test_a_layout_in_the_trash_is_a_placeholder_in_older_versions(api: Api) -> None:
+    """A deleted layout is shown as a placeholder in older versions, which cannot be restored there."""
     body = {"metadata": {"name": "d"}, "spec": {"title": "T", "layout": {"kind": "Unknown"}}}
     assert (await api("POST", DASHBOARDS, body))[0] == 201
     await delete(api, "d")
@@ -162,7 +162,7 @@ async def test_a_layout_in_the_trash_is_a_stub_in_older_versions(api: Api) -> No
 
 
 async def test_the_message_of_a_restored_version(api: Api) -> None:
-    """The message names the restored version. The spec is the old one, and the folder is the present one."""
+    """The message of a restored version names it. Its spec is the old one, and its folder the present one."""
     await make(api, "d", "one")
     await change(api, "d", "two")
     _, then = await api("GET", f"{DASHBOARDS}/d/versions/1")
@@ -179,7 +179,7 @@ async def test_the_message_of_a_restored_version(api: Api) -> None:
 
 
 async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> None:
-    """A client that reads an object and sends it back with a change sends no message for its change."""
+    """If a client sends a read object back with a change, the message in it is not stored as that of the change."""
     await make(api, "d", "one", message="first")
     _, body = await api("GET", f"{DASHBOARDS}/d")
     assert body["metadata"]["annotations"]["grafana.app/message"] == "first"
@@ -192,13 +192,13 @@ async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> 
 
 @pytest.mark.parametrize("message", ["restored from version 1", "Restored from version 0", "Restored from version 1 and more", ""])
 async def test_another_message_restores_nothing(api: Api, message: str) -> None:
-    """A message that is similar to a restore has no effect."""
+    """A message that is similar to that of a restore restores nothing."""
     created = await make(api, "d", message=message)
     assert await api.sql("select restored_from from resource_history where uid = $1", created["metadata"]["uid"]) is None
 
 
 async def test_a_deleted_organization_empties_its_trash(api: Api) -> None:
-    """No user could restore its objects."""
+    """The trash of a deleted organization is emptied, because no user could restore its objects."""
     number = await api.organization("other")
     boss = await api.person("boss", Role.ADMIN, org_id=number)
     there = f"{GROUP}/org-{number}/dashboards"

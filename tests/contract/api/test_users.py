@@ -40,8 +40,8 @@ async def test_a_user_is_read_by_id_or_login(api: Api) -> None:
         assert await api("GET", f"/api/users/lookup?loginOrEmail={text}") == (200, profile)
 
 
-async def test_signs_in_an_e_mail_are_found(api: Api) -> None:
-    """Percent-encoded as clients send them."""
+async def test_special_characters_in_an_email_are_found(api: Api) -> None:
+    """Special characters of an e-mail address are percent-encoded by clients, and the user is found."""
     number = await create_user(api, "a+b@x.org")
     assert (await api("GET", "/api/users/lookup?loginOrEmail=a%2Bb%40x.org"))[1]["id"] == number
 
@@ -103,7 +103,7 @@ async def test_users_are_listed_by_login_in_pages(api: Api) -> None:
 
 
 async def test_an_update_keeps_missing_fields(api: Api) -> None:
-    """A new login keeps the e-mail and the other way round; an empty name is stored."""
+    """An update of the login keeps the e-mail address, and the other way round. An empty name is stored."""
     number = await create_user(api, "anna", email="anna@x.org", name="Anna")
     assert await api("PUT", f"/api/users/{number}", {"login": "ann"}) == (200, {"message": "User updated"})
     assert (await api("PUT", f"/api/users/{number}", {"email": "a@x.org", "theme": "dark", "name": ""}))[0] == 200
@@ -191,7 +191,7 @@ async def test_users_are_not_revealed_without_permission(api: Api) -> None:
 
 
 async def test_a_grant_on_one_user_shows_only_that_one(api: Api) -> None:
-    """The grant limits lists and look-ups to that user; others are unknown."""
+    """A grant on one user restricts lists and look-ups to that user. Others are unknown."""
     number = await create_user(api)
     narrow = await api.person("narrow", Role.NONE, ("users:read", f"global.users:{number}"), grants_in=0)
     assert [user["id"] for user in (await api("GET", "/api/users", auth=narrow))[1]] == [number]

@@ -77,7 +77,7 @@ async def test_a_list_is_accepted_or_refused_as_a_whole(api: Api) -> None:
 
 
 async def test_a_job_that_is_merged_is_accepted_at_the_limit(api: Api) -> None:
-    """A job that equals a waiting one adds nothing, so the limit does not apply to it."""
+    """A job that equals a waiting one is accepted at the limit, because it adds no job."""
     name = await fill(api)
     status, job, _ = await submit(api, "a")
     assert (status, job["metadata"]["name"]) == (202, name)
@@ -125,7 +125,7 @@ async def test_messages_wait_until_there_is_room(api: Api, broker: MemoryBroker)
 
 @pytest.mark.parametrize(("sent", "stored"), [(0, 3), (1, 1), (4, 4), (5, 5), (9, 5), (255, 5)])
 async def test_the_priority_of_a_message_is_that_of_its_jobs(api: Api, broker: MemoryBroker, sent: int, stored: int) -> None:
-    """The AMQP property ``priority`` counts for jobs and evaluations. Without it, or with 0, they have the normal one."""
+    """The AMQP property ``priority`` applies to jobs and evaluations. Without it, or with 0, their priority is normal."""
     for path, submission in ((JOBS, {**SYNC, "repository": "a"}), (EVALUATIONS, EVALUATION | {"kind": "Evaluation"})):
         async with watching(api, path) as events:
             message = Message(body=orjson.dumps(submission), headers={"authorization": ADMIN}, priority=sent)

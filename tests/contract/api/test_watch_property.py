@@ -33,7 +33,7 @@ BUSY: Final = 503
 """Status of an endpoint that cannot write in time, because the machine is busy."""
 
 
-class World:
+class SharedObjects:
     """The objects that the writers change."""
 
     def __init__(self, apis: Sequence[Api], database: Database, seed: int) -> None:
@@ -64,8 +64,8 @@ def written(kind: Kind, name: str, title: str, team: str = "", place: str = "") 
     return resources.Write(kind, name, spec, kind.version, extract=Extract(title), labels=labels, annotations=annotations)
 
 
-async def change_one_by_one(world: World) -> None:
-    """Make several changes in one transaction, which is open for a moment with its versions drawn."""
+async def change_one_by_one(world: SharedObjects) -> None:
+    """Make several changes in one transaction, which remains open for a moment after it has got its versions."""
     for _ in range(ROUNDS):
         async with world.writing() as connection:
             for _ in range(world.random.randrange(1, 5)):
@@ -74,7 +74,7 @@ async def change_one_by_one(world: World) -> None:
         await world.pause()
 
 
-async def come_and_go(world: World) -> None:
+async def create_and_delete(world: SharedObjects) -> None:
     """Create and delete through the API that clients use."""
     for _ in range(ROUNDS):
         api, name = world.random.choice(world.apis), world.random.choice(NAMES)
@@ -87,7 +87,7 @@ async def come_and_go(world: World) -> None:
         assert status in (201, BUSY)
 
 
-async def sync(world: World) -> None:
+async def sync(world: SharedObjects) -> None:
     """Write hundreds of objects in one transaction, then delete them."""
     for round_ in range(3):
         async with world.writing() as connection:
@@ -103,7 +103,7 @@ async def sync(world: World) -> None:
             await connection.execute("delete from resource where name like 's%' and right(name, 1) = $1", str(round_))
 
 
-async def work(world: World) -> None:
+async def work(world: SharedObjects) -> None:
     """Submit jobs. Their versions are from the same sequence as those of objects, but are assigned under another lock."""
     for index in range(2 * ROUNDS):
         labels = {"team": world.random.choice(("a", "b"))}
@@ -121,7 +121,7 @@ async def work(world: World) -> None:
 class Follower:
     """Copy of a selection that one client builds from events."""
 
-    world: World
+    world: SharedObjects
     kind: Kind
     path: str
     selectors: dict[str, str]
@@ -239,11 +239,11 @@ async def test_every_watcher_ends_with_the_content_of_the_store(start_api: Start
     apis = [await start_api(), await start_api()]
     for place in PLACES[1:]:
         assert (await apis[0]("POST", FOLDERS, {"metadata": {"name": place}, "spec": {"title": place}}))[0] == 201
-    world = World(apis, database, seed)
+    world = SharedObjects(apis, database, seed)
     followers = [Follower(world, *selection, seed * 100 + index) for index, selection in enumerate(SELECTIONS)]
     async with asyncio.TaskGroup() as group:
         for follower in followers:
             group.create_task(follower.follow())
-        await asyncio.gather(change_one_by_one(world), change_one_by_one(world), come_and_go(world), sync(world), work(world))
+        await asyncio.gather(change_one_by_one(world), change_one_by_one(world), create_and_delete(world), sync(world), work(world))
         world.is_still = True
     assert all(follower.checks for follower in followers)

@@ -44,7 +44,7 @@ async def test_a_watch_is_of_its_kind(api: Api) -> None:
 
 
 async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
-    """A version from before the first watch is as good as any in the stored stream."""
+    """A watch may continue from any version in the stored change stream, also from before the first watch."""
     begun = await position(api)
     for name in ("a", "b", "c"):
         await create(api, dashboard(name))
@@ -53,7 +53,7 @@ async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
 
 
 async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
-    """``timeoutSeconds`` is honoured; with bookmarks the last one has the version to continue from."""
+    """A watch ends after ``timeoutSeconds``. With bookmarks, the last one has the version to continue from."""
     begun = await position(api)
     async with watching(api, resourceVersion=begun, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
         created = await create(api, dashboard("a"))
@@ -262,7 +262,7 @@ async def test_the_number_of_watches_is_limited(start_api: StartApi) -> None:
 
 
 async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> None:
-    """A caller may hold a quarter of WATCHES, so that others have room; Admins may hold all."""
+    """A caller may have a quarter of WATCHES, so that others have room. Admins may have all."""
     api = await start_api(watches=8)
     viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
     async with AsyncExitStack() as stack:
@@ -327,7 +327,7 @@ async def test_a_watch_ends_with_its_credentials(api: Api) -> None:
 
 
 async def test_a_watch_needs_read_permission(api: Api) -> None:
-    """A watch needs the permission of a list."""
+    """A watch needs the same permission as a list."""
     unprivileged = await api.person("unprivileged", Role.NONE)
     async with watching(api, JOBS, auth=unprivileged) as watch:
         assert watch.response.status == 403

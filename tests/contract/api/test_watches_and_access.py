@@ -40,7 +40,10 @@ async def test_hidden_objects_are_not_sent(api: Api, viewer: str) -> None:
 
 
 async def test_an_object_moved_out_of_view_is_deleted(api: Api, viewer: str) -> None:
-    """The DELETED event has the last visible state without the new folder. An object that becomes visible is ADDED."""
+    """An object that is moved out of view is DELETED in its last visible state, without the new folder.
+
+    An object that becomes visible is ADDED.
+    """
     await create(api, dashboard("d", folder="open"))
     async with watching(api, auth=viewer, resourceVersion=await position(api)) as watch:
         await move(api, "d", "secret")
@@ -65,8 +68,8 @@ async def test_a_change_of_visibility_ends_a_watch(api: Api, viewer: str) -> Non
         assert await watch.next_event() == ("ADDED", "a")
 
 
-async def test_a_folder_that_moves_out_of_sight_ends_a_watch(api: Api, viewer: str) -> None:
-    """Everything in it moves with it, and leaves no change of its own."""
+async def test_a_folder_that_is_moved_out_of_view_ends_a_watch(api: Api, viewer: str) -> None:
+    """Moving a folder out of view ends a watch, because the objects in it have no changes of their own."""
     await create(api, {"metadata": {"name": "inner", "annotations": {"grafana.app/folder": "open"}}, "spec": {"title": "I"}}, FOLDERS)
     await create(api, dashboard("d", folder="inner"))
     begun = await position(api)

@@ -37,7 +37,7 @@ async def test_a_weak_password_is_rejected(start_api: StartApi, password: str, f
 async def test_an_exposed_server_does_not_start_with_a_default_password(
     start_api: StartApi, database: Database, broker: MemoryBroker, stored: str
 ) -> None:
-    """The stored password is checked, not the setting."""
+    """The check at the start reads the stored password, not the setting."""
     api = await start_api()
     await api.sql("""update "user" set password = $1""", light_passwords.HASHER.hash(stored))
     settings = load(http_host="0.0.0.0", http_port=0, admin_password=STRONG, secret_key="of tests only", data_dir=api.data)
@@ -46,7 +46,7 @@ async def test_an_exposed_server_does_not_start_with_a_default_password(
 
 
 async def test_a_weak_password_can_only_be_changed_on_an_exposed_server(start_api: StartApi, monkeypatch: pytest.MonkeyPatch) -> None:
-    """An account with a weak password may only set another one; with that, it may use everything."""
+    """With a weak password, an account on an exposed server can only set another one. Afterwards it may use everything."""
     monkeypatch.setattr(Settings, "refuses_weak_passwords", True)
     api = await start_api(admin_password=STRONG, password_min_length=8)
     await api.sql(

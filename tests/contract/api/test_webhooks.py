@@ -43,7 +43,7 @@ async def test_a_delivery_is_accepted_once(api: Api) -> None:
 
 
 async def test_a_form_is_read_as_well_as_json(api: Api) -> None:
-    """The signature covers the form as it was sent."""
+    """A delivery may be a form. The signature covers the form as it was sent."""
     await create_hooked_repository(api)
     body = urlencode({"payload": json.dumps(PUSH)}).encode()
     status, result = await deliver(api, body, headers={"Content-Type": "application/x-www-form-urlencoded"})
@@ -72,8 +72,8 @@ async def test_without_the_right_signature_nothing_happens(api: Api, headers: di
     [{}, {"X-Hub-Signature-256": "sha256=" + "0" * 63}, {"X-Hub-Signature-256": "sha256=" + "G" * 64}, {"X-Hub-Signature-256": "sha1=00"}],
     ids=["none", "short", "no digits", "another algorithm"],
 )
-async def test_without_anything_to_compare_with_the_body_is_not_read(api: Api, headers: dict[str, str]) -> None:
-    """A response is sent even if the body is endless."""
+async def test_the_body_of_a_delivery_that_cannot_be_verified_is_not_read(api: Api, headers: dict[str, str]) -> None:
+    """A delivery that cannot be verified gets a response before its body is read, even if the body is endless."""
     await create_hooked_repository(api)
     read = 0
 
@@ -161,14 +161,14 @@ async def test_a_wrong_signature_reveals_no_repository(api: Api) -> None:
 
 
 async def test_a_missing_signature_reveals_no_webhook(api: Api) -> None:
-    """The response is the same as for a repository without a webhook."""
+    """A delivery without a signature gets the same response as one for a repository without a webhook."""
     missing = await deliver(api, secret="a stranger's")
     await create_hooked_repository(api)
     assert await deliver(api, secret="a stranger's") == missing
 
 
 async def test_a_signed_delivery_learns_that_the_repository_is_unhealthy(api: Api) -> None:
-    """A delivery for a repository that was last unhealthy is 424; a ping is 200."""
+    """A delivery for a repository that was last unhealthy is 424, and a ping is 200."""
     await create_hooked_repository(api, healthy=False)
     status, result = await deliver(api)
     assert (status, result["message"]) == (424, "The repository configuration is not healthy")
@@ -177,7 +177,7 @@ async def test_a_signed_delivery_learns_that_the_repository_is_unhealthy(api: Ap
 
 
 async def test_a_delivery_waits_for_no_writer_of_objects(api: Api) -> None:
-    """A host waits for a few seconds only; a sync may write for longer."""
+    """A delivery does not wait for a sync that writes objects, because a host waits only for seconds."""
     await create_hooked_repository(api)
     async with api.database.transaction() as connection:
         await resources.lock(connection, "default")
@@ -186,7 +186,7 @@ async def test_a_delivery_waits_for_no_writer_of_objects(api: Api) -> None:
 
 
 async def test_the_status_has_the_time_of_the_last_delivery(start_api: StartApi) -> None:
-    """The time appears with a delay, because times are written in batches."""
+    """The status has the time of the last delivery with a delay, because times are written in batches."""
     api = await start_api(last_used_seconds=0.05)
     await create_hooked_repository(api)
     notified = asyncio.Event()
