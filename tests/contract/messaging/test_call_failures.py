@@ -193,7 +193,7 @@ async def test_stopping_completes_responses(calls: CallFactory) -> None:
 
 
 async def test_a_closed_client_fails_its_calls(calls: CallFactory) -> None:
-    """Closing does not wait: calls in flight fail as retryable, later ones immediately."""
+    """A client that is closed does not wait: running calls fail as retryable, and later ones immediately."""
     client = await calls.client()
     handler = HangingHandler()
     await calls.server(handler)

@@ -104,7 +104,7 @@ async def test_chunks_are_sent_as_they_are_produced(calls: CallFactory) -> None:
     assert [chunk async for chunk in response.chunks()] == [b"a", b"bc", b"d", b"e"]
 
 
-async def test_the_worker_makes_no_more_than_a_window_ahead(calls: CallFactory) -> None:
+async def test_a_worker_is_at_most_a_window_ahead_of_its_reader(calls: CallFactory) -> None:
     """A reader that stops reading stops the worker: memory of worker, broker and caller is bounded."""
     client, body = await calls.client(), ChunkedBody()
 

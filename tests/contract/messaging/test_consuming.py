@@ -58,7 +58,7 @@ async def test_a_retry_beyond_the_last_delay_takes_the_last_one(broker: Broker) 
 
 
 async def test_dead_letters_keep_reason_and_origin(broker: Broker) -> None:
-    """A dead message has its key, headers, reason and queue, so that it can be read and sent again."""
+    """A dead letter has the key, headers, reason and queue of its message, so that it can be read and sent again."""
     dead = RecordingHandler()
     await broker.consume(broker.topology.work, RecordingHandler(lambda _: DeadLetter("no such repository")), prefetch=1)
     await broker.consume(broker.topology.dead_work, dead, prefetch=1)
@@ -91,7 +91,7 @@ async def test_an_exception_is_a_retry_and_dead_after_the_last_delay(broker: Bro
 
 
 async def test_only_failures_count_against_the_retry_delays(broker: Broker) -> None:
-    """A message that waited for its turn often is not dead at its first failure."""
+    """A message that was postponed often is not dead at its first failure."""
 
     class Patient(RecordingHandler):
         async def __call__(self, delivery: Delivery) -> DeliveryResult:
@@ -204,7 +204,7 @@ async def test_a_handler_runs_in_a_separate_context(broker: Broker) -> None:
         assert await asyncio.wait_for(seen.get(), 20) == ("unprivileged", context)
 
 
-async def test_consumers_take_turns(broker: Broker) -> None:
+async def test_consumers_share_the_messages_of_a_queue(broker: Broker) -> None:
     """Two consumers of one queue share its messages."""
     one, two = BlockingHandler(), BlockingHandler()
     await broker.consume(broker.topology.work, one, prefetch=1)

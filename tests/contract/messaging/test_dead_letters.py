@@ -14,7 +14,7 @@ from dashwright.common.messaging.message import REASON, Delivery, Message
 LARGE, LIMIT = 3000, 1000
 
 
-async def test_dead_wakeups_and_dead_submissions_lie_apart(broker: Broker) -> None:
+async def test_dead_wakeups_and_dead_submissions_have_separate_queues(broker: Broker) -> None:
     """Dead wake-ups are consumed by the process that ends their jobs; submissions and requests are kept for operators."""
     topology = broker.topology
     work, others = RecordingHandler(), RecordingHandler()

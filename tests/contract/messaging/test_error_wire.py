@@ -21,7 +21,7 @@ def tree(root: type[DashwrightError] = DashwrightError) -> Iterator[type[Dashwri
 
 @pytest.mark.parametrize("error_class", [one for one in tree() if one.__module__ == "dashwright.common.errors"])
 def test_every_class_arrives_as_itself(error_class: type[DashwrightError]) -> None:
-    """A new class in the tree needs no entry anywhere else."""
+    """Each class of the tree is received as the same class. A new class needs no entry anywhere else."""
     assert type(decode_error(encode_error(error_class("x")))) is error_class
 
 
@@ -29,13 +29,13 @@ def test_every_class_arrives_as_itself(error_class: type[DashwrightError]) -> No
 def test_everything_an_error_carries_arrives(
     message: str, message_id: str, causes: list[Cause], retry_after: float | None, details: dict[str, str]
 ) -> None:
-    """Message, message id, causes, time to wait and details, of any text."""
+    """An error is received with its message, message id, causes, time to wait and details, of any text."""
     error = DashwrightError(message, message_id=message_id, causes=causes, retry_after=retry_after, details=details)
     assert vars(decode_error(encode_error(error))) == vars(error)
 
 
 def test_an_unknown_code_is_an_internal_error_with_its_text() -> None:
-    """A newer worker may raise errors that this caller does not have."""
+    """An error of an unknown class, which a newer worker may raise, is received as an internal error with its text."""
     body = orjson.loads(encode_error(DashwrightError("as it said")))
     error = decode_error(orjson.dumps({**body, "code": "from-the-future"}))
     assert (type(error), error.message) == (DashwrightError, "as it said")

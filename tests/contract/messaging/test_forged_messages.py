@@ -76,8 +76,8 @@ async def test_a_worker_executes_only_signed_requests(calls: CallFactory, clock:
     assert dead.empty
 
 
-async def test_a_copy_of_a_request_is_not_carried_out_again(calls: CallFactory, clock: Clock) -> None:
-    """The broker writes the reply address, so a copy may have another one."""
+async def test_a_copy_of_a_request_is_not_executed(calls: CallFactory, clock: Clock) -> None:
+    """A copy of a request is not executed, even with another reply address, which the signature does not cover."""
     worker, queue = Worker(), calls.broker.topology.query
     await calls.server(worker, prefetch=1)
     message = genuine(queue, clock)

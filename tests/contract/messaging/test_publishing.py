@@ -87,14 +87,14 @@ async def test_messages_with_the_same_id_fail_or_succeed_by_themselves(broker: B
 
 
 async def test_a_message_over_the_brokers_limit_is_refused_before_it_is_sent(broker: Broker) -> None:
-    """The error names the limit; a broker would close the channel instead."""
+    """The error for a message over the limit names the limit. A broker would close the channel instead."""
     with pytest.raises(TooLarge, match="16,777,216"):
         await broker.publish(broker.topology.jobs, "submit.default", Message(body=bytes(MAX_MESSAGE + 1)))
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
 
 
 async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[Topology], Broker], topology: Topology) -> None:
-    """Before the start and after the end, everything raises immediately instead of waiting."""
+    """Before the start and after the end of a broker, each operation raises Unavailable immediately."""
     broker = connect(topology)
     for _ in range(2):
         with pytest.raises(Unavailable):
