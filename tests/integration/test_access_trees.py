@@ -48,7 +48,7 @@ async def write(database: Database, name: str, parent: str = "", *, namespace: s
         await resources.create(await resources.lock(connection, namespace), namespace, written, actor="user:1", now=datetime.now(UTC))
 
 
-async def close(database: Database, name: str) -> None:
+async def remove_all_rules(database: Database, name: str) -> None:
     """Give an object an empty list of rules."""
     async with database.connection() as connection:
         statement = (
@@ -63,8 +63,8 @@ async def test_a_tree_contains_its_complete_namespace(database: Database, feed: 
         await write(database, name, parent)
     await write(database, "d", "c", kind="dashboards")
     await write(database, "x", namespace="org-2")
-    await close(database, "b")
-    await close(database, "d")
+    await remove_all_rules(database, "b")
+    await remove_all_rules(database, "d")
     tree = (await TreeCache(database, feed).get("default")).tree
     assert tree.parents == {"a": None, "b": "a", "c": "b"}
     assert tree.rules_by_object == {("folders", "b"): [], ("dashboards", "d"): []}
@@ -134,7 +134,7 @@ async def test_an_unknown_folder_is_read_again(database: Database, feed: Notifie
     """A gateway that was not notified of a new rule lets the user read the content of the folder."""
     policy = AccessPolicy(database, feed)
     await write(database, "closed")
-    await close(database, "closed")
+    await remove_all_rules(database, "closed")
     assert (await policy.view(VIC, "default")).scope(FOLDER) != EVERYTHING
     await write(database, "new")
     await write(database, "d", "new", kind="dashboards")

@@ -338,7 +338,7 @@ async def test_revoked_rights_are_gone_at_the_next_request(
 
 
 async def test_nothing_is_cached_while_the_listener_is_down(imported: Database, authentication: ObservedAuthentication) -> None:
-    """After its connection is closed every request reads the database, until the listener is connected again."""
+    """After the listener's connection is closed, every request reads the database, until the listener is connected again."""
     for authorization in (ANN, OLD_KEY, BEARER):
         await authentication.ask(authorization)
     await authentication.settle(imported)

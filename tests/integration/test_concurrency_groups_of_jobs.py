@@ -182,8 +182,8 @@ async def rolled_back(database: Database, limits: Sequence[int]) -> set[uuid.UUI
     return claimed
 
 
-async def test_weights_divide_the_turns(database: Database) -> None:
-    """The key with the weight 3 has three of four turns next to one with the weight 1."""
+async def test_weights_divide_the_claims(database: Database) -> None:
+    """The key with the weight 3 gets three of four claims, and the key with the weight 1 the fourth one."""
     weighted = (("a", 3.0), ("b", 1.0))
     await submit(database, *(evaluation_of("default", fairness_key=key, weight=weight) for key, weight in weighted for _ in range(12)))
     owner, claimed = uuid.uuid4(), []

@@ -108,7 +108,7 @@ async def test_a_message_is_one_letter_until_it_is_replayed(store: Store) -> Non
 
 
 async def test_old_letters_are_deleted(store: Store) -> None:
-    """The age is that of the letter, whether it was replayed or not; 0 days disable the limit."""
+    """Letters beyond the age limit are deleted, whether they were replayed or not. 0 days disable the limit."""
     await store.add("new", days=29.9)
     await store.add("old", days=30.1)
     await store.add("old-replayed", days=31, replayed=True)
@@ -159,7 +159,7 @@ async def test_only_one_gateway_cleans(database: Database, store: Store) -> None
 
 
 async def test_an_organization_is_deleted_with_its_letters(database: Database, store: Store) -> None:
-    """Other organizations keep theirs, and a letter that arrives later is for server administrators only."""
+    """Deleting an organization deletes its letters, and no others. A letter that arrives later is for server admins only."""
     await store.add("a")
     await store.add("b", namespace="org-2")
     await remove_organization(database)
@@ -170,7 +170,7 @@ async def test_an_organization_is_deleted_with_its_letters(database: Database, s
 
 
 async def test_a_letter_that_is_stored_during_the_deletion_of_its_organization_is_deleted(database: Database, store: Store) -> None:
-    """The deletion waits for the letter. Nothing of a deleted organization remains."""
+    """The deletion of an organization waits for a letter that is being stored, and then deletes it."""
     async with database.transaction() as connection:
         await dead_letters.insert(connection, letter("late", namespace="org-2"))
         deletion = asyncio.create_task(remove_organization(database))

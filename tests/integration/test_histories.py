@@ -111,8 +111,8 @@ async def test_a_version_is_the_object_at_that_time(database: Database) -> None:
     assert int(result["metadata"]["resourceVersion"]) < stored.resource_version
 
 
-async def test_an_old_layout_is_a_stub_with_its_former_title(database: Database) -> None:
-    """An API version that cannot represent a layout returns a stub with the title of that generation."""
+async def test_an_old_layout_is_a_placeholder_with_its_former_title(database: Database) -> None:
+    """An API version that cannot represent a layout returns a placeholder with the title of that generation."""
     uid = await save(database, "a", "new")
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", "a")

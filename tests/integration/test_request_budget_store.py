@@ -79,7 +79,7 @@ async def test_an_organization_leaves_a_share_to_others(database: Database) -> N
 
 
 async def test_the_wait_for_a_share_is_an_upper_bound(database: Database) -> None:
-    """After the returned wait the organization is served."""
+    """After the returned wait, the organization is served."""
     while (wait := await take(database)) is None:
         pass
     await pass_time(database, wait.seconds + 0.1)
@@ -101,7 +101,7 @@ async def test_low_priority_requests_stop_earlier(database: Database) -> None:
 
 
 async def test_an_organization_pauses_as_long_as_the_host_requests(database: Database) -> None:
-    """Another organization, which has its own token, continues."""
+    """A pause that a host requests is for one organization: another one, which has its own token, continues."""
     assert await pause(database, 120) == pytest.approx(120, abs=1)
     wait = await take(database)
     assert wait is not None

@@ -52,7 +52,11 @@ async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -
 async def test_a_rollback_goes_to_the_commit_stored_before(
     database: Database, uid: uuid.UUID, commits: str, known: str, before: str | None
 ) -> None:
-    """Letters are stored commits, the current one in upper case; commits after a hyphen were rolled back, ``_`` is incomplete."""
+    """A rollback restores the commit that was stored before.
+
+    In each case, letters are stored commits, with the current one in upper case; commits after a hyphen were rolled back, and ``_``
+    is an incomplete sync.
+    """
     async with database.connection() as connection:
         await store_commits(connection, uid, *(commit.strip("_") for commit in commits))
         found = await revisions.list_all(connection, uid)

@@ -33,7 +33,7 @@ TABLE = Relation(
 )
 
 
-class Over(Exception):
+class TimeLimitExpired(Exception):
     """An expired time limit of a test's statement."""
 
 
@@ -43,7 +43,7 @@ def within(seconds: float) -> Callable[[], RemainingSeconds]:
 
         def wait() -> float:
             if (remaining := ends - time.monotonic()) <= 0:
-                raise Over
+                raise TimeLimitExpired
             return remaining
 
         return wait
@@ -97,7 +97,7 @@ def own() -> Iterator[Sandbox]:
 
 
 def test_a_statement_reads_its_tables(sandbox: Sandbox) -> None:
-    """Macros defined before the lock of the database are available."""
+    """A statement reads its tables, and macros that were defined before the database was locked."""
     response = run(sandbox, 'SELECT twice(n) AS n, s FROM "A" WHERE n > 0 ORDER BY n', A=TABLE)
     assert [field.values.tolist() for field in frame_of(response).fields] == [[2, 4], ["b", "c"]]
 
@@ -227,7 +227,7 @@ def test_memory_is_limited(sandbox: Sandbox, statement: str) -> None:
 )
 def test_a_child_handles_statements_of_any_form(sandbox: Sandbox, statement: str) -> None:
     """Too deep or very long statements end with a result, an error, or the end of that process."""
-    with suppress(ChildEnded, Over):
+    with suppress(ChildEnded, TimeLimitExpired):
         run(sandbox, statement, seconds=10, A=TABLE)
     serves_on(sandbox)
 
@@ -239,7 +239,7 @@ def test_a_statement_ends_at_its_time_limit(sandbox: Sandbox, statement: str) ->
     """Endless joins and recursions end with their process at the limit."""
     sandbox.warm(within(PATIENCE)())
     (before,) = sandbox.pids
-    with pytest.raises(Over):
+    with pytest.raises(TimeLimitExpired):
         run(sandbox, statement, seconds=0.5)
     assert is_gone(before)
     serves_on(sandbox)
@@ -270,7 +270,7 @@ def test_a_child_inherits_nothing(sandbox: Sandbox, monkeypatch: pytest.MonkeyPa
 
 
 def test_shared_memory_is_read_only(sandbox: Sandbox) -> None:
-    """The child cannot write it, and nothing of a statement's tables is left afterwards."""
+    """The child cannot write to shared memory, and nothing of a statement's tables is left afterwards."""
     memory = SharedMemory()
     memory.write([(0, memoryview(b"abc"))], 64)
     assert os.pread(memory.descriptor, 3, 0) == b"abc"
@@ -287,7 +287,7 @@ def test_shared_memory_is_read_only(sandbox: Sandbox) -> None:
 
 
 def test_an_unlinked_file_replaces_a_memory_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    """The file has no name by which other processes could find it."""
+    """An unlinked file replaces a memory file. It has no name by which other processes could find it."""
     monkeypatch.delattr(os, "memfd_create")
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     memory = SharedMemory()
@@ -320,7 +320,7 @@ def test_a_child_killed_during_a_statement_fails_only_that_one(own: Sandbox) -> 
 
 
 def test_an_idle_child_that_was_killed_is_replaced(own: Sandbox) -> None:
-    """No statement fails."""
+    """An idle child that was killed is replaced, and no statement fails."""
     own.warm(within(PATIENCE)())
     (pid,) = own.pids
     os.kill(pid, signal.SIGKILL)
@@ -330,7 +330,7 @@ def test_an_idle_child_that_was_killed_is_replaced(own: Sandbox) -> None:
 
 
 def test_a_child_outlives_the_thread_of_its_first_statement(own: Sandbox) -> None:
-    """The kernel ends a child with the thread that started it."""
+    """A child outlives the thread of its first statement, although the kernel ends a child with the thread that started it."""
     thread = threading.Thread(target=own.warm, args=(within(PATIENCE)(),))
     thread.start()
     thread.join()
@@ -340,7 +340,7 @@ def test_a_child_outlives_the_thread_of_its_first_statement(own: Sandbox) -> Non
 
 
 def test_a_child_is_replaced_after_a_number_of_statements() -> None:
-    """Leaks of a process are bounded."""
+    """A child is replaced after a number of statements, so that leaks are bounded."""
 
     class Brief(SandboxSettings):
         cpu_seconds = 50
@@ -370,9 +370,9 @@ def test_a_stop_ends_running_statements(own: Sandbox) -> None:
 
 
 def test_the_wait_for_a_slot_is_limited(own: Sandbox) -> None:
-    """The running statement is not affected."""
+    """The wait for a child is limited, and the statement that it runs is not affected."""
     with running_statement(own) as (pid, running):
-        with pytest.raises(Over):
+        with pytest.raises(TimeLimitExpired):
             own.run({"sql": "SELECT 1", "cells": 1, "bytes": 1}, {}, within(0.1)(), within(PATIENCE))
         assert own.pids == [pid]
         own.stop()
@@ -419,7 +419,7 @@ ANSWERS = {
 
 @pytest.mark.parametrize("answered", ANSWERS.values(), ids=ANSWERS.keys())
 def test_a_child_with_invalid_output_is_killed(answered: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """No output of a child process is trusted."""
+    """A child that sends invalid output is killed, because no output of a child is trusted."""
     ready = length_prefixed('{"ready": true}')
     liar = tmp_path / "liar.py"
     liar.write_text(f"import os\nos.read(0, 1 << 20)\nos.write(1, {ready!r})\nos.read(0, 1 << 20)\nos.write(1, {answered!r})\n")
@@ -441,7 +441,7 @@ def test_a_child_with_invalid_output_is_killed(answered: bytes, tmp_path: Path, 
     ],
 )
 def test_a_child_that_cannot_start_is_an_error(text: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error has as much of the reason as is available."""
+    """The error for a child that cannot start has as much of the reason as is available."""
     program = tmp_path / "program.py"
     program.write_text(text)
     monkeypatch.setattr(room, "_PROGRAM", program)
@@ -478,13 +478,13 @@ def column(kind: str, **buffers: bytes) -> ChildResponse:
     ],
 )
 def test_an_inconsistent_response_is_refused(response: ChildResponse) -> None:
-    """Lengths, types, texts and documents are checked."""
+    """A response is refused if its lengths, types, texts or documents are inconsistent."""
     with pytest.raises(MalformedResult):
         frame_of(response)
 
 
 def test_a_deadline_is_raised_unchanged() -> None:
-    """An error that the wait function raises is passed on."""
+    """An error that the wait function raises, such as a deadline, is raised unchanged."""
 
     def over() -> float:
         raise DeadlineExceeded("over")

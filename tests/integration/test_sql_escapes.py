@@ -148,7 +148,7 @@ async def error_of(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -
     ],
 )
 async def test_forbidden_statements_are_refused(engine: SqlEngine, statement: str) -> None:
-    """The first layer refuses them with the reason, so that the other layers are not needed."""
+    """The first layer, the check of the syntax, refuses forbidden statements with the reason."""
     status, text = await error_of(engine, statement)
     assert status == 400
     message_id = text.removeprefix("[").partition("]")[0]
@@ -175,7 +175,7 @@ async def test_only_nodes_of_the_request_are_tables(engine: SqlEngine, name: str
     ],
 )
 async def test_excessive_memory_is_an_error_of_its_ref_id(engine: SqlEngine, statement: str) -> None:
-    """The error has the memory limit, as far as it is known."""
+    """A statement that needs too much memory is an error of its refId. The error has the memory limit as far as it is known."""
     status, text = await error_of(engine, statement, replace(LIMITS, sql_seconds=3))
     assert status in {400, 503, 504}
     assert text.startswith(("[sse.limit]", "[sse.sql."))

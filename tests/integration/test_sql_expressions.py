@@ -90,7 +90,7 @@ async def test_tables_are_joined_at_every_endpoint(engine: SqlEngine, endpoint: 
 
 
 async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: SqlEngine) -> None:
-    """Validation checks that its tables exist and that the statement is allowed."""
+    """The validation of a panel with a statement checks that its tables exist and that the statement is allowed, without running it."""
     expected = await ask(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), endpoint=QueryEndpoint.VALIDATION)
     assert expected == {"valid": True, "faults": []}
     faults = (await ask(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), endpoint=QueryEndpoint.VALIDATION))["faults"]
@@ -183,7 +183,7 @@ def test_computed_columns_have_the_type_of_their_kind(engine: SqlEngine, express
 
 
 async def test_a_division_by_zero_is_null(engine: SqlEngine) -> None:
-    """The database's settings apply to every statement."""
+    """A division by zero is null, because the database's settings apply to every statement."""
     found = await table(engine, "SELECT v / 0 AS a, v % 0 AS b, v DIV 0 AS c, 1 / 0 AS d FROM A LIMIT 1", raw("A", PLAIN))
     assert found == {"a": [None], "b": [None], "c": [None], "d": [None]}
 
@@ -260,7 +260,7 @@ async def test_a_query_may_be_the_input_of_both(engine: SqlEngine) -> None:
     ],
 )
 async def test_reading_a_table_without_series_is_an_error(engine: SqlEngine, statement: str, fault: str) -> None:
-    """The error belongs to the expression that reads the table, not to the statement."""
+    """The error for a table without series belongs to the expression that reads the table, not to the statement."""
     body = await ask(engine, raw("A", LOAD), sql("S", statement), {"refId": "B", "type": "math", "expression": "$S"})
     assert body["results"]["S"]["status"] == 200
     refusal = body["results"]["B"]["error"]
@@ -341,7 +341,7 @@ async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: S
     ],
 )
 async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: str, message_id: str, fault: str) -> None:
-    """The error belongs to its refId alone; all other nodes run."""
+    """An error has the reason and what to do. The error belongs to its refId alone, and all other nodes run."""
     labelled = [frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
     refusal = await error(engine, statement, raw("A", PLAIN, hide=False), raw("F", [1]), raw("L", labelled))
     assert refusal["status"] == 400
@@ -350,7 +350,7 @@ async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: 
 
 
 async def test_tables_that_differ_in_case_only_are_refused(engine: SqlEngine) -> None:
-    """The engine would read the wrong one."""
+    """Tables whose names differ in case only are refused, because DuckDB would read the wrong one."""
     refusal = await error(engine, "SELECT * FROM A JOIN a", raw("A", PLAIN), raw("a", PLAIN))
     assert "the results 'A' and 'a' differ in small and capital letters only" in refusal["error"]
 

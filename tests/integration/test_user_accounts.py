@@ -101,7 +101,7 @@ async def test_an_identity_belongs_to_the_requested_organization(first: Database
 
 
 async def test_the_first_user_may_do_everything(first: Database) -> None:
-    """A server admin's permissions do not depend on a role."""
+    """The first user is a server admin, whose permissions do not depend on a role."""
     account = await UserAccounts(first).find("admin", None)
     assert account is not None
     identity = account.identity

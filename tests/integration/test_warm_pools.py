@@ -30,7 +30,7 @@ async def test_a_connection_serves_the_next_test(database_url: str) -> None:
 
 @pytest.mark.parametrize("leaves", ["a connection in use", "a closed pool"])
 async def test_a_pool_that_a_test_has_spoiled_is_replaced(database_url: str, leaves: str) -> None:
-    """The next test has other connections."""
+    """A pool that a test has spoiled is replaced, so the next test has other connections."""
     pools = WarmPools()
     async with pools.lend(database_url) as first:
         session = await session_of(first)

@@ -1,4 +1,4 @@
-"""Addresses are kept without ``.git``; some hosts know a repository only with it."""
+"""Addresses are stored without ``.git``, but some hosts know a repository only by its name with ``.git``."""
 
 import pytest
 from aiohttp import web
@@ -10,7 +10,7 @@ from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 
 
 def strict(status: int) -> Fault:
-    """Return a fault of git's back end, which finds a repository by either name: the shorter one gets a status."""
+    """Return a fault of git's back end, which finds a repository by either name: requests for the shorter name get a status."""
 
     async def handle(request: web.Request) -> web.StreamResponse | None:
         # The target of the redirect must never be requested.
@@ -35,7 +35,7 @@ async def test_a_host_may_require_the_suffix(server: GitServer, ask: Ask, mirror
 
 
 async def test_a_repository_unknown_by_both_names_is_missing(server: GitServer, ask: Ask, mirrors: Mirrors) -> None:
-    """The result is not cached: the repository may be created later."""
+    """If the host knows a repository by neither name, this is not cached, because the repository may be created later."""
     remote = ask("team")
     with pytest.raises(NotFound, match="there is no repository at this address"):
         await remote.head("main", mirrors.ensure_root())

@@ -47,7 +47,7 @@ async def _read_all(checkout: GitCheckout, entries: Sequence[Entry]) -> list[tup
 
 @pytest.fixture
 def ahead(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
-    """Read even few files ahead, and return a list that grows by whether git had sent the file."""
+    """Read files ahead even if there are few. Return a list that gets, for each read file, whether git had sent it already."""
     sent: list[bool] = []
     read_blob = BlobsAhead.read
 
@@ -62,7 +62,7 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
 
 
 async def test_files_that_are_read_ahead_are_those_of_the_commit(work: Work, read: Read, ahead: list[bool]) -> None:
-    """Empty files, equal ones, those with line breaks, and more bytes than git may send ahead."""
+    """Files that are read ahead have the content of the commit: empty, equal and very large ones, and those with line breaks."""
     bodies: dict[str, str | bytes | None] = {
         "a.json": "",
         "b.json": "1",
@@ -78,7 +78,7 @@ async def test_files_that_are_read_ahead_are_those_of_the_commit(work: Work, rea
 
 
 async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, read: Read, ahead: list[bool]) -> None:
-    """Files in another order, or after the end of git."""
+    """A file that is read in another order, or after the end of git, is read without reading ahead."""
     work.commit({f"{name}.json": name for name in "abcd"})
     checkout = await read()
     first, second, *others = await checkout.entries()
@@ -90,7 +90,7 @@ async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, re
 
 
 async def test_a_file_that_is_too_large_is_not_read_ahead(work: Work, read: Read, ahead: list[bool]) -> None:
-    """The file is refused as without reading ahead, and the next file is read."""
+    """A file that is too large is refused as without reading ahead, and the next file is read."""
     work.commit({"a.json": "1", "b.json": "x" * 2000, "c.json": "3"})
     checkout = await read(max_file_bytes=1000)
     async with checkout.reading([entry.checksum for entry in await checkout.entries()]) as read_file:
@@ -178,7 +178,7 @@ async def test_only_regular_files_are_read(work: Work, read: Read) -> None:
 
 
 async def test_names_that_are_not_utf8_are_escaped(work: Work, read: Read) -> None:
-    """The rules on paths then refuse them by name."""
+    """Names that are not UTF-8 are escaped, so that the rules on paths refuse them by name."""
     (work.folder / os.fsdecode(b"\xff.json")).write_text("{}")
     work.push()
     assert [entry.path for entry in await (await read()).entries()] == ["\\xff.json"]
@@ -331,7 +331,10 @@ async def test_a_tree_in_millions_of_places_is_bounded(work: Work, read: Read, n
 
 @pytest.mark.parametrize("place", ["", "deep/"])
 async def test_a_directory_too_large_to_be_loaded_is_refused(work: Work, read: Read, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
-    """The refusal comes before loading, for full examinations, differences and single files: few bytes sent may unpack to any number."""
+    """A directory that is too large is refused before it is loaded, because few bytes may unpack to any number.
+
+    This holds for full examinations, differences and single files.
+    """
     base = work.commit({"a.json": "{}"})
     await read()
     work.commit({f"{place}{index:060}.json": "{}" for index in range(20)})
@@ -367,7 +370,7 @@ async def test_a_checkout_may_be_limited_to_a_directory(work: Work, read: Read) 
 
 
 async def test_changes_outside_the_directory_are_ignored(work: Work, read: Read) -> None:
-    """Links and submodules outside do not matter either."""
+    """Changes outside the directory, also of links and submodules, are ignored."""
     old = work.commit({"x/a.json": "1", "b.json": "2", "xy/c.json": "3"})
     (work.folder / "link").symlink_to("b.json")
     work.commit({"b.json": None, "xy/c.json": "{", "d/x/e.json": "4", **{f"n{index}": "" for index in range(50)}})

@@ -212,7 +212,7 @@ async def test_an_invalid_edit_changes_nothing(
 
 
 async def test_an_unchanged_write_is_not_a_commit(server: GitServer, work: Work, write: Write) -> None:
-    """The present state is returned."""
+    """A write without a change is not a commit: the present state is returned."""
     base = work.commit({"a.json": "{}"})
     assert (await write(base, {"a.json": b"{}"})).sha == base
     assert hosted(server, "rev-parse", "main") == base
@@ -370,7 +370,7 @@ async def test_a_push_without_a_response_is_checked(server: GitServer, work: Wor
 
 
 async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: Work, write: Write) -> None:
-    """The next push succeeds."""
+    """A push that does not arrive is an error, and the next push succeeds."""
     base = work.commit({"a.json": "{}"})
 
     async def fail(request: web.Request) -> web.StreamResponse | None:
@@ -384,7 +384,7 @@ async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: 
 
 
 async def test_several_drafts_are_pushed_together(server: GitServer, work: Work, mirrors: Mirrors, ask: Ask) -> None:
-    """Each has its author, time and message; a draft without effect makes no commit."""
+    """Several drafts are pushed together. Each has its author, time and message, and a draft without effect makes no commit."""
     base = work.commit({"a.json": "1"})
     drafts = [
         CommitDraft(iter([Edit("b.json", b"1", None), Edit("in/c.json", b"1", None)]), EVE, "first", datetime(2020, 1, 2, tzinfo=UTC)),

@@ -18,7 +18,7 @@ def install(folder: Path, version: str) -> Path:
 
 
 async def test_an_outdated_git_is_reported_until_it_is_replaced(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The version is checked again until it is sufficient, without a restart of the worker, then no more."""
+    """The version is checked again until it is sufficient, without a restart of the worker, and never afterwards."""
     monkeypatch.setenv("PATH", str(tmp_path), prepend=os.pathsep)
     program = GitProgram()
     install(tmp_path, "2.36.9")

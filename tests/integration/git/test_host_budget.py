@@ -127,7 +127,7 @@ def test_retry_after_is_parsed(text: str, seconds: float | None) -> None:
 
 @pytest.mark.parametrize("retry_after", ["9" * 60, "Fri, 31 Dec 9999 23:59:59 GMT"], ids=["digits", "date"])
 async def test_a_pause_is_at_most_an_hour(remote: Remote, mirrors: Mirrors, server: GitServer, retry_after: str) -> None:
-    """The largest numbers exceed any interval, and still cause no failure of the worker."""
+    """A longer pause is reduced to an hour, also for numbers that exceed any interval."""
     refusing(server, 429, **{"Retry-After": retry_after})
     with pytest.raises(TooManyRequests) as refused:
         await remote.head("main", mirrors.ensure_root())

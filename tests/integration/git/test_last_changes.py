@@ -32,7 +32,7 @@ def fetched(mirrors: Mirrors, ask: Ask) -> Any:
     return fetched
 
 
-def by(work: Work, name: str, date: str) -> None:
+def set_author(work: Work, name: str, date: str) -> None:
     """Give the newest commit another author and time."""
     git(work.folder, "commit", "--quiet", "--amend", "--no-edit", f"--author={name} <a@example.org>")
     rewritten = git(work.folder, "log", "-1", "--format=raw").replace("\n    ", "\n")
@@ -44,9 +44,12 @@ def by(work: Work, name: str, date: str) -> None:
 
 
 async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetched: Any) -> None:
-    """A merge may bring it, a name may contain any bytes, and below a directory paths are relative to that."""
+    """Each file has the newest commit that changed it, which may be a merge.
+
+    A name may contain any bytes, and paths are relative to the directory of the repository.
+    """
     work.commit({"a.json": "1", "b.json": "1", ODD: "1"})
-    by(work, "Anna Ä", "1700000000")
+    set_author(work, "Anna Ä", "1700000000")
     git(work.folder, "checkout", "--quiet", "-b", "side")
     work.commit({"b.json": "2"}, branch="side")
     git(work.folder, "checkout", "--quiet", "main")
@@ -92,7 +95,7 @@ async def test_one_walk_serves_all_lists_of_a_commit(work: Work, fetched: Any, m
 
 
 async def test_a_failed_walk_does_not_fail_the_list(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """If the history takes too long, only these two members are missing."""
+    """If the history cannot be read in time, the last changes are missing, and no error is raised."""
     work.commit({"a.json": "1"})
     commit = await fetched()
 

@@ -23,7 +23,7 @@ def commit(repository: pygit2.Repository, message: str, *, at: int, who: str = "
 
 
 async def test_the_log_has_the_newest_commits(tmp_path: Path) -> None:
-    """The limit holds also if all commits are of one second."""
+    """The log has the newest commits up to the limit, also if all of them are of the same second."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     names = [commit(repository, str(index), at=1_700_000_000) for index in range(MAX_ITEMS + 5)]
     found = await log(Commit(tmp_path, names[-1]), "")
@@ -54,7 +54,7 @@ async def test_a_commit_has_authors_time_and_message(tmp_path: Path) -> None:
 
 
 async def test_a_mirror_without_a_commit_is_damaged(tmp_path: Path) -> None:
-    """The error concerns the copy, not the caller."""
+    """A mirror without the commit is damaged: the error concerns the mirror, not the caller."""
     pygit2.init_repository(str(tmp_path), bare=True)
     with pytest.raises(SourceFailed, match="damaged"):
         await log(Commit(tmp_path, "0" * 39 + "1"), "")
@@ -70,7 +70,7 @@ async def test_a_commit_too_large_to_be_loaded_ends_the_log(tmp_path: Path, monk
 
 
 async def test_names_are_truncated(tmp_path: Path) -> None:
-    """A thousand commits are returned in one response, and a name may be as long as a commit."""
+    """Names of authors are truncated, because a thousand commits are returned in one response, and a name may be as long as a commit."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     name = commit(repository, "m", at=1_700_000_000, who="A" * 10_000, by="B" * 10_000)
     (found,) = await log(Commit(tmp_path, name), "")

@@ -171,7 +171,7 @@ async def test_a_forbidden_host_is_not_contacted(server: GitServer, mirrors: Mir
 
 
 async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """No git process remains."""
+    """The fetch from a silent host times out, and no git process remains."""
     server.make("r.git").commit({"a.json": "{}"})
     silent = asyncio.Event()
 
@@ -188,7 +188,7 @@ async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, ask:
 
 
 async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """The next fetch continues normally."""
+    """A broken connection is reported, and the next fetch succeeds."""
     sha = server.make("r.git").commit({"a.json": "{}"})
 
     async def break_off(request: web.Request) -> web.StreamResponse | None:
@@ -211,7 +211,7 @@ async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirro
 
 
 async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """The mirrors of other repositories are kept."""
+    """Mirrors of deleted repositories are deleted, and those of other repositories are kept."""
     server.make("r.git").commit({"a.json": "{}"})
     found = [await mirrors.fetch(uid, ask("r.git"), "main") for uid in ("stays", "goes")]
     assert await mirrors.keep_only(["stays"]) == 1
@@ -230,13 +230,13 @@ async def test_an_ambiguous_host_is_refused(server: GitServer, mirrors: Mirrors,
 
 
 async def test_unpacking_is_limited_in_memory(tmp_path: Path) -> None:
-    """The memory of the git process is limited."""
+    """The git process that unpacks objects has a memory limit."""
     limits = await command.run(["-c", "alias.limit=!ulimit -v", "limit"], directory=tmp_path, settings={}, timeout_seconds=10)
     assert int(limits) == 2 * 1024 * 1024
 
 
 async def test_the_output_of_git_is_bounded(tmp_path: Path) -> None:
-    """A host may list any number of references."""
+    """The output of git is limited, because a host may list any number of references."""
     response = await command.run(
         ["-c", "alias.talk=!head -c 9000000 /dev/zero", "talk"], directory=tmp_path, settings={}, timeout_seconds=20
     )
@@ -274,12 +274,12 @@ def test_errors_of_git_contain_no_secrets(stderr: str, error: type[DashwrightErr
 
 
 def test_a_disguised_secret_is_redacted() -> None:
-    """Invisible characters are dropped first: one inside a secret would hide it from the search."""
+    """Invisible characters are dropped before secrets are searched, because they would hide a secret."""
     assert "s3cret" not in error_for("fatal: remote error: s3\x00cr\x07et", ["s3cret"]).message
 
 
 async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """The mirror is kept, so only new objects are fetched."""
+    """If a branch replaces a directory of branches, the mirror is kept, so only new objects are fetched."""
     work = server.make("r.git")
     work.commit({"a.json": "1"}, branch="a")
     before = await mirrors.fetch("uid", ask("r.git"), "a")
@@ -313,7 +313,7 @@ async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirro
 
 
 async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """The mirror is recreated, without an examination of its other objects."""
+    """If an ancestor is missing, the mirror is recreated, without an examination of its other objects."""
     work = server.make("r.git")
     first, lost, *_ = [work.commit({"a.json": text}) for text in "1234"]
     commit = await mirrors.fetch("uid", ask("r.git"), "main")

@@ -131,7 +131,7 @@ async def test_a_pull_request_whose_commits_are_only_in_a_fork(server: GitServer
 
 
 async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -> None:
-    """The change is visible immediately, also to other workers that share the folder."""
+    """A change is visible immediately, also to other workers that share the folder."""
     server.make("r.git")
     opened = worker(tmp_path)
     assert await opened.at(hosted(server), "") is None
@@ -168,7 +168,7 @@ async def test_a_local_folder_is_changed_in_place(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("is_local", [True, False])
 async def test_a_change_is_limited(server: GitServer, tmp_path: Path, is_local: bool) -> None:
-    """The limits are on files, on the bytes of each, and on the bytes of all."""
+    """The number of changed files, the bytes of each, and the bytes of all of them are limited."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     base = server.make("r.git").commit({"a.json": "{}"})
     bounds = {"repository_file_bytes": 1000, "repository_bytes": 100_000}

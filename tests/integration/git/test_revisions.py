@@ -33,13 +33,13 @@ REVISIONS = 25
 SPEC = '{"title":"Team","workflows":[],"type":"local","local":{"path":"p"},"sync":{"enabled":true,"target":"folder"}}'
 
 
-class Quiet:
+class NoReporter:
     async def report(self, progress: JobProgress) -> None:
         """Ignore progress."""
 
 
-class Side:
-    """The repository ``team`` of one namespace, with everything that is stored of it."""
+class SyncedRepository:
+    """The repository ``team`` in one namespace, with the objects that are stored from it."""
 
     def __init__(self, database: Database, namespace: str) -> None:
         self._database = database
@@ -64,7 +64,7 @@ class Side:
         job = SyncJob(self._namespace, "team", "Team", SyncTarget.FOLDER, enabled=True)
         with FileSpool() as spool:
             tools = SyncTools(spool, AdmissionSettings())
-            return await sync(job, checkout, objects, Quiet(), tools, difference), difference is not None
+            return await sync(job, checkout, objects, NoReporter(), tools, difference), difference is not None
 
     async def stored(self) -> dict[str, Any]:
         """Return all managed objects by kind and name."""
@@ -92,7 +92,7 @@ async def test_stored_objects_equal_each_revision(
     """
     server.make("team.git")
     history = History(server.root / "team.git", seed, directory)
-    complete, quick = Side(database, "default"), Side(database, "org-2")
+    complete, quick = SyncedRepository(database, "default"), SyncedRepository(database, "org-2")
     await complete.make()
     await quick.make()
     by_difference = clean = 0

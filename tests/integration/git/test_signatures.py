@@ -66,7 +66,10 @@ async def refusal(call: Callable[[], Awaitable[object]]) -> str:
 
 
 async def test_only_signed_commits_are_opened(server: GitServer, opened: RepositoryCheckouts, keys: Path) -> None:
-    """The error names the commit and the reason; without ``verify`` every commit is opened."""
+    """A commit without a valid signature is refused, and the error names the commit and the reason.
+
+    Without ``verify``, every commit is opened.
+    """
     work = server.make("r.git")
     allowed = signers(keys, "anna")
     unsigned = work.commit({"a.json": "1"})
@@ -84,7 +87,7 @@ async def test_only_signed_commits_are_opened(server: GitServer, opened: Reposit
 
 
 async def test_a_rollback_needs_a_signature(server: GitServer, opened: RepositoryCheckouts, keys: Path) -> None:
-    """An earlier commit that was synced without verification is not restored."""
+    """An earlier commit that was synced without verification is not restored by a rollback."""
     work = server.make("r.git")
     unsigned = work.commit({"a.json": "1"})
     signed = commit_signed(work, "2", keys / "anna")

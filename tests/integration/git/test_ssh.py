@@ -178,7 +178,7 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
     await silent.wait_closed()
 
 
-async def test_a_server_that_is_none_is_reported(mirrors: Mirrors) -> None:
+async def test_a_port_without_an_ssh_server_is_reported(mirrors: Mirrors) -> None:
     """A port without a server, and one that closes the connection, are faults of the host."""
 
     async def close(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -214,7 +214,7 @@ async def test_the_next_address_is_tried(ssh_server: SshServer, mirrors: Mirrors
 
 
 async def test_a_missing_ssh_is_reported(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The error names the package to install where the worker runs."""
+    """The error for a missing ssh program names the package to install on the worker."""
     async with ssh.serving(tmp_path / "ssh") as server:
         monkeypatch.setattr("shutil.which", lambda _: None)
         assert "install openssh-client where the jobs worker runs" in (await refusal(remote(server), mirrors)).message

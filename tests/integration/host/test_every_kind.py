@@ -50,7 +50,7 @@ def reference_of(access: HostAccess) -> str:
 
 
 async def test_a_pull_request_has_its_branches_and_commits(access: HostAccess) -> None:
-    """The state changes when the host merges the pull request."""
+    """A pull request has its branches and commits, and its state changes when the host merges it."""
     result = await access.host.pull_request(access.repository, access.number)
     assert (result.number, result.title, result.base, result.head) == (access.number, "Change", "main", "change")
     assert result.head_commit == (access.head[:12] if kind_of(access) == "bitbucket" else access.head)
@@ -74,7 +74,7 @@ async def test_a_pull_request_from_a_fork_is_recognized(access: HostAccess) -> N
 
 
 async def test_open_pull_requests_are_listed_page_by_page(access: HostAccess) -> None:
-    """A merged pull request is not among them."""
+    """Open pull requests are read from all pages, without merged ones."""
     access.server.page = 2
     numbers = [access.number, *(access.server.open_pull("team/boards", "change") for _ in range(4))]
     access.server.merge("team/boards", numbers[1])
@@ -84,7 +84,7 @@ async def test_open_pull_requests_are_listed_page_by_page(access: HostAccess) ->
 
 @pytest.mark.parametrize("page", [100, 3, 1])
 async def test_changed_files_are_read_page_by_page(access: HostAccess, page: int) -> None:
-    """A renamed file has its former path."""
+    """Changed files are read from all pages. A renamed file has its former path."""
     access.server.page = page
     assert set(await access.host.changed_files(access.repository, access.number)) == {
         ChangedFile("new.json", FileStatus.ADDED),
@@ -132,7 +132,7 @@ async def test_a_long_comment_fits(access: HostAccess) -> None:
 
 @pytest.mark.parametrize("state", CommitState)
 async def test_a_commit_status_has_the_repositorys_name(access: HostAccess, state: CommitState) -> None:
-    """The text is cut to the length that the host accepts."""
+    """A commit status has the repository's name, and its text is cut to the length that the host accepts."""
     await access.host.set_commit_status(access.repository, CommitStatus(access.head, state, "x" * 300, PAGE))
     ((commit, sent),) = access.server.repositories["team/boards"].statuses
     failed = {CommitState.FAILURE: "failed", CommitState.ERROR: "failed"}
@@ -193,7 +193,7 @@ async def test_hooks_are_created_changed_listed_and_removed(access: HostAccess) 
 
 
 async def test_commits_have_accounts_if_the_host_reports_them(access: HostAccess) -> None:
-    """GitLab and Bitbucket are not requested, because their commits name no accounts."""
+    """Commits have accounts if the host reports them. GitLab and Bitbucket are not requested, because their commits name no accounts."""
     commits = await access.host.commits(access.repository, access.head, "a b.json")
     assert bool(commits) == (kind_of(access) in ("github", "gitea"))
     assert any("commits" in call for call in access.server.calls) == bool(commits)
@@ -229,7 +229,7 @@ async def test_links_to_other_addresses_are_not_followed(access: HostAccess) -> 
 
 
 async def test_a_next_page_elsewhere_is_an_error(tmp_path: Path) -> None:
-    """Bitbucket names the next page by its address."""
+    """The next page is an address in the response of Bitbucket. An address elsewhere is an error."""
 
     async def point_elsewhere(_: web.Request) -> web.Response:
         return web.json_response({"values": [HOOK_OF_BITBUCKET], "next": "http://127.0.0.1:1/x"})
@@ -241,7 +241,7 @@ async def test_a_next_page_elsewhere_is_an_error(tmp_path: Path) -> None:
 
 
 async def test_a_redirect_within_the_repository_is_followed_a_few_times(access: HostAccess) -> None:
-    """A host that redirects in a circle is an error."""
+    """A redirect within the repository is followed. A host that redirects in a circle is an error."""
 
     async def circle(request: web.Request) -> web.Response:
         return web.Response(status=307, headers={"Location": str(request.url)})
@@ -270,7 +270,7 @@ async def test_missing_members_are_named(access: HostAccess) -> None:
 
 
 async def test_a_repository_in_nested_groups(tmp_path: Path) -> None:
-    """Only GitLab has groups in groups."""
+    """A repository of GitLab may be in groups of groups, which other hosts do not have."""
     async with open_host_access(tmp_path, kind=GitLabHost, name="team/web/boards") as access:
         result = await access.host.pull_request(access.repository, access.number)
         assert result.url == f"{access.server.origin}/team/web/boards/-/merge_requests/{access.number}"

@@ -113,7 +113,7 @@ async def test_hooks_are_created_changed_listed_and_removed(host_access: HostAcc
 async def test_error_responses_become_product_errors(
     host_access: HostAccess, status: int, headers: dict[str, str], message: str, expected: type
 ) -> None:
-    """One request is made, no redirect followed, and an echoed token is removed."""
+    """An error response becomes an error of the product after one request. No redirect is followed, and an echoed token is removed."""
 
     async def refuse(_: web.Request) -> web.Response:
         return web.json_response({"message": f"{message} {TOKEN}"}, status=status, headers=headers)
@@ -142,7 +142,7 @@ async def test_an_invalid_response_is_an_error_of_the_host(host_access: HostAcce
 
 
 async def test_an_endless_response_is_cut_off(host_access: HostAccess) -> None:
-    """The limit also holds for compressed responses."""
+    """An endless response is cut off at the limit, also if it is compressed."""
 
     async def handle(_: web.Request) -> web.Response:
         response = web.Response(text='"' + "x" * (5 << 20) + '"')
@@ -189,7 +189,7 @@ async def test_only_allowed_hosts_are_contacted(host_access: HostAccess) -> None
 
 
 async def test_a_broken_or_unreachable_host_is_an_error(host_access: HostAccess) -> None:
-    """The call fails within the client's time limit."""
+    """A call of a broken or unreachable host fails within the client's time limit."""
 
     async def break_off(request: web.Request) -> web.Response:
         assert request.transport is not None
@@ -205,7 +205,7 @@ async def test_a_broken_or_unreachable_host_is_an_error(host_access: HostAccess)
 
 
 async def test_a_silent_host_times_out(host_access: HostAccess) -> None:
-    """No request is repeated: the result of the first is unknown."""
+    """A request to a silent host times out and is not repeated, because its result is unknown."""
     answered = asyncio.Event()
 
     async def wait(_: web.Request) -> web.Response:

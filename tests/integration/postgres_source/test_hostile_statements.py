@@ -212,7 +212,7 @@ async def test_rows_beyond_the_limit_are_omitted_with_a_notice(ask: Ask) -> None
 
 
 async def test_cells_beyond_the_limit_are_refused(ask: Ask) -> None:
-    """Columns count as much as rows."""
+    """A result with too many cells is refused: columns count as much as rows."""
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
         await ask("select n, n, n from generate_series(1, 400) n", patient(query_points=1000))
 

@@ -147,7 +147,7 @@ async def test_series_equal_a_direct_query(ask: Ask, owner: Any) -> None:
 
 
 async def test_an_excessive_fill_is_omitted_with_a_notice(ask: Ask) -> None:
-    """An hour in microseconds has too many rows to fill."""
+    """A fill with too many rows, such as an hour in microseconds, is omitted with a notice."""
     frame = await ask("select $__timeGroupAlias(made, '1us', 0), gold from treasure order by 1", format="time_series")
     assert frame.row_count == 60
     (notice,) = (frame.meta or {})["notices"]
@@ -157,7 +157,7 @@ async def test_an_excessive_fill_is_omitted_with_a_notice(ask: Ask) -> None:
 
 
 async def test_a_series_without_rows_keeps_its_columns(ask: Ask) -> None:
-    """The columns are those of the statement."""
+    """A series without rows has the columns of the statement."""
     frame = await ask("select made as time, host, gold from treasure where false", format="time_series")
     assert [(item.name, item.type.value, len(item)) for item in frame.fields] == [
         ("time", "time.Time", 0),
@@ -185,7 +185,7 @@ async def test_a_series_without_rows_keeps_its_columns(ask: Ask) -> None:
     ],
 )
 async def test_an_error_of_the_statement_has_its_position(ask: Ask, sql: str, message: str) -> None:
-    """The error is a 400 with the server's message, the position, and what to do."""
+    """The error of a statement is a 400 with the server's message, the position, and what to do."""
     with pytest.raises(BadRequest) as caught:
         await ask(sql)
     assert message in caught.value.message
@@ -200,7 +200,7 @@ async def test_an_error_of_the_statement_has_its_position(ask: Ask, sql: str, me
     ],
 )
 async def test_an_empty_query_is_refused(ask: Ask, query: dict[str, Any], message: str) -> None:
-    """The error names the property to set."""
+    """An empty query is refused with the name of the property to set."""
     with pytest.raises(BadRequest, match=message):
         await ask("select 1", **query)
 

@@ -80,7 +80,7 @@ async def _only(owner: Any, warehouse: Warehouse, pid: int) -> bool:
 
 
 async def test_the_number_of_connections_is_limited(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """Other queries wait for a free connection, and time out with an error that says so."""
+    """If all connections are busy, a query waits for a free one, and times out with an error that says so."""
     connections = opened(connections=2)
     source = Postgres(warehouse.record, connections)
     working = [asyncio.create_task(source.query(a_query("select pg_sleep(600)"), RANGE, patient())) for _ in range(2)]
@@ -100,7 +100,7 @@ async def _count(owner: Any, warehouse: Warehouse, count: int) -> bool:
 
 
 async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, opened: Open, owner: Any) -> None:
-    """The statement is cancelled on the server, and the connection is reused."""
+    """If the caller is cancelled, the statement is cancelled on the server, and the connection is reused."""
     connections = opened(connections=1)
     pid = await pid_of(warehouse.record, connections)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
@@ -198,7 +198,7 @@ async def test_only_allowed_hosts_are_contacted(warehouse: Warehouse, opened: Op
 
 
 async def test_a_silent_server_times_out(warehouse: Warehouse, opened: Open) -> None:
-    """The server accepts the connection and sends nothing."""
+    """A server that accepts the connection and sends nothing is an error after the time limit."""
     async with _silent() as port:
         source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), opened(connect_timeout=0.2))
         with pytest.raises(SourceFailed, match=r"did not respond within 0\.2 s; check host, port and the network between"):
@@ -220,7 +220,7 @@ async def _silent() -> AsyncIterator[int]:
 
 
 async def test_another_kind_of_server_is_reported(warehouse: Warehouse, opened: Open) -> None:
-    """The address may be that of a web server, for example."""
+    """The error says that the server is of another kind, for example a web server."""
 
     async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -236,5 +236,5 @@ async def test_another_kind_of_server_is_reported(warehouse: Warehouse, opened: 
 
 
 async def test_a_healthy_source_is_reported(ask: Ask, warehouse: Warehouse, opened: Open) -> None:
-    """The message is the one that clients know."""
+    """A healthy data source is reported with the message that clients know."""
     assert await Postgres(warehouse.record, opened()).health() == "Database Connection OK"
