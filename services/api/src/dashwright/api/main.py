@@ -192,7 +192,7 @@ class Gateway:
             origins=origins,
             headers=tls.response_headers(settings),
             # The database connections of a request count towards the share of its caller.
-            on_identified=lambda caller: set_connection_holder(caller.uid),
+            on_identified=set_connection_holder,
         )
         probes.add("serving", self._server.check)
         self._tls = tls.server_context(settings, clock.now())

@@ -111,12 +111,12 @@ class Exchange:
         object_access: ObjectAccess | None = None,
         origins: OriginPolicy = DEFAULT_ORIGIN_POLICY,
         headers: Mapping[str, str] = SAFE_HEADERS,
-        on_identified: Callable[[Identity], None] = lambda _: None,
+        on_identified: Callable[[str], None] = lambda _: None,
     ) -> None:
         """Create the handler.
 
         ``deadlines`` limit the time to the start of a response; a streamed body may take any time. ``on_identified`` is called with
-        each authenticated caller, in the task of the request. ``headers`` are added to every response.
+        the uid of each authenticated caller, in the task of the request. ``headers`` are added to every response.
         """
         self._on_identified = on_identified
         self._headers = headers
@@ -163,7 +163,6 @@ class Exchange:
 
     async def _respond_to(self, request: web.BaseRequest, path: str, record: _RequestRecord) -> Response:
         match, failure_message = None, None
-        record.error_shape = error_shape_of(path)
         try:
             match = self._dispatcher.find(request.method, path)
             record.template = match.route.path
@@ -183,6 +182,8 @@ class Exchange:
         except Exception:
             log.exception("request_failed")
             reported_error = DashwrightError("unexpected")
+        if match is None:
+            record.error_shape = error_shape_of(path)
         response = error_response(reported_error, record.error_shape, record.trace_id, failure_message=failure_message)
         if html.has_error_pages(path) and html.accepts_html(request.headers.get("Accept", "")):
             return html.error_page(reported_error, response, record.trace_id, path)
@@ -213,7 +214,7 @@ class Exchange:
         if route.required_access is not Access.PUBLIC:
             self._origins.check(request.method, request.scheme, request.headers)
             identity = record.caller = await self._identify(request, match, address)
-            self._on_identified(identity)
+            self._on_identified(identity.uid)
             authorized_identity = await self._authorize(identity, match)
         call = Call(
             request,

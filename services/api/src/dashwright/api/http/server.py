@@ -24,7 +24,6 @@ from dashwright.api.http.routing import Route
 from dashwright.api.http.sending import Sender
 from dashwright.api.http.streaming import Streams
 from dashwright.common.errors import BadRequest, DashwrightError, Unavailable
-from dashwright.common.identity import Identity
 from dashwright.common.observability import tracing
 
 log = structlog.get_logger()
@@ -64,7 +63,7 @@ class Server:
         object_access: ObjectAccess | None = None,
         origins: OriginPolicy = DEFAULT_ORIGIN_POLICY,
         headers: Mapping[str, str] = SAFE_HEADERS,
-        on_identified: Callable[[Identity], None] = lambda _: None,
+        on_identified: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._limits = limits
         self._proxies = proxies
