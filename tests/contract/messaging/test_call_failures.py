@@ -130,14 +130,14 @@ async def test_a_request_that_stops_workers_stops_two_at_most(calls: CallFactory
 
 async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """A worker that lost its connection for a moment gets the second attempt while the first one is running. Both end without a fault."""
-    client, received, is_genuine = await calls.client(), list[Message](), wire.is_genuine
+    client, received, is_genuine = await calls.client(), list[Message](), Signer.is_genuine
 
-    def record(signer: Signer, purpose: Purpose, queue: str, message: Message) -> bool:
+    def record(signer: Signer, message: Message, purpose: Purpose, queue: str = "") -> bool:
         if purpose is Purpose.REQUEST:
             received.append(message)
-        return is_genuine(signer, purpose, queue, message)
+        return is_genuine(signer, message, purpose, queue)
 
-    monkeypatch.setattr(wire, "is_genuine", record)
+    monkeypatch.setattr(Signer, "is_genuine", record)
     begun, released = asyncio.Queue[Request](), asyncio.Event()
 
     async def handler(request: Request) -> Reply:
@@ -152,7 +152,7 @@ async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkey
         async with asyncio.timeout(10):
             await begun.get()
             attempt = replace(received[0], headers={**received[0].headers, wire.ATTEMPT: 2})
-            await calls.broker.publish("", queue, wire.signed(SIGNER, Purpose.REQUEST, queue, attempt))
+            await calls.broker.publish("", queue, SIGNER.signed(attempt, Purpose.REQUEST, queue))
             await begun.get()
         released.set()
         await call

@@ -33,7 +33,7 @@ def genuine(queue: str, clock: Clock) -> Message:
     """Return a request as the gateway signs it."""
     headers = {wire.DEADLINE: clock.milliseconds() + 60_000, wire.IDLE_TIMEOUT: 60_000, "org_id": 1}
     message = Message(body=b"asked", headers=headers, correlation_id=uuid4().hex, reply_to="nowhere", persistent=False)
-    return wire.signed(SIGNER, Purpose.REQUEST, queue, message)
+    return SIGNER.signed(message, Purpose.REQUEST, queue)
 
 
 def forgeries(queue: str, clock: Clock) -> list[Message]:
@@ -49,9 +49,9 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
         unsigned,
         altered(**{SIGNATURE: "\N{SNOWMAN}"}),
         altered(**{SIGNATURE: ""}),
-        wire.signed(STRANGER, Purpose.REQUEST, queue, unsigned),
-        wire.signed(SIGNER, Purpose.RESPONSE, queue, unsigned),
-        wire.signed(SIGNER, Purpose.REQUEST, "test.jobs.repositories", unsigned),
+        STRANGER.signed(unsigned, Purpose.REQUEST, queue),
+        SIGNER.signed(unsigned, Purpose.RESPONSE, queue),
+        SIGNER.signed(unsigned, Purpose.REQUEST, "test.jobs.repositories"),
         altered(org_id=2),
         altered(org_id=True),
         altered(uids="[]"),
@@ -107,7 +107,7 @@ async def test_a_caller_ignores_forged_responses(calls: CallFactory, headers: di
     await stealing.cancel(drain=1)
     assert request.reply_to is not None
     forged = Message(body=b"{}", headers=headers, correlation_id=request.correlation_id, reply_to="nowhere", persistent=False)
-    await calls.broker.reply(request.reply_to, forged if signer is None else wire.signed(signer, Purpose.RESPONSE, "", forged))
+    await calls.broker.reply(request.reply_to, forged if signer is None else signer.signed(forged, Purpose.RESPONSE))
     await calls.server(echo)
     await calls.broker.publish("", queue, request)
     assert (await call).complete_body == b"asked"
@@ -121,7 +121,7 @@ async def test_a_response_is_valid_for_its_own_call(calls: CallFactory) -> None:
     await asyncio.wait_for(handler.begun.get(), 5)
     other = Message(body=b"other", headers={wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True}, correlation_id=uuid4().hex)
     (asked,) = client._responses
-    client._receive(replace(wire.signed(SIGNER, Purpose.RESPONSE, "", other), correlation_id=asked))
+    client._receive(replace(SIGNER.signed(other, Purpose.RESPONSE), correlation_id=asked))
     assert not client._responses[asked]._is_ended
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)

@@ -77,7 +77,7 @@ class RpcClient:
             persistent=False,
             expiration=timeout,
         )
-        request = wire.signed(self._signer, Purpose.REQUEST, queue, request)
+        request = self._signer.signed(request, Purpose.REQUEST, queue)
         try:
             await self._inbox.send(queue, request, mandatory=True, timeout=min(timeout, self._reconnect_timeout))
             async with asyncio.timeout_at(deadline):
@@ -95,7 +95,7 @@ class RpcClient:
 
     def _receive(self, message: Message) -> None:
         """Pass a message to its call. Ignore a message without a valid signature: the call continues to wait for its worker."""
-        if not wire.is_genuine(self._signer, Purpose.RESPONSE, "", message):
+        if not self._signer.is_genuine(message, Purpose.RESPONSE):
             metrics.messages_refused.labels("answers", "signature").inc()
             _log.warning("rpc_response_refused", call_id=message.correlation_id, reason="no service with this SECRET_KEY signed it")
             return
@@ -256,7 +256,7 @@ class RpcResponse:
             return
         self._reported_count = self._read_count
         message = Message(body=b"", headers={wire.READ_COUNT: self._read_count}, correlation_id=self.call_id, persistent=False)
-        await self._broker.reply(self._worker_address, wire.signed(self._signer, Purpose.CONTROL, "", message))
+        await self._broker.reply(self._worker_address, self._signer.signed(message, Purpose.CONTROL))
 
     def _finish(self, outcome: str) -> None:
         self._is_ended = True
@@ -268,6 +268,6 @@ async def cancel(broker: Broker, signer: Signer, worker_address: str, call_id: s
     """Ask the worker at an inbox address to stop a call. If this message is lost, the worker stops at its idle timeout."""
     message = Message(body=b"", headers={wire.CANCEL: True}, correlation_id=call_id, persistent=False)
     try:
-        await broker.reply(worker_address, wire.signed(signer, Purpose.CONTROL, "", message))
+        await broker.reply(worker_address, signer.signed(message, Purpose.CONTROL))
     except Unavailable as error:
         _log.info("rpc_cancel_not_sent", call_id=call_id, error=error.message)

@@ -100,7 +100,7 @@ class RpcServer:
     async def _serve(self, delivery: Delivery) -> DeliveryResult:
         request = delivery.message
         call_id, reply_to = request.correlation_id, request.reply_to
-        if not call_id or not reply_to or not wire.is_genuine(self.signer, Purpose.REQUEST, self._queue, request):
+        if not call_id or not reply_to or not self.signer.is_genuine(request, Purpose.REQUEST, self._queue):
             return self._refuse("signature")
         now = self._clock.seconds()
         deadline, idle_timeout = (
@@ -148,7 +148,7 @@ class RpcServer:
         """
         if attempt == 1:
             second_attempt = replace(request, headers={**request.headers, wire.ATTEMPT: 2}, expiration=remaining_seconds)
-            second_attempt = wire.signed(self.signer, Purpose.REQUEST, self._queue, second_attempt)
+            second_attempt = self.signer.signed(second_attempt, Purpose.REQUEST, self._queue)
             await self._broker.publish("", self._queue, second_attempt)
             return
         _log.error("rpc_request_given_up")
@@ -156,7 +156,7 @@ class RpcServer:
 
     def _receive(self, message: Message) -> None:
         call = self._calls.get(message.correlation_id or "")
-        if call is None or not wire.is_genuine(self.signer, Purpose.CONTROL, "", message):
+        if call is None or not self.signer.is_genuine(message, Purpose.CONTROL):
             return
         if message.headers.get(wire.CANCEL):
             call.stop(None)
@@ -301,7 +301,7 @@ class _Call:
             headers[wire.ATTEMPT] = self._attempt
         message = Message(body=body, headers=headers, correlation_id=self._request.correlation_id, persistent=False)
         assert self._request.reply_to is not None
-        await self._inbox.send(self._request.reply_to, wire.signed(self._server.signer, Purpose.RESPONSE, "", message), mandatory=False)
+        await self._inbox.send(self._request.reply_to, self._server.signer.signed(message, Purpose.RESPONSE), mandatory=False)
 
     def _set_timeout(self, seconds: float) -> None:
         """Let the call time out after ``seconds``, but not later than the deadline of a response that has begun."""

@@ -1,14 +1,10 @@
 """Wire format of calls: the headers of both sides, and errors that keep their class."""
 
 from collections.abc import Iterator
-from dataclasses import replace
 
 import orjson
 
 from dashwright.common.errors import Cause, DashwrightError
-from dashwright.common.messaging.message import Message
-from dashwright.common.messaging.signing import SIGNATURE, Purpose, SignedFields, Signer
-from dashwright.common.observability import tracing
 
 #: Of a request: time in Unix milliseconds by which the first chunk of the response must arrive.
 DEADLINE = "rpc-deadline"
@@ -29,25 +25,6 @@ READ_COUNT = "rpc-taken"
 #: Of a control message: true if the caller stops reading the response.
 CANCEL = "rpc-cancel"
 PREFIX = "rpc-"
-
-#: Headers that the signature does not cover: itself, and the trace, which is added later, when the message is sent.
-_UNSIGNED = frozenset({SIGNATURE, tracing.HEADER})
-
-
-def signed(signer: Signer, purpose: Purpose, queue: str, message: Message) -> Message:
-    """Return the message with a signature over ``queue``, correlation id, headers and body. ``queue`` is empty for messages to an inbox."""
-    signature = signer.sign(purpose, _signed_fields(queue, message), message.body)
-    return replace(message, headers={**message.headers, SIGNATURE: signature})
-
-
-def is_genuine(signer: Signer, purpose: Purpose, queue: str, message: Message) -> bool:
-    """Return whether a service signed the message with ``signed``. Its ``reply_to`` is not signed, since the broker writes it."""
-    return signer.is_genuine(message.headers.get(SIGNATURE), purpose, _signed_fields(queue, message), message.body)
-
-
-def _signed_fields(queue: str, message: Message) -> SignedFields:
-    signed_headers = sorted([name, value] for name, value in message.headers.items() if name not in _UNSIGNED)
-    return [queue, message.correlation_id, signed_headers]
 
 
 def encode_error(error: DashwrightError) -> bytes:

@@ -1,23 +1,24 @@
 """Signatures of messages between services. Without SECRET_KEY a program with access to the broker cannot imitate a service.
 
-A signature covers the purpose, the destination, the headers and the body of a message. It does not encrypt them.
+A signature covers the purpose, the queue, the correlation id, the headers and the body of a message. It does not encrypt them.
 """
 
 import heapq
 import hmac
-from collections.abc import Sequence
+from dataclasses import replace
 from enum import StrEnum
 
 import orjson
 
 from dashwright.common.key_derivation import derive, key_id
-from dashwright.common.messaging.message import Header
+from dashwright.common.messaging.message import Message
+from dashwright.common.observability import tracing
 
 #: Header with the id of the key and the HMAC-SHA256 of the message, both in hexadecimal.
 SIGNATURE = "dashwright-signature"
 
-#: Destination and headers that a signature covers in addition to the body.
-SignedFields = Sequence[Header | Sequence[Sequence[Header]] | None]
+#: Headers that the signature does not cover: itself, and the trace, which is added later, when the message is sent.
+_UNSIGNED = frozenset({SIGNATURE, tracing.HEADER})
 
 
 class Purpose(StrEnum):
@@ -37,23 +38,29 @@ class Signer:
         }
         self._current_key_id = key_id(secret_keys[0]).hex()
 
-    def sign(self, purpose: Purpose, fields: SignedFields, body: bytes) -> str:
-        """Return the value of the header ``SIGNATURE`` for a message."""
-        return self._current_key_id + self._digest(self._current_key_id, purpose, fields, body)
+    def signed(self, message: Message, purpose: Purpose, queue: str = "") -> Message:
+        """Return the message with a signature. ``queue`` is the queue that it is sent to; empty for an inbox."""
+        signature = self._current_key_id + self._digest(self._current_key_id, message, purpose, queue)
+        return replace(message, headers={**message.headers, SIGNATURE: signature})
 
-    def is_genuine(self, signature: Header | None, purpose: Purpose, fields: SignedFields, body: bytes) -> bool:
-        """Return whether a message was signed with an accepted key and not changed since."""
+    def is_genuine(self, message: Message, purpose: Purpose, queue: str = "") -> bool:
+        """Return whether a service signed the message with an accepted key, and nothing was changed since.
+
+        The ``reply_to`` of a message is not signed, since the broker writes it.
+        """
+        signature = message.headers.get(SIGNATURE)
         if not isinstance(signature, str) or not signature.isascii():
             return False
         id_length = len(self._current_key_id)
         signing_key_id, digest = signature[:id_length], signature[id_length:]
-        return signing_key_id in self._hmacs and hmac.compare_digest(digest, self._digest(signing_key_id, purpose, fields, body))
+        return signing_key_id in self._hmacs and hmac.compare_digest(digest, self._digest(signing_key_id, message, purpose, queue))
 
-    def _digest(self, signing_key_id: str, purpose: Purpose, fields: SignedFields, body: bytes) -> str:
+    def _digest(self, signing_key_id: str, message: Message, purpose: Purpose, queue: str) -> str:
+        headers = sorted([item for item in message.headers.items() if item[0] not in _UNSIGNED])
         digest = self._hmacs[signing_key_id].copy()
         # The JSON of a list is self-delimiting, so no part of the body can be taken for a signed field.
-        digest.update(orjson.dumps([purpose.value, fields]))
-        digest.update(body)
+        digest.update(orjson.dumps([purpose.value, [queue, message.correlation_id, headers]]))
+        digest.update(message.body)
         return digest.hexdigest()
 
 
