@@ -10,7 +10,7 @@ import structlog
 from cachetools import TTLCache
 
 from dashwright.api.auth.bearer import BearerAuthenticator
-from dashwright.api.auth.hashing import Digests
+from dashwright.api.auth.identity_cache import Digests
 from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.auth.passwords import Passwords
 from dashwright.api.http.addresses import client_network

@@ -7,8 +7,8 @@ import structlog
 from cachetools import TTLCache
 
 from dashwright.api.auth import key_material
-from dashwright.api.auth.hashing import Digests, KeyHashes
-from dashwright.api.auth.identity_cache import IdentityCache
+from dashwright.api.auth.hashing import KeyHashes
+from dashwright.api.auth.identity_cache import Digests, IdentityCache
 from dashwright.api.auth.key_material import LegacyKeyMaterial, Material
 from dashwright.api.auth.login_throttle import LoginThrottle
 from dashwright.api.http.authentication import ORGANIZATION_MISMATCH, Credentials

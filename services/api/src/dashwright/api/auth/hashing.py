@@ -1,10 +1,8 @@
-"""Hashes of credentials: slow ones for verification, computed in bounded thread pools, and fast digests for cache keys."""
+"""Hashes of credentials for verification, which are slow by design, computed in bounded thread pools."""
 
 import asyncio
-import secrets
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from hashlib import blake2b
 from typing import Final, TypeVar
 
 from dashwright.api.auth import key_material
@@ -61,14 +59,3 @@ class KeyHashes:
     def close(self) -> None:
         """Stop the threads."""
         self._threads.close()
-
-
-class Digests:
-    """Digests under a random key of this process. Cache keys made of them reveal no credential."""
-
-    def __init__(self) -> None:
-        self._key = secrets.token_bytes(32)
-
-    def digest(self, value: str) -> bytes:
-        """Return the 16-byte digest of a string."""
-        return blake2b(value.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16).digest()

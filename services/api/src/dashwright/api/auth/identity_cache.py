@@ -1,11 +1,13 @@
-"""A cache of identified callers for a few seconds, invalidated immediately when a right changes.
+"""A cache of identified callers for a few seconds, invalidated immediately when a right changes, and the keys of such caches.
 
 docs/decisions/0004-identity-cache.md gives the reasons for this design.
 """
 
+import secrets
 import time
 from collections import OrderedDict
 from collections.abc import Callable
+from hashlib import blake2b
 from typing import Final, NamedTuple, Protocol
 
 from dashwright.common.clock import Clock
@@ -16,6 +18,17 @@ ALL_SUBJECTS: Final = "all"
 
 _MAX_ENTRIES: Final = 10_000
 _TTL_SECONDS: Final = 5.0
+
+
+class Digests:
+    """Digests under a random key of this process. Cache keys made of them reveal no credential."""
+
+    def __init__(self) -> None:
+        self._key = secrets.token_bytes(32)
+
+    def digest(self, value: str) -> bytes:
+        """Return the 16-byte digest of a string."""
+        return blake2b(value.encode("utf-8", "surrogateescape"), key=self._key, digest_size=16).digest()
 
 
 class IdentityInvalidation(Protocol):

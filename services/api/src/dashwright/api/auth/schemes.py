@@ -3,8 +3,7 @@
 from collections.abc import Awaitable, Callable, Mapping
 from typing import Protocol
 
-from dashwright.api.auth.hashing import Digests
-from dashwright.api.auth.identity_cache import IdentityCache
+from dashwright.api.auth.identity_cache import Digests, IdentityCache
 from dashwright.api.http.authentication import Credentials, OrganizationIdentities, Scheme
 from dashwright.common.errors import Unauthorized, Unavailable
 from dashwright.common.identity import Identity
