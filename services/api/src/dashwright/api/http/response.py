@@ -39,13 +39,6 @@ class Response(NamedTuple):
     #: Bytes that a streamed body keeps in memory. An endless body is counted chunk by chunk instead.
     buffered_bytes: int = STREAM_BUFFER_BYTES
 
-    @property
-    def size(self) -> int:
-        """The number of bytes in memory until the response is sent."""
-        if isinstance(self.body, bytes):
-            return len(self.body)
-        return 0 if self.is_endless else self.buffered_bytes
-
 
 def json_response(value: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Return a response with a value as JSON. Models, at any depth, are written with their aliases and without null members."""

@@ -28,7 +28,7 @@ class Sender:
         """Send a complete response. Raises TooManyRequests or Unavailable, before the head is sent, if the budget is used up."""
         with ExitStack() as reservations:
             try:
-                reservations.enter_context(self._budget.reserve(owner, response.size))
+                reservations.enter_context(self._budget.reserve(owner, _bytes_in_memory(response)))
             except DashwrightError:
                 await close_body(response.body)
                 raise
@@ -94,6 +94,13 @@ class Sender:
                     yield chunk
         except (TooManyRequests, Unavailable) as error:
             log.info("stream_over_budget", error=error.message)
+
+
+def _bytes_in_memory(response: Response) -> int:
+    """Return the number of bytes that a response has in memory until it is sent."""
+    if isinstance(response.body, bytes):
+        return len(response.body)
+    return 0 if response.is_endless else response.buffered_bytes
 
 
 def _merged_headers(response: Response, headers: dict[str, str]) -> dict[str, str]:
