@@ -2,6 +2,7 @@
 
 import asyncio
 import ipaddress
+from dataclasses import dataclass
 
 from dashwright.api.http.addresses import TrustedProxies
 from dashwright.api.http.connections import ConnectionLimiter
@@ -13,24 +14,35 @@ STRANGER, PROXY, OWN = "192.0.2.1", "10.0.0.1", "127.0.0.1"
 PROXIES = TrustedProxies([ipaddress.ip_network("10.0.0.0/8")])
 
 
+@dataclass(eq=False)
+class Connection:
+    """A connection, which may have sent a request."""
+
+    has_sent_request: bool = False
+
+
 def test_an_address_has_so_many_connections() -> None:
     """Other addresses are not affected. This machine and trusted proxies have no limit, because they have many clients."""
     limiter = ConnectionLimiter(2, PROXIES)
-    assert [limiter.admit(STRANGER) for _ in range(3)] == [True, True, False]
-    assert limiter.admit("192.0.2.2")
-    assert all(limiter.admit(peer) for peer in (PROXY, OWN) for _ in range(10))
-    limiter.record_close(STRANGER, has_sent_request=False)
-    assert limiter.admit(STRANGER)
+    first = Connection()
+    assert [limiter.admit(STRANGER, connection) for connection in (first, Connection(), Connection())] == [True, True, False]
+    assert limiter.admit("192.0.2.2", Connection())
+    assert all(limiter.admit(peer, Connection()) for peer in (PROXY, OWN) for _ in range(10))
+    limiter.record_close(STRANGER, first)
+    assert limiter.admit(STRANGER, Connection())
 
 
 def test_idle_connections_of_an_address_are_limited() -> None:
-    """The limit of connections without a request applies to local addresses too; a request makes room."""
+    """The limit of connections without a request applies to local addresses too; a request or a close makes room."""
     limiter = ConnectionLimiter(100, PROXIES, unfinished_limit=2)
     for peer in (STRANGER, OWN):
-        assert [limiter.admit(peer) for _ in range(3)] == [True, True, False]
-        limiter.record_request(peer)
-        assert limiter.admit(peer)
-    assert all(limiter.admit(PROXY) for _ in range(10))
+        first, second = Connection(), Connection()
+        assert [limiter.admit(peer, connection) for connection in (first, second, Connection())] == [True, True, False]
+        first.has_sent_request = True
+        assert [limiter.admit(peer, Connection()) for _ in range(2)] == [True, False]
+        limiter.record_close(peer, second)
+        assert [limiter.admit(peer, Connection()) for _ in range(2)] == [True, False]
+    assert all(limiter.admit(PROXY, Connection()) for _ in range(10))
 
 
 async def test_a_connection_without_a_complete_head_is_closed(serve: Serve) -> None:

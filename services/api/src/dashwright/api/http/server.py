@@ -169,7 +169,7 @@ class _Connection(RequestHandler):
     ``head_seconds``.
     """
 
-    __slots__ = ("_address", "_has_sent_request", "_head_timer", "_limiter", "_limits", "_stall_timer", "_streams")
+    __slots__ = ("_address", "_head_timer", "_limiter", "_limits", "_stall_timer", "_streams")
 
     def __init__(self, listener: _Listener, streams: Streams, limits: Limits, limiter: ConnectionLimiter, **options: Any) -> None:
         super().__init__(listener, **options)
@@ -177,7 +177,6 @@ class _Connection(RequestHandler):
         self._limits = limits
         self._limiter = limiter
         self._address: str | None = None
-        self._has_sent_request = False
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
 
@@ -187,24 +186,23 @@ class _Connection(RequestHandler):
         # aiohttp waits for the next request by this future.
         return self._waiter is not None and not self._waiter.done()
 
+    @property
+    def has_sent_request(self) -> bool:
+        """True if a request head has arrived, whether it is readable or not."""
+        return self._request_count > 0
+
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Start the timer for the first request head, or abort the connection if its address is over its limit."""
         super().connection_made(transport)
         peer = transport.get_extra_info("peername")
         address = str(peer[0]) if isinstance(peer, tuple) else ""
-        if not self._limiter.admit(address):
+        if not self._limiter.admit(address, self):
             log.info("too_many_connections", address=address)
             assert isinstance(transport, asyncio.Transport)
             transport.abort()
             return
         self._address = address
-        self._head_timer = self._loop.call_later(self._limits.head_seconds, self.force_close)
-
-    def data_received(self, data: bytes) -> None:
-        """Parse data from the client."""
-        super().data_received(data)
-        if self._request_count and not self._has_sent_request:
-            self._record_first_head()
+        self._head_timer = self._loop.call_later(self._limits.head_seconds, self._close_without_request)
 
     def pause_writing(self) -> None:
         """Start the timer for a client that does not read, because the buffer is full."""
@@ -228,19 +226,14 @@ class _Connection(RequestHandler):
         self._stop_stall_timer()
         self._streams.cancel(self)
         if self._address is not None:
-            self._limiter.record_close(self._address, has_sent_request=self._has_sent_request)
+            self._limiter.record_close(self._address, self)
             self._address = None
         if self._head_timer is not None:
             self._head_timer.cancel()
 
-    def _record_first_head(self) -> None:
-        """Stop the timer for the first request head, whether the head is readable or not."""
-        self._has_sent_request = True
-        if self._address is not None:
-            self._limiter.record_request(self._address)
-        if self._head_timer is not None:
-            self._head_timer.cancel()
-            self._head_timer = None
+    def _close_without_request(self) -> None:
+        if not self.has_sent_request:
+            self.force_close()
 
     def _start_stall_timer(self) -> None:
         assert self.transport is not None
