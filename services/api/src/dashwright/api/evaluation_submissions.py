@@ -8,7 +8,6 @@ from typing import Final
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.stores import audit
-from dashwright.common.database.dry_run import transaction_or_dry_run
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, DashwrightError, Forbidden
 from dashwright.common.group_commit import GroupCommit
@@ -112,7 +111,7 @@ class EvaluationSubmissions:
     async def _store(self, group: Sequence[_Submitted], *, dry_run: bool = False) -> Sequence[tuple[StoredJob, Sequence[Wakeup]]]:
         actors = [{"uid": submitted.actor.uid, "login": submitted.actor.login} for submitted in group]
         submissions = [Submission([submitted.job], actor, submitted.trace) for submitted, actor in zip(group, actors, strict=True)]
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+        async with self._database.transaction(dry_run=dry_run) as connection:
             result = await jobs.submit_all(connection, EVALUATION, submissions)
             for namespace in {submitted.job.namespace for submitted in group}:
                 await self._check_limit(connection, namespace)

@@ -19,7 +19,6 @@ from dashwright.api.workers.panel_validation import PanelValidationClient
 from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.api.workers.sync_status import SyncStatusWriter
 from dashwright.common.clock import Clock
-from dashwright.common.database.dry_run import transaction_or_dry_run
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, Cause
 from dashwright.common.identity import Identity, org_of
@@ -185,7 +184,7 @@ class Jobs:
         dry_run: bool,
     ) -> Sequence[StoredJob]:
         try:
-            async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+            async with self._database.transaction(dry_run=dry_run) as connection:
                 submitted = await self._record(connection, actor, namespace, new_jobs, idempotency)
         except AcceptedConcurrently:
             return await self._accepted_by_another(actor, namespace, idempotency)
@@ -246,7 +245,7 @@ class Jobs:
         A pending or running job ends with the state ``error``; a finished one is deleted from the history. Raises NotFound. ``check`` may
         raise an error if the job is not the requested one, which rolls the transaction back.
         """
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+        async with self._database.transaction(dry_run=dry_run) as connection:
             # Cancelling a job also writes the status of its repository. All transactions lock objects before jobs, against deadlocks.
             await resources.lock(connection, namespace)
             job = await self._cancel(connection, actor, kind, namespace, name)
@@ -261,7 +260,7 @@ class Jobs:
         self, actor: Actor, kind: Kind, namespace: str, is_selected: Callable[[StoredJob], bool], *, dry_run: bool = False
     ) -> int:
         """Cancel all jobs for which ``is_selected`` is true, or none of them, and return their number. Raises BadRequest for too many."""
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+        async with self._database.transaction(dry_run=dry_run) as connection:
             await resources.lock(connection, namespace)
             await jobs.lock(connection, namespace)
             names = await _selected_names(connection, kind, namespace, is_selected)

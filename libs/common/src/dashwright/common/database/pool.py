@@ -136,10 +136,22 @@ class Database:
             await connection.execute(query, *values)
 
     @asynccontextmanager
-    async def transaction(self) -> AsyncIterator[Connection]:
-        """Yield a connection inside one transaction. If the commit itself raises Unavailable, its outcome is unknown."""
-        async with self.connection() as connection, connection.transaction():
-            yield connection
+    async def transaction(self, *, dry_run: bool = False) -> AsyncIterator[Connection]:
+        """Yield a connection inside one transaction. If the commit itself raises Unavailable, its outcome is unknown.
+
+        A dry run is rolled back, so that it stores nothing and sends no notifications.
+        """
+        async with self.connection() as connection:
+            if not dry_run:
+                async with connection.transaction():
+                    yield connection
+                return
+            transaction = connection.transaction()
+            await transaction.start()
+            try:
+                yield connection
+            finally:
+                await transaction.rollback()
 
     async def check(self) -> None:
         """Raise Unavailable unless the server responds to a trivial query."""

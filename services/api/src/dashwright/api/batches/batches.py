@@ -9,7 +9,6 @@ from dashwright.api.batches.open_batch import has_items, lock_batch
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.stores import audit
-from dashwright.common.database.dry_run import transaction_or_dry_run
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Conflict
 from dashwright.common.kinds.registry import BATCH
@@ -44,7 +43,7 @@ class Batches:
 
     async def close(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
         """Accept no more items, and return the batch. Does nothing if the batch is closed. Raises NotFound."""
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+        async with self._database.transaction(dry_run=dry_run) as connection:
             await resources.lock(connection, namespace)
             stored_object, batch = await lock_batch(connection, namespace, name)
             # The controller closes a batch with items in its spec when it has stored them.
@@ -58,7 +57,7 @@ class Batches:
 
     async def cancel(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
         """Have the items that did not end cancelled, and return the batch. Does nothing if the batch ended. Raises NotFound."""
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+        async with self._database.transaction(dry_run=dry_run) as connection:
             stored_object, batch = await lock_batch(connection, namespace, name)
             if batch.finished_at is None and batch.stop_reason != batches.CANCELLED:
                 await batches.stop(connection, batch.uid, batches.CANCELLED)
@@ -73,7 +72,7 @@ class Batches:
 
         Raises NotFound, and Conflict for a batch that is being stopped.
         """
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+        async with self._database.transaction(dry_run=dry_run) as connection:
             await resources.lock(connection, namespace)
             _, batch = await lock_batch(connection, namespace, name)
             if batch.stop_reason is not None and batch.finished_at is None:

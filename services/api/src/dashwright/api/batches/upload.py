@@ -21,7 +21,6 @@ from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.ndjson import Line, LineReader
 from dashwright.api.job_repositories import JobRepositories
 from dashwright.api.stores import audit
-from dashwright.common.database.dry_run import transaction_or_dry_run
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Conflict, NotFound, TooLarge
 from dashwright.common.identity import Identity
@@ -114,7 +113,7 @@ class _Upload:
 
     async def begin(self) -> None:
         """Check whether the batch accepts items, and record the request."""
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=self._options.dry_run):
+        async with self._database.transaction(dry_run=self._options.dry_run) as connection:
             stored_object, batch = await lock_batch(connection, self._namespace, self._name)
             try:
                 require_open(stored_object, batch)
@@ -135,7 +134,7 @@ class _Upload:
         if self._conflict is not None and not self._recognized:
             raise self._conflict
         if self._options.closes and self._fault is None and self._conflict is None:
-            async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=self._options.dry_run):
+            async with self._database.transaction(dry_run=self._options.dry_run) as connection:
                 _, batch = await lock_batch(connection, self._namespace, self._name)
                 await batches.close(connection, batch.uid)
         log.info("items_submitted", batch=self._name, namespace=self._namespace, lines=self._counted_lines, accepted=self._added)
@@ -188,7 +187,7 @@ class _Upload:
     async def _commit(self, items: Sequence[NewItem | RefusedItem]) -> Sequence[ItemVerdict]:
         new_items = [item for item in items if isinstance(item, NewItem)]
         offset = self._added if self._options.dry_run else 0
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=self._options.dry_run):
+        async with self._database.transaction(dry_run=self._options.dry_run) as connection:
             stored_object, batch = await lock_batch(connection, self._namespace, self._name)
             require_open(stored_object, batch)
             known = await batches.find_by_id(connection, batch.uid, [item.id for item in new_items])

@@ -13,7 +13,6 @@ from dashwright.api.stores import audit
 from dashwright.api.stores import dead_letters as store
 from dashwright.api.stores.dead_letters import StoredDeadLetter
 from dashwright.common.clock import Clock
-from dashwright.common.database.dry_run import transaction_or_dry_run
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Conflict
 from dashwright.common.identity import Identity
@@ -81,7 +80,7 @@ class DeadLetters:
         which the gateway recognizes it. Raises NotFound, Conflict for a letter that cannot be replayed, and Unavailable.
         """
         self._check_anonymous()
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+        async with self._database.transaction(dry_run=dry_run) as connection:
             letter = await store.get(connection, caller.namespace, name, with_server_letters=caller.is_server_admin, lock=True)
             if letter.obstacle:
                 raise Conflict(f'the dead letter "{name}" cannot be replayed: {letter.obstacle}', details=DEAD_LETTER.details(name))
@@ -109,7 +108,7 @@ class DeadLetters:
 
     async def discard(self, caller: Caller, name: str, check: Callable[[StoredDeadLetter], None], *, dry_run: bool) -> StoredDeadLetter:
         """Delete a letter, and return it. ``check`` may raise an error, which keeps the letter. Raises NotFound."""
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+        async with self._database.transaction(dry_run=dry_run) as connection:
             letter = await store.get(connection, caller.namespace, name, with_server_letters=caller.is_server_admin, lock=True)
             check(letter)
             await self._delete(connection, caller, [name])
@@ -118,7 +117,7 @@ class DeadLetters:
     async def discard_selected(self, caller: Caller, is_selected: Selector, *, dry_run: bool) -> None:
         """Delete all selected letters in one transaction. ``is_selected`` may raise an error, which keeps all letters."""
         names = [letter.name for letter in await self._select(caller, is_selected)]
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=dry_run):
+        async with self._database.transaction(dry_run=dry_run) as connection:
             await self._delete(connection, caller, names)
 
     async def _select(self, caller: Caller, is_selected: Selector) -> list[StoredDeadLetter]:

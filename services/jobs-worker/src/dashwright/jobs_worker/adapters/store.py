@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import orjson
 
 from dashwright.common.clock import Clock
-from dashwright.common.database.dry_run import transaction_or_dry_run
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Conflict, DashwrightError, NotFound
 from dashwright.common.kinds import rendering
@@ -166,7 +165,7 @@ class DatabaseObjectStore:
 
     async def dry_run(self, namespace: str, write: Write) -> bytes:
         """Return the object as it would be stored. Raises Forbidden if a quota is reached."""
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=True):
+        async with self._database.transaction(dry_run=True) as connection:
             await resources.put(
                 await resources.lock(connection, namespace), namespace, _to_stored_write(write), actor=self._actor, now=self._clock.now()
             )

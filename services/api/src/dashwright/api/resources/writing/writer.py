@@ -4,8 +4,7 @@ Admission runs before the lock of objects is taken. Only the checks against stor
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -34,7 +33,6 @@ from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.object_sealing import ObjectSealer
 from dashwright.api.stores import audit
 from dashwright.common.clock import Clock
-from dashwright.common.database.dry_run import transaction_or_dry_run
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.json_documents import json_equal, read_json, write_json
 from dashwright.common.kinds.annotations import FOLDER_KEY
@@ -83,7 +81,7 @@ class Writer:
         view = await self._policy.view(context.identity, namespace)
         _demand(view, context, kind, "create", "", write.annotations.get(FOLDER_KEY))
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, ApiModel) else None
-        async with self._transaction(context) as connection:
+        async with self._database.transaction(dry_run=context.dry_run) as connection:
             locked_connection = await resources.lock(connection, namespace)
             checks.check_claims(write, None, context.identity)
             await checks.check_write(connection, namespace, write, None, self._settings)
@@ -145,7 +143,7 @@ class Writer:
             current = await resources.get(connection, kind, namespace, name)
         if metadata.manager_of(current):
             return await self._delete_file(current, context, view, preconditions)
-        async with self._transaction(context) as connection:
+        async with self._database.transaction(dry_run=context.dry_run) as connection:
             await resources.lock(connection, namespace)
             locked_object = await resources.get(connection, kind, namespace, name)
             (result,) = await self._delete_objects(
@@ -170,7 +168,7 @@ class Writer:
         Raises the errors of ``delete``, which name the object, and BadRequest if more than ``MAX_DELETED`` objects are selected.
         """
         view = await self._policy.view(context.identity, namespace)
-        async with self._transaction(context) as connection:
+        async with self._database.transaction(dry_run=context.dry_run) as connection:
             await resources.lock(connection, namespace)
             objects = await removal.select_objects(connection, kind, namespace, selection, view)
             # A folder is empty only after the folders inside it are deleted, so folders are checked and deleted one by one.
@@ -196,7 +194,7 @@ class Writer:
         Raises NotFound, Conflict, Invalid and Forbidden.
         """
         view = await self._policy.view(context.identity, namespace)
-        async with self._transaction(context) as connection:
+        async with self._database.transaction(dry_run=context.dry_run) as connection:
             await resources.lock(connection, namespace)
             current = await resources.get(connection, kind, namespace, name)
             _demand_change(view, context, "status", current)
@@ -286,7 +284,7 @@ class Writer:
         self, namespace: str, current: StoredObject, write: resources.Write, context: WriteContext, *, released_from: str | None = None
     ) -> UpdateResult | None:
         """Write the object, or return None if ``current`` is outdated. ``released_from`` is the repository that stops managing it."""
-        async with self._transaction(context) as connection:
+        async with self._database.transaction(dry_run=context.dry_run) as connection:
             locked_connection = await resources.lock(connection, namespace)
             if await resources.find_resource_version(connection, current.kind, namespace, current.name) != current.resource_version:
                 return None
@@ -361,11 +359,6 @@ class Writer:
                 await removal.end_management(connection, namespace, item, actor=actor)
                 await removal.queue_webhook_removal(connection, namespace, item)
         await resources.delete(connection, kind, namespace, [item.name for item in objects], actor=actor, to_trash=kind.history)
-
-    @asynccontextmanager
-    async def _transaction(self, context: WriteContext) -> AsyncIterator[Connection]:
-        async with self._database.connection() as connection, transaction_or_dry_run(connection, dry_run=context.dry_run):
-            yield connection
 
 
 async def _restored_write(
