@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import Final
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.stores import audit
+from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Cause, DashwrightError, Forbidden
 from dashwright.common.group_commit import GroupCommit

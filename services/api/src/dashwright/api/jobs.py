@@ -11,10 +11,10 @@ import structlog
 
 from dashwright.api.domain import submissions
 from dashwright.api.domain.actor import Actor
-from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.evaluation_submissions import AcceptedConcurrently, EvaluationSubmissions, Idempotency
 from dashwright.api.job_repositories import JobRepositories, JobRepository, check_specs
 from dashwright.api.stores import audit
+from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.api.workers.panel_validation import PanelValidationClient
 from dashwright.api.workers.repository_health import RepositoryHealthClient
 from dashwright.api.workers.sync_status import SyncStatusWriter

@@ -9,10 +9,10 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.tree import Level, ObjectKey, Rule, Rules
 from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.actor import Actor
-from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.stores import access, audit, folders
 from dashwright.api.stores.access import ProtectedObject, StoredRule
+from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.api.stores.folders import Ancestor
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import BadRequest, NotFound

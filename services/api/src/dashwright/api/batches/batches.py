@@ -7,8 +7,8 @@ import structlog
 
 from dashwright.api.batches.open_batch import has_items, lock_batch
 from dashwright.api.domain.actor import Actor
-from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.stores import audit
+from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Conflict
 from dashwright.common.kinds.registry import BATCH

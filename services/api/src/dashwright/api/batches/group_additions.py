@@ -8,8 +8,8 @@ from dashwright.api.batches.open_batch import ItemLimits, lock_batch, require_op
 from dashwright.api.batches.plan import AdditionPlan
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.batch_items import SUBMIT_VERB, RefusedItem
-from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.stores import audit
+from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Conflict, DashwrightError
 from dashwright.common.group_commit import GroupCommit

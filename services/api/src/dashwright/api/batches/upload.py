@@ -17,10 +17,10 @@ from dashwright.api.batches.plan import AdditionPlan, Room, refusal
 from dashwright.api.batches.verdict_file import VerdictFile
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.batch_items import MAX_ITEM_BYTES, SUBMIT_VERB, CheckedItem, RefusedItem, read_line, too_large
-from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.ndjson import Line, LineReader
 from dashwright.api.job_repositories import JobRepositories
 from dashwright.api.stores import audit
+from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import Conflict, NotFound, TooLarge
 from dashwright.common.identity import Identity

@@ -8,9 +8,9 @@ from typing import Final
 import structlog
 
 from dashwright.api.domain.actor import Actor
-from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.stores import audit
 from dashwright.api.stores import dead_letters as store
+from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.api.stores.dead_letters import StoredDeadLetter
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database

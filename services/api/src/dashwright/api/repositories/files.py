@@ -9,10 +9,10 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.accounts.authors import author_of
 from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.actor import Actor
-from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources import metadata
 from dashwright.api.stores import audit
+from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.api.workers.repository_client import READ_ACTION, RepositoryClient, background_deadline, deadline_after
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database

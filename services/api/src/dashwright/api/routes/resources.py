@@ -7,7 +7,6 @@ from types import MappingProxyType
 from typing import Final
 
 from dashwright.api.domain.batch_items import SUBMIT_VERB
-from dashwright.api.domain.events import event_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import SIGNED_IN, UNLIMITED_BYTES, Operation, Permission, Route
@@ -15,6 +14,7 @@ from dashwright.api.resources.request import ResourceHandler, Target
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.subresources import batch, batch_items, batch_results, dto, folder, managed, replay, status, versions
 from dashwright.api.resources.verbs import create, delete, delete_collection, get, list_, patch, update, watch
+from dashwright.api.stores.audit import event_of
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import KINDS
 

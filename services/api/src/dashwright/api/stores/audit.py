@@ -14,6 +14,7 @@ import orjson
 from dashwright.api.domain.actor import Actor
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Connection
+from dashwright.common.kinds.kind import Kind
 
 _sql = queries.load(__package__, "audit.sql")
 
@@ -88,6 +89,16 @@ class EventPage:
     events: Sequence[AuditRecord]
     #: The ``before`` of the next page; None on the last page.
     next: int | None
+
+
+def event_of(kind: Kind, verb: str) -> str:
+    """Return the action of the audit event of a verb, such as ``dashboard.create``."""
+    return f"{kind.singular}.{verb}"
+
+
+def subject_of(kind: Kind, name: str) -> str:
+    """Return the object of an audit event, such as ``dashboard:home``."""
+    return f"{kind.singular}:{name}"
 
 
 async def record(

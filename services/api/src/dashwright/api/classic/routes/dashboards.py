@@ -10,7 +10,6 @@ from dashwright.api.classic.common import CLASSIC_VERSION, FIELD_MANAGER, Versio
 from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, SaveRequest
 from dashwright.api.classic.routes.exact_json import Int64, parse_exact
 from dashwright.api.classic.routes.provenance import find_provenance
-from dashwright.api.domain.events import event_of
 from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
@@ -30,6 +29,7 @@ from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.resources.writing.edits import is_editable
 from dashwright.api.routes.resources import MAX_OBJECT_BYTES
 from dashwright.api.stores import titles
+from dashwright.api.stores.audit import event_of
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import CallerType

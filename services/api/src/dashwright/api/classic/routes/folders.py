@@ -11,7 +11,6 @@ from dashwright.api.classic.folders import FolderDetails, Folders
 from dashwright.api.classic.routes.provenance import Provenance, abilities_on, find_provenances
 from dashwright.api.domain.access.object_scope import NOTHING
 from dashwright.api.domain.access.view import AccessView, actions_of
-from dashwright.api.domain.events import event_of
 from dashwright.api.domain.urls import folder_url
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
@@ -19,6 +18,7 @@ from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.classic_objects import FolderAbove, FolderCounts, FolderDeleted, FolderItem, FolderShape, SaveRefused
 from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.stores import titles
+from dashwright.api.stores.audit import event_of
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.annotations import repository_of

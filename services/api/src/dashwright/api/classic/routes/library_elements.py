@@ -14,7 +14,6 @@ from dashwright.api.classic.routes.exact_json import Int64, parse_exact
 from dashwright.api.classic.routes.provenance import Author, find_authors
 from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
 from dashwright.api.domain.access.view import AccessView
-from dashwright.api.domain.events import event_of
 from dashwright.api.domain.times import format_time
 from dashwright.api.domain.urls import avatar_url
 from dashwright.api.http.call import Call, parse_integer
@@ -35,6 +34,7 @@ from dashwright.api.models.library_elements import (
 from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.routes.resources import MAX_OBJECT_BYTES
 from dashwright.api.stores import library_elements
+from dashwright.api.stores.audit import event_of
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, LIBRARY_PANEL

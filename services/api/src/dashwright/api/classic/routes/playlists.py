@@ -7,11 +7,11 @@ from pydantic import Field
 
 from dashwright.api.classic.playlists import Playlists
 from dashwright.api.classic.routes.dashboards import write_context
-from dashwright.api.domain.events import event_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.small_objects import PlaylistDashboard, PlaylistShape, PlaylistSummary
+from dashwright.api.stores.audit import event_of
 from dashwright.common.kinds.registry import PLAYLIST
 from dashwright.common.models.classic import ClassicBody, Text
 from dashwright.common.models.playlist import ItemType

@@ -5,7 +5,6 @@ from dataclasses import replace
 from typing import Any, Final
 
 from dashwright.api.domain import submissions
-from dashwright.api.domain.events import event_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
@@ -14,6 +13,7 @@ from dashwright.api.repositories.routes.repository_path import REPOSITORY_PATH
 from dashwright.api.repositories.routes.versions import version_of
 from dashwright.api.resources import descriptions, options
 from dashwright.api.resources.jobs import encode_job_list, encode_submitted
+from dashwright.api.stores.audit import event_of
 from dashwright.api.workers.repository_client import RepositoryClient, deadline_after
 from dashwright.common.errors import BadRequest
 from dashwright.common.kinds.registry import JOB

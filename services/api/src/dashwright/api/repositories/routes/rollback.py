@@ -4,7 +4,6 @@ from collections.abc import Sequence
 from typing import Final
 
 from dashwright.api.domain import unknown_fields
-from dashwright.api.domain.events import event_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
@@ -12,6 +11,7 @@ from dashwright.api.jobs import Jobs
 from dashwright.api.repositories.routes.jobs import plan_response
 from dashwright.api.repositories.routes.repository_path import REPOSITORY_PATH
 from dashwright.api.resources import descriptions, options
+from dashwright.api.stores.audit import event_of
 from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, Cause, Invalid

@@ -3,13 +3,13 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
-from dashwright.api.domain.events import event_of
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, Operation, Route
 from dashwright.api.repositories.routes.repository_path import REPOSITORY_PATH
 from dashwright.api.repositories.webhooks import MAX_PAYLOAD_BYTES, Delivery, Webhooks
 from dashwright.api.resources import descriptions, options
+from dashwright.api.stores.audit import event_of
 from dashwright.common.errors import Unauthorized
 from dashwright.common.git_hosts.registry import host_of_delivery
 from dashwright.common.kinds.registry import JOB, REPOSITORY

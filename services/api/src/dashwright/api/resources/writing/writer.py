@@ -12,7 +12,6 @@ from weakref import WeakValueDictionary
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.view import AccessView, deleted_by_filter, demand
-from dashwright.api.domain.events import event_of, subject_of
 from dashwright.api.domain.selectors import Selection
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources import metadata
@@ -32,6 +31,7 @@ from dashwright.api.resources.writing.desired_object import (
 from dashwright.api.resources.writing.edits import Edits
 from dashwright.api.resources.writing.object_sealing import ObjectSealer
 from dashwright.api.stores import audit
+from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.json_documents import json_equal, read_json, write_json
