@@ -3,7 +3,9 @@
 The spec of a dashboard is any JSON object. Classic dashboards and those with elements and a layout have the same title member.
 """
 
+import re
 from collections.abc import Iterator, Mapping
+from decimal import Decimal
 from typing import Any, Final
 
 from dashwright.common.conversion.elements_schema import check_elements
@@ -15,7 +17,6 @@ from dashwright.common.kinds.conversion import CHECKED_ELEMENT_VERSIONS, STUB_SC
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, extract_title
 from dashwright.common.kinds.naming import check_dashboard_name, is_dashboard_name
-from dashwright.common.kinds.refresh import check_refresh, refresh_of
 from dashwright.common.kinds.settings import AdmissionSettings
 
 MAX_TITLE_LENGTH = 5000
@@ -28,6 +29,21 @@ ROOT_FOLDER: Final = "general"
 _CHECKED_VERSIONS: Final = ("v1", "v1beta1", "v1alpha1")
 #: Members that only a dashboard with elements and a layout has.
 _LAYOUT_MARKS: Final = frozenset({"elements", "layout"})
+
+_AMOUNT_WITH_UNIT: Final = re.compile(r"(\d{1,9}(?:\.\d{1,9})?)(ms|[smhdwMy])")
+_MAX_INTERVAL_LENGTH: Final = 40
+
+#: Seconds of each unit.
+_SECONDS: Final = {
+    "ms": Decimal("0.001"),
+    "s": Decimal(1),
+    "m": Decimal(60),
+    "h": Decimal(3600),
+    "d": Decimal(86_400),
+    "w": Decimal(604_800),
+    "M": Decimal(2_592_000),
+    "y": Decimal(31_536_000),
+}
 
 
 def extract_dashboard(spec: Mapping[str, Any]) -> Extract:
@@ -59,9 +75,9 @@ def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
     _check_title(draft, "Dashboard")
     if len(draft.annotations.get(MESSAGE, "")) > MAX_MESSAGE_LENGTH:
         raise BadRequest(f"message too long, max {MAX_MESSAGE_LENGTH} characters")
-    refresh = refresh_of(draft.spec)
-    if draft.old_spec is None or refresh != refresh_of(draft.old_spec):
-        check_refresh(refresh, min_seconds=settings.min_refresh_seconds)
+    refresh = _refresh_of(draft.spec)
+    if draft.old_spec is None or refresh != _refresh_of(draft.old_spec):
+        _check_refresh(refresh, min_seconds=settings.min_refresh_seconds)
     if is_placeholder(draft.spec):
         draft.invalid("spec.schemaVersion", STUB_SCHEMA, "it marks a placeholder for a dashboard; read the dashboard in its stored version")
     if draft.version in _CHECKED_VERSIONS and _LAYOUT_MARKS.isdisjoint(draft.spec):
@@ -70,6 +86,36 @@ def admit_dashboard(draft: Draft, settings: AdmissionSettings) -> None:
         draft.causes += check_elements(draft.spec, draft.version).faults
     else:
         _check_form(draft)
+
+
+def _refresh_of(spec: Mapping[str, Any]) -> Any:
+    """Return the refresh interval of a dashboard, classic or with elements and a layout, or None if it is missing."""
+    time_settings = spec.get("timeSettings")
+    auto_refresh = time_settings.get("autoRefresh") if isinstance(time_settings, dict) else None
+    return spec.get("refresh", auto_refresh)
+
+
+def _check_refresh(refresh: Any, *, min_seconds: float) -> None:
+    """Raise BadRequest for an invalid interval, or for one below ``min_seconds``.
+
+    An empty string, ``auto``, false and null mean that the dashboard has no interval.
+    """
+    if refresh is None or refresh is False or refresh in ("", "auto"):
+        return
+    seconds = _seconds(refresh) if isinstance(refresh, str) else None
+    if seconds is None:
+        raise BadRequest(
+            f"Dashboard refresh interval {str(refresh)[:40]!r} cannot be read; write it as 10s, 1m, 1h or 1d, or leave it empty"
+        )
+    if seconds < min_seconds:
+        raise BadRequest(f"Dashboard refresh interval is too low: {refresh} is below {min_seconds:g}s, the shortest allowed here")
+
+
+def _seconds(interval: str) -> Decimal | None:
+    amounts = _AMOUNT_WITH_UNIT.findall(interval) if len(interval) <= _MAX_INTERVAL_LENGTH else []
+    if not amounts or "".join(amount + unit for amount, unit in amounts) != interval:
+        return None
+    return sum((Decimal(amount) * _SECONDS[unit] for amount, unit in amounts), Decimal(0))
 
 
 def _check_form(draft: Draft) -> None:
