@@ -100,11 +100,32 @@ def test_text_on_a_transparent_background_suits_the_theme(theme: str, colour: st
 
 @pytest.mark.parametrize(
     ("orientation", "count", "sizes"),
-    [("horizontal", 2, {(388, 93)}), ("vertical", 4, {(91, 194)}), ("auto", 3, {(190, 93), (388, 93)}), ("auto", 1, {(388, 194)})],
+    [("horizontal", 2, {(388, 93)}), ("vertical", 4, {(91, 194)}), ("auto", 7, {(91, 93), (124, 93)}), ("auto", 1, {(388, 194)})],
 )
 def test_cells_cover_the_panel(orientation: str, count: int, sizes: set[tuple[float, float]]) -> None:
     props = props_of(panel_of("stat", options={"orientation": orientation}))
-    assert {(cell.width, cell.height) for cell in cells(props, count, 2.0)} == sizes
+    assert {(round(cell.width), cell.height) for cell in cells(props, count)} == sizes
+
+
+@pytest.mark.parametrize(
+    ("size", "count", "columns"),
+    [((332, 116), 4, 4), ((332, 116), 9, 5), ((332, 116), 2, 2), ((132, 416), 3, 1), ((400, 200), 3, 3), ((400, 400), 5, 2)],
+)
+def test_automatic_grid_has_the_largest_squares(size: tuple[int, int], count: int, columns: int) -> None:
+    """The numbers of columns are those of Grafana's ``calculateGridDimensions``."""
+    areas = cells(props_of(panel_of("stat"), width=size[0], height=size[1]), count)
+    assert len({area.x for area in areas if area.y == areas[0].y}) == columns
+
+
+def test_centred_name_and_value_of_a_wide_cell_are_in_its_middle() -> None:
+    def lefts(mode: str) -> list[float]:
+        options = {"textMode": "value_and_name", "graphMode": "none", "justifyMode": mode}
+        svg = svg_of(drawing("stat", PAIR[0], options=options, width=400, height=70))
+        return [float(left) for left in re.findall(r'<text x="([\d.]+)"', svg)]
+
+    (apart_name, apart_value), (name, value) = lefts("auto"), lefts("center")
+    assert name - apart_name > 100
+    assert value < apart_value - 100
 
 
 @pytest.mark.parametrize("kind", ["stat", "gauge"])

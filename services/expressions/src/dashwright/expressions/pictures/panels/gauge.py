@@ -29,7 +29,7 @@ _MAX_LABELS: Final = 20
 def draw(props: PanelProps) -> PanelDrawing:
     """Return an arc for each value that fits."""
     items = panel_items(props)
-    areas = cells(props, len(items), 1.0)
+    areas = cells(props, len(items))
     elements: list[str] = []
     for item, title, cell in zip(items, names_of(props, items), areas, strict=False):
         elements += _gauge(props, item, cell, title)

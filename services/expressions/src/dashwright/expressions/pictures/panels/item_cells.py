@@ -44,11 +44,8 @@ def content_area(props: PanelProps) -> Cell:
     return Cell(_MARGIN, 0, props.width - 2 * _MARGIN, props.height - _MARGIN)
 
 
-def cells(props: PanelProps, count: int, aspect: float) -> list[Cell]:
-    """Return the cells of ``count`` values, or of the first ones that fit, at least one. Together they cover the panel.
-
-    An automatic grid has cells about ``aspect`` times as wide as high.
-    """
+def cells(props: PanelProps, count: int) -> list[Cell]:
+    """Return the cells of ``count`` values, or of the first ones that fit, at least one. Together they cover the panel."""
     area = content_area(props)
     fitting_columns, fitting_rows = _fitting(area.width, _MIN_WIDTH), _fitting(area.height, _MIN_HEIGHT)
     orientation = string_of(props.panel.options.get("orientation"))
@@ -59,7 +56,7 @@ def cells(props: PanelProps, count: int, aspect: float) -> list[Cell]:
         count = columns = min(count, fitting_columns)
     else:
         count = min(count, fitting_columns * fitting_rows)
-        columns = _automatic_columns(area, count, aspect)
+        columns = min(max(_automatic_columns(area, count), -(-count // fitting_rows)), fitting_columns)
     rows = -(-count // columns)
     height = (area.height - (rows - 1) * GAP) / rows
     found = []
@@ -81,14 +78,21 @@ def _fitting(length: float, minimum: float) -> int:
     return max(1, int((length + GAP) // (minimum + GAP)))
 
 
-def _automatic_columns(area: Cell, count: int, aspect: float) -> int:
-    """Return the number of columns for which the text in a cell can be largest."""
+def _automatic_columns(area: Cell, count: int) -> int:
+    """Return the number of columns of the grid in which ``count`` squares are largest, with rows that differ by few cells.
 
-    def size(columns: int) -> float:
-        rows = -(-count // columns)
-        return min((area.width - (columns - 1) * GAP) / columns, (area.height - (rows - 1) * GAP) / rows * aspect)
+    This is Grafana's automatic grid. Gaps are not part of its calculation.
+    """
+    side = max(_largest_side(area.width, area.height, count), _largest_side(area.height, area.width, count))
+    columns = max(math.floor(area.width / side), 1)
+    return -(-count // -(-count // columns))
 
-    return max(range(1, min(count, 100) + 1), key=size)
+
+def _largest_side(length: float, other: float, count: int) -> float:
+    """Return the side of the largest squares of which ``count`` fit into a rectangle and fill its ``length``."""
+    parts = math.ceil(math.sqrt(count * length / other))
+    lines = parts * other / length
+    return length / parts if math.floor(lines) * parts >= count else other / math.ceil(lines)
 
 
 def font_size(text: str, width: float, height: float, limit: float = math.inf) -> float:

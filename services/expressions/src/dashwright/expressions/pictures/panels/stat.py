@@ -24,8 +24,6 @@ from dashwright.expressions.pictures.svg import rectangle, text_element, text_wi
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
-#: The width of a cell in heights that an automatic grid aims for.
-_ASPECT: Final = 2.0
 _MAX_TITLE_SIZE: Final = 30.0
 _MIN_TITLE_SIZE: Final = 10.0
 _MAX_VALUE_SIZE: Final = 300.0
@@ -43,6 +41,8 @@ _TITLE_TO_VALUE: Final = 0.7
 _CHANGE_TO_VALUE: Final = 0.35
 _MIN_CHANGE_SIZE: Final = 9.0
 _BASELINE: Final = 0.36
+#: The gap between a name and its value in the middle of a wide cell, in digits of the name.
+_GAP_CHARACTERS: Final = 0.75
 _MAX_VALUE_LENGTH: Final = 200
 #: The light theme has lighter rather than darker gradients.
 _LIGHT_FACTOR: Final = -0.7
@@ -91,7 +91,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     """Return a drawing with each value that fits in its own cell."""
     options = props.panel.options
     items = panel_items(props)
-    areas = cells(props, len(items), _ASPECT)
+    areas = cells(props, len(items))
     texts = [_texts(item, options, props.theme, is_single=len(items) == 1) for item in items[: len(areas)]]
     look = _Look(options, props.theme, longest([text.title for text in texts]), longest([text.value for text in texts]))
     elements: list[str] = []
@@ -185,11 +185,24 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
         is_centred = string_of(look.options.get("justifyMode")) != "start"
         x, anchor = (inner.x + inner.width / 2, "middle") if is_centred else (inner.x, "start")
         return _value_and_change(texts, x, middle, value_size, "middle" if anchor == "middle" else "start"), chart_height
+    if string_of(look.options.get("justifyMode")) == "center":
+        return _centred_line(texts, inner, middle, title_size, value_size), chart_height
     # A configured size may make the value wider than its share.
     taken = max(value_width, text_width(texts.value, value_size) * BOLD_WIDTH)
     title = truncated(texts.title, title_size, inner.width - taken - 8)
     placed = [_PlacedText(title, "title", inner.x, middle + title_size * _BASELINE, title_size, "start")]
     return placed + _value_and_change(texts, inner.x + inner.width, middle, value_size, "end"), chart_height
+
+
+def _centred_line(texts: _Texts, inner: Cell, middle: float, title_size: float, value_size: float) -> list[_PlacedText]:
+    """Return the name and the value next to each other, in the middle of the cell."""
+    value_width = text_width(texts.value, value_size) * BOLD_WIDTH
+    gap = text_width("0", title_size) * _GAP_CHARACTERS
+    title = truncated(texts.title, title_size, max(inner.width - value_width - gap, 0))
+    left = inner.x + max(inner.width - text_width(title, title_size) - gap - value_width, 0) / 2
+    value_x = left + text_width(title, title_size) + gap
+    placed = [_PlacedText(title, "title", left, middle + title_size * _BASELINE, title_size, "start")]
+    return placed + _value_and_change(texts, value_x, middle, value_size, "start")
 
 
 def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_chart: bool) -> tuple[list[_PlacedText], float]:
