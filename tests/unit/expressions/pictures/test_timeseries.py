@@ -171,6 +171,22 @@ def test_bars_are_as_wide_as_the_smallest_distance_allows() -> None:
     assert float(re.findall(r"M(-?[\d.]+)", after["d"])[1]) == pytest.approx(edges[1] + width / 2, abs=0.2)
 
 
+def test_narrow_bars_are_filled_with_the_colour_of_their_edges() -> None:
+    """Their gaps of less than a pixel are closed."""
+    look = {"drawStyle": "bars", "lineWidth": 2, "fillOpacity": 25}
+    [bars] = marks(svg(Frame([times(300, 2_000), numbers("n", *[1.0] * 300)]), custom=look))
+    assert (bars["fill"], "fill-opacity" in bars, "stroke" in bars) == ("#73bf69", False, False)
+    lefts = [float(x) for x in re.findall(r"M(-?[\d.]+)", bars["d"])]
+    width = float(re.findall(r"h([\d.]+)", bars["d"])[10])
+    assert width == pytest.approx(lefts[11] - lefts[10], abs=0.15)
+
+
+def test_bars_of_zero_in_a_stack_are_not_drawn() -> None:
+    stack = {"drawStyle": "bars", "stacking": {"mode": "normal"}}
+    _, second = marks(svg(series(1, 2, 3, name="a"), series(0, 5, 0, name="b"), custom=stack))
+    assert second["d"].count("M") == 1
+
+
 def test_the_plot_is_clipped_only_if_values_exceed_it() -> None:
     """Clipping takes much time; lines end at the edges of the time range anyway, and bars are cut there."""
     assert svg(series(*range(100))).startswith("<g")

@@ -14,6 +14,8 @@ from dashwright.expressions.pictures.plots.plotted import PlottedSeries
 from dashwright.expressions.pictures.plots.scales import ValueScale
 
 _MIN_BAR_WIDTH: Final = 1.0
+#: Bars with smaller gaps, in pixels, touch each other.
+_MIN_GAP: Final = 1.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,21 +126,35 @@ class _SeriesDrawing:
         ]
 
     def bars(self, slot: float) -> list[str]:
-        """Return the bars, for points that are ``slot`` pixels apart."""
-        look = self._look
-        selected = np.flatnonzero(~np.isnan(self._ys))
+        """Return the bars, for points that are ``slot`` pixels apart, by the rules of uPlot.
+
+        Edges are inside of bars that have gaps between them. Bars too narrow for their edges are filled with the colour of the edges.
+        """
+        look, floor = self._look, self._floor(None)
+        is_drawn = ~np.isnan(self._ys)
+        if self._plotted.floor is not None:
+            # In a stack, bars of zero would be lines between the others.
+            is_drawn &= self._ys != floor
+        selected = np.flatnonzero(is_drawn)
         if not len(selected):
             return []
-        width = max(min(slot * look.bar_share, look.max_bar_width), _MIN_BAR_WIDTH)
-        inner_width = max(width - look.line_width, 0.5)
-        left = self._xs[selected] + (look.bar_alignment - 1) / 2 * width + (width - inner_width) / 2
+        gap = slot * (1 - look.bar_share)
+        gap = gap if gap >= _MIN_GAP else 0.0
+        edge = look.line_width if look.line_width < slot * look.bar_share / 2 else 0.0
+        width = min(max(slot - gap - (edge if gap else 0.0), _MIN_BAR_WIDTH), look.max_bar_width)
+        left = self._xs[selected] + (look.bar_alignment - 1) / 2 * width + (look.bar_alignment * edge / 2 if gap else 0.0)
         # Bars at the edges of the plot are cut.
-        right = np.clip(left + inner_width, 0, self._plot.width)
+        right = np.clip(left + width, 0, self._plot.width)
         left = np.clip(left, 0, self._plot.width)
-        description = paths.bars(left, right - left, self._ys[selected], self._floor(None)[selected])
+        ys, floor = self._ys[selected], floor[selected]
+        top = np.minimum(ys, floor) + edge // 2
+        bottom = top + np.maximum(np.abs(ys - floor) - edge, 0)
+        description = paths.bars(left, right - left, top, bottom)
         definition, paint, opacity = self._fill()
         stroke_definition, stroke = self._stroke()
-        paints = f'fill="{paint}" fill-opacity="{opacity:g}" stroke="{stroke}" stroke-width="{look.line_width:g}"'
+        if look.line_width and not edge:
+            return [f'{stroke_definition}<path d="{description}" fill="{stroke}"/>']
+        paints = f'fill="{paint}" fill-opacity="{opacity:g}" stroke="{stroke}" stroke-width="{edge:g}"'
         return [f'{definition}{stroke_definition}<path d="{description}" {paints}/>']
 
     def _has_room_for_points(self) -> bool:
