@@ -115,3 +115,12 @@ def test_values_of_columns_are_plain() -> None:
     flags = Field("b", FieldType.BOOL, np.array([True, False]), nulls=np.array([False, True]))
     (columns,) = columns_of([Frame([stamps, objects, flags])], FieldSettings({}, (), THEMES["dark"]))
     assert [column.values() for column in columns] == [[0.0, 60_000.0], ['{"a":1}', None], [True, None]]
+
+
+@pytest.mark.parametrize(
+    ("count", "step_ms", "is_detailed"), [(2, 59_999, True), (2, 60_000, False), (2, -5, True), (2, 0, True), (1, 5, False)]
+)
+def test_times_that_cover_less_than_a_minute_have_milliseconds(count: int, step_ms: int, is_detailed: bool) -> None:
+    """The first and the last time decide, in either order. A single time has no milliseconds."""
+    ((column,),) = columns_of([Frame([times(count, step_ms)])], FieldSettings({}, (), THEMES["dark"]))
+    assert column.processor.traits.dates.with_milliseconds is is_detailed

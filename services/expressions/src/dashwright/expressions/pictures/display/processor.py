@@ -85,7 +85,9 @@ class DisplayProcessor:
         number = self._number(value)
         result = self._mapping_result(value)
         text = result.text if result else None
-        colour = (TRANSPARENT if result.colour == TRANSPARENT else colour_of(result.colour, self._theme)) if result and result.colour else None
+        colour = (
+            (TRANSPARENT if result.colour == TRANSPARENT else colour_of(result.colour, self._theme)) if result and result.colour else None
+        )
         prefix = suffix = ""
         if text is None and not math.isnan(number) and not isinstance(value, bool):
             formatted = self._format(number, self._decimals, self.traits.dates)
