@@ -14,7 +14,7 @@ def may(role: Role, action: str, *, is_server_admin: bool = False) -> bool:
 
 
 def test_a_higher_role_may_do_all_that_a_lower_one_may() -> None:
-    """Promotion takes nothing away."""
+    """A higher role has all permissions of a lower one."""
     for lower, higher in pairwise(Role):
         assert permissions_of(lower).keys() < permissions_of(higher).keys()
     assert permissions_of(Role.ADMIN).keys() < permissions_of(Role.NONE, is_server_admin=True).keys()

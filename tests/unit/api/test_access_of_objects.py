@@ -102,7 +102,7 @@ def test_an_explicit_grant_adds_its_action(scope: str, kind: Kind, name: str, fo
 
 
 def test_permissions_alone_decide_outside_of_folders() -> None:
-    """A repository has no access rules."""
+    """Objects outside of folders, such as repositories, have no access rules."""
     assert AccessView(caller(Role.EDITOR), TREE).scope(REPOSITORY) == EVERYTHING
     assert AccessView(caller(Role.VIEWER), TREE).scope(REPOSITORY) == NOTHING
     assert AccessView(caller(Role.EDITOR), TREE).may("repositories:read", REPOSITORY, "r", None)
@@ -130,7 +130,7 @@ def test_a_right_on_any_object_passes_the_first_check(who: Identity, action: str
     assert AccessView(who, TREE).may_on_any(action) is is_held
 
 
-def test_without_rules_all_is_as_the_role_has_it() -> None:
+def test_without_rules_the_role_decides() -> None:
     """Without rules, the role permits everything or nothing in all folders.
 
     One list of rules changes that for callers who are not Admins.
@@ -239,7 +239,7 @@ def test_a_list_equals_the_single_checks(who: Identity, tree: AccessTree) -> Non
 
 @given(who=callers, before=trees(), after=trees())
 def test_views_that_agree_show_the_same(who: Identity, before: AccessTree, after: AccessTree) -> None:
-    """Objects of both views are visible in both; equal trees agree."""
+    """If two views agree, an object of both is visible in both or in neither. Views of equal trees agree."""
     first, second = AccessView(who, before), AccessView(who, after)
     assert AccessView(who, before).shows_same_objects(first)
     assert AccessView(who, AccessTree(dict(before.parents), dict(before.rules_by_object))).shows_same_objects(first)

@@ -114,8 +114,8 @@ def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant
         ("teams:read", "datasources:uid:x", "teams:id:N"),
     ],
 )
-def test_a_grant_of_nothing_is_refused_by_name(action: str, scope: str, named: str) -> None:
-    """An unknown action or a scope that no object of the action has is the caller's mistake, and the text says which."""
+def test_an_invalid_grant_is_refused_by_name(action: str, scope: str, named: str) -> None:
+    """A grant of an unknown action, or on a scope that no object of the action has, is refused. The error names the action or the scope."""
     with pytest.raises(BadRequest) as refusal:
         canonical_grant(action, scope)
     assert named in refusal.value.message
@@ -148,7 +148,10 @@ def test_access_metadata_has_allowed_actions(subject: ScopedType) -> None:
 
 
 def test_assignments_stop_at_the_own_rights() -> None:
-    """Roles up to the own one, and grants on scopes that the caller covers wholly. Server admins give any role."""
+    """A caller can assign roles up to the own one, and grants on scopes that the own grants cover completely.
+
+    Server admins can assign any role.
+    """
     for own in Role:
         given = [role for role in Role if may_assign(holder(own), role)]
         assert given == list(Role)[: list(Role).index(own) + 1]

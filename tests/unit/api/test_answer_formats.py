@@ -76,8 +76,8 @@ def asked(accept: str, include: str = "", *, streamed: bool = False) -> Format:
         ("application/json;as=Chart;v=v1;g=meta.k8s.io,application/yaml", YAML),
     ],
 )
-def test_the_heaviest_range_that_there_is_wins(accept: str, expected: Format) -> None:
-    """The first of equal weights wins; unknown types and weight 0 count as missing."""
+def test_the_supported_range_with_the_highest_weight_wins(accept: str, expected: Format) -> None:
+    """The supported range with the highest weight wins, and the first of equal weights. Unknown types and weight 0 count as missing."""
     assert asked(accept) == expected
 
 
@@ -85,7 +85,7 @@ def test_the_heaviest_range_that_there_is_wins(accept: str, expected: Format) ->
     "accept", [PROTOBUF, "text/html", "application/json;q=0", "application/json;as=Table", AS_TABLE.replace("meta", "m")]
 )
 def test_an_unacceptable_header_is_406(accept: str) -> None:
-    """The text names the supported types."""
+    """An Accept header without a supported type is 406, and the message names the supported types."""
     with pytest.raises(NotAcceptable, match=r"application/json, application/yaml.*as=Table"):
         asked(accept)
 
@@ -116,7 +116,7 @@ def test_a_watch_is_always_json() -> None:
 
 @pytest.mark.parametrize("included", IncludeObjectPolicy)
 def test_rows_contain_the_requested_object(included: IncludeObjectPolicy) -> None:
-    """The three values of ``includeObject`` apply to tables."""
+    """Rows of tables contain the part of the object that ``includeObject`` requests."""
     assert asked(AS_TABLE, included.value).include_object is included
     assert asked("application/json", "rubbish") == JSON
     with pytest.raises(BadRequest, match="None, Metadata, Object"):
@@ -136,7 +136,7 @@ def test_rows_contain_the_requested_object(included: IncludeObjectPolicy) -> Non
     ],
 )
 def test_specs_are_read_only_if_needed(form: Format, kind: Any, *, needed: bool) -> None:
-    """Columns of names, titles, types, times and states need no spec."""
+    """Columns of names, titles, types, times and states need no spec. Specs are read only for other columns."""
     assert form.needs_body(kind) is needed
 
 
@@ -158,7 +158,7 @@ def test_an_object_keeps_its_digits() -> None:
 
 
 async def test_a_large_object_is_converted_in_a_thread() -> None:
-    """Other requests proceed during the conversion; the result is the same."""
+    """A large object is converted in a thread, so that other requests proceed. The result is the same."""
     large = replace(STORED, spec=json.dumps({"texts": ["no"] * 20_000}))
     response = formats.object_response(YAML, DASHBOARD, "v2alpha1", large)
     assert not isinstance(response.body, bytes)
@@ -188,7 +188,7 @@ def test_a_table_needs_no_body() -> None:
 
 
 def test_the_type_of_a_panel_is_a_column() -> None:
-    """Library panels show it between title and time."""
+    """The table of library panels has the type between title and time."""
     table = tree_of(formats.object_response(TABLE, LIBRARY_PANEL, "v2alpha1", replace(WITHOUT_BODY, kind=LIBRARY_PANEL)).body)
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]
     assert table["rows"][0]["cells"] == ["cpu", "CPU", "timeseries", "2026-11-21T10:00:00Z"]

@@ -45,7 +45,7 @@ def passing(monkeypatch: pytest.MonkeyPatch) -> Time:
     return time
 
 
-class Counted(Passwords):
+class CountingPasswords(Passwords):
     """Passwords that count their verifications."""
 
     def __init__(self) -> None:
@@ -60,8 +60,8 @@ class Counted(Passwords):
 
 
 @pytest.fixture
-def counted() -> Iterator[Counted]:
-    counted = Counted()
+def counted() -> Iterator[CountingPasswords]:
+    counted = CountingPasswords()
     yield counted
     counted.close()
 
@@ -72,7 +72,7 @@ def throttle() -> LoginThrottle:
 
 
 @pytest.fixture
-def authenticator(accounts: Accounts, counted: Counted, throttle: LoginThrottle, passing: Time) -> BasicAuthenticator:
+def authenticator(accounts: Accounts, counted: CountingPasswords, throttle: LoginThrottle, passing: Time) -> BasicAuthenticator:
     return BasicAuthenticator(accounts, counted, throttle)
 
 
@@ -112,8 +112,13 @@ async def test_every_wrong_credential_is_refused_with_the_same_words(
     assert refusal.value.message_id == "password-auth.failed"
 
 
-async def test_every_rejection_needs_one_verification(authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted) -> None:
-    """Unknown, wrong, disabled, without password, throttled: the response time reveals nothing."""
+async def test_every_rejection_needs_one_verification(
+    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords
+) -> None:
+    """Each rejection needs one verification.
+
+    Its duration does not reveal whether a login is unknown, disabled, throttled or without a password.
+    """
     accounts.hashes |= {"locked": accounts.hashes["ann"], "remote": None}
     accounts.disabled.add("locked")
     for index, (login, password) in enumerate(
@@ -125,7 +130,7 @@ async def test_every_rejection_needs_one_verification(authenticator: BasicAuthen
 
 
 async def test_a_password_is_verified_once_while_it_is_used(
-    authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted, passing: Time
+    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords, passing: Time
 ) -> None:
     """The account is read each time; the hash is computed again only when the credential was not used for minutes."""
     for seconds, verifications in ((0, 1), (299, 1), (598, 1), (899, 2)):
@@ -135,7 +140,9 @@ async def test_a_password_is_verified_once_while_it_is_used(
     assert len(accounts.lookups) == 4
 
 
-async def test_a_changed_password_ends_the_old_one(authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted) -> None:
+async def test_a_changed_password_ends_the_old_one(
+    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords
+) -> None:
     """A cached verification counts only while the account has the same hash."""
     await ask(authenticator, "ann", "pw")
     accounts.hashes["ann"] = await counted.hash("new")
@@ -159,14 +166,17 @@ async def test_only_members_are_accepted_in_an_organization(authenticator: Basic
         assert refusal.value.message_id == message_id
 
 
-async def test_callers_with_one_credential_share_one_verification(authenticator: BasicAuthenticator, counted: Counted) -> None:
+async def test_callers_with_one_credential_share_one_verification(authenticator: BasicAuthenticator, counted: CountingPasswords) -> None:
     """A burst of requests with one credential is not a flood."""
     roles = await asyncio.gather(*(ask(authenticator, "ann", "pw") for _ in range(50)))
     assert (set(roles), len(counted.verifications)) == ({"Admin"}, 1)
 
 
-async def test_guessing_locks_out_only_the_guessing_client(authenticator: BasicAuthenticator, counted: Counted) -> None:
-    """After three failures even the right password is refused there; elsewhere its owner gets in, and so does another login there."""
+async def test_guessing_locks_out_only_the_guessing_client(authenticator: BasicAuthenticator, counted: CountingPasswords) -> None:
+    """After three failures, even the correct password is refused for this client.
+
+    The user can log in from elsewhere, and this client with another login.
+    """
     for password in ("a", "b", "c", "pw"):
         await refuse(authenticator, "ann", password)
     assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
@@ -192,7 +202,10 @@ async def test_a_cached_login_does_not_help_guessing(authenticator: BasicAuthent
 
 
 async def test_concurrent_guesses_are_counted_when_they_begin(authenticator: BasicAuthenticator) -> None:
-    """No more are checked than one after the other: the right one, if it comes late, is refused with the rest."""
+    """Concurrent guesses are counted when they begin, so not more of them are checked than in sequence.
+
+    The correct one is refused if it comes too late.
+    """
     guesses = [*(f"wrong {index}" for index in range(5)), "pw"]
     outcomes = await asyncio.gather(*(ask(authenticator, "ann", password) for password in guesses), return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [Unauthorized] * len(guesses)
@@ -222,7 +235,7 @@ async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticato
     assert await ask(authenticator, "ed", "pw") == "Editor"
 
 
-async def test_an_address_with_failures_waits_behind_the_others(authenticator: BasicAuthenticator, counted: Counted) -> None:
+async def test_an_address_with_failures_waits_behind_the_others(authenticator: BasicAuthenticator, counted: CountingPasswords) -> None:
     """The verifications of an address with failures have the low priority."""
     await refuse(authenticator, "ann", "wrong")
     assert counted.suspects == 0
@@ -232,7 +245,7 @@ async def test_an_address_with_failures_waits_behind_the_others(authenticator: B
 
 
 async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
-    authenticator: BasicAuthenticator, accounts: Accounts, counted: Counted
+    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords
 ) -> None:
     """The hash is replaced once, also by many concurrent logins; a wrong password replaces nothing."""
     imported = key_material.hash_secret("old secret", "salt")
@@ -252,7 +265,7 @@ async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
 async def test_a_login_succeeds_if_its_hash_cannot_be_replaced(
     authenticator: BasicAuthenticator, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The next login tries again."""
+    """A login succeeds if its hash cannot be replaced, and the next login tries again."""
 
     async def away(*_: object, **__: object) -> bool:
         raise Unavailable("away")
@@ -270,7 +283,7 @@ async def tokens() -> AsyncIterator[BearerAuthenticator]:
 
 
 async def test_a_token_may_replace_a_password(
-    accounts: Accounts, counted: Counted, throttle: LoginThrottle, tokens: BearerAuthenticator
+    accounts: Accounts, counted: CountingPasswords, throttle: LoginThrottle, tokens: BearerAuthenticator
 ) -> None:
     """The login api_key takes a token, also if passwords are disabled; then no response reveals if a password would match."""
     for accepts_passwords in (True, False):

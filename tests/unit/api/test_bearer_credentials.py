@@ -54,7 +54,7 @@ class Keys:
         return self.names.get((org_id, name))
 
 
-class Counted(KeyHashes):
+class CountingHashes(KeyHashes):
     """Hashes that are counted."""
 
     def __init__(self) -> None:
@@ -71,7 +71,7 @@ class Setup:
     """An authenticator and the parts it uses."""
 
     keys: Keys
-    hashes: Counted
+    hashes: CountingHashes
     throttle: LoginThrottle
     identities: IdentityCache
     clock: Now
@@ -107,7 +107,7 @@ async def setup() -> AsyncIterator[Setup]:
     clock = Now()
     identities = IdentityCache(clock)
     identities.resume()
-    keys, hashes, throttle = Keys(), Counted(), LoginThrottle(1)
+    keys, hashes, throttle = Keys(), CountingHashes(), LoginThrottle(1)
     yield Setup(keys, hashes, throttle, identities, clock, BearerAuthenticator(keys, hashes, throttle, identities, clock))
     hashes.close()
 
@@ -131,7 +131,7 @@ async def test_an_invalid_credential_costs_nothing(setup: Setup) -> None:
 
 
 async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> None:
-    """Unknown token, unknown legacy key, right name with another secret: the same words after one hash each."""
+    """An unknown token, an unknown legacy key and a wrong secret are refused with the same message, after one hash each."""
     setup.put(LEGACY)
     wrong = base64.b64encode(b'{"k":"guess","n":"ci key","id":7}').decode()
     unknown = base64.b64encode(b'{"k":"secret","n":"other","id":7}').decode()
@@ -141,7 +141,10 @@ async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> 
 
 
 async def test_the_order_of_rejections(setup: Setup) -> None:
-    """Expired, revoked, of another organization, disabled: the first that applies is reported, and only to a client with the secret."""
+    """A key may be expired, revoked, of another organization, or disabled.
+
+    The first reason that applies is reported, and only to a client with the secret.
+    """
     setup.put(TOKEN, is_revoked=True, is_disabled=True)
     setup.expire(at=1000)
     assert await setup.refusal(TOKEN, 2) == ("api-key.expired", "Expired API key")
@@ -186,7 +189,10 @@ async def test_unknown_credentials_are_not_cached_without_notifications(setup: S
 
 
 async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(setup: Setup) -> None:
-    """Ten times the attempts; another address, and a token that was used lately, are not touched."""
+    """Unknown tokens of an address are refused without a hash after ten times the attempts of a login.
+
+    Another address, and a token that was used lately, are not affected.
+    """
     setup.put(TOKEN)
     await setup.ask(TOKEN)
     before = setup.hashes.computed

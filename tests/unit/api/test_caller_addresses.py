@@ -31,10 +31,13 @@ TRUSTED = (ipaddress.ip_network("10.0.0.0/8"), ipaddress.ip_network("::1/128"))
     ],
 )
 def test_the_last_untrusted_address_is_the_caller(peer: str | None, forwarded: Sequence[str], caller: str) -> None:
-    """Addresses that a client sends itself are further left, and are not believed."""
+    """Proxies append addresses, so the caller is the last one that is not a trusted proxy.
+
+    Earlier ones may be sent by the client itself.
+    """
     assert TrustedProxies(TRUSTED).client_address(peer, forwarded) == caller
 
 
 def test_without_trusted_proxies_the_peer_is_the_caller() -> None:
-    """No client can choose its address by a header."""
+    """Without trusted proxies, no client can choose its address by a header."""
     assert TrustedProxies().client_address("10.0.0.1", ["203.0.113.9"]) == "10.0.0.1"

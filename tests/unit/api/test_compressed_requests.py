@@ -41,7 +41,7 @@ FRAMED = pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), (
 
 @FRAMED
 def test_members_follow_one_another(coding: str, pack: Pack) -> None:
-    """A body may be several, one after the other, as command line tools make them."""
+    """A body may consist of several compressed members, as command line tools write them."""
     assert b"".join(Decompressor(coding).decompress(pack(b"a") + pack(b"b"))) == b"ab"
 
 
@@ -88,7 +88,7 @@ def test_invalid_data_is_rejected(coding: str, pack: Pack) -> None:
 
 
 def test_a_frame_that_needs_much_memory_is_refused() -> None:
-    """A window of 64 MiB would be set aside for a few bytes."""
+    """A frame that declares a window of 64 MiB is refused, because this memory would be allocated for a few bytes."""
     parameters = {int(zstd.CompressionParameter.window_log): 26, int(zstd.CompressionParameter.content_size_flag): 0}
     packer = zstd.ZstdCompressor(options=parameters)
     with pytest.raises(DECOMPRESSION_ERRORS):

@@ -21,8 +21,11 @@ class Connection:
     has_sent_request: bool = False
 
 
-def test_an_address_has_so_many_connections() -> None:
-    """Other addresses are not affected. This machine and trusted proxies have no limit, because they have many clients."""
+def test_connections_of_an_address_are_limited() -> None:
+    """The number of connections of an address is limited, without an effect on other addresses.
+
+    This machine and trusted proxies have no limit, because they have many clients.
+    """
     limiter = ConnectionLimiter(2, PROXIES)
     first = Connection()
     assert [limiter.admit(STRANGER, connection) for connection in (first, Connection(), Connection())] == [True, True, False]
@@ -46,7 +49,7 @@ def test_idle_connections_of_an_address_are_limited() -> None:
 
 
 async def test_a_connection_without_a_complete_head_is_closed(serve: Serve) -> None:
-    """A connection that sends its request in time is kept open."""
+    """A connection without a complete head is closed after the time limit. A connection that sends its request in time is kept open."""
     gateway = await serve([], Limits(head_seconds=0.1, drain_seconds=1))
     unfinished, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     finished, other = await asyncio.open_connection("127.0.0.1", gateway.port)

@@ -97,12 +97,15 @@ def test_library_panels_may_be_a_list() -> None:
 
 @pytest.mark.parametrize("broken", [None, [], "x", [{"uid": 5}], {"a": 5}, {"a": {"model": []}}])
 def test_broken_elements_are_ignored(broken: Any) -> None:
-    """Old exports have an empty list, and a panel without a model may be stored already."""
+    """Invalid elements are ignored.
+
+    Old exports have an empty list instead of an object, and a panel without a model may be stored already.
+    """
     assert resolved({"__elements": broken, "__inputs": broken, "panels": [{"libraryPanel": {"uid": "a"}}]}).panels == []
 
 
 def test_two_library_panels_with_one_name_are_refused() -> None:
-    """Only one of them could be created, after which the import would be stored in part."""
+    """Two library panels with one name are refused, because only one of them could be created."""
     elements = {uid: {"name": "Same", "model": {"type": "text"}} for uid in ("a", "b")}
     panels = [{"libraryPanel": {"uid": uid}} for uid in elements]
     with pytest.raises(BadRequest, match="'Same'"):

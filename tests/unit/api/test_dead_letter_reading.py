@@ -172,12 +172,12 @@ def test_a_header_with_credentials_is_only_named(name: str) -> None:
 
 @pytest.mark.parametrize("name", ["author", "team", "authority", "monkey", "dashwright-batch", "Content-Language"])
 def test_an_ordinary_header_is_kept(name: str) -> None:
-    """A replay sends it again."""
+    """An ordinary header is kept, so that a replay sends it again."""
     assert read(delivery(headers={**DEATH, name: "v"})).headers == {name: "v"}
 
 
 def test_credentials_that_a_service_removed_are_named() -> None:
-    """The service removes them before it moves the message, and notes that it did."""
+    """Credentials that a service removed before it moved the message are named, because the service notes that it did."""
     assert read(delivery(headers={**DEATH, CREDENTIALS_REMOVED: True})).removed_headers == ["authorization"]
 
 

@@ -68,7 +68,7 @@ def test_other_pushes_request_nothing(payload: dict[str, Any], options: dict[str
 
 
 @pytest.mark.parametrize("action", ["opened", "reopened", "synchronize"])
-def test_a_pull_request_to_the_branch_is_looked_at_when_its_commits_change(action: str) -> None:
+def test_a_pull_request_to_the_branch_is_reviewed_when_its_commits_change(action: str) -> None:
     page = "https://git.example.org/team/boards/pull/12"
     expected = {"ref": "change/one", "hash": COMMIT, "pr": 12, "url": page}
     job = JobSpec.model_validate({"action": "pr", "repository": "boards", "pr": expected})

@@ -57,7 +57,7 @@ def proposed(**members: Any) -> dict[str, Any]:
     ],
 )
 def test_pushes_to_gitlab(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
-    """The path of the project may have other letters."""
+    """A push to the synced branch requests a sync, and other pushes do not. The path of the project may differ in case."""
     decision = decided(GITLAB.deliveries, "Push Hook", {**PROJECT, **payload}, **options)
     assert (decision.code, decision.job is not None) == (code, code == 202)
 
@@ -75,7 +75,7 @@ def test_pushes_to_gitlab(payload: dict[str, Any], options: dict[str, Any], code
     ],
 )
 def test_merge_requests_of_gitlab(payload: dict[str, Any], is_reviewed: bool) -> None:
-    """An update without an earlier commit changed only the description."""
+    """A merge request requests a review if its commits changed. An update without an earlier commit changed only the description."""
     decision = decided(GITLAB.deliveries, "Merge Request Hook", payload)
     assert decision.code == (202 if is_reviewed else 200)
     if is_reviewed:
@@ -139,7 +139,7 @@ SERVER_REPOSITORY = {"slug": "boards", "project": {"key": "TEAM"}}
     ],
 )
 def test_pushes_to_bitbucket_data_center(changes: list[dict[str, Any]], code: int) -> None:
-    """One push has several references."""
+    """One push of Bitbucket Data Center may have several references."""
     payload = {"repository": SERVER_REPOSITORY, "changes": changes}
     assert decided(BITBUCKET_SERVER.deliveries, "repo:refs_changed", payload).code == code
 
@@ -148,7 +148,7 @@ def test_pushes_to_bitbucket_data_center(changes: list[dict[str, Any]], code: in
     ("event", "code"), [("pr:opened", 202), ("pr:from_ref_updated", 202), ("pr:merged", 200), ("diagnostics:ping", 200)]
 )
 def test_pull_requests_of_bitbucket_data_center(event: str, code: int) -> None:
-    """The repository is that of the target, and links are null."""
+    """The repository of a delivery is that of the target, and links are null."""
     sides = {
         "fromRef": {"displayId": "change", "latestCommit": COMMIT, "repository": {"slug": "fork", "project": {"key": "~me"}}},
         "toRef": {"displayId": "main", "repository": SERVER_REPOSITORY},
@@ -189,7 +189,7 @@ def test_malformed_deliveries_are_rejected(deliveries: Deliveries, event: str, p
     ("full_name", "is_own"), [("team/boards", True), ("eam/boards", False), ("boards/team", False), ("a/git/team/boards", False)]
 )
 def test_a_host_may_be_below_a_path(full_name: str, is_own: bool) -> None:
-    """The URL of the repository then has the path of the host before that of the repository."""
+    """If a host is below a path, the URL of the repository has this path before that of the repository."""
     githost = GitHostRepositoryConfig(url="https://git.example.org/git/team/boards", branch="main")
     sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
     spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)

@@ -110,7 +110,7 @@ def test_any_bytes_in_a_path_are_routed_or_refused(routes: list[Route], raw: byt
 
 
 def test_an_encoded_slash_divides_nothing() -> None:
-    """Parameters are decoded after the split, once."""
+    """Parameters are decoded once, after the path is split, so an encoded slash divides nothing."""
     match = Dispatcher([Route("GET", "/a/{x}/b", handler, PUBLIC)]).find("GET", "/a/1%2F2%252F/b")
     assert match.parameters == {"x": "1/2%2F"}
 

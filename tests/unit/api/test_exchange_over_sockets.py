@@ -60,72 +60,72 @@ ROUTES = [
 ]
 
 
-async def got(client: ClientSession, path: str, **headers: str) -> tuple[int, Any]:
+async def fetch(client: ClientSession, path: str, **headers: str) -> tuple[int, Any]:
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     async with client.get(path, headers=named) as response:
         return response.status, await response.json()
 
 
-async def test_a_closed_route_without_credentials_is_401_with_a_challenge(serve: Serve) -> None:
-    """Unauthenticated callers learn the scheme; the handler never runs."""
+async def test_a_route_without_credentials_is_401_with_a_challenge(serve: Serve) -> None:
+    """A request without credentials is 401 with the scheme to use, and the handler never runs."""
     client = (await serve(ROUTES)).client
     async with client.get("/api/who") as response:
         assert (response.status, await response.json()) == (401, {"message": "Unauthorized"})
         assert response.headers["WWW-Authenticate"].startswith("Basic ")
 
 
-async def test_a_missing_permission_is_403_in_the_shape_of_the_path(serve: Serve) -> None:
-    """The refusal names the permission; clients of both APIs print it."""
+async def test_a_missing_permission_is_403_in_the_format_of_the_path(serve: Serve) -> None:
+    """The refusal names the missing permission, in the format of the API that the path belongs to."""
     client = (await serve(ROUTES)).client
-    status, body = await got(client, "/api/quotas", Authorization=VIC)
+    status, body = await fetch(client, "/api/quotas", Authorization=VIC)
     assert (status, body["title"]) == (403, "Access denied")
     assert body["message"].endswith("Permissions needed: orgs.quotas:read")
-    status, body = await got(client, "/apis/g/v1/namespaces/default/things/x", Authorization=VIC)
+    status, body = await fetch(client, "/apis/g/v1/namespaces/default/things/x", Authorization=VIC)
     assert (status, body["kind"], body["reason"]) == (403, "Status", "Forbidden")
-    assert (await got(client, "/api/quotas", Authorization=ANN))[0] == 200
+    assert (await fetch(client, "/api/quotas", Authorization=ANN))[0] == 200
 
 
 async def test_the_namespace_decides_over_the_organization(serve: Serve) -> None:
     """Kubernetes clients send no organization header: the path's namespace is the organization, and wins over the header."""
     client = (await serve(ROUTES)).client
-    status, body = await got(client, "/apis/g/v1/namespaces/org-2/things/a%2Fb", Authorization=ANN, X_Grafana_Org_Id="1")
+    status, body = await fetch(client, "/apis/g/v1/namespaces/org-2/things/a%2Fb", Authorization=ANN, X_Grafana_Org_Id="1")
     assert (status, body["org"], body["role"]) == (200, 2, "Editor")
     assert body["parameters"] == {"namespace": "org-2", "name": "a/b"}
 
 
 @pytest.mark.parametrize("namespace", ["org-9", "org-1", "nonsense"])
-async def test_a_namespace_of_others_is_403(serve: Serve, namespace: str) -> None:
-    """The response does not reveal if the namespace exists."""
-    status, body = await got((await serve(ROUTES)).client, f"/apis/g/v1/namespaces/{namespace}/things/x", Authorization=ANN)
+async def test_a_namespace_without_membership_is_403(serve: Serve, namespace: str) -> None:
+    """A namespace of which the user is not a member is 403, whether it exists or not."""
+    status, body = await fetch((await serve(ROUTES)).client, f"/apis/g/v1/namespaces/{namespace}/things/x", Authorization=ANN)
     assert (status, body["reason"]) == (403, "Forbidden")
     assert "not a member of the namespace" in body["message"]
 
 
 @pytest.mark.parametrize(("header", "org"), [("2", 2), ("1", 1), ("x", 1), ("", 1), ("0", 1), ("-2", 1), ("9" * 30, 1)])
-async def test_the_organization_header_chooses_among_ones_own(serve: Serve, header: str, org: int) -> None:
-    """Anything but a positive integer is ignored, as existing clients expect."""
-    status, body = await got((await serve(ROUTES)).client, "/api/who", Authorization=ANN, X_Grafana_Org_Id=header)
+async def test_the_organization_header_selects_an_organization_of_the_user(serve: Serve, header: str, org: int) -> None:
+    """The header selects one of the user's organizations. A value that is not a positive integer is ignored, as existing clients expect."""
+    status, body = await fetch((await serve(ROUTES)).client, "/api/who", Authorization=ANN, X_Grafana_Org_Id=header)
     assert (status, body["org"]) == (200, org)
 
 
-async def test_the_organization_of_others_is_401_with_a_reason(serve: Serve) -> None:
-    """The error says that the organization is wrong, not the password."""
-    status, body = await got((await serve(ROUTES)).client, "/api/who", Authorization=VIC, X_Grafana_Org_Id="2")
+async def test_an_organization_without_membership_is_401_with_a_reason(serve: Serve) -> None:
+    """The error for an organization of which the user is not a member says that the organization is wrong, not the password."""
+    status, body = await fetch((await serve(ROUTES)).client, "/api/who", Authorization=VIC, X_Grafana_Org_Id="2")
     assert (status, body["messageId"]) == (401, "organization.not-a-member")
 
 
 async def test_unknown_paths_and_methods_are_errors_in_the_shape_of_their_api(serve: Serve) -> None:
     """404 and 405 have the error shape of the API; 405 lists the allowed methods."""
     client = (await serve(ROUTES)).client
-    assert await got(client, "/api/nothing") == (404, {"message": "Not found"})
-    status, body = await got(client, "/apis/nothing")
+    assert await fetch(client, "/api/nothing") == (404, {"message": "Not found"})
+    status, body = await fetch(client, "/apis/nothing")
     assert (status, body["kind"], body["reason"], body["code"]) == (404, "Status", "NotFound", 404)
     async with client.delete("/api/who/") as response:
         assert (response.status, response.headers["Allow"]) == (405, "GET, HEAD")
 
 
 async def test_head_returns_the_head_of_get(serve: Serve) -> None:
-    """HEAD costs a route nothing: the same status and length, no body."""
+    """A route of GET also serves HEAD, with the same status and length and without a body."""
     client = (await serve(ROUTES)).client
     async with client.get("/api/who", headers={"Authorization": ANN}) as response:
         length = response.headers["Content-Length"]
@@ -151,8 +151,8 @@ async def test_a_body_over_the_limit_is_413_and_names_it(serve: Serve, chunked: 
 
 
 @pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("deflate", zlib.compress), ("zstd", zstd.compress)])
-async def test_a_compressed_body_is_unpacked_within_the_limit(serve: Serve, coding: str, pack: Any) -> None:
-    """The limit applies to the uncompressed size: a small bomb is refused, too."""
+async def test_a_compressed_body_is_decompressed_within_the_limit(serve: Serve, coding: str, pack: Any) -> None:
+    """A compressed body is decompressed only up to the limit, which applies to the uncompressed size."""
     client = (await serve(ROUTES)).client
     headers = {"Content-Encoding": coding}
     async with client.post("/api/echo", data=pack(b"x" * 1000), headers=headers, compress=False) as response:
@@ -181,8 +181,8 @@ async def test_the_limit_counts_compressed_bytes_too(serve: Serve, coding: str, 
         assert response.status == 413
 
 
-async def test_others_are_served_while_a_body_is_unpacked(serve: Serve) -> None:
-    """Unpacking gives way after each step: as many turns of the loop pass as there are steps."""
+async def test_other_tasks_run_while_a_body_is_decompressed(serve: Serve) -> None:
+    """Decompression gives way after each step: the event loop runs at least as many rounds as there are steps."""
     turns = 0
 
     async def turning() -> None:
@@ -206,8 +206,8 @@ async def test_others_are_served_while_a_body_is_unpacked(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(("coding", "status"), [("gzip", 400), ("deflate", 400), ("zstd", 400), ("br", 415), ("gzip, gzip", 415)])
-async def test_a_body_that_does_not_unpack_is_refused(serve: Serve, coding: str, status: int) -> None:
-    """Garbage is a bad request; a coding that is not understood is 415 and says which are."""
+async def test_a_body_that_cannot_be_decompressed_is_refused(serve: Serve, coding: str, status: int) -> None:
+    """An invalid compressed body is 400. An unknown coding is 415, and the error names the supported ones."""
     client = (await serve(ROUTES)).client
     async with client.post("/api/echo", data=b"garbage" * 20, headers={"Content-Encoding": coding}, compress=False) as response:
         assert response.status == status
@@ -242,8 +242,8 @@ async def test_a_body_against_its_model_is_refused_with_causes(serve: Serve, bod
         assert response.status == status
 
 
-async def test_each_fault_of_a_body_is_a_cause_with_its_place(serve: Serve) -> None:
-    """A client can mark the very field."""
+async def test_each_fault_of_a_body_is_a_cause_with_its_field(serve: Serve) -> None:
+    """Each fault of a body is a cause that names the field, so that a client can mark it."""
     client = (await serve(ROUTES)).client
     async with client.post("/apis/panel", data=b'{"title": "", "width": "wide"}') as response:
         causes = (await response.json())["details"]["causes"]
@@ -282,7 +282,7 @@ async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
 
 
 async def test_an_internal_failure_shows_a_trace_id_and_logs_the_stack(serve: Serve) -> None:
-    """The caller can report it, and learns nothing of the inside."""
+    """The response to an internal failure has a trace id and no details. The log has the traceback."""
 
     async def fail(_: Call) -> Response:
         raise RuntimeError("the password is hunter2")
@@ -299,7 +299,10 @@ async def test_an_internal_failure_shows_a_trace_id_and_logs_the_stack(serve: Se
 
 
 async def test_a_handlers_error_keeps_its_status_and_prescribed_text(serve: Serve) -> None:
-    """503 invites a retry, except where the interface prescribes a text."""
+    """An error of a handler keeps its status.
+
+    If the route prescribes a text for failures, an unavailable server is a 500 with this text.
+    """
 
     async def away(_: Call) -> Response:
         raise Unavailable("The database is away; try again", retry_after=4)
@@ -315,12 +318,12 @@ async def test_a_handlers_error_keeps_its_status_and_prescribed_text(serve: Serv
     client = (await serve(routes)).client
     async with client.get("/api/away") as response:
         assert (response.status, response.headers["Retry-After"]) == (503, "4")
-    status, body = await got(client, "/api/keys")
+    status, body = await fetch(client, "/api/keys")
     assert (status, body["message"]) == (500, "Failed to list api keys")
-    assert await got(client, "/api/none") == (404, {"message": "no such key"})
+    assert await fetch(client, "/api/none") == (404, {"message": "no such key"})
 
 
-async def test_a_request_over_its_time_is_504_in_shape(serve: Serve) -> None:
+async def test_a_request_over_its_time_limit_is_504(serve: Serve) -> None:
     """A handler that never returns is cancelled at the limit; the response gives the reason."""
     cancelled = asyncio.Event()
 
@@ -333,10 +336,10 @@ async def test_a_request_over_its_time_is_504_in_shape(serve: Serve) -> None:
 
     routes = [Route("GET", "/api/hang", hang, PUBLIC), Route("GET", "/apis/hang", hang, PUBLIC)]
     client = (await serve(routes, Limits(request_seconds=0.02, drain_seconds=1))).client
-    status, body = await got(client, "/api/hang")
+    status, body = await fetch(client, "/api/hang")
     assert (status, body["message"]) == (504, "No response within 0.02 seconds; request less data, or retry")
     assert cancelled.is_set()
-    status, body = await got(client, "/apis/hang")
+    status, body = await fetch(client, "/apis/hang")
     assert (status, body["reason"]) == (504, "Timeout")
 
 
@@ -344,8 +347,8 @@ async def test_responses_are_counted_by_route_not_by_path(serve: Serve) -> None:
     """The route table limits the number of time series, not the requested paths."""
     client = (await serve(ROUTES)).client
     for name in ("a", "b"):
-        await got(client, f"/apis/g/v1/namespaces/default/things/{name}", Authorization=ANN)
-        await got(client, f"/api/unknown/{name}")
+        await fetch(client, f"/apis/g/v1/namespaces/default/things/{name}", Authorization=ANN)
+        await fetch(client, f"/api/unknown/{name}")
     value = REGISTRY.get_sample_value
     labels = {"route": "/apis/g/v1/namespaces/{namespace}/things/{name}", "method": "GET", "status": "200"}
     assert (value("dashwright_http_requests_total", labels) or 0) >= 2
@@ -354,7 +357,7 @@ async def test_responses_are_counted_by_route_not_by_path(serve: Serve) -> None:
 
 
 async def test_a_stop_waits_for_a_running_request(serve: Serve) -> None:
-    """No answer that has begun to be worked for is lost at a stop."""
+    """A gateway that is stopped completes the requests that are running."""
     entered, release = asyncio.Event(), asyncio.Event()
 
     async def slow(_: Call) -> Response:
@@ -363,7 +366,7 @@ async def test_a_stop_waits_for_a_running_request(serve: Serve) -> None:
         return json_response({"done": True})
 
     gateway = await serve([Route("GET", "/api/slow", slow, PUBLIC)])
-    asking = asyncio.create_task(got(gateway.client, "/api/slow"))
+    asking = asyncio.create_task(fetch(gateway.client, "/api/slow"))
     await entered.wait()
     stopping = asyncio.create_task(gateway.server.stop())
     release.set()
@@ -374,7 +377,7 @@ async def test_a_stop_waits_for_a_running_request(serve: Serve) -> None:
 
 
 async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
-    """A client that is still sending gets its response; its connection ends after it."""
+    """A client that is still sending its body at the stop gets its response, and then its connection is closed."""
 
     async def measure(call: Call) -> Response:
         return json_response({"bytes": len(await call.body())})
@@ -398,7 +401,7 @@ async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
 async def test_a_stop_does_not_wait_for_idle_connections(serve: Serve) -> None:
     """A connection between requests, or without any, is closed immediately."""
     gateway = await serve(ROUTES, Limits(drain_seconds=60))
-    await got(gateway.client, "/api/unknown")
+    await fetch(gateway.client, "/api/unknown")
     reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
     async with asyncio.timeout(5):
         await gateway.server.stop()

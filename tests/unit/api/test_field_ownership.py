@@ -185,7 +185,7 @@ def test_entries_own_only_stored_fields() -> None:
 
 
 def test_old_updaters_become_one() -> None:
-    """More updating managers than are kept apart: the oldest share an entry, appliers never."""
+    """If too many managers have updated an object, the oldest ones share an entry. Managers that applied keep entries of their own."""
     entries = [
         ManagedFieldsEntry(f"m{at}", "Update", VERSION, f"2026-01-01T00:00:{at:02}Z", {f"f:{at}": {}}) for at in range(MAX_UPDATERS + 2)
     ]
@@ -301,7 +301,7 @@ def test_every_history_keeps_the_laws(steps: list[tuple[str, bool, dict[str, Any
 
 
 @given(TREES, TREES)
-def test_an_update_owns_all_it_made(old: dict[str, Any], new: dict[str, Any]) -> None:
+def test_an_update_owns_all_changed_fields(old: dict[str, Any], new: dict[str, Any]) -> None:
     """Every field that an update gave another value is the writer's alone."""
     created = update({}, old, (), _writer("o"), SETS)
     owned = _owned(update(old, new, created, _writer("w"), SETS))

@@ -80,8 +80,8 @@ def test_changed_fields(old: object, new: object, expected: list[str]) -> None:
         pytest.param({"f:a": {}}, {"f:b": {}}, {"f:a": {}}, id="apart"),
     ],
 )
-def test_minus(one: dict[str, object], other: dict[str, object], left: dict[str, object]) -> None:
-    """The result has no field related to the other set."""
+def test_a_difference_of_sets(one: dict[str, object], other: dict[str, object], left: dict[str, object]) -> None:
+    """The difference of two sets has no field that is related to the second set."""
     assert subtract(one, other) == left
 
 
@@ -91,7 +91,7 @@ def test_items_are_added_to_a_set_in_order() -> None:
 
 
 def test_an_object_that_loses_all_members_is_removed() -> None:
-    """An object that was empty before is kept."""
+    """An object that loses all members is removed. One that was empty before is kept."""
     node = to_node({"b": {"c": {"x": 1}}, "c": {}})
     assert to_tree(remove_fields(node, {"f:b": {"f:c": {"f:x": {}}}}) or to_node(None)) == {"c": {}}
 

@@ -202,7 +202,7 @@ def test_the_desired_object_names_its_file(tmp_path: Path) -> None:
 
 
 def test_secrets_that_are_not_declared_are_removed(tmp_path: Path) -> None:
-    """A file is the complete state of all secrets."""
+    """Secrets that a file does not declare are removed, because a file is the complete state of all secrets."""
     removal = {"remove": True}
     for name in ("token", "sshKey", "signingKey"):
         write(tmp_path / "a.yaml", document() | {"secure": {name: {"create": "a secret"}}})

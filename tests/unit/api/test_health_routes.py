@@ -11,8 +11,8 @@ from dashwright.common.observability.probes import Probes
 from .conftest import Gateway, Serve
 
 
-class Switch:
-    """A database that can be away."""
+class FakeDatabase:
+    """A database that a test makes unavailable."""
 
     def __init__(self) -> None:
         self.is_away = False
@@ -23,18 +23,18 @@ class Switch:
 
 
 @pytest.fixture
-def database() -> Switch:
-    return Switch()
+def database() -> FakeDatabase:
+    return FakeDatabase()
 
 
 @pytest.fixture
-async def gateway(serve: Serve, database: Switch) -> Gateway:
+async def gateway(serve: Serve, database: FakeDatabase) -> Gateway:
     probes = Probes()
     probes.add("database", database.check)
     return await serve(health.routes(probes, reported_version="12.0.0", commit="abc"))
 
 
-async def test_the_classic_health_reports_the_database(gateway: Gateway, database: Switch) -> None:
+async def test_the_classic_health_reports_the_database(gateway: Gateway, database: FakeDatabase) -> None:
     """Clients parse the version before anything else, and compose files wait for the status."""
     async with gateway.client.get("/api/health") as response:
         assert (response.status, await response.json()) == (200, {"commit": "abc", "database": "ok", "version": "12.0.0"})
@@ -43,8 +43,8 @@ async def test_the_classic_health_reports_the_database(gateway: Gateway, databas
         assert (response.status, await response.json()) == (503, {"commit": "abc", "database": "failing", "version": "12.0.0"})
 
 
-async def test_the_gateway_lives_but_is_not_ready_without_its_database(gateway: Gateway, database: Switch) -> None:
-    """Restarting the gateway would not bring the database back."""
+async def test_the_gateway_lives_but_is_not_ready_without_its_database(gateway: Gateway, database: FakeDatabase) -> None:
+    """Without its database, the gateway is alive but not ready, because a restart would not help."""
     database.is_away = True
     for path, status, text in (
         ("/livez", 200, "ok"),
@@ -67,7 +67,7 @@ async def test_the_version_is_one_kubernetes_clients_parse(gateway: Gateway) -> 
 
 
 async def test_metrics_are_prometheus_text(gateway: Gateway) -> None:
-    """The scrape counts itself the next time."""
+    """Metrics are text in the format of Prometheus. A scrape is counted in the next one."""
     for _ in range(2):
         async with gateway.client.get("/metrics") as response:
             text = await response.text()

@@ -99,7 +99,7 @@ names = st.sampled_from([b"Authorization", b"X-Request-Id", b"traceparent", b"X-
     headers=st.lists(st.tuples(names, values), max_size=4), path=st.sampled_from([b"/api/fine", b"/api/signed/x", b"/api/echo", b"/apis/x"])
 )
 async def test_no_header_causes_an_internal_failure(port: int, headers: list[tuple[bytes, bytes]], path: bytes) -> None:
-    """Headers are the caller's fault at most."""
+    """Invalid headers cause at most a client error."""
     lines = b"".join(name + b": " + value.translate(None, b"\r\n") + b"\r\n" for name, value in headers)
     method = b"POST" if path == b"/api/echo" else b"GET"
     raw = method + b" " + path + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n" + lines + b"\r\n{}"

@@ -56,14 +56,14 @@ def test_known_credentials_have_their_known_hashes(text: str, expected: str) -> 
 
 
 def test_an_imported_password_has_the_same_hash_function() -> None:
-    """The salt is in the user's row."""
+    """The hash of an imported password is made of the password and of the salt in the user's row."""
     assert hash_secret("admin", "abcdefghij") == (
         "038aae4bee0c5bdeba9de5c2cc26c00841abca898620785f9a1e6f50903b117682a810c00a1cfc02d2b432b7d660956a65af"
     )
 
 
 def test_a_legacy_key_names_its_organization_and_itself() -> None:
-    """The name is the salt and the way to the row."""
+    """A legacy key has its organization and its name, which is the salt and identifies the row."""
     assert parse(DOCUMENTED) == LegacyKeyMaterial("V1qLvztgOJ89Rov23uFXc2CjbFTnocbL", "grafana", 1)
 
 
@@ -112,7 +112,7 @@ def test_other_strings_are_no_credentials(text: str) -> None:
 
 
 def test_a_new_token_is_valid_and_unique() -> None:
-    """32 letters and digits, and a checksum that fits."""
+    """A new token has 32 letters and digits and a valid checksum, and no other token is equal to it."""
     created = {new_token() for _ in range(200)}
     assert len(created) == 200
     for text in created:
@@ -135,5 +135,5 @@ def test_reading_raises_nothing(text: str) -> None:
     org_id=st.integers(-(2**63), 2**63 - 1),
 )
 def test_every_legacy_key_is_read_back(secret: str, name: str, org_id: int) -> None:
-    """Names are free text, but for NUL."""
+    """Every legacy key is read back. Its name may be any text without NUL."""
     assert parse(legacy(k=secret, n=name, id=org_id)) == LegacyKeyMaterial(secret, name, org_id)

@@ -31,7 +31,7 @@ def test_a_login_is_throttled_per_address() -> None:
 
 
 def test_the_window_begins_with_the_first_failure() -> None:
-    """Failures that go on do not lengthen it."""
+    """The window begins with the first failure, and later failures do not extend it."""
     time = Time()
     throttle = LoginThrottle(2, 300, monotonic=time)
     fail(throttle, "ann", "a")
@@ -78,7 +78,7 @@ def test_an_unknown_address_counts_by_login_only() -> None:
 
 
 def test_an_ipv6_client_is_its_network() -> None:
-    """A client has 2⁶⁴ addresses to itself; an IPv4 address in IPv6 clothes is that one address."""
+    """A client with IPv6 is counted by its network of 64 bits. An IPv4-mapped address is the IPv4 address in it."""
     throttle = LoginThrottle(1)
     fail(throttle, "ann", "2001:db8::1")
     assert throttle.is_blocked("ann", "2001:db8::ffff:0:1%eth0")

@@ -157,7 +157,7 @@ class Lamp(ApiModel):
 
 
 def test_members_with_defaults_are_required_in_responses_only() -> None:
-    """A response always contains them, so generated clients need not expect their absence. A request may omit them."""
+    """A response always contains members with defaults, so they are required there. A request may omit them."""
     operation = Operation("x", "X", request=Switch, responses={200: Lamp})
     schemas = openapi_document([Route("POST", "/api/x", handler, PUBLIC, operation)], version="1")["components"]["schemas"]
     assert schemas["Lamp"]["required"] == ["isBroken", "colors", "switch"]

@@ -104,7 +104,7 @@ async def test_two_host_headers_are_refused(serve: Serve) -> None:
 
 
 async def test_probes_accept_any_host_name(serve: Serve) -> None:
-    """A response without credentials is the same for all clients, so a prober may use an unlisted name."""
+    """Probes accept any host name, because a response without credentials is the same for all clients."""
     client = (await serve([Route("GET", "/readyz", done, PUBLIC)])).client
     async with client.get("/readyz", headers={"Host": "pod-17.cluster.local"}) as response:
         assert response.status == 200

@@ -43,8 +43,8 @@ async def fine(_: Call) -> Response:
 
 @pytest.mark.parametrize("flags", [ssl.VERIFY_DEFAULT, STRICT, PARTIAL, STRICT | PARTIAL], ids=["lax", "strict", "partial", "both"])
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
-async def test_clients_that_trust_it_are_served(serve: Serve, settings: Settings, host: str, flags: ssl.VerifyFlags) -> None:
-    """A client that was given the certificate speaks https with the gateway, by name and by address, its checks all on."""
+async def test_clients_that_trust_the_certificate_are_served(serve: Serve, settings: Settings, host: str, flags: ssl.VerifyFlags) -> None:
+    """A client that trusts the certificate is served by name and by address, with all checks enabled."""
     gateway = await serve([Route("GET", "/api/fine", fine, PUBLIC)], tls=tls.server_context(settings, NOW))
     trusting = ssl.create_default_context(cafile=settings.data_dir / "tls" / tls.CERTIFICATE_FILE)
     trusting.verify_flags |= flags
@@ -53,7 +53,7 @@ async def test_clients_that_trust_it_are_served(serve: Serve, settings: Settings
 
 
 @pytest.mark.parametrize("flags", [ssl.VERIFY_DEFAULT, STRICT, PARTIAL], ids=["lax", "strict", "partial"])
-async def test_nothing_else_is_trusted_for_it(serve: Serve, settings: Settings, tmp_path: Path, flags: ssl.VerifyFlags) -> None:
+async def test_the_certificate_signs_no_other(serve: Serve, settings: Settings, tmp_path: Path, flags: ssl.VerifyFlags) -> None:
     """The key cannot sign a certificate that clients would accept for another host."""
     tls.server_context(settings, NOW)
     pair, forged = _pair(settings), tmp_path / "forged.pem"
@@ -85,30 +85,30 @@ def _signed_by(pair: bytes) -> bytes:
 
 
 def test_only_the_owner_may_read_the_key(settings: Settings) -> None:
-    """Other users of the machine cannot read the file."""
+    """Only the owner of the file may read the key."""
     tls.server_context(settings, NOW)
     modes = [stat.S_IMODE(path.stat().st_mode) for path in (settings.data_dir / "tls", settings.data_dir / "tls" / tls.PAIR_FILE)]
     assert modes == [0o700, 0o600]
 
 
-def test_it_is_made_once(settings: Settings) -> None:
-    """A second start shows the same certificate."""
+def test_the_certificate_is_created_once(settings: Settings) -> None:
+    """A second start uses the same certificate."""
     tls.server_context(settings, NOW)
     first = _pair(settings)
     tls.server_context(settings, NOW + timedelta(days=700))
     assert _pair(settings) == first
 
 
-def test_one_that_soon_ends_is_replaced(settings: Settings) -> None:
-    """Within thirty days of its end a start makes a new one."""
+def test_a_certificate_that_expires_soon_is_replaced(settings: Settings) -> None:
+    """A start within thirty days of the expiry creates a new certificate."""
     tls.server_context(settings, NOW)
     first = _pair(settings)
     tls.server_context(settings, NOW + timedelta(days=796))
     assert _pair(settings) != first
 
 
-def test_one_for_another_name_is_replaced(settings: Settings) -> None:
-    """Listening at another address makes one that names it."""
+def test_a_certificate_for_another_name_is_replaced(settings: Settings) -> None:
+    """A start that listens at another address creates a certificate for this address."""
     tls.server_context(settings, NOW)
     first = _pair(settings)
     tls.server_context(settings.model_copy(update={"http_host": "127.0.0.2"}), NOW)
@@ -142,7 +142,7 @@ def test_a_damaged_certificate_is_an_error(settings: Settings) -> None:
         tls.server_context(settings, NOW)
 
 
-def test_there_is_no_certificate_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_tls_is_disabled_by_default(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The gateway uses plain HTTP by default; the settings for TLS exclude each other."""
     monkeypatch.chdir(tmp_path)
     assert tls.server_context(load(), NOW) is None

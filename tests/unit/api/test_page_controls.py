@@ -72,7 +72,7 @@ def test_addresses_that_run_code_are_not_linked(address: str) -> None:
 
 
 @pytest.mark.parametrize("address", ["https://example.com/x", "/d/other", "?tab=2", "d/other", "mailto:a@example.com"])
-def test_links_have_the_time_and_the_variables_if_asked(address: str) -> None:
+def test_links_have_the_time_and_the_variables_on_request(address: str) -> None:
     plain = link_of(OutlineLink(title="", url=address), MultiDict(), OUTLINE)
     assert plain is not None
     assert plain.address == plain.text == (f"/{address}" if address.startswith("d/") else address)

@@ -63,8 +63,11 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
             assert sorted(ran) == ["argon2", "pbkdf2"]
 
 
-async def test_concurrent_work_is_bounded_and_suspects_leave_room() -> None:
-    """A flood by suspects takes a quarter of the places; others are refused only when all are taken. Places come back."""
+async def test_concurrent_checks_are_bounded_and_leave_slots_for_clients_without_failures() -> None:
+    """Checks for clients with failures take at most a quarter of the slots.
+
+    Others are refused only if all slots are taken. Slots are free again after the check.
+    """
     release = threading.Event()
     threads = BoundedThreads("passwords", threads=1, max_pending=8)
 
@@ -87,7 +90,7 @@ async def test_concurrent_work_is_bounded_and_suspects_leave_room() -> None:
 
 
 async def test_keys_are_hashed_as_they_are_stored() -> None:
-    """Hashing off the event loop has the same result."""
+    """A key that is hashed outside of the event loop has the stored hash."""
     hashes = KeyHashes()
     assert await hashes.hash_secret("admin", SALT) == IMPORTED
     hashes.close()

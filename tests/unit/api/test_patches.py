@@ -58,7 +58,7 @@ def test_merge_patches_of_the_standard(tree: Any, patch: Any, expected: Any) -> 
     ],
 )
 def test_directives_of_strategic_patches(patch: Any, expected: Any) -> None:
-    """Objects are replaced or deleted on request; orders and kept keys, which are about lists merged by a key, say nothing here."""
+    """Objects are replaced or deleted on request. Directives on the order and the keys of merged lists have no effect."""
     assert strategic_patch({"a": {"x": 1}, "l": [1, 2, 1.0]}, patch) == expected
 
 
@@ -108,7 +108,7 @@ def test_operations_of_a_json_patch(operations: Any, expected: Any) -> None:
     ids=str,
 )
 def test_a_patch_that_does_not_fit_is_invalid(operation: Any) -> None:
-    """A failed test, or a place that is not there."""
+    """A patch is invalid if one of its tests fails, or if one of its paths does not exist."""
     with pytest.raises(Invalid):
         json_patch({"a": 1, "l": [1]}, [operation])
 
@@ -176,8 +176,8 @@ def test_a_small_patch_is_not_much_work(pair: Any) -> None:
         json_patch(tree, pair * (pairs + 1))
 
 
-def test_the_end_of_a_long_list_is_near() -> None:
-    """Appending moves no items."""
+def test_many_items_may_be_appended_to_a_long_list() -> None:
+    """Appending to a long list moves no items, so the limit does not apply to it."""
     tree: dict[str, Any] = {"l": [0] * 100_000}
     assert len(json_patch(tree, [{"op": "add", "path": "/l/-", "value": 0}] * MAX_OPERATIONS)["l"]) == 100_000 + MAX_OPERATIONS
 
@@ -214,6 +214,6 @@ def test_any_patch_is_applied_or_refused(tree: Any, operations: Any) -> None:
 
 @given(TREES, TREES)
 def test_a_merge_patch_applied_twice_is_applied_once(tree: Any, patch: Any) -> None:
-    """A second time sets and removes the same members."""
+    """A merge patch that is applied a second time changes nothing."""
     once = merge_patch(copy.deepcopy(tree), copy.deepcopy(patch))
     assert merge_patch(copy.deepcopy(once), patch) == once

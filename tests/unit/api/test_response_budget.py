@@ -57,7 +57,7 @@ def test_a_large_response_fits_where_nothing_else_is_in_flight() -> None:
 
 
 def test_a_shared_body_counts_once() -> None:
-    """A line that many watches are sending counts once."""
+    """A body that many responses share, such as a line of many watches, counts once."""
     budget, line = ResponseBudget(800), bytes(150)
     with ExitStack() as stack:
         for _ in range(100):

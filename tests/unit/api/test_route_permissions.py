@@ -81,7 +81,10 @@ def test_an_integer_is_ascii_digits_of_64_bits(text: str, number: int | None) ->
 async def test_a_permission_is_checked_in_the_route_s_organization(
     serve: Serve, path: str, credentials: Any, status: int, body: Any
 ) -> None:
-    """401 precedes a bad organization, and that 403; the role in the path's organization counts, and no response reveals which exist."""
+    """Missing credentials are reported before an invalid organization, and this before a missing permission.
+
+    The role in the path's organization counts, and no response reveals which organizations exist.
+    """
     gateway = await serve(
         [
             Route("GET", "/api/orgs/{org_id}/x", report_view, Permission("orgs.quotas:read", "org:id:{org_id}", IN_PATH)),
@@ -98,7 +101,10 @@ async def test_a_permission_is_checked_in_the_route_s_organization(
 async def test_any_scope_admits_callers_with_the_action_on_some_scope(
     serve: Serve, monkeypatch: pytest.MonkeyPatch, accounts: Accounts
 ) -> None:
-    """The handler narrows down; without any_scope_suffices a grant on one object opens no list."""
+    """With any_scope_suffices, a grant on one object admits the caller, and the handler restricts the result.
+
+    Without it, the grant does not suffice.
+    """
     narrow = Identity("user:vic", "vic", 1, Role.VIEWER, permissions={"apikeys:read": frozenset({"apikeys:id:3"})})
     be(narrow, accounts, monkeypatch)
     gateway = await serve(
@@ -115,13 +121,13 @@ async def test_any_scope_admits_callers_with_the_action_on_some_scope(
 
 @pytest.mark.parametrize("where", [OrganizationInPath("id", "bad"), OrganizationInPath("", "bad")])
 def test_an_organization_of_the_path_must_be_in_the_path(where: OrganizationInPath) -> None:
-    """Found at start, not by the first caller."""
+    """A route that takes the organization from a path without one is refused at the start, not at the first request."""
     with pytest.raises(DashwrightError, match="names no path parameter"):
         Route("GET", "/api/orgs/{org_id}", report_view, Permission("orgs:read", organization=where))
 
 
-async def test_switches_and_numbers_of_the_query(serve: Serve) -> None:
-    """Six spellings turn a switch on, of two values the first counts, and an invalid number is the default."""
+async def test_flags_and_numbers_of_the_query(serve: Serve) -> None:
+    """A flag may be written in six ways, the first of two values counts, and an invalid number is replaced by the default."""
 
     async def read(call: Call) -> Response:
         return json_response([call.query_flag("on"), call.query_integer("page", 1, minimum=1, maximum=50)])
@@ -143,7 +149,7 @@ class Named(BaseModel):
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "null", "{}", '{"name":1}', '{"name":null}', '"name"', '{"name":"\\ud800"}', "\xff"])
 async def test_every_fault_of_a_body_is_one_text(serve: Serve, body: str) -> None:
-    """If the specification gives one text, no fault of a body has another one."""
+    """If the route prescribes one text, every fault of a body has this text."""
 
     async def read(call: Call) -> Response:
         return json_response((await call.model_or_400(Named, message="bad request data", message_id="quota.bad-request")).name)
@@ -157,7 +163,7 @@ async def test_every_fault_of_a_body_is_one_text(serve: Serve, body: str) -> Non
 
 
 async def test_integers_of_a_path_and_their_faults(serve: Serve) -> None:
-    """The fault is the route's own, plain or with an identifier."""
+    """An invalid integer in a path has the error of its route, with or without an identifier."""
 
     async def read(call: Call) -> Response:
         return json_response([call.path_integer("id", "id is invalid"), call.path_integer("n", "n!", message_id="x.bad")])

@@ -82,7 +82,7 @@ def setup() -> Setup:
 
 
 async def test_a_scheme_is_chosen_by_its_word_in_any_case(setup: Setup) -> None:
-    """An unknown scheme is refused."""
+    """The scheme is selected by its name in any case, and an unknown one is refused."""
     assert (await setup.schemes.identify(Credentials("tESt x"), None)).login == "ann"
     for strange in ("Digest x", "", "Testing x"):
         with pytest.raises(Unauthorized, match=r"^Unauthorized$"):

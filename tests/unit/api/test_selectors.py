@@ -82,7 +82,7 @@ def test_a_label_selector_that_cannot_be_read_is_refused_with_the_place(text: st
     ids=str,
 )
 def test_field_selectors_name_objects_and_namespaces(text: str, expected: Selection) -> None:
-    """Equal and unequal names, with the escapes that Kubernetes has; a namespace that is that of the path says nothing more."""
+    """Field selectors compare names and namespaces, with the escapes of Kubernetes. The namespace of the path has no further effect."""
     assert parse_selection("", text, "default") == expected
 
 

@@ -60,7 +60,10 @@ async def test_a_stream_sends_each_chunk_immediately(serve: Serve, source: Sourc
     ("error", "level"), [pytest.param(RuntimeError("x"), "error", id="defect"), pytest.param(Unavailable("x"), "warning", id="known")]
 )
 async def test_a_source_that_fails_breaks_the_stream_off(serve: Serve, source: Source, error: Exception, level: str) -> None:
-    """The client cannot take a part for the whole. Only a defect is logged as an error with its traceback."""
+    """The client of a stream whose source fails does not take a part for the whole.
+
+    Only a defect is logged as an error with its traceback.
+    """
     client = (await serve([Route("GET", "/api/stream", source.handle, PUBLIC)])).client
     with capture_logs() as lines:
         async with client.get("/api/stream") as response:
@@ -111,7 +114,7 @@ async def test_a_stop_completes_streams(serve: Serve, source: Source) -> None:
 
 
 async def test_a_stream_that_outlasts_the_stop_is_broken_off(serve: Serve, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    """After the limit; again the client cannot take the part for the whole."""
+    """A stream that outlasts the time limit of the stop is broken off, so that its client does not take a part for the whole."""
     monkeypatch.setattr(server, "_FLUSH_TIMEOUT_SECONDS", 0.1)
     gateway = await serve([Route("GET", "/api/stream", source.handle, PUBLIC)], Limits(drain_seconds=0.05))
     async with gateway.client.get("/api/stream") as response:

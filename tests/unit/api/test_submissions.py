@@ -49,7 +49,7 @@ def test_a_job_has_the_version_of_its_path() -> None:
         submit({"apiVersion": "provisioning.grafana.app/v9", "spec": SYNC})
 
 
-def test_the_later_words_are_understood() -> None:
+def test_synonyms_are_accepted() -> None:
     """``pull``, ``push`` and ``path`` are synonyms of ``sync``, ``export`` and ``prefix``. One block of options implies the action."""
     assert submit({"action": "pull", "repository": "r", "pull": {"incremental": True}}).specs[0].sync.incremental
     assert submit({"repository": "r", "push": {"path": "p"}}).specs[0].export.prefix == "p"

@@ -37,7 +37,7 @@ def certificate(tmp_path: Path) -> Path:
 
 
 async def test_with_a_certificate_the_gateway_speaks_https(serve: Serve, certificate: Path) -> None:
-    """Kubernetes clients send credentials only there."""
+    """With a certificate the gateway serves https, without which Kubernetes clients send no credentials."""
 
     async def fine(_: Call) -> Response:
         return Response(200, b"{}")
