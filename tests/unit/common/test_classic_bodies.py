@@ -41,7 +41,7 @@ def test_only_aliases_are_accepted() -> None:
     assert read('{"name": "n", "org_id": 7}').org_id == 1
 
 
-def test_the_later_of_two_wins() -> None:
+def test_the_last_of_equal_keys_wins() -> None:
     """The last of several keys that differ in case counts, unless it is null."""
     assert read('{"name": "a", "Name": "b"}').name == "b"
     assert read('{"Name": "b", "name": "a"}').name == "a"
@@ -92,7 +92,7 @@ def test_other_properties_have_no_effect() -> None:
     ],
 )
 def test_another_shape_is_a_fault(text: str) -> None:
-    """No JSON, no object, another JSON type, a number beyond 64 bits, a text the database cannot hold: each is refused."""
+    """A body that is not an object, a wrong type, a number beyond 64 bits, and a text that the database cannot hold are refused."""
     with pytest.raises(ValidationError):
         read(text)
 

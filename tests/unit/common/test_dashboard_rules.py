@@ -1,4 +1,4 @@
-"""Rules of dashboards: the refresh interval, the classic schema, and the stub that replaces newer specs in older versions."""
+"""Rules of dashboards: the refresh interval, the classic schema, and the placeholder that replaces newer specs in older versions."""
 
 from typing import Any
 
@@ -121,8 +121,8 @@ def test_a_broken_layout_has_a_placeholder_in_classic_versions(version: str) -> 
     assert rendering.render(DASHBOARD, stored(BROKEN), "v2alpha1") == (BROKEN, "{}", None)
 
 
-def test_a_stub_sent_back_keeps_the_body() -> None:
-    """A stub sent back in its version keeps the stored spec; other specs of that schema version are rejected."""
+def test_a_placeholder_sent_back_keeps_the_body() -> None:
+    """A placeholder that is sent back in its version keeps the stored spec. Other specs of that schema version are rejected."""
     old = stored(BROKEN)
     stub = {"schemaVersion": 9999, "title": "T"}
     assert rendering.body_of(DASHBOARD, old, "v1beta1", stub) == orjson.loads(BROKEN)

@@ -21,6 +21,6 @@ async def test_a_lost_broker_is_unavailable(error: BaseException) -> None:
 
 @pytest.mark.parametrize("error", [ValueError("x"), KeyError("x")])
 def test_other_errors_are_not_changed(error: Exception) -> None:
-    """A fault of the program is not taken for a lost broker."""
+    """An error that is a fault of the program is not converted to that of a lost broker."""
     with pytest.raises(type(error)), translate_errors("Publishing"):
         raise error

@@ -55,8 +55,8 @@ async def test_a_name_with_a_private_address_is_rejected(named: NAMED, addresses
 @pytest.mark.parametrize(
     "host", ["127.0.0.1", "[::1]", "::1", "2130706433", "0x7f000001", "0177.0.0.1", "127.1", "0x7f.1", "localhost", "0"]
 )
-async def test_no_spelling_of_loopback_gets_through(host: str) -> None:
-    """Decimal, octal, hexadecimal and short forms are read as the system reads them."""
+async def test_every_spelling_of_loopback_is_recognized(host: str) -> None:
+    """Decimal, octal, hexadecimal and short forms of loopback are recognized, as the system reads them."""
     with pytest.raises((BadRequest, SourceFailed)) as refused:
         await HostResolver(AllowedHosts()).resolve(host, 80)
     assert "DASHWRIGHT_ALLOWED_HOSTS" in str(refused.value) or "cannot be resolved" in str(refused.value)

@@ -13,7 +13,7 @@ def test_a_nonce_is_new_once_until_its_end() -> None:
 
 
 def test_a_full_cache_takes_no_nonce_until_one_ends() -> None:
-    """Forgetting one early would let a copy of it pass."""
+    """A full cache refuses a new nonce until another one ends, because forgetting one early would permit a copy of its message."""
     cache = NonceCache(limit=2)
     assert [cache.add(nonce, now=0, until=end) for nonce, end in (("a", 10), ("b", 20), ("c", 30))] == [True, True, False]
     assert not cache.add("a", now=9, until=40)

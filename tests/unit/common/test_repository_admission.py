@@ -136,7 +136,7 @@ def test_each_fault_is_a_cause(changes: dict[str, Any], field: str, text: str) -
 
 
 def test_all_faults_are_reported_together() -> None:
-    """One response has every fault."""
+    """All faults of a spec are in one response."""
     assert len(causes("sql", title="", workflows=["branch"], local={"path": "/etc"})) == 4
 
 

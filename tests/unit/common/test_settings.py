@@ -28,7 +28,7 @@ def _no_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 
 def test_every_setting_is_documented_with_its_default() -> None:
-    """The page names each setting and no other, with the default it has; ``make docs`` writes it."""
+    """The page lists each setting with its default, and no other. ``make docs`` writes the page."""
     rows = dict(re.findall(r"^\| `([A-Z_]+)` \| ([^|]+) \|", PAGE.read_text(), re.MULTILINE))
     assert set(rows) == {name.upper() for name in Settings.model_fields}
     for name, field in Settings.model_fields.items():
@@ -107,13 +107,13 @@ def test_each_invalid_setting_is_named() -> None:
         ({"results_url": "s3://bucket", "results_endpoint": "http://storage.example.com"}, "DASHWRIGHT_ALLOWED_HOSTS"),
     ],
 )
-def test_an_invalid_place_of_results_is_refused(settings: dict[str, str], message: str) -> None:
-    """The place of results is an absolute path, or a bucket that is reached by https unless its host is allowed."""
+def test_an_invalid_storage_of_results_is_refused(settings: dict[str, str], message: str) -> None:
+    """Results are stored below an absolute path, or in a bucket that is reached by https unless its host is allowed."""
     with pytest.raises(SettingsError, match=message):
         _ = load(**settings).results_location
 
 
-def test_the_place_of_results_is_a_folder_or_a_bucket() -> None:
+def test_results_are_stored_in_a_directory_or_a_bucket() -> None:
     """By default, results are in DATA_DIR. A bucket may have a prefix, and a server that is allowed without encryption."""
     assert load(data_dir=Path("/data")).results_location.directory == Path("/data/batches")
     assert load(results_url="/results").results_location.directory == Path("/results")
@@ -137,7 +137,7 @@ def test_the_default_password_needs_loopback(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_a_key_that_can_be_guessed_is_refused() -> None:
-    """The advice says how to make one."""
+    """A short key is refused, and the error has a command that creates a long one."""
     with pytest.raises(SettingsError, match=r"SECRET_KEY: shorter than 12 characters.*openssl"):
         load(secret_key="x")
 
@@ -147,7 +147,7 @@ def test_a_key_that_can_be_guessed_is_refused() -> None:
     [("permitted_paths", "/srv:/"), ("trusted_proxies", "0.0.0.0/0"), ("allowed_hosts", "::/0"), ("trusted_hosts", "*")],
 )
 def test_a_setting_that_trusts_everything_is_named(name: str, value: str) -> None:
-    """A start warns of it."""
+    """A setting that trusts everything is listed, so that the start can warn of it."""
     assert list(load(**{name: value}).unrestricted_settings) == [f"DASHWRIGHT_{name.upper()}"]
     assert load().unrestricted_settings == {}
 
@@ -169,7 +169,7 @@ def test_a_misspelt_name_is_reported_with_the_nearest() -> None:
 
 
 def test_an_unrelated_variable_is_ignored() -> None:
-    """The prefix alone does not make two names similar."""
+    """A variable that has only the prefix in common with a setting is reported without a similar setting."""
     assert unknown_variables({"DASHWRIGHT_FOO": "1"}) == {"DASHWRIGHT_FOO": ""}
 
 
@@ -202,7 +202,7 @@ def test_quota_defaults_are_limits_by_name(monkeypatch: pytest.MonkeyPatch) -> N
     ],
 )
 def test_an_invalid_quota_default_stops_the_start(monkeypatch: pytest.MonkeyPatch, value: str, message: str) -> None:
-    """An unknown name is an error with the known ones, and an invalid limit one with the valid form."""
+    """An unknown name is refused with the known ones, and an invalid limit with the valid form."""
     monkeypatch.setenv("DASHWRIGHT_QUOTA_DEFAULTS", value)
     with pytest.raises(SettingsError, match=f"DASHWRIGHT_QUOTA_DEFAULTS: .*{message}"):
         load()
@@ -216,7 +216,7 @@ def test_every_quota_has_one_default() -> None:
 
 
 def test_trusted_proxies_are_networks(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Addresses and networks of both families; anything else is refused with the form it must have."""
+    """Trusted proxies are addresses and networks of both IP versions. Anything else is refused with the valid form."""
     monkeypatch.setenv("DASHWRIGHT_TRUSTED_PROXIES", "10.0.0.0/8, 192.0.2.1,2001:db8::/32")
     assert [str(network) for network in load().trusted_proxies] == ["10.0.0.0/8", "192.0.2.1/32", "2001:db8::/32"]
     monkeypatch.setenv("DASHWRIGHT_TRUSTED_PROXIES", "proxy.example")
@@ -225,7 +225,7 @@ def test_trusted_proxies_are_networks(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_an_empty_limit_of_tokens_is_unlimited(monkeypatch: pytest.MonkeyPatch) -> None:
-    """An empty variable means no limit."""
+    """An empty variable for the lifetime of tokens means no limit."""
     monkeypatch.setenv("DASHWRIGHT_API_KEY_MAX_SECONDS_TO_LIVE", "")
     monkeypatch.setenv("DASHWRIGHT_TOKEN_EXPIRATION_DAY_LIMIT", "30")
     settings = load()

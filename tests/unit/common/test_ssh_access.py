@@ -123,7 +123,7 @@ def test_an_unusable_key_is_refused(tmp_path: Path, kind: str, passphrase: str, 
     assert key.splitlines()[1] not in str(raised.value)
 
 
-def test_what_is_no_key_is_refused(tmp_path: Path) -> None:
+def test_an_invalid_key_is_refused(tmp_path: Path) -> None:
     """A public key, a truncated key and text of any length are refused."""
     make_key(tmp_path / "key")
     lines = (tmp_path / "key").read_text().splitlines()

@@ -17,8 +17,8 @@ def test_files_are_read_in_order_of_their_numbers(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["1_a.sql", "0001-a.sql", "0001_A.sql", "a.sql", "0001_.sql"])
-def test_a_name_that_does_not_fit_refuses(tmp_path: Path, name: str) -> None:
-    """A name that would order wrongly, or is not like the others, is an error that names it."""
+def test_an_invalid_name_is_an_error(tmp_path: Path, name: str) -> None:
+    """A name that would be sorted wrongly, or is not like the others, is an error that names the file."""
     (tmp_path / name).touch()
     with pytest.raises(DashwrightError, match=name):
         schema.read_migrations(tmp_path)
@@ -36,8 +36,8 @@ def test_a_migration_that_removes_something_names_the_oldest_program() -> None:
             assert migration.oldest_program, f"{migration.name}: {match[0]}"
 
 
-def test_a_doubled_number_refuses(tmp_path: Path) -> None:
-    """Two files with one number have no order."""
+def test_a_duplicate_number_is_an_error(tmp_path: Path) -> None:
+    """Two files with one number are an error, because they have no order."""
     (tmp_path / "0001_a.sql").touch()
     (tmp_path / "0001_b.sql").touch()
     with pytest.raises(DashwrightError, match=r"0001_a\.sql and 0001_b\.sql have the same number"):

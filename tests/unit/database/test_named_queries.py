@@ -38,8 +38,8 @@ def test_each_query_is_an_attribute(written: dict[str, str]) -> None:
         ("-- name: a", "a query a without SQL"),
     ],
 )
-def test_a_file_that_does_not_fit_refuses(text: str, message: str) -> None:
-    """A file with a fault is an error when it is loaded, that names the file and the fault."""
+def test_an_invalid_file_is_an_error(text: str, message: str) -> None:
+    """An invalid file is an error when it is loaded. The error names the file and the fault."""
     with pytest.raises(DashwrightError, match=message) as caught:
         queries.parse(text, location="x.sql")
     assert "x.sql" in str(caught.value)
@@ -73,7 +73,7 @@ def test_conditions_narrow_a_query() -> None:
 
 
 def test_a_missing_file_is_named() -> None:
-    """Loading a file that is not there says which one, and where it was looked for."""
+    """The error for a missing file names the file and where it was searched."""
     with pytest.raises(DashwrightError, match=r"no nothing\.sql in dashwright\.common\.database"):
         queries.load("dashwright.common.database", "nothing.sql")
 

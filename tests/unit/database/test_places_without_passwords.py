@@ -1,4 +1,4 @@
-"""The law of naming a database: where it is, never how to get in."""
+"""Names of databases in messages: the host and the database, and never the password."""
 
 from urllib.parse import quote
 

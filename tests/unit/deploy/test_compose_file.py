@@ -32,7 +32,7 @@ def test_the_example_names_every_variable_of_the_stack() -> None:
 
 
 def test_the_definitions_follow_from_the_topology() -> None:
-    """The file is the output of ``make docs``."""
+    """The definitions of the broker follow from the topology: the file is the output of ``make docs``."""
     assert definitions.FILE.read_text(encoding="utf-8") == definitions.text()
 
 

@@ -61,7 +61,7 @@ def test_only_the_gateway_is_published_and_only_on_this_machine() -> None:
 
 
 def test_the_servers_are_on_the_closed_network_only() -> None:
-    """Known development passwords are acceptable only because no other machine can connect."""
+    """The servers are only on the closed network: their known development passwords are acceptable because no other machine can connect."""
     assert STACK["networks"]["inside"]["internal"] is True
     for name in ("postgres", "rabbitmq"):
         assert SERVICES[name]["networks"] == ["inside"]
@@ -103,7 +103,7 @@ def test_every_service_waits_for_its_dependencies(name: str) -> None:
 
 @each_service
 def test_every_container_is_fenced(name: str) -> None:
-    """No capabilities except those of a server image, no new privileges, and a read-only root file system."""
+    """Every container has no capabilities except those of a server image, no new privileges, and a read-only root file system."""
     service = SERVICES[name]
     assert service["cap_drop"] == ["ALL"]
     assert service["security_opt"] == ["no-new-privileges:true"]
@@ -116,7 +116,7 @@ def test_every_container_is_fenced(name: str) -> None:
 
 @each_service
 def test_every_container_is_bounded(name: str) -> None:
-    """Memory, processes and logs are limited."""
+    """The memory, the processes and the logs of every container are limited."""
     service = SERVICES[name]
     assert {"memory", "pids"} <= set(service["deploy"]["resources"]["limits"])
     assert {"max-size", "max-file"} <= set(service["logging"]["options"])
@@ -142,14 +142,14 @@ def test_the_services_have_time_to_finish(name: str) -> None:
 
 
 def test_a_stopping_gateway_drains_for_longer_than_the_proxy_needs() -> None:
-    """The proxy checks readiness every second, and one failed check is enough."""
+    """A stopping gateway serves until the proxy knows: the proxy checks readiness every second, and one failed check is enough."""
     configuration = (ROOT / "deploy/haproxy/haproxy.cfg").read_text(encoding="utf-8")
     assert "inter 1s fall 1" in configuration
     assert SERVICES["api"]["environment"]["DASHWRIGHT_DRAIN_SECONDS"] == "${DASHWRIGHT_DRAIN_SECONDS:-3}"
 
 
 def test_every_variable_is_a_setting() -> None:
-    """A misspelt variable would be ignored silently."""
+    """Every variable of the stack is a setting, because a misspelt one would be ignored silently."""
     variables = list(_variables())
     assert len(variables) > 10
     assert [(place, variable) for place, variable in variables if variable not in KNOWN] == []
@@ -166,7 +166,7 @@ def test_no_credential_but_the_documented_defaults() -> None:
 
 @pytest.mark.parametrize("name", ["api", "jobs-worker", "expressions"])
 def test_services_that_open_stored_secrets_have_the_key(name: str) -> None:
-    """The key is read-only, from the volume that ``migrate`` writes once."""
+    """Services that open stored secrets read the key from the volume that ``migrate`` writes once, and cannot change it."""
     assert SERVICES[name]["environment"]["DASHWRIGHT_SECRETS_DIR"] == "/secrets"
     assert "secrets:/secrets:ro" in SERVICES[name]["volumes"]
     assert SERVICES["migrate"]["volumes"] == ["secrets:/secrets"]
@@ -203,8 +203,8 @@ def test_only_the_jobs_worker_has_git() -> None:
     assert with_packages == ["jobs-worker"]
 
 
-def test_the_context_takes_nothing_by_default() -> None:
-    """Secrets, data and history of a working copy never reach a build."""
+def test_the_build_context_is_empty_by_default() -> None:
+    """The build context is empty by default, so that secrets, data and history of a working copy never reach a build."""
     lines = (ROOT / ".dockerignore").read_text(encoding="utf-8").splitlines()
     rules = [line for line in lines if line and not line.startswith("#")]
     assert rules[0] == "*"

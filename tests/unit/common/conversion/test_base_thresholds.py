@@ -54,7 +54,7 @@ def test_other_nulls_are_removed_from_the_same_panel(value: object) -> None:
 
 @pytest.mark.parametrize("panels", [None, "text", [], [None, "text"]], ids=["missing", "text", "empty", "no objects"])
 def test_unexpected_panels_are_kept(panels: object) -> None:
-    """A merged dashboard may have anything for its panels."""
+    """Unexpected values for panels are kept, because a merged dashboard may have any."""
     spec = {"title": "D", "panels": panels}
     assert convert(spec, MIGRATED, "v1", EMPTY_CONTEXT) == spec
 

@@ -130,14 +130,14 @@ def test_a_full_dashboard_has_no_faults(version: str) -> None:
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_only_the_title_is_required(version: str) -> None:
-    """Everything else has a default."""
+    """Only the title is required, because everything else has a default."""
     assert faults({"title": "T"}, version) == []
     assert faults({}, version) == [("spec.title", "FieldValueRequired")]
 
 
 @pytest.mark.parametrize(("version", "other"), [(version, other) for version in VERSIONS for other in VERSIONS if version != other])
 def test_a_dashboard_of_another_version_has_faults(version: str, other: str) -> None:
-    """Queries, visualizations or transformations have another form."""
+    """A dashboard of another version has faults, because its queries, visualizations or transformations have another form."""
     assert faults(BY_VERSION[other], version)
 
 
@@ -209,7 +209,7 @@ INVALID, REQUIRED, UNSUPPORTED = "FieldValueInvalid", "FieldValueRequired", "Fie
     ],
 )
 def test_each_violation_is_a_cause_with_its_path(path: str, value: Any, field: str, reason: str) -> None:
-    """The reason is that of Kubernetes."""
+    """Each violation is a cause with its path and a reason of Kubernetes."""
     assert faults(changed("v2alpha1", path, value)) == [(field, reason)]
 
 
@@ -245,7 +245,7 @@ def test_each_violation_is_a_cause_with_its_path(path: str, value: Any, field: s
     ],
 )
 def test_later_versions_have_members_of_their_own(version: str, path: str, value: Any, field: str, reason: str) -> None:
-    """Plugins are groups, and rows have variables."""
+    """In later versions, plugins are groups, and rows have variables."""
     assert faults(changed(version, path, value), version) == [(field, reason)]
 
 
@@ -259,7 +259,7 @@ def test_later_versions_have_members_of_their_own(version: str, path: str, value
     ],
 )
 def test_unknown_members_are_apart_from_faults(path: str, name: str, message: str) -> None:
-    """Only strict validation refuses them."""
+    """Unknown members are listed apart from faults, because only strict validation refuses them."""
     findings = check_elements(changed("v2alpha1", f"{path}/{name}".removeprefix("/"), {}), "v2alpha1")
     assert (findings.faults, [cause.message for cause in findings.unknown]) == ([], [message])
     assert findings.unknown[0].field.endswith(f".{name}")
@@ -289,7 +289,10 @@ def nested(depth: int) -> Tree:
 
 
 def test_layouts_are_nested_to_the_limit_of_conversions() -> None:
-    """One more layout inside is a fault. Layouts next to each other are not limited."""
+    """Layouts may be nested to the limit of conversions, and one more layout inside is a fault.
+
+    Layouts next to each other are not limited.
+    """
     assert faults(nested(MAX_LAYOUT_DEPTH)) == []
     neighbours = kinded("RowsLayout", rows=[kinded("RowsLayoutRow", layout=GRID | {"spec": {}})] * 2 * MAX_LAYOUT_DEPTH)
     assert faults({"title": "T", "layout": neighbours}) == []

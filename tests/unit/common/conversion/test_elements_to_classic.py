@@ -56,7 +56,7 @@ def test_settings_have_their_classic_names(spec: Tree, added: Tree | None) -> No
 
 
 def test_links_have_all_their_members() -> None:
-    """Only the URL and the placement are optional."""
+    """A link has all of its members, of which only the URL and the placement are optional."""
     plain = {"title": "", "type": "", "icon": "", "tooltip": "", "tags": []}
     flags = {"asDropdown": False, "targetBlank": False, "includeVars": False, "keepTime": False}
     given = [{"title": "L", "unknown": 1}, {"url": "/x", "placement": "inControlsMenu", "keepTime": True}]
@@ -97,7 +97,7 @@ CHOICE = {"multi": False, "includeAll": False, "allowCustomValue": False, "curre
     ],
 )
 def test_each_kind_of_variable_has_its_required_members(kind: str, classic: Tree) -> None:
-    """Missing members have defaults."""
+    """A variable of each kind has its required members, with defaults for missing ones."""
     assert variable_of(kind) == {"name": "v", "hide": 0, "skipUrlSync": False} | classic
     labelled = variable_of(kind, label="L", description="D", skipUrlSync=True)
     assert labelled == variable_of(kind) | {"label": "L", "description": "D", "skipUrlSync": True}
@@ -192,7 +192,7 @@ def annotation_of(**spec: Any) -> Tree:
     ],
 )
 def test_annotations_have_their_classic_form(spec: Tree, added: Tree) -> None:
-    """Former members come back to their place, except those that the annotation has itself."""
+    """Legacy options become members of the classic annotation again, except those that the annotation has itself."""
     assert annotation_of(name="N", enable=True, **spec) == {"name": "N", "enable": True, "hide": False, "iconColor": ""} | added
 
 
@@ -213,7 +213,7 @@ def test_annotations_have_their_classic_form(spec: Tree, added: Tree) -> None:
     ],
 )
 def test_broken_parts_fail_with_their_place(spec: Tree, message: str) -> None:
-    """The error has what is wrong, where, and what is expected."""
+    """A broken part fails with an error that has what is wrong, where, and what is expected."""
     with pytest.raises(ConversionFailed) as caught:
         elements_to_classic(spec, EMPTY_CONTEXT)
     assert message in caught.value.message

@@ -168,7 +168,7 @@ def test_layouts_become_positions(layout: Any, expected: list[Any]) -> None:
     ],
 )
 def test_automatic_grids_have_equal_panels(settings: Tree, size: tuple[int, int]) -> None:
-    """The width follows from the number of columns, and the height from its mode or from pixels."""
+    """The width of the panels in an automatic grid follows from the number of columns, and their height from its mode or from pixels."""
     (panel,) = panels_of(auto(1, **settings))
     assert (panel["gridPos"]["w"], panel["gridPos"]["h"]) == size
 
@@ -212,7 +212,7 @@ def test_panels_keep_their_repetition(layout: Tree, repetition: tuple[Any, ...])
     ],
 )
 def test_rows_with_rows_lose_their_repetition(layout: Tree, repeats: list[Any]) -> None:
-    """Other rows and tabs keep theirs."""
+    """A row that contains rows loses its repetition. Other rows and tabs keep theirs."""
     assert [panel.get("repeat") for panel in panels_of(layout) if panel["type"] == "row"] == repeats
 
 
@@ -247,7 +247,7 @@ def test_row_panels_have_titles_and_states_that_were_set() -> None:
     ],
 )
 def test_broken_layouts_fail_with_their_place(layout: Any, message: str) -> None:
-    """The error has what is wrong, where, and what is expected."""
+    """A broken layout fails with an error that has what is wrong, where, and what is expected."""
     with pytest.raises(ConversionFailed) as caught:
         panels_of(layout)
     assert message in caught.value.message
@@ -261,7 +261,7 @@ def nested(depth: int) -> Tree:
 
 
 def test_layouts_are_nested_to_a_limit() -> None:
-    """One more layout inside is an error."""
+    """Layouts may be nested to a limit, and one more layout inside is an error."""
     assert len(panels_of(nested(MAX_LAYOUT_DEPTH))) == MAX_LAYOUT_DEPTH + 1
     with pytest.raises(ConversionFailed, match="layouts inside each other; use fewer rows and tabs"):
         panels_of(nested(MAX_LAYOUT_DEPTH + 1))

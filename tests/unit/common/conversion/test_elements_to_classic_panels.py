@@ -35,7 +35,7 @@ def panel_of(element: Any) -> Tree:
 
 
 def test_a_plain_panel_has_its_required_members_only() -> None:
-    """Empty settings, descriptions and links are not written."""
+    """A plain panel has its required members only, without empty settings, descriptions and links."""
     assert panel_of(element()) == {
         "id": 1,
         "title": "P",
@@ -49,7 +49,7 @@ def test_a_plain_panel_has_its_required_members_only() -> None:
 
 @pytest.mark.parametrize("bare", [{"kind": "Panel"}, {"kind": "Panel", "spec": {"title": None, "data": {"spec": None}, "vizConfig": {}}}])
 def test_missing_members_have_defaults(bare: Tree) -> None:
-    """Null counts as missing."""
+    """Missing members have defaults, and null counts as missing."""
     assert panel_of(bare) == {
         "id": 0,
         "title": "",
@@ -126,7 +126,7 @@ def test_a_panel_has_the_common_data_source_of_its_queries(queries: list[Tree], 
 
 
 def test_transformations_keep_ids_options_and_filters() -> None:
-    """The topic and the scope of the filter have no classic form."""
+    """Transformations keep ids, options and filters. Their topic, and the scope of a filter, have no classic form."""
     full = {
         "id": "t",
         "options": {"a": 1},
@@ -166,7 +166,7 @@ def test_field_settings_have_the_known_members(defaults: Tree, expected: Tree | 
 
 
 def test_overrides_lose_the_scope_of_their_matcher() -> None:
-    """Missing options and values are null."""
+    """Overrides lose the scope of their matcher. Their missing options and values are null."""
     given = [
         {"__systemRef": "r", "matcher": {"id": "byName", "options": "a", "scope": "series"}, "properties": [{"id": "unit"}]},
         {"matcher": {"id": "byType"}, "properties": []},
@@ -189,7 +189,7 @@ def test_overrides_lose_the_scope_of_their_matcher() -> None:
     ],
 )
 def test_broken_panels_fail_with_their_name(broken: Any, message: str) -> None:
-    """The error has the name of the element and of the member."""
+    """A broken panel fails with an error that has the name of the element and of the member."""
     with pytest.raises(ConversionFailed) as caught:
         panel_of(broken)
     assert message in caught.value.message

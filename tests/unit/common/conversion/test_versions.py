@@ -38,7 +38,7 @@ def panel(queries: Sequence[Tree] = (), transformations: Sequence[Tree] = (), vi
 
 @pytest.mark.parametrize("version", VERSIONS)
 def test_the_same_version_is_not_copied(version: str) -> None:
-    """The result is the spec itself."""
+    """A conversion to the same version returns the spec itself."""
     spec: Tree = {"title": "T"}
     assert converted(spec, version, version) is spec
 
@@ -65,7 +65,7 @@ def test_layouts_have_a_form_in_each_classic_version(source: str, target: str) -
 
 
 def test_unknown_versions_have_no_chain() -> None:
-    """The error has both versions."""
+    """A conversion between versions without a chain is an error that names both."""
     with pytest.raises(ConversionFailed, match="a dashboard of v1 has no form in v9; read it in v1"):
         convert({}, "v1", "v9", EMPTY_CONTEXT)
 
@@ -186,7 +186,7 @@ def test_neighbouring_versions_are_converted_both_ways(older: str, old_spec: Tre
     [({"uid": "u"}, "loki"), ({"type": "", "uid": "u"}, "loki"), ({"type": "tempo", "uid": "u"}, "tempo"), ({"type": "tempo"}, "tempo")],
 )
 def test_the_group_of_a_query_is_the_type_of_its_data_source(source: Tree, group: str) -> None:
-    """Without a type it is the kind of the query."""
+    """The group of a query is the type of its data source or, without a type, the kind of the query."""
     spec = panel([{"spec": {"query": {"kind": "loki", "spec": {}}, "datasource": source}}])
     query = converted(spec, "v2alpha1", "v2beta1")["elements"]["e"]["spec"]["data"]["spec"]["queries"][0]["spec"]["query"]
     assert (query["group"], query["datasource"]) == (group, {"name": "u"} if "uid" in source else {})
@@ -194,14 +194,14 @@ def test_the_group_of_a_query_is_the_type_of_its_data_source(source: Tree, group
 
 @pytest.mark.parametrize("kind", ["QueryVariable", "TextVariable", "CustomVariable"])
 def test_missing_texts_and_values_are_empty(kind: str) -> None:
-    """The current value of a variable always has both."""
+    """The current value of a variable has a text and a value, which are empty if they are missing."""
     spec = {"variables": [{"kind": kind, "spec": {"current": {"text": None, "selected": True}}}]}
     (variable,) = converted(spec, "v2alpha1", "v2beta1")["variables"]
     assert variable["spec"]["current"] == {"text": "", "value": "", "selected": True}
 
 
 def test_a_panel_of_v2_may_have_no_description() -> None:
-    """In ``v2beta1`` it is empty."""
+    """A panel of ``v2`` may have no description, which is empty in ``v2beta1``."""
     spec = panel()
     del spec["elements"]["e"]["spec"]["description"]
     assert converted(spec, "v2", "v2beta1") == panel()
@@ -227,7 +227,7 @@ def test_what_v2alpha1_does_not_have_is_left_out() -> None:
 
 
 def test_equal_parts_are_shared() -> None:
-    """The layout and the options of a visualization are not copied."""
+    """A converted spec shares equal parts with its source: the layout and the options of a visualization are not copied."""
     options = {"a": [1]}
     spec = panel(viz={"kind": "stat", "spec": {"options": options}}) | {"layout": {"kind": "RowsLayout", "spec": {"rows": [{"spec": {}}]}}}
     newest = converted(spec, "v2alpha1", "v2")
@@ -252,14 +252,14 @@ def test_equal_parts_are_shared() -> None:
     ],
 )
 def test_broken_parts_fail_with_their_path(source: str, target: str, spec: Tree, message: str) -> None:
-    """The error has what is wrong, where, and what is expected."""
+    """A broken part fails with an error that has what is wrong, where, and what is expected."""
     with pytest.raises(ConversionFailed) as caught:
         convert(spec, source, target, EMPTY_CONTEXT)
     assert message in caught.value.message
 
 
 def test_layouts_are_nested_to_a_limit() -> None:
-    """One more layout inside is an error."""
+    """Layouts may be nested to a limit, and one more layout inside is an error."""
 
     def nested(depth: int) -> Tree:
         layout: Tree = {"kind": "GridLayout", "spec": {"items": []}}
