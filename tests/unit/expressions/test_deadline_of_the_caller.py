@@ -19,7 +19,7 @@ from dashwright.expressions.engine.memory import Reservation
 BODY = orjson.dumps({"queries": [{"refId": "A", "type": "math", "expression": "1"}]})
 
 
-async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:
+async def times_left(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:
     """Return the seconds that remained for each query, by the clock of the worker."""
     given: list[float] = []
     plain = queries.respond
@@ -45,19 +45,19 @@ async def asked(broker: MemoryBroker, timeout: float, clock: Clock) -> list[floa
 
 async def test_the_callers_deadline_reaches_the_evaluation(broker: MemoryBroker) -> None:
     """The evaluation gets the remaining time, because some of it was spent in the queue."""
-    (remaining,) = await asked(broker, 7, Clock())
+    (remaining,) = await times_left(broker, 7, Clock())
     assert 0 < remaining <= 7
 
 
 async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) -> None:
-    """The worker says so, should anyone still listen."""
+    """A query whose deadline has passed is not evaluated: the response is an error."""
 
     class Late(Clock):
         def seconds(self) -> float:
             return super().seconds() + 60
 
     with pytest.raises(DeadlineExceeded, match="before the query was begun"):
-        await asked(broker, 7, Late())
+        await times_left(broker, 7, Late())
 
 
 async def test_the_earlier_deadline_applies() -> None:

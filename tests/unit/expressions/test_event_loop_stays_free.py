@@ -83,7 +83,7 @@ async def ticking() -> AsyncIterator[list[float]]:
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.VALIDATION])
 @pytest.mark.parametrize("queries", [CARTESIAN, GROWING, LONG], ids=["cartesian", "growing", "long"])
 async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], endpoint: QueryEndpoint) -> None:
-    """The possible cost of a request matters, not its size."""
+    """Costly requests are parsed and evaluated in threads. The possible cost of a request decides, not its size."""
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
     async with ticking() as gaps:
         answered = await respond(body, QueryContext(endpoint))
@@ -94,7 +94,7 @@ async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], en
 
 
 async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread would cost more than its evaluation."""
+    """A small request takes no thread, which would cost more than its evaluation."""
 
     async def refuse(*_: Any) -> None:
         raise AssertionError
@@ -134,7 +134,7 @@ def test_parsing_ends_at_the_deadline() -> None:
 
 
 def test_a_union_ends_at_the_deadline() -> None:
-    """While its pairs are made, not only before or after."""
+    """A union ends at the deadline while its pairs are made, not only before or after."""
     side = (NO_LABELS,) * 400
     assert len(Union(side, side, deadline_after(20)).pairs().labels) == 160_000
     with pytest.raises(DeadlineExceeded):

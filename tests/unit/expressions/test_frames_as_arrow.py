@@ -86,14 +86,14 @@ def test_empty_labels_differ_from_missing_ones() -> None:
 
 
 def test_columns_may_share_a_name_and_have_none() -> None:
-    """Wide frames do."""
+    """Columns may have the same name or none, as those of wide frames have."""
     [table] = written(Frame([field(FieldType.INT8, [index], name=name) for index, name in enumerate(["cpu", "cpu", "", ""])]))
     assert table.schema.names == ["cpu", "cpu", "", ""]
     assert [column.to_pylist() for column in table.columns] == [[0], [1], [2], [3]]
 
 
 def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
-    """Making its array once does not leave it out, or mix it up with another column."""
+    """A shared time column is encoded once, is in every frame, and is not confused with another column."""
     shared, other = (field(FieldType.TIME, values, name="t") for values in ([1, 2], [3, 4]))
     frames = [Frame([times, field(FieldType.FLOAT64, [1.0, 2.0])]) for times in (shared, shared, other, shared)]
     found = [table["t"].cast(pa.int64()).to_pylist() for table in written(*frames)]
@@ -124,7 +124,7 @@ def test_series_are_encoded_independently(rows: int, share: float | None) -> Non
 
 @pytest.mark.parametrize("fields", [[], [field(FieldType.FLOAT64, [])], [field(FieldType.STRING, []), field(FieldType.TIME, [])]])
 def test_a_frame_without_rows_or_fields_is_a_stream_too(fields: list[Field]) -> None:
-    """The schema is there, and no row."""
+    """A frame without rows or fields is a stream with its schema and without rows."""
     [table] = written(Frame(fields, "no data", "A"))
     assert (table.num_rows, table.num_columns) == (0, len(fields))
     assert metadata(table.schema) == {"name": "no data", "refId": "A"}
@@ -207,7 +207,7 @@ def test_pyarrow_reads_every_value(column: tuple[FieldType, list[Any]]) -> None:
 
 
 def test_results_follow_in_request_order_and_errors_are_streams_without_fields() -> None:
-    """Frames before the error of the same refId; status and text as in JSON."""
+    """Results are in the order of the request, with frames before the error of the same refId. Errors have status and text as in JSON."""
     frame = Frame([field(FieldType.FLOAT64, [1.0])], ref_id="B")
     results = {
         "B": Result([frame, frame]),

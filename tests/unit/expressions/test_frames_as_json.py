@@ -49,7 +49,7 @@ def test_special_values_are_listed_as_entities() -> None:
     ]
 
 
-def test_times_are_milliseconds_and_the_rest_is_beside() -> None:
+def test_times_are_milliseconds_with_the_rest_in_nanos() -> None:
     """Times are epoch milliseconds, rounded down, before 1970 too. ``nanos`` has the rest, and exists only if a time has one."""
     complete = Field("t", FieldType.TIME, np.array([1_577_934_240_000_000_000, 0]))
     parts = Field("t", FieldType.TIME, np.array([1_000_000_001, -1]))

@@ -42,7 +42,7 @@ def items(values: Values) -> list[tuple[dict[str, str], list[Any]]]:
 
 
 @pytest.mark.parametrize("frames", [[], [frame()], [frame(), frame()], [frame(kind="timeseries-multi")], [frame(kind="numeric-wide")]])
-def test_nothing_is_no_data(frames: list[Any]) -> None:
+def test_frames_without_fields_are_no_data(frames: list[Any]) -> None:
     """No frames, and frames without fields, result in ``NoData``, with or without a declared type."""
     assert isinstance(converted(*frames), NoData)
 
@@ -129,7 +129,7 @@ def test_the_name_of_a_series_may_become_a_label(source: str, frames: list[Any],
 
 
 def test_a_single_label_turns_naming_off() -> None:
-    """Labelled series are distinct already."""
+    """If one series has labels, names do not become labels, because labelled series are distinct already."""
     frames = [named("", "a"), frame(TIME, ("b", "number", [1, 2], {"h": "x"}))]
     assert [labels for labels, _ in items(converted(*frames, source="graphite"))] == [{}, {"h": "x"}]
 
@@ -177,12 +177,12 @@ def test_declared_frames_are_read_by_the_contract(frames: list[Any], expected: l
         ([frame(("t", "time", [None]), ("v", "number", [1]))], "null time stamps are not supported"),
     ],
 )
-def test_frames_that_break_their_word_are_refused(frames: list[Any], fault: str) -> None:
-    """Frames that do not fit their declared type are refused; the error says what is missing."""
+def test_frames_that_do_not_fit_their_declared_type_are_refused(frames: list[Any], fault: str) -> None:
+    """Frames that do not fit their declared type are refused, and the error says what is missing."""
     with pytest.raises(BadRequest, match=fault):
         converted(*frames)
 
 
 def test_a_type_without_a_version_declares_nothing() -> None:
-    """Version 0.0 is as none: the columns decide."""
+    """A type without a version, or with version 0.0, declares nothing: the columns decide."""
     assert items(converted(frame(TIME, ("v", "number", [1, 2]), meta={"type": "log-lines", "typeVersion": [0, 0]}))) == [({}, [1, 2])]

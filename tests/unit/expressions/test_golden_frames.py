@@ -87,7 +87,7 @@ def test_a_response_as_arrow() -> None:
 
 
 def test_golden_files_are_not_written_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run that checks must not make its own truth."""
+    """Under CI, golden files are compared and never written."""
     monkeypatch.setenv("CI", "true")
     monkeypatch.setenv("UPDATE_GOLDEN", "1")
     with pytest.raises(AssertionError, match="not written where CI is set"):

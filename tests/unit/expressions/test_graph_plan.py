@@ -51,7 +51,7 @@ def test_a_cycle_is_named_with_its_path_on_each_of_its_nodes() -> None:
 
 
 def test_missing_nodes_and_self_references_are_faults_of_the_reader() -> None:
-    """Each names the refId that is wrong."""
+    """A missing node, or a self reference, is a fault of the node that refers to it. The fault names the wrong refId."""
     assert "'B'" in faults(math("A", "$B"))["A"]
     assert "cannot reference itself" in faults(math("A", "$A + 1"))["A"]
     assert faults(Node("A")) == {}

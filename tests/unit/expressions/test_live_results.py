@@ -54,7 +54,7 @@ def test_a_result_is_released_after_its_last_reader() -> None:
 
 
 def test_an_unread_hidden_result_needs_no_memory() -> None:
-    """Such a target runs only for its error."""
+    """A hidden target that no expression reads runs only for its error, and its result needs no memory."""
     unread = [node(str(index)) for index in range(20)]
     assert evaluate(unread, {}, Limits(request_points=SIZE), requested=()) == {}
 

@@ -12,7 +12,7 @@ from docs.tables import PAGE, page_with_tables
 from tests.specs.test_expression_specs import read_file
 from tests.specs.test_expression_specs import test_an_expression_has_the_result_of_its_case as check_case
 from tests.unit.expressions.sources.records import MemoryRecords, prometheus
-from tests.unit.expressions.sources.servers import Fake, answering, client, success
+from tests.unit.expressions.sources.servers import Fake, client, respond_with, success
 
 from dashwright.common.models.expressions import TARGETS, VARIANT_PROPERTIES
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
@@ -79,7 +79,7 @@ def settings() -> Iterator[QuerySettings]:
     created.sql.stop()
 
 
-async def answered_by(request: Block, settings: QuerySettings, *, explain: bool = False) -> tuple[int, Any]:
+async def response_of(request: Block, settings: QuerySettings, *, explain: bool = False) -> tuple[int, Any]:
     answered = await respond(request.text.encode(), QueryContext(_DOORS[request.mark], explain=explain), settings)
     pieces = [answered.body] if isinstance(answered.body, bytes) else [piece async for piece in answered.body]
     return int(answered.headers["status"]), json.loads(b"".join(pieces))
@@ -201,7 +201,7 @@ def test_every_block_is_of_a_kind_that_runs() -> None:
 @pytest.mark.parametrize(("request_block", "expected"), [pytest.param(*example, id=example[0].place) for example in EXAMPLES])
 async def test_a_request_has_the_response_on_the_page(request_block: Block, expected: Block, settings: QuerySettings) -> None:
     """Status, frames, labels, values, notices and errors are equal."""
-    status, body = await answered_by(request_block, settings, explain=expected.mark == "explain")
+    status, body = await response_of(request_block, settings, explain=expected.mark == "explain")
     if expected.mark == "explain":
         assert without_times(body["meta"]["explain"]) == without_times(json.loads(expected.text))
     elif expected.language == "json":
@@ -213,7 +213,7 @@ async def test_a_request_has_the_response_on_the_page(request_block: Block, expe
 @pytest.mark.parametrize(("block", "sent"), list(zip(found("json", "prometheus"), found("text", "sent"), strict=True)))
 async def test_prometheus_receives_the_request_on_the_page(block: Block, sent: Block) -> None:
     """Method, path and parameters are those for a data source that is scraped every 30 s."""
-    fake, http = Fake(answering(success("vector", []))), client()
+    fake, http = Fake(respond_with(success("vector", []))), client()
     async with fake.server:
         record = prometheus(fake.url, json_data={"timeInterval": "30s"})
         sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([record]))

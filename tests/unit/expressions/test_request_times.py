@@ -54,7 +54,7 @@ def test_an_invalid_time_is_rejected(text: str) -> None:
 
 
 def test_an_end_before_the_start_is_refused() -> None:
-    """An empty range would answer nothing without saying why."""
+    """An end before the start is refused, because an empty range would return no data without a reason."""
     with pytest.raises(BadRequest, match="range is empty"):
         parse_time_range("now", "now-1s", NOW)
 

@@ -121,8 +121,8 @@ def test_null_and_nan_are_not_the_same() -> None:
 
 
 @pytest.mark.parametrize("given", [NoData(), table(), table(frame()), table(frame(), frame()), table(frame(kind=MULTI))])
-def test_nothing_is_an_empty_table_with_the_columns_of_series(given: Values | Table) -> None:
-    """The statement runs, and returns no rows."""
+def test_no_data_is_an_empty_table_with_the_columns_of_series(given: Values | Table) -> None:
+    """A result without data is an empty table with the columns of series, so that the statement runs."""
     assert columns_of(given) == EMPTY
     assert [column.type for column in relation(given).columns] == [FieldType.TIME, FieldType.FLOAT64, FieldType.STRING]
 

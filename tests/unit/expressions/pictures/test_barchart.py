@@ -146,8 +146,8 @@ def test_categories_that_do_not_fit_are_counted() -> None:
         ([Frame([numbers("v", 1)])], "No categories"),
     ],
 )
-def test_what_is_missing_is_said_in_words(frames: list[Frame], reason: str) -> None:
-    """Bars need categories and numbers."""
+def test_missing_columns_are_reported(frames: list[Frame], reason: str) -> None:
+    """A chart without categories or numbers shows a message."""
     with pytest.raises(NothingToDraw, match=reason):
         bars(*frames)
 

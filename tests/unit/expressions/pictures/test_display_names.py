@@ -37,13 +37,13 @@ def names(*frames: Frame) -> list[str]:
     ],
 )
 def test_columns_are_named_by_what_distinguishes_them(frames: list[Frame], expected: list[str]) -> None:
-    """A configured name, else the frame's name where frames differ, the column's name and the labels."""
+    """A column has its configured name, or else those parts that distinguish it: the name of the frame, its own name, and the labels."""
     assert names(*frames) == expected
     assert [series.name for series in series_of(frames)] == expected
 
 
 def test_times_are_named_by_their_column() -> None:
-    """Unless they have labels."""
+    """A column of times is named by its column, unless it has labels."""
     times = np.zeros(1, dtype=np.int64)
     assert names(Frame([Field("at", FieldType.TIME, times), Field("", FieldType.TIME, times), column(pod="a")])) == ["at", "Time", "a"]
 
@@ -58,5 +58,5 @@ def test_times_are_named_by_their_column() -> None:
     ],
 )
 def test_frames_are_named_by_name_or_column_or_query(frame: Frame, expected: str) -> None:
-    """A frame without a name and with several columns has the name of its query or its index."""
+    """A frame has its name, or the name of its only column. A frame with several columns has the name of its query or its index."""
     assert frame_display_name(frame, 4) == expected

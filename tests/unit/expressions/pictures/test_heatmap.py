@@ -79,7 +79,7 @@ def test_native_histograms_are_rows_between_their_bounds() -> None:
     [("yMin", [10, 20, 30]), ("yMax", [0, 10, 20]), ("y", [10, 20, 30])],
 )
 def test_one_bound_of_cells_is_enough(name: str, edges: list[float]) -> None:
-    """The other one is that of the next row."""
+    """If cells have one bound, the other one is that of the next row."""
     frame = cells_of(minutes=[1, 1], Count=[1, 2], **{name: [10.0, 20.0]})
     grid = grid_of_cells(frame, props_of(panel_of("heatmap"), frame))
     assert (list(grid.edges), grid.counts.tolist(), grid.is_logarithmic) == (edges, [[1], [2]], False)
@@ -216,7 +216,7 @@ def test_without_counts_there_is_no_data(frames: list[Frame]) -> None:
         drawing("heatmap", *frames, options={"calculate": True})
 
 
-def test_frames_without_times_and_many_series_are_said_in_words() -> None:
+def test_frames_without_times_and_many_series_are_reported() -> None:
     """A frame without times has no cells; of 10,000 series the first 50 are drawn."""
     with pytest.raises(NothingToDraw, match="No time"):
         drawing("heatmap", Frame([numbers("v", 1)]))

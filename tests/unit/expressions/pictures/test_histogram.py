@@ -83,7 +83,7 @@ def test_no_value_breaks_a_histogram(wrong: Any, values: list[float | None]) -> 
 @pytest.mark.parametrize(
     ("frames", "reason"), [([], "No data"), ([series(None)], "No data"), ([Frame([texts("n", "a")])], "No numbers"), ([Frame()], "No data")]
 )
-def test_what_is_missing_is_said_in_words(frames: list[Frame], reason: str) -> None:
-    """A histogram needs numbers."""
+def test_missing_numbers_are_reported(frames: list[Frame], reason: str) -> None:
+    """A histogram without numbers shows a message."""
     with pytest.raises(NothingToDraw, match=reason):
         drawing("histogram", *frames)

@@ -111,7 +111,7 @@ def test_hostile_and_missing_lines_are_text() -> None:
 @pytest.mark.parametrize(
     ("frame", "reason"), [(Frame(), "No data"), (Frame([times(1), numbers("v", 1)]), "No lines"), (Frame([texts("a", "b")]), "No lines")]
 )
-def test_frames_without_lines_are_said_in_words(frame: Frame, reason: str) -> None:
-    """Lines need a column of times and one of texts."""
+def test_frames_without_lines_are_reported(frame: Frame, reason: str) -> None:
+    """A panel without a column of times or one of texts shows a message."""
     with pytest.raises(NothingToDraw, match=reason):
         logs(frame)

@@ -31,7 +31,7 @@ def inserted(times: list[float], distance: float, start: float | None = None, en
 def test_missing_steps_are_inserted(
     times: list[float], distance: float, start: float | None, end: float | None, expected: dict[float, int]
 ) -> None:
-    """A time for each missing step after a point, from before the first point, and up to the end."""
+    """A time is inserted for each missing step after a point, before the first point, and up to the end."""
     assert inserted(times, distance, start, end) == expected
 
 

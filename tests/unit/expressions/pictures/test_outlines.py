@@ -114,7 +114,7 @@ def test_both_schemas_have_a_range_and_an_interval(spec: dict[str, Any]) -> None
 
 
 def test_the_number_of_panels_is_limited() -> None:
-    """The notice says so."""
+    """The number of panels is limited, and a notice says so."""
     outline = outlined({"panels": [panel(index + 1, 0, index) for index in range(MAX_PANELS + 1)]})
     assert sum(len(section.panels) for section in outline.sections) == MAX_PANELS
     assert f"more than {MAX_PANELS} panels" in outline.notices[-1]

@@ -38,7 +38,7 @@ def test_queries_to_grafana_are_random_walks(source: Any, query_type: str | None
 
 
 def test_snapshots_in_a_dashboard_are_data() -> None:
-    """Members that only Grafana reads are left out."""
+    """Snapshots in a dashboard are data. Members that only Grafana reads are left out."""
     schema = {"refId": "S", "x": 1, "fields": [{"name": "n", "type": "number", "entities": {}, "config": {"unit": "s"}}]}
     target = {"refId": "A", "queryType": "snapshot", "snapshot": [{"schema": schema, "data": {"values": [[1, None]], "y": 2}}]}
     (query,) = read_targets({"datasource": "-- Grafana --", "targets": [target]}, {}, CATALOG, Scope()).targets

@@ -63,7 +63,7 @@ def test_numbers_are_reduced_mapped_and_coloured() -> None:
 
 @pytest.mark.parametrize("kind", ["gauge", "bargauge"])
 def test_gauges_show_their_values(kind: str) -> None:
-    """Each of several gauges has its name."""
+    """A gauge shows its value, and each of several gauges its name."""
     text = "".join(drawn(kind, frame(40, host="a"), frame(80, host="b"), fieldConfig=configured(unit="percent")).elements)
     assert all(words in text for words in (">40%<", ">80%<", ">a<", ">b<"))
 
@@ -155,7 +155,10 @@ def test_no_setting_of_a_panel_breaks_a_picture(kind: str, names: set[str], wron
 
 
 def test_panels_are_laid_out_in_the_grid() -> None:
-    """24 columns over the width, rows moved up as far as there is nothing above them, 60 panels at most, the others counted."""
+    """Panels are laid out in 24 columns over the width, and move up as far as possible.
+
+    At most 60 panels are drawn, and the others are counted.
+    """
 
     def at(x: int, y: int) -> Panel:
         return read_dashboard({"panels": [{"type": "stat", "gridPos": {"x": x, "y": y, "w": 12, "h": 4}}]}).panels[0]

@@ -126,7 +126,7 @@ async def test_a_failure_is_not_kept() -> None:
 
 
 async def test_options_beyond_the_size_of_the_cache_are_evicted() -> None:
-    """The least recently used ones are evicted; with 0 seconds, none are kept."""
+    """The least recently used options beyond the size of the cache are evicted. With 0 seconds, none are kept."""
     asked: list[str] = []
 
     async def options(cache: OptionCache, key: str) -> None:

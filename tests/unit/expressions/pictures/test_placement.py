@@ -110,7 +110,7 @@ def test_headings_are_no_panels_to_draw_alone() -> None:
 
 
 def test_panels_are_repeated_side_by_side() -> None:
-    """At most four, or ``maxPerRow``, in equal columns; panels below move down."""
+    """Copies of a panel are next to each other in equal columns, at most four or ``maxPerRow``. Panels below move down."""
     found = boxes(placed([panel(1, 0, "$v", repeat="v", maxPerRow=2), panel(2, 4, "next")]))
     assert found == [("v0", 0, 0, 12), ("v1", 12, 0, 12), ("v2", 0, 4, 12), ("next", 0, 8, 12)]
 

@@ -270,7 +270,7 @@ def test_texts_of_users_are_escaped(kind: str) -> None:
 
 @pytest.mark.parametrize(("sizing", "height"), [("manual", 40.0), ("auto", 194.0), (None, 194.0)])
 def test_sizes_of_bars_apply_if_they_are_manual(sizing: str | None, height: float) -> None:
-    """Otherwise a bar is as high as the panel has room for."""
+    """Configured sizes of bars apply only in the manual mode. Otherwise a bar is as high as the panel has room for."""
     options = {"orientation": "horizontal", "sizing": sizing, "maxVizHeight": 40, "displayMode": "basic"}
     heights = re.findall(r'<rect [^>]*height="([\d.]+)"', svg_of(drawing("bargauge", series(5), options=options)))
     assert float(heights[0]) == height

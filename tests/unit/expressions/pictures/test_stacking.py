@@ -29,7 +29,7 @@ def test_series_stack_by_key_and_direction() -> None:
 
 
 def test_a_missing_value_repeats_the_total_below() -> None:
-    """Unless no series has a value there."""
+    """A missing value repeats the total below, unless no series has a value there."""
     result = totals([1, NAN, NAN], [NAN, 10, NAN], [5, 5, NAN])
     np.testing.assert_equal(result, [[1, 0, NAN], [1, 10, NAN], [6, 15, NAN]])
 
@@ -59,5 +59,5 @@ def test_the_majority_of_samples_is_the_direction(values: list[float], expected:
 
 @pytest.mark.parametrize(("values", "level"), [([NAN, 4, 9], 4), ([NAN], None), ([], None)])
 def test_a_constant_is_the_first_value(values: list[float], level: float | None) -> None:
-    """Later values are ignored."""
+    """A constant is the first value of its series, and later values are ignored."""
     assert constant_value(np.array(values)) == level

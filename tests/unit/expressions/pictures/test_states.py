@@ -175,14 +175,14 @@ def test_a_status_history_has_a_box_for_each_sample() -> None:
     assert len(re.findall("M[0-9.]+ [0-9.]+h", drawn)) == 3
 
 
-def test_too_many_boxes_are_said_in_words() -> None:
+def test_too_many_boxes_are_reported() -> None:
     """With less than two pixels for a box, the panel shows the number of points."""
     with pytest.raises(NothingToDraw, match="500 points"):
         drawing("status-history", Frame([times(500, 1_000), numbers("v", *range(500))]))
 
 
 @pytest.mark.parametrize("kind", ["state-timeline", "status-history"])
-def test_frames_without_times_are_said_in_words(kind: str) -> None:
+def test_frames_without_times_are_reported(kind: str) -> None:
     """A panel without data or without a time column shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
         drawing(kind)

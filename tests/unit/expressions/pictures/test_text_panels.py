@@ -166,7 +166,7 @@ def test_html_is_not_text_of_the_picture() -> None:
     assert [plain(block) for block in html_blocks("<!-- <b>no</b> -->1 &lt; 2 &amp; 3 < 4 <a")] == ["1 < 2 & 3 < 4 <a"]
 
 
-def test_text_that_does_not_fit_is_said() -> None:
+def test_text_that_does_not_fit_is_reported() -> None:
     """The heading says that more text follows, only if this is so."""
     assert text_panel("a\n\n" * 100, height=100).notes == ["more text than fits"]
     assert text_panel("a").notes == ()

@@ -49,7 +49,7 @@ def test_values_are_round(low: float, high: float, height: float, unit: str, has
     ],
 )
 def test_logarithmic_axes_have_powers(scale: ValueScale, expected: list[float]) -> None:
-    """Powers of the base, of which a low axis has fewer."""
+    """The ticks of a logarithmic axis are powers of its base, of which a low axis has fewer."""
     assert value_ticks(scale, "short", has_integers=False).values == pytest.approx(expected)
 
 
@@ -135,5 +135,5 @@ def test_a_step_has_decimals(step: float, decimals: int) -> None:
     ],
 )
 def test_labels_have_the_decimals_of_the_step(config: dict[str, object], value: float, step: float, text: str) -> None:
-    """Without zeros at the end, unless the panel has decimals."""
+    """Labels have the decimals of the step without zeros at the end, unless the panel sets the decimals."""
     assert tick_texts(Style(config, THEMES["dark"]), [value], step) == [text]

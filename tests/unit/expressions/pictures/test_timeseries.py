@@ -70,7 +70,7 @@ def test_a_line_has_its_width_and_colour() -> None:
 
 
 def test_a_line_without_width_is_not_drawn() -> None:
-    """Only its area."""
+    """A series without a line width is drawn by its area only."""
     [area] = marks(svg(series(1, 2, 3), custom={"lineWidth": 0, "fillOpacity": 30}))
     assert (area["fill"], area["fill-opacity"]) == ("#73bf69", "0.3")
 
@@ -111,7 +111,7 @@ def test_smooth_lines_do_not_exceed_their_points() -> None:
 
 
 def test_a_null_is_a_gap_and_lone_points_are_dots() -> None:
-    """Unless nulls are spanned."""
+    """A null is a gap, and a lone point a dot, unless nulls are spanned."""
     frame = Frame([times(65, step_ms=9_000), numbers("v", 1, 2, None, 4, None, *[3.0] * 60)])
     line, dots = marks(svg(frame, custom={"showPoints": "auto"}))
     assert line["d"].count("M") == 2
@@ -121,7 +121,7 @@ def test_a_null_is_a_gap_and_lone_points_are_dots() -> None:
 
 
 def test_missing_steps_are_gaps() -> None:
-    """The interval of the times, which a data source gives, or the setting of the panel."""
+    """A missing step is a gap. Its length is that of the interval of the data source, or the setting of the panel."""
     time = np.array([0, 60, 120, 300, 360], dtype=np.int64) * 1_000_000_000
     values = numbers("v", 1, 2, 3, 4, 5)
     plain = Frame([Field("time", FieldType.TIME, time), values])
@@ -131,7 +131,7 @@ def test_missing_steps_are_gaps() -> None:
 
 
 def test_missing_values_become_the_number_of_no_value() -> None:
-    """Text is ignored."""
+    """Missing values become the number that the panel shows for no value. Text is ignored."""
     [line] = marks(svg(series(1, None, 3), noValue="2"))
     assert line["d"].count("M") == 1
     assert len(points(line["d"])) == 3
@@ -195,7 +195,7 @@ def test_the_plot_is_clipped_only_if_values_exceed_it() -> None:
 
 
 def test_dashes_are_those_of_the_style() -> None:
-    """Dots have round ends."""
+    """Dashes have the lengths of their style, and dots have round ends."""
     [dashed] = marks(svg(series(1, 2), custom={"lineStyle": {"fill": "dash", "dash": [4, 2]}}))
     [dotted] = marks(svg(series(1, 2), custom={"lineStyle": {"fill": "dot"}}))
     assert dashed["stroke-dasharray"] == "4 2"
@@ -203,7 +203,7 @@ def test_dashes_are_those_of_the_style() -> None:
 
 
 def test_stacked_areas_begin_at_the_series_below() -> None:
-    """The first series at the bottom; series of other looks are not stacked on them."""
+    """The first series is at the bottom of a stack. Series of other looks are not stacked on it."""
     custom = {"stacking": {"mode": "normal", "group": "A"}, "fillOpacity": 50, "lineWidth": 0}
     low, high, other = marks(
         svg(
@@ -223,7 +223,7 @@ def test_stacked_areas_begin_at_the_series_below() -> None:
 
 
 def test_shares_fill_the_axis() -> None:
-    """The axis shows percent."""
+    """Shares of stacked series fill the axis, which shows percent."""
     content = svg(series(1, 2, name="a"), series(3, 2, name="b"), custom={"stacking": {"mode": "percent"}}, unit="bytes")
     assert "100%" in labels(content)
     top = min(y for mark in marks(content) for _, y in points(mark["d"]))
@@ -242,14 +242,14 @@ def test_negative_series_are_below_zero() -> None:
 
 
 def test_a_constant_extends_over_the_whole_range() -> None:
-    """At its first value."""
+    """A constant is drawn over the whole range, at its first value."""
     [line] = marks(svg(series(None, 4, 9), custom={"transform": "constant"}))
     (start, first), (_, last) = points(line["d"])
     assert (start, first) == (0, last)
 
 
 def test_an_area_may_end_at_another_series() -> None:
-    """Without an opacity it is 35 percent."""
+    """The area of a series may end at another series. Without a configured opacity, its opacity is 35 percent."""
     frames = series(1, 1, name="low"), series(3, 3, name="high")
     found = marks(svg(*frames, overrides=[rule("high", custom__fillBelowTo="low")]))
     [area] = [mark for mark in found if mark["fill"] != NONE_FILLED]
@@ -272,7 +272,7 @@ def test_hidden_series_are_not_drawn() -> None:
 
 
 def test_another_unit_has_an_axis_at_the_right() -> None:
-    """With a grid only for the first axis, and a note in the legend."""
+    """A series with another unit has an axis at the right without a grid, and a note in the legend."""
     content = svg(series(1, 2, name="a"), series(50, 60, name="b"), options={}, overrides=[rule("b", unit="percent")])
     assert "b (right y-axis)" in labels(content)
     assert 'text-anchor="start">50%<' in content

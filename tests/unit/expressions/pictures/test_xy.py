@@ -72,8 +72,8 @@ def test_limits_cut_the_axes() -> None:
         ([Frame([texts("t", "a"), numbers("y", 1)])], "two columns of numbers"),
     ],
 )
-def test_what_is_missing_is_said_in_words(kind: str, frames: list[Frame], reason: str) -> None:
-    """A chart needs two columns of numbers."""
+def test_missing_columns_are_reported(kind: str, frames: list[Frame], reason: str) -> None:
+    """A chart without two columns of numbers shows a message."""
     with pytest.raises(NothingToDraw, match=reason):
         drawing(kind, *frames)
 

@@ -49,7 +49,7 @@ def test_an_address_is_a_host_with_an_optional_port(url: str, host: str, port: i
         "fe80::1%eth0",
     ],
 )
-def test_whatever_else_is_refused(url: str) -> None:
+def test_other_addresses_are_refused(url: str) -> None:
     """Sockets, paths and URLs are refused, because the check of addresses does not cover them."""
     with pytest.raises(BadRequest, match="is not host:port"):
         address_of(replace(RECORD, url=url))

@@ -40,7 +40,7 @@ def success(kind: str, result: Any, **fields: Any) -> bytes:
     return orjson.dumps({"status": "success", "data": {"resultType": kind, "result": result}, **fields})
 
 
-def answering(body: bytes, status: int = 200, **headers: str) -> Handler:
+def respond_with(body: bytes, status: int = 200, **headers: str) -> Handler:
     async def handler(request: web.Request) -> web.StreamResponse:
         return web.Response(body=body, status=status, headers=headers, content_type="application/json")
 

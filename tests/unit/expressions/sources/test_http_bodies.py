@@ -14,7 +14,7 @@ import pytest
 from aiohttp import web
 from tests.unit.expressions.sources.conftest import Serve
 from tests.unit.expressions.sources.records import MemoryRecords, prometheus
-from tests.unit.expressions.sources.servers import answering
+from tests.unit.expressions.sources.servers import respond_with
 
 from dashwright.common.errors import DeadlineExceeded, SourceFailed, TooLarge, TooManyRequests
 from dashwright.common.models.query_context import QueryContext
@@ -279,7 +279,7 @@ async def test_a_body_is_not_read_beyond_the_deadline(serve: Serve, http: HttpCl
     """A fast body that never waits for the network is checked too."""
     expired = Deadline()
     expired.expire()
-    fake = await serve(answering(SUCCESS))
+    fake = await serve(respond_with(SUCCESS))
     with pytest.raises(DeadlineExceeded):
         await ask(http, fake.url, limits=Limits(deadline=expired))
 
@@ -287,7 +287,7 @@ async def test_a_body_is_not_read_beyond_the_deadline(serve: Serve, http: HttpCl
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
 async def test_the_body_of_a_redirect_is_not_read(serve: Serve, http: HttpClient, memory: Reservation, status: int) -> None:
     """An endless body of a redirect does not delay the redirect, and its connection is closed."""
-    target = await serve(answering(SUCCESS))
+    target = await serve(respond_with(SUCCESS))
     handler = Body(endless, status=status, location=f"{target.url}/elsewhere")
     fake = await serve(handler)
     assert await ask(http, fake.url, limits=Limits(memory=memory)) == HttpResponse(200, SUCCESS)

@@ -16,7 +16,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.unit.expressions.sources.conftest import Serve
 from tests.unit.expressions.sources.records import prometheus
-from tests.unit.expressions.sources.servers import answering, client
+from tests.unit.expressions.sources.servers import client, respond_with
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, SourceFailed
@@ -34,15 +34,15 @@ async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_parameters_are_sent_in_query_or_body(serve: Serve, http: HttpClient, method: str) -> None:
     """Parameters are sent below the address's path, in addition to the parameters of the data source."""
-    fake = await serve(answering(b"{}"))
+    fake = await serve(respond_with(b"{}"))
     response = await ask(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
     assert response == HttpResponse(200, b"{}")
     assert fake.asked[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
 
 
 async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
-    """Basic, from the record or the address, and headers of any name, such as a bearer token."""
-    fake = await serve(answering(b"{}"))
+    """The user and password of the record or of the address are sent, and so are configured headers, such as a bearer token."""
+    fake = await serve(respond_with(b"{}"))
     headers = {"httpHeaderName1": "Authorization", "httpHeaderName2": "X-Scope-OrgID"}
     secrets = {"basicAuthPassword": "pw", "httpHeaderValue1": "Bearer token", "httpHeaderValue2": "7"}
     await ask(http, fake.url, basic_auth=True, basic_auth_user="me", secrets=secrets)
@@ -82,7 +82,7 @@ async def test_an_invalid_address_is_an_error(http: HttpClient, url: str) -> Non
 
 async def test_private_addresses_must_be_listed(serve: Serve) -> None:
     """No notation of a private address is accepted unless it is listed, and unencrypted connections must be listed."""
-    fake = await serve(answering(b"{}"))
+    fake = await serve(respond_with(b"{}"))
     http = client(HostResolver(AllowedHosts()))
     for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
         with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
@@ -93,11 +93,11 @@ async def test_private_addresses_must_be_listed(serve: Serve) -> None:
     assert fake.asked == []
 
 
-async def test_a_redirect_may_not_lead_inside(serve: Serve) -> None:
-    """The address of each redirect is checked again."""
-    inner = await serve(answering(b"{}"))
+async def test_a_redirect_to_a_private_address_is_refused(serve: Serve) -> None:
+    """The address of each redirect is checked, so a redirect to a private address is refused."""
+    inner = await serve(respond_with(b"{}"))
     target = inner.url.replace("127.0.0.1", "127.0.0.2")
-    outer = await serve(answering(b"", 307, Location=f"{target}/x"))
+    outer = await serve(respond_with(b"", 307, Location=f"{target}/x"))
     http = client(HostResolver(AllowedHosts.parse(["127.0.0.1"])))
     with pytest.raises(SourceFailed, match=r"redirects to http://127\.0\.0\.2.*DASHWRIGHT_ALLOWED_HOSTS"):
         await ask(http, outer.url)
@@ -107,17 +107,17 @@ async def test_a_redirect_may_not_lead_inside(serve: Serve) -> None:
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_redirect_is_followed_without_credentials(serve: Serve, http: HttpClient, method: str) -> None:
-    """Credentials are sent to the host on record only; the query follows the redirect."""
-    inner = await serve(answering(b"{}"))
-    outer = await serve(answering(b"", 308, Location=f"{inner.url}/elsewhere?query=up"))
+    """The query follows a redirect. Credentials are sent only to the host of the record."""
+    inner = await serve(respond_with(b"{}"))
+    outer = await serve(respond_with(b"", 308, Location=f"{inner.url}/elsewhere?query=up"))
     assert (await ask(http, outer.url, method, basic_auth=True, basic_auth_user="me")).status == 200
     assert (inner.asked[0][0], inner.asked[0][1], inner.asked[0][2]["query"]) == (method, "/elsewhere", "up")
     assert "Authorization" in outer.asked[0][3]
     assert "Authorization" not in inner.asked[0][3]
 
 
-async def test_redirects_end(serve: Serve, http: HttpClient) -> None:
-    """A server that sends us in circles is its own fault."""
+async def test_the_number_of_redirects_is_limited(serve: Serve, http: HttpClient) -> None:
+    """Redirects that do not end are an error of the source."""
 
     async def again(request: web.Request) -> web.StreamResponse:
         return web.Response(status=302, headers={"Location": str(request.url)})
@@ -131,7 +131,7 @@ async def test_redirects_end(serve: Serve, http: HttpClient) -> None:
 @pytest.mark.parametrize("target", ["ftp://x/", "http://[::1", "javascript:x"])
 async def test_an_invalid_redirect_is_an_error(serve: Serve, http: HttpClient, target: str) -> None:
     """An invalid Location header is an error of the source."""
-    fake = await serve(answering(b"", 302, Location=target))
+    fake = await serve(respond_with(b"", 302, Location=target))
     with pytest.raises(SourceFailed, match="redirects to"):
         await ask(http, fake.url)
 
@@ -186,7 +186,7 @@ async def test_a_closed_idle_connection_is_reopened(http: HttpClient, method: st
 
 async def test_an_unreachable_server_is_an_error(serve: Serve, http: HttpClient) -> None:
     """The error has the address without its secret parts."""
-    fake = await serve(answering(b"{}"))
+    fake = await serve(respond_with(b"{}"))
     url = fake.url
     await fake.server.close()
     with pytest.raises(SourceFailed, match=r"http://127\.0\.0\.1:\d+ did not respond: .*check the address") as failed:
@@ -196,7 +196,7 @@ async def test_an_unreachable_server_is_an_error(serve: Serve, http: HttpClient)
 
 async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:
     """A cookie of one response is not sent with the next query."""
-    fake = await serve(answering(b"{}", 200, **{"Set-Cookie": "a=b"}))
+    fake = await serve(respond_with(b"{}", 200, **{"Set-Cookie": "a=b"}))
     for _ in range(2):
         await ask(http, fake.url)
     assert all("Cookie" not in headers for *_, headers in fake.asked)
@@ -204,7 +204,7 @@ async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:
 
 @pytest.fixture(scope="session")
 def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
-    """A pair for 127.0.0.1 that signed itself: its file, and the certificate as text."""
+    """Return the file of a self-signed certificate for 127.0.0.1 with its key, and the certificate as text."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
@@ -227,7 +227,10 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
 
 
 async def test_certificates_are_verified_as_configured(http: HttpClient, certificate: tuple[Path, str]) -> None:
-    """Verified by system authorities, a given one or none, by the host's name or another; a client certificate is sent on demand."""
+    """The certificate is verified by the system's authorities, a given one or none, for the host's name or another one.
+
+    A client certificate is sent if configured.
+    """
     pair, text = certificate
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=text)
     context.verify_mode = ssl.CERT_OPTIONAL

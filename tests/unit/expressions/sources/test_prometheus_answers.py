@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.expressions.sources.conftest import Serve
 from tests.unit.expressions.sources.records import prometheus
-from tests.unit.expressions.sources.servers import Fake, answering, success
+from tests.unit.expressions.sources.servers import Fake, respond_with, success
 from tests.unit.expressions.sources.test_prometheus_questions import HOUR, START
 
 from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooLarge
@@ -153,14 +153,14 @@ def test_scalars_and_strings_are_one_frame() -> None:
         values_of([text])
 
 
-def test_nothing_is_a_frame_without_fields() -> None:
-    """Expressions read it as no data, and clients show its query."""
+def test_an_empty_response_is_a_frame_without_fields() -> None:
+    """A response without series is a frame without fields. Expressions read it as no data, and clients show its query."""
     (frame,) = read(success("matrix", []))
     assert (frame.fields, frame.meta) == ((), {"executedQueryString": "Expr: up\nStep: 15s"})
     assert isinstance(values_of([frame]), NoData)
 
 
-def test_remarks_of_the_server_are_notices() -> None:
+def test_warnings_of_the_server_are_notices() -> None:
     """Warnings and infos are notices of the first frame."""
     (frame,) = read(success("matrix", [series({"job": "a"}, (1, "1"))], warnings=["careful"], infos=["by the way"]))
     assert frame.meta is not None
@@ -299,8 +299,8 @@ def test_reading_a_range_takes_few_times_the_memory_of_its_body(result_type: str
     ],
 )
 async def test_the_error_of_a_response_names_the_data_source(serve: Serve, http: HttpClient, body: bytes, message: str) -> None:
-    """A request may have queries of several data sources."""
-    fake = await serve(answering(body))
+    """The error of a response names the data source, because a request may have queries of several ones."""
+    fake = await serve(respond_with(body))
     asked = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m"})
     with pytest.raises(DashwrightError, match=re.escape(message)):
         await Prometheus(prometheus(fake.url), http).query(asked, TimeRange(START, START + HOUR), Limits(query_series=2))
@@ -315,7 +315,7 @@ async def query(http: HttpClient, fake: Fake, options: dict[str, Any] | None = N
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_requests_of_ranges_and_instants(serve: Serve, http: HttpClient, method: str) -> None:
     """The request is a POST unless the data source is configured otherwise, with its time-out."""
-    fake = await serve(answering(success("vector", [{"metric": {"job": "a"}, "value": [1, "1"]}])))
+    fake = await serve(respond_with(success("vector", [{"metric": {"job": "a"}, "value": [1, "1"]}])))
     options = {"queryTimeout": "7s"} | ({"httpMethod": "GET"} if method == "GET" else {})
     frames = await query(http, fake, options, instant=True, range=True)
     assert len(frames) == 2
@@ -331,7 +331,7 @@ async def test_requests_of_ranges_and_instants(serve: Serve, http: HttpClient, m
 
 async def test_exemplars_are_not_supported(serve: Serve, http: HttpClient) -> None:
     """A query that also requests exemplars runs without them, with a notice."""
-    fake = await serve(answering(success("matrix", [])))
+    fake = await serve(respond_with(success("matrix", [])))
     (frame,) = await query(http, fake, exemplar=True)
     assert frame.meta is not None
     assert frame.meta["notices"] == [{"severity": "info", "text": "exemplars are not supported; the query was run without them"}]
@@ -360,7 +360,7 @@ async def test_errors_of_the_caller_and_of_the_source(
     serve: Serve, http: HttpClient, status: int, body: bytes, kind: type[Exception], message: str
 ) -> None:
     """400 and 422 are errors of the caller in the server's words; all others are the source's."""
-    fake = await serve(answering(body, status))
+    fake = await serve(respond_with(body, status))
     with pytest.raises(kind, match=message):
         await query(http, fake)
     with pytest.raises(kind, match=message):
@@ -369,7 +369,7 @@ async def test_errors_of_the_caller_and_of_the_source(
 
 async def test_health_computes_a_sum(serve: Serve, http: HttpClient) -> None:
     """The health check queries ``1+1``."""
-    fake = await serve(answering(success("scalar", [4, "2"])))
+    fake = await serve(respond_with(success("scalar", [4, "2"])))
     assert await Prometheus(prometheus(fake.url), http).health() == "Successfully queried the Prometheus API."
     assert fake.asked[0][2]["query"] == "1+1"
 
@@ -385,12 +385,12 @@ async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpCl
 
     monkeypatch.setattr(Prometheus, "_frames", noted)
     for count in (1, 5000):
-        fake = await serve(answering(success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(count)])))
+        fake = await serve(respond_with(success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(count)])))
         assert len(await query(http, fake)) == count
     assert threads == [True, False]
 
 
-def test_the_same_steps_are_the_same_question() -> None:
+def test_ranges_with_the_same_steps_are_one_query() -> None:
     """A second later, a range query has the same points and is cached; an instant query, or another legend, is a new query."""
     source = Prometheus(prometheus("http://x"), None)  # type: ignore[arg-type]
     moved = TimeRange(START.replace(second=8), START.replace(second=8) + HOUR)

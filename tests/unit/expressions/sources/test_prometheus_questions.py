@@ -147,7 +147,7 @@ def test_times_are_written_exactly(instant: int) -> None:
     ],
 )
 def test_a_query_is_for_a_range_by_default(query: dict[str, Any], kinds: tuple[bool, bool]) -> None:
-    """Old panels do not set the type of query."""
+    """A query without a type, as in old panels, is a range query."""
     question = asked(**query)
     assert (question.is_instant, question.is_range) == kinds
 

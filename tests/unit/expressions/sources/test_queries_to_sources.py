@@ -125,10 +125,10 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
         ("Beta", {"uids": frozenset()}, "'Beta' is not among those that you may query"),
     ],
 )
-async def test_one_that_is_not_there_is_an_error_on_its_ref_id(
+async def test_a_missing_data_source_is_an_error_of_its_ref_id(
     world: World, datasource: Any, context: dict[str, Any], message: str
 ) -> None:
-    """The error names it and what to do, without revealing others to a caller with rights to some only."""
+    """The error names the missing data source and what to do, without revealing others to a caller with rights to some only."""
     status, body = await world.ask(query("A", datasource), query("B", {"uid": "a"}, hide=True), **context)
     assert status == 400
     assert body["results"]["A"]["status"] == 400
@@ -235,7 +235,7 @@ async def test_a_slow_source_times_out(world: World) -> None:
 
 @pytest.mark.parametrize("datasource", [{"uid": "a"}, {"type": "grafana-testdata-datasource"}])
 async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World, datasource: Any) -> None:
-    """The error is that of the deadline, even if the data source has more time."""
+    """A data source has no time beyond the deadline of the request, even if its own limit is longer. The error names the deadline."""
     world.does = lambda uid: asyncio.Event().wait()
     world.settings = QuerySettings(seconds=0.3, sources=world.settings.sources)
     status, body = await world.ask(query("A", datasource, scenarioId="slow_query", stringInput="20s"))
@@ -247,7 +247,7 @@ async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World
 
 
 async def test_a_disconnected_caller_cancels_its_queries(world: World) -> None:
-    """The queries continue if another caller waits for the same result."""
+    """The queries of a disconnected caller are cancelled, unless another caller waits for the same result."""
     under_way = asyncio.Event()
     let_go = asyncio.Event()
 
@@ -271,7 +271,7 @@ async def test_a_disconnected_caller_cancels_its_queries(world: World) -> None:
 
 
 async def test_a_query_knows_how_many_points_are_wanted(world: World) -> None:
-    """The number it names, else 100, or 5,000 in a request with expressions; an interval has no default here."""
+    """A query has the number of points that it names, or else 100, or 5,000 in a request with expressions. The interval has no default."""
     await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "a"}, maxDataPoints=7))
     await world.ask(query("A", {"uid": "b"}), {"refId": "C", "type": "math", "expression": "$A"})
     assert [asked.max_data_points for _, asked, _ in world.asked] == [100, 7, 5000]
@@ -292,7 +292,7 @@ async def health(world: World, body: Any, **context: Any) -> tuple[int, Any]:
 
 
 async def test_health_is_a_sentence(world: World) -> None:
-    """The source's own, or the reason why it does not work; internal errors are not shown."""
+    """The result is a sentence of the source, or the reason why the source does not work. Internal errors are not shown."""
     assert await health(world, {"uid": "a"}) == (200, {"status": "OK", "message": "it works"})
     assert await health(world, {"uid": "test"}) == (200, {"status": "OK", "message": "Data source is working"})
 
@@ -305,7 +305,7 @@ async def test_health_is_a_sentence(world: World) -> None:
 
 
 async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The other queries of the request run."""
+    """Secrets that cannot be read are an error of their data source, and the other queries of the request run."""
     plain = MemoryRecords.find
 
     async def sealed(self: MemoryRecords, org_id: int, uid: str) -> SourceRecord | None:

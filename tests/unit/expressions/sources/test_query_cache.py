@@ -23,7 +23,7 @@ class Moment(Clock):
         return self.at
 
 
-class Asked:
+class CountingSource:
     """A source that responds when released, and counts its queries."""
 
     def __init__(self, size: int = 10, error: Exception | None = None) -> None:
@@ -52,7 +52,7 @@ def frame(size: int) -> Frame:
 
 async def test_a_result_is_cached_for_its_time() -> None:
     """After its time a result is queried again."""
-    clock, asked = Moment(), Asked()
+    clock, asked = Moment(), CountingSource()
     cache = QueryCache(seconds=10, clock=clock)
     assert [(await cache.get("k", asked))[1] for _ in range(3)] == [False, True, True]
     clock.at += 10
@@ -63,12 +63,12 @@ async def test_a_result_is_cached_for_its_time() -> None:
 async def test_the_least_recently_used_is_evicted_first() -> None:
     """The cache never exceeds its size in bytes and keeps nothing that is larger alone; 0 disables it."""
     one = int(size_of([frame(1000)]))
-    cache, asked = QueryCache(max_bytes=2 * one), Asked(1000)
+    cache, asked = QueryCache(max_bytes=2 * one), CountingSource(1000)
     for key in ("a", "b", "a", "c"):
         await cache.get(key, asked)
     assert [(await cache.get(key, asked))[1] for key in ("a", "c", "b")] == [True, True, False]
-    assert (await cache.get("large", Asked(3000)))[1] is False
-    assert (await cache.get("large", Asked(3000)))[1] is False
+    assert (await cache.get("large", CountingSource(3000)))[1] is False
+    assert (await cache.get("large", CountingSource(3000)))[1] is False
     nothing = QueryCache(max_bytes=0)
     assert [(await nothing.get("k", asked))[1] for _ in range(2)] == [False, False]
 
@@ -76,7 +76,7 @@ async def test_the_least_recently_used_is_evicted_first() -> None:
 async def test_the_size_of_the_cache_is_a_metric() -> None:
     """The gauges follow additions, evictions and expired results."""
     one = int(size_of([frame(1000)]))
-    clock, asked = Moment(), Asked(1000)
+    clock, asked = Moment(), CountingSource(1000)
     cache = QueryCache(max_bytes=2 * one, seconds=10, clock=clock)
     sizes = []
     for key in ("a", "b", "c"):
@@ -85,7 +85,7 @@ async def test_the_size_of_the_cache_is_a_metric() -> None:
     assert sizes == [(one, 1), (2 * one, 2), (2 * one, 2)]
     clock.at += 10
     # The expired results are removed, and the new one is too large.
-    await cache.get("b", Asked(3000))
+    await cache.get("b", CountingSource(3000))
     assert cached() == (0, 0)
 
 
@@ -105,8 +105,8 @@ async def test_a_shared_time_column_counts_once() -> None:
 
 
 async def test_a_failure_is_not_cached() -> None:
-    """The next caller sends the query again."""
-    cache, asked = QueryCache(), Asked(error=SourceFailed("gone"))
+    """A failure is not cached: the next caller sends the query again."""
+    cache, asked = QueryCache(), CountingSource(error=SourceFailed("gone"))
     for _ in range(2):
         with pytest.raises(SourceFailed, match="gone"):
             await cache.get("k", asked)
@@ -123,7 +123,7 @@ def documents(count: int) -> Frame:
 async def test_the_size_of_json_counts_nested_values() -> None:
     """A JSON value that does not fit with its nested values is not cached."""
     assert size_of([documents(10_000)]) >= 10_000 * 50
-    asked = Asked()
+    asked = CountingSource()
     asked.frames = [documents(10_000)]
     cache = QueryCache(max_bytes=1024 * 1024)
     assert [(await cache.get("k", asked))[1] for _ in range(2)] == [False, False]
@@ -133,7 +133,7 @@ async def test_the_size_of_json_counts_nested_values() -> None:
 
 async def test_json_with_too_many_values_is_not_cached() -> None:
     """A JSON value with too many values to count is not cached, even if the cache is large enough."""
-    asked = Asked()
+    asked = CountingSource()
     asked.frames = [documents(100_000)]
     assert size_of(asked.frames) == math.inf
     cache = QueryCache(max_bytes=1 << 40)
@@ -142,7 +142,7 @@ async def test_json_with_too_many_values_is_not_cached() -> None:
 
 async def test_concurrent_callers_share_one_query() -> None:
     """Concurrent callers send one query and receive the same frame objects."""
-    cache, asked = QueryCache(max_bytes=0), Asked()
+    cache, asked = QueryCache(max_bytes=0), CountingSource()
     asked.let_go.clear()
     task = [asyncio.create_task(cache.get("k", asked)) for _ in range(3)]
     await asyncio.sleep(0)
@@ -154,8 +154,11 @@ async def test_concurrent_callers_share_one_query() -> None:
 
 
 async def test_a_cancelled_caller_does_not_affect_others() -> None:
-    """When the last one is cancelled the query is cancelled, and the next caller starts a new one."""
-    cache, asked = QueryCache(), Asked()
+    """If a caller is cancelled, the others get the result.
+
+    If the last one is cancelled, so is the query, and the next caller starts a new one.
+    """
+    cache, asked = QueryCache(), CountingSource()
     asked.let_go.clear()
     first, second = (asyncio.create_task(cache.get("k", asked)) for _ in range(2))
     await asyncio.sleep(0)
@@ -174,7 +177,7 @@ async def test_a_cancelled_caller_does_not_affect_others() -> None:
 
 async def test_a_fresh_result_on_request() -> None:
     """A request for fresh results uses neither the cache nor running queries, but shares its own equal queries. The results are cached."""
-    cache, asked = QueryCache(), Asked()
+    cache, asked = QueryCache(), CountingSource()
     await cache.get("k", asked)
     request = object()
     given = await asyncio.gather(*(cache.get("k", asked, fresh_token=request) for _ in range(2)))
@@ -185,7 +188,7 @@ async def test_a_fresh_result_on_request() -> None:
 
 async def test_shared_frames_cannot_be_changed() -> None:
     """A bug that writes into shared frames raises an error instead of changing another caller's result."""
-    frames, _ = await QueryCache().get("k", Asked())
+    frames, _ = await QueryCache().get("k", CountingSource())
     (column,) = frames[0].fields
     with pytest.raises(ValueError, match="read-only"):
         column.values[0] = 1

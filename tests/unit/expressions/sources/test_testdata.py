@@ -44,7 +44,7 @@ def seen(field: Field) -> list[Any]:
 
 
 async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
-    """A point an interval, from the beginning of the range on; the end is not part of it."""
+    """A random walk has a point for each interval, from the beginning of the range and without its end."""
     first, second = await ask("random_walk", seriesCount=2, intervalMs=60_000, labels='host="h$seriesIndex", zone=a')
     times, values = first.fields
     assert (first.name, times.name, values.name, second.fields[1].name) == ("", "time", "A-series", "A-series1")
@@ -103,7 +103,7 @@ async def test_a_random_walk_keeps_to_its_bounds(start: float, width: float, spr
 
 
 async def test_a_random_walk_is_bounded() -> None:
-    """10,000 points a series, and series and points by the settings."""
+    """A random walk has at most 10,000 points a series. Settings limit the series and the points of all."""
     (frame,) = await ask("random_walk", span=timedelta(days=30))
     assert frame.row_count == 10_000
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
@@ -117,7 +117,7 @@ async def test_a_random_walk_is_bounded() -> None:
     assert 50 < dropped.row_count < 250
 
 
-async def test_a_pulse_is_where_it_always_is() -> None:
+async def test_pulses_are_counted_from_the_epoch() -> None:
     """Pulses are counted from the epoch, not from the start of the range."""
     wave = {"timeStep": 30, "onCount": 2, "onValue": 5, "offCount": 3, "offValue": "null"}
     (frame,) = await ask("predictable_pulse", pulseWave=wave, labels="{a=b}", alias="pulse")
@@ -149,7 +149,7 @@ async def test_an_invalid_pulse_is_an_error(wave: Any, message: str) -> None:
 
 
 async def test_no_data_and_slow_data() -> None:
-    """The one has no frames; the other comes when its time has come."""
+    """The scenario without data has no frames, and the slow one returns its frames after the given duration."""
     assert await ask("no_data_points") == []
     assert isinstance(values_of([], TYPE), NoData)
     assert len(await ask("slow_query", stringInput="1ms", seriesCount=5)) == 1
@@ -228,7 +228,7 @@ async def test_csv_columns_have_inferred_types() -> None:
     ],
 )
 def test_a_column_is_the_narrowest_type_that_fits(texts: list[str], kind: str, values: list[Any]) -> None:
-    """Text, if nothing else does."""
+    """A column has the narrowest type that fits all of its values, and text if no other does."""
     field = field_of("x", texts)
     assert (field.type.value, seen(field)) == (kind, values)
 
@@ -260,6 +260,6 @@ async def test_an_invalid_query_is_an_error(properties: dict[str, Any], message:
         await ask(scenario, **properties)
 
 
-async def test_it_works() -> None:
+async def test_the_health_check_succeeds() -> None:
     """The health check succeeds for every caller."""
     assert await testdata.TestData().health() == "Data source is working"

@@ -190,6 +190,6 @@ def test_a_fault_has_its_place(text: str, line: int, column: int) -> None:
 
 
 def test_a_statement_too_long_is_refused() -> None:
-    """Before it is looked at."""
+    """A statement that is too long is refused before it is parsed."""
     with pytest.raises(BadRequest, match="100000 allowed"):
         parse_statement(f"SELECT '{'x' * 100_000}'", "B")

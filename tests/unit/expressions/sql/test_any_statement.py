@@ -74,7 +74,7 @@ def _named(node: dict[str, Any]) -> list[str]:
 
 
 def test_statements_of_the_mariadb_cases_pass_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
-    """The cases include some with each syntax."""
+    """Statements of the MariaDB cases pass DuckDB's parser. The cases include some with each syntax."""
     read_ones = [statement for case in cases()[::11] if (statement := parse_or_none(statement_of(case)))]
     assert len(read_ones) > 200
     for statement in read_ones:

@@ -25,7 +25,7 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def test_the_recorded_results_are_of_these_cases() -> None:
-    """A new case must be recorded first."""
+    """The recorded results are those of the present cases: a new case must be recorded first."""
     assert list(_ANSWERS) == cases()
 
 

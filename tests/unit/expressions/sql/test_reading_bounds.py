@@ -186,21 +186,21 @@ def test_usual_statements_are_far_from_the_bounds(cost: Cost) -> None:
 
 
 def test_long_lists_are_read(cost: Cost) -> None:
-    """Up to the words that a statement has."""
+    """Long lists are parsed, up to the number of words that a statement may have."""
     assert refusal_of(f"select n from A where n in ({', '.join(map(str, range(9_900)))})", cost) == ""
     assert refusal_of(f"select {', '.join(['value'] * 9_900)} from A", cost) == ""
     assert "20000 allowed" in refusal_of(f"select n from A where n in ({', '.join(map(str, range(10_000)))})", cost)
 
 
 def test_sql_too_long_is_refused(cost: Cost, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Short nodes may have long texts."""
+    """A statement whose generated SQL is too long is refused as too complex."""
     monkeypatch.setattr(statement, "MAX_SQL_LENGTH", 20)
     assert "too complex" in refusal_of("select value + value from A", cost)
 
 
 @pytest.mark.parametrize("note", ["size=-1000000", "size=x", "line=1", "start=a", "kind=TEXT", "text"])
-def test_comments_say_nothing_to_the_reader(cost: Cost, note: str) -> None:
-    """sqlglot takes notes on its nodes out of comments; here they stay comments."""
+def test_comments_have_no_effect(cost: Cost, note: str) -> None:
+    """Comments have no effect, although sqlglot can read notes on its nodes from them."""
     noted = f"/* sqlglot.meta {note} */"
     read = statement._parse.__wrapped__(f"select a as b {noted} from A {noted} join B {noted} on A.a {noted} = 'x' {noted}")
     assert read == statement._parse.__wrapped__("select a as b from A join B on A.a = 'x'")
@@ -219,7 +219,7 @@ def test_comments_say_nothing_to_the_reader(cost: Cost, note: str) -> None:
     ],
 )
 def test_a_clause_reads_itself_in_the_step_of_a_recursion_only(text: str, tables: tuple[str, ...]) -> None:
-    """Elsewhere DuckDB would look for the name among its own tables, so it is a result that must be there."""
+    """Elsewhere, the name of a WITH clause inside itself means a result, because DuckDB would search the name among its own tables."""
     assert statement.parse_statement(text, "X").tables == tables
 
 

@@ -297,7 +297,7 @@ def test_settings_come_from_cells() -> None:
         ("formatTime", {"timeField": "time", "timezone": "Mars/Base"}, "unknown time zone 'Mars/Base'"),
     ],
 )
-def test_wrong_options_are_errors_in_words(name: str, options: dict[str, Any], problem: str) -> None:
+def test_wrong_options_are_reported(name: str, options: dict[str, Any], problem: str) -> None:
     """The error names the transformation and what is wrong with its options."""
     with pytest.raises(BadRequest, match=f"transformation 1 \\({name}\\): .*") as error:
         transformed([CPU], name, **options)

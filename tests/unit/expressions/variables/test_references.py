@@ -84,7 +84,7 @@ def uids(datasource: Any, *targets: dict[str, Any], panels: dict[str, Any] | Non
 
 
 def test_targets_use_the_data_source_of_their_panel() -> None:
-    """Unless it is mixed or unset; expressions stay expressions."""
+    """Targets use the data source of their panel, unless it is mixed or unset. Expressions remain expressions."""
     own: dict[str, Any] = {"refId": "A", "datasource": {"uid": "o"}}
     unset: dict[str, Any] = {"refId": "B"}
     expression = {"refId": "C", "datasource": {"type": "__expr__", "uid": "__expr__"}}
@@ -114,6 +114,6 @@ def test_only_the_query_has_the_format_of_the_data_source() -> None:
     assert (found["expr"], found["legendFormat"]) == ("x=~'(a\\\\.|b)'", "{a.,b}")
 
 
-def test_targets_with_one_id_are_told_apart() -> None:
+def test_targets_with_one_id_are_distinguished() -> None:
     found = read_targets({"targets": [{"refId": "A"}, {"refId": "A"}, {}]}, {}, CATALOG, SCOPE)
     assert len({target["refId"] for target in found.targets}) == 3

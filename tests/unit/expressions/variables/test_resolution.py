@@ -126,7 +126,7 @@ async def test_variables_refer_to_earlier_and_later_ones() -> None:
     assert source.asked == ["q-1 q-2"]
 
 
-async def test_only_variables_in_use_are_asked_for() -> None:
+async def test_only_variables_in_use_are_queried() -> None:
     source = Source()
     context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, source.ask)
     queries = {"used": "$inner", "inner": "x", "spare": "y"}
@@ -135,7 +135,7 @@ async def test_only_variables_in_use_are_asked_for() -> None:
     assert source.asked == ["x", "x"]
 
 
-async def test_a_circle_keeps_its_saved_values_and_is_said() -> None:
+async def test_variables_in_a_cycle_keep_their_saved_values_with_a_problem() -> None:
     source = Source()
     pair = [{**variable("query", f"${other}", name), "name": name} for name, other in (("m", "n"), ("n", "m"))]
     found = await resolved(*pair, source=source)
@@ -149,7 +149,7 @@ async def test_a_failed_query_is_a_problem_of_its_variable() -> None:
     assert found.scope.problems == {"v": "$v has no options: it is broken"}
 
 
-async def test_options_are_bounded_and_said() -> None:
+async def test_options_are_limited_with_a_notice() -> None:
     found = await resolved(variable("query", " ".join(map(str, range(10_000))), includeAll=True))
     assert len(found.scope.values["v"].values) == len(found.options["v"]) == MAX_OPTIONS
     assert found.notices == ["$v has 10000 options, of which the first 1000 are used"]
