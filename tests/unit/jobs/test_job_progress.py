@@ -53,7 +53,7 @@ def test_the_failure_of_a_job_is_its_message() -> None:
 
 
 def test_uncounted_results_are_not_counted() -> None:
-    """An error in an uncounted result does not change that."""
+    """Uncounted results are not counted, not even with an error."""
     progress = JobProgress()
     progress.record(result(Effect.UNCOUNTED, "a/", "unsupported"))
     assert progress.outcome[0] is State.SUCCESS
@@ -75,7 +75,7 @@ def test_ignored_files_and_warnings_are_not_errors() -> None:
 
 @pytest.mark.parametrize(("total", "done", "percent"), [(4, 1, 25.0), (0, 3, 0.0), (2, 3, 100.0)])
 def test_progress_is_done_of_total(total: int, done: int, percent: float) -> None:
-    """Zero while the total is unknown, never above 100."""
+    """The progress is the part of the total that is done: zero while the total is unknown, and never above 100."""
     progress = JobProgress(total=total)
     progress.record(result(Effect.NOOP, ""), done)
     assert progress.percent == percent
@@ -114,7 +114,7 @@ def test_an_error_names_its_file_once() -> None:
 
 
 def test_summary_has_one_entry_a_resource() -> None:
-    """Counted for each group and plural, in order; write is create and update together."""
+    """The summary has one entry for each group and plural, in order. A write counts as a create or an update."""
     progress = JobProgress()
     progress.record(result())
     progress.record(result(Effect.UPDATE))

@@ -62,7 +62,10 @@ def test_safe_path_is_accepted(path: str) -> None:
     ],
 )
 def test_unsafe_path_is_refused_for_its_first_fault(path: str, reason: str) -> None:
-    """Length, encoded characters, unseen characters, double slash, leading slash, traversal, hidden: checked in this order."""
+    """An unsafe path is refused for its first fault.
+
+    The order is: length, encoded, invisible, double slash, leading slash, traversal, hidden.
+    """
     with pytest.raises(BadRequest) as refusal:
         paths.check_path(path)
     assert refusal.value.message.startswith(reason)
@@ -98,7 +101,7 @@ def test_directories_lead_from_a_path_to_the_root() -> None:
 
 @pytest.mark.parametrize(("path", "cleaned"), [("/test/", "/test"), ("\\test/here", "/test/here"), ("//a", "/a"), ("a//b/./", "a/b")])
 def test_clean_gives_the_shortest_equal_path(path: str, cleaned: str) -> None:
-    """No slash at the end, no empty parts, back-slashes turned."""
+    """A cleaned path has no slash at the end, no empty parts, and slashes instead of backslashes."""
     assert paths.clean(path) == cleaned
 
 
@@ -106,8 +109,8 @@ def test_clean_gives_the_shortest_equal_path(path: str, cleaned: str) -> None:
     ("directory", "path", "whole"),
     [("", "a.json", "a.json"), ("x/y", "a.json", "x/y/a.json"), ("x", "in/", "x/in/"), ("x", "x/a.json", "x/x/a.json")],
 )
-def test_a_path_inside_a_directory_has_a_way_out_and_back(directory: str, path: str, whole: str) -> None:
-    """The names of both do not matter."""
+def test_a_relative_path_can_be_joined_again(directory: str, path: str, whole: str) -> None:
+    """A path inside a directory is the same after it was made relative and joined again, for any names."""
     assert paths.join(directory, path) == whole
     assert paths.relative_to(directory, whole) == path
 

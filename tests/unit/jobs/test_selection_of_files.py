@@ -78,7 +78,7 @@ def test_files_are_selected_only_in_selected_directories(file: str, include: lis
 
 @given(FILES, PATTERNS)
 def test_a_pattern_equals_its_regular_expression(file: str, pattern: str) -> None:
-    """This covers patterns with a slash that a regular expression can represent."""
+    """A pattern with a slash matches the same paths as a regular expression, if one can represent it."""
     if "/" not in pattern:
         return
     text = re.escape(pattern.removesuffix("/**")).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*")

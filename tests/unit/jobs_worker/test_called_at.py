@@ -22,5 +22,5 @@ from dashwright.jobs_worker.maintenance.hooks import webhook_base_url
     ],
 )
 def test_webhooks_need_https_or_a_listed_address(public_url: str, allowed: tuple[str, ...], expected: bool) -> None:
-    """Any other address is not sent to a host."""
+    """The public address is sent to git hosts only if it uses https and is not loopback, or is listed by the operator."""
     assert webhook_base_url(public_url, AllowedHosts.parse(allowed)) == (public_url if expected else None)

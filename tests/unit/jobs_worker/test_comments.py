@@ -46,7 +46,7 @@ def test_links_of_the_first_files() -> None:
 
 
 def test_pictures_side_by_side() -> None:
-    """The pictures come before the links."""
+    """The pictures before and after a change are next to each other, before the links."""
     reported = lines(report(updated("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
     start = reported.index("### Side by Side Comparison of file.json")
     assert reported[start + 2 : start + 5] == [
@@ -101,7 +101,7 @@ def test_deleted_and_refused_files() -> None:
 
 
 def test_lint_is_reported_and_breaks_nothing() -> None:
-    """Style is for reviewers to judge: the commit passes."""
+    """Lint findings are in the comment, and the commit status is a success."""
     issues = [Issue(severity=LintSeverity.WARNING, rule="panel-units-rule", message="panel 'Load': its values have no unit")]
     reported = report(FileReport("a.json", PlannedAction.CREATE, "Load", lint=issues))
     assert "- lint warning, `panel-units-rule`: panel 'Load': its values have no unit" in comment_text(reported)

@@ -149,7 +149,7 @@ def test_any_bytes_give_a_resource_or_a_fault_of_the_file(body: bytes) -> None:
 
 
 def test_a_layout_in_a_file_is_stored_as_the_newest_version() -> None:
-    """The version in the file does not matter."""
+    """A layout is stored as the newest version, regardless of the version in the file."""
     created = read(native("v1beta1", spec='{"title": "T", "layout": {}}'))
     assert (created.version, created.extract.layout) == ("v2alpha1", True)
 

@@ -35,7 +35,10 @@ async def faults(root: Path) -> dict[str, str]:
 
 
 async def test_entries_are_files_and_directories(root: Path) -> None:
-    """Resources with size and SHA-1 of their bytes; others and directories by name; hidden directories are not entered."""
+    """Entries are resources with size and SHA-1 of their bytes, and other files and directories by name.
+
+    Hidden directories are not searched.
+    """
     (root / "a" / "empty").mkdir(parents=True)
     (root / ".git" / "objects").mkdir(parents=True)
     (root / "a" / "x.json").write_bytes(b"{}")
@@ -160,7 +163,7 @@ async def test_a_file_above_the_limit_is_a_separate_error(root: Path) -> None:
 
 
 async def test_number_of_entries_is_bounded(root: Path) -> None:
-    """The error names the limit."""
+    """The number of entries is limited, and the error names the limit."""
     for name in "abc":
         (root / name).touch()
     assert len(await DirectoryCheckout("repo", [root.parent], max_entries=3).entries()) == 3
@@ -175,7 +178,7 @@ async def test_a_file_deleted_during_the_sync_is_an_error(root: Path) -> None:
 
 
 async def test_depth_is_bounded(root: Path) -> None:
-    """A field below the deepest level that is searched is named, not entered."""
+    """A directory below the deepest level that is searched is named, but not searched."""
     root.joinpath(*["d"] * 70).mkdir(parents=True)
     paths = [entry.path for entry in await DirectoryCheckout("repo", [root.parent]).entries()]
     assert max(path.count("/") for path in paths) == 64
@@ -249,7 +252,7 @@ async def test_failing_disk_or_worker_ends_the_listing(root: Path, failing: Fail
 
 
 async def test_failing_disk_ends_the_reading(root: Path, failing: Failing) -> None:
-    """The error is not a fault of the one file."""
+    """A failing disk ends the reading, because the error is not a fault of the one file."""
     (root / "x.json").write_bytes(b"{}")
     failing("open", "x.json", errno.EIO)
     with pytest.raises(SourceFailed, match=r"x\.json cannot be read"):

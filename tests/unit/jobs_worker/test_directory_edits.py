@@ -165,7 +165,7 @@ async def test_readers_see_a_file_before_or_after(root: Path, change: Change) ->
 
 
 async def test_of_many_concurrent_edits_one_changes_a_file(root: Path, change: Change) -> None:
-    """The others receive an error: no change is lost silently."""
+    """One of many concurrent edits of a file succeeds, and the others get an error: no change is lost silently."""
     (root / "a.json").write_text("1")
     done = await asyncio.gather(*(change(changed("a.json", b"by %d" % index, "1")) for index in range(20)), return_exceptions=True)
     assert sum(result is None for result in done) == 1

@@ -29,7 +29,7 @@ def board(name: str, title: str, parent: str = "") -> ExportItem:
 
 
 @given(st.lists(st.tuples(TITLES, st.integers(0, 5)), max_size=6), st.lists(st.tuples(TITLES, st.integers(0, 6)), max_size=8))
-def test_no_two_share_a_place(above: list[tuple[str, int]], boards: list[tuple[str, int]]) -> None:
+def test_no_two_objects_share_a_path(above: list[tuple[str, int]], boards: list[tuple[str, int]]) -> None:
     """Paths of folders and dashboards of any titles differ, also without regard to case."""
     folders = [folder(f"f{index}", title, f"f{parent % index}" if index and parent else "") for index, (title, parent) in enumerate(above)]
     directories = Directories(folders, "")
@@ -59,7 +59,10 @@ def test_a_slug_is_the_readable_part_of_a_title(title: str, expected: str) -> No
 
 
 def test_the_oldest_has_the_plain_path() -> None:
-    """The others append their name, and if that is not unique, a digest."""
+    """The oldest of several objects with one title has the plain path.
+
+    The others append their name, and if that is not unique, a digest.
+    """
     taken: set[str] = set()
     found = [choose_path(board(name, "CPU"), "", taken, lambda _: True, at_a_path) for name in ("b", "a", "A")]
     assert found[:2] == ["cpu.json", "cpu-a.json"]
@@ -71,7 +74,7 @@ def test_a_dashboard_without_a_slug_is_called_by_its_name() -> None:
     assert next(file_names(board("abc", "***"), "d/")) == "d/abc.json"
 
 
-def test_where_others_lie_nothing_is_placed() -> None:
+def test_paths_of_other_files_are_not_used() -> None:
     with pytest.raises(BadRequest, match="other files are at its path"):
         choose_path(board("a", "A"), "", set(), lambda _: False, at_a_path)
 

@@ -30,7 +30,7 @@ async def test_one_of_many_tasks_has_the_lock(tmp_path: Path) -> None:
 
 
 async def test_a_deleted_file_is_not_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The previous holder deleted it, and another task may hold its replacement."""
+    """A lock on a deleted file is not valid: the previous holder deleted it, and another task may hold its replacement."""
     lock, flock, taken = tmp_path / "x.lock", fcntl.flock, 0
 
     def late(file: IO[str], operation: int) -> None:

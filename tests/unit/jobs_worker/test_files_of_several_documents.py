@@ -56,7 +56,7 @@ async def test_each_document_is_stored() -> None:
 
 
 @HOW
-async def test_documents_come_change_and_go(*, incremental: bool) -> None:
+async def test_documents_are_added_changed_and_removed(*, incremental: bool) -> None:
     """A removed document deletes its object, a new one creates one, and the others are kept; a move keeps all."""
     history = [
         {"x.yaml": several(native("a"), native("b"), native("c"))},
@@ -125,7 +125,7 @@ async def test_the_fault_of_a_document_is_an_error_of_it_alone(body: bytes, reas
 
 
 async def test_a_refusal_by_others_ends_when_the_name_is_free() -> None:
-    """The file has not changed, but its other document is stored then."""
+    """A document that is refused because of another object is stored as soon as the name is free, although the file has not changed."""
     store, files = Store(), {"x.yaml": several(native("a"), native("theirs", "Ours"))}
     store.put("theirs")
     await advance(store, 0, files, {}, incremental=True)

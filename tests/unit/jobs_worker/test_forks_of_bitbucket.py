@@ -28,8 +28,8 @@ def test_the_fork_is_named() -> None:
     "name",
     [*("../boards", "stranger/..", "a/b/c", "boards", "/boards", "stranger/", "a/b?c", "a/b#c", "a/b c", "a/%2e%2e", "a@b/c", "a/b\n", 7)],
 )
-def test_a_path_that_could_lead_elsewhere_is_none(name: Any) -> None:
-    """Such a fork is treated like a deleted one, whose repository is null."""
+def test_a_fork_with_an_invalid_path_is_ignored(name: Any) -> None:
+    """A fork whose path could lead elsewhere is treated like a deleted fork, whose repository is null."""
     for fork in ({"full_name": name}, None):
         pull_request = pull_request_of(BITBUCKET, payload(fork))
         assert (pull_request.is_from_fork, pull_request.reference, pull_request.fork_path) == (True, "", "")

@@ -96,7 +96,7 @@ async def test_only_changed_files_are_read() -> None:
 
 
 async def test_commits_without_a_difference() -> None:
-    """The message says so, and the newer commit counts as stored."""
+    """A commit without a difference is reported by the message of the job, and counts as stored."""
     store, files = Store(), {"a.json": classic("a")}
     await run_sync(Revision(1, files, {}), store)
     progress = await run_sync(Revision(2, files, files), store, since=store.commit)
@@ -131,7 +131,7 @@ async def test_a_bad_file_is_read_once(change: Files) -> None:
     assert {write.extract.title for path, write in store.dashboards().items() if path in change} == {"Mended"}
 
 
-async def test_a_refusal_by_others_is_looked_at_again() -> None:
+async def test_a_file_that_another_object_blocks_is_read_again() -> None:
     """A file whose name another object has is stored as soon as that object is deleted."""
     store, files = Store(), {"a.json": classic("a")}
     store.put("a")
@@ -142,7 +142,7 @@ async def test_a_refusal_by_others_is_looked_at_again() -> None:
     assert (tree.reads, list(store.dashboards())) == (["a.json"], ["a.json"])
 
 
-async def test_other_rules_are_worth_another_look() -> None:
+async def test_refused_files_are_read_again_with_other_rules() -> None:
     """Files that the rules of an earlier version refused are read again."""
     store, files = Store(), {"a.json": b"{"}
     await run_sync(Revision(1, files, {}), store)

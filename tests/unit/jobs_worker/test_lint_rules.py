@@ -175,12 +175,12 @@ def test_the_type_of_a_query_is_that_of_the_variable_that_chooses_its_data_sourc
 
 
 def test_an_unknown_type_of_data_source_is_a_warning() -> None:
-    """The dashboard may be valid elsewhere."""
+    """An unknown type of data source is a warning, because the dashboard may be valid elsewhere."""
     issues = lint(board(panel(query(datasource={"type": "loki", "uid": "l"}))))
     assert {issue.severity for issue in issues if issue.rule == "target-datasource-type-rule"} == {LintSeverity.WARNING}
 
 
-def test_so_many_issues_are_reported_and_that_there_are_more() -> None:
+def test_the_number_of_reported_issues_is_limited() -> None:
     issues = lint(board(*(panel() for _ in range(MAX_ISSUES + 1))))
     assert len(issues) == MAX_ISSUES
     assert issues[-1].message == "at least 200 issues: the rest is not listed"

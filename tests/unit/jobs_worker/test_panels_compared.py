@@ -74,7 +74,7 @@ def test_changes_of_a_panel(settings: dict[str, Any], expected: Detail) -> None:
 
 
 def test_added_and_deleted_queries() -> None:
-    """Each is named by its refId, with its data source if that differs from the panel's."""
+    """Added and deleted queries are named by refId, with their data source if that differs from the panel's."""
     queries = [
         {"refId": "B", "rawSql": "select 1", "datasource": {"type": "postgres", "uid": "pg"}},
         {"refId": "C", "metricId": 3},
@@ -179,7 +179,7 @@ def test_panels_without_an_id() -> None:
 
 
 def test_dashboards_with_elements() -> None:
-    """The words are the same; the place names the row."""
+    """The changes of dashboards with elements have the same words, and the place names the row."""
     before, after = elements(a=element(1), b=element(2)), elements(a=element(1, "down"), b=element(2), c=element(3))
     found = compare(before, after)
     assert [(change.id, change.action) for change in found.panels] == [("1", PanelAction.CHANGED), ("3", PanelAction.ADDED)]

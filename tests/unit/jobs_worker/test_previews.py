@@ -139,7 +139,7 @@ async def test_why_nothing_would_be_written() -> None:
     assert "rename the repository" in plan.errors[0]
 
 
-async def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_items_and_diffs_are_limited(monkeypatch: pytest.MonkeyPatch) -> None:
     """Beyond the limits on items and diffs a note says so, and the counts are complete."""
     store = Store()
     names = [f"n{index}" for index in range(30)]
@@ -160,7 +160,7 @@ async def test_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def test_long_lists_are_not_compared() -> None:
-    """If all of their items differed, comparing would take minutes that cannot be interrupted."""
+    """Long lists are not compared item by item: if all items differed, comparing would take minutes that cannot be interrupted."""
     store = Store()
     lists = [[{"tags": [index + turn for index in range(json_patch.MAX_COMPARED_ITEMS)]}] for turn in (0, 1)]
     old, new = (orjson.dumps({"uid": "n", "title": "T", "panels": panels}) for panels in lists)

@@ -65,8 +65,11 @@ def test_another_pull_request_is_rejected(expected: dict[str, str], text: str) -
         reference.choose([pull()], "main")
 
 
-def test_of_several_the_one_into_the_synced_branch_is_meant() -> None:
-    """If that does not decide, the error lists their numbers."""
+def test_the_pull_request_into_the_synced_branch_is_chosen() -> None:
+    """The pull request into the synced branch is chosen among several matching ones.
+
+    If that does not decide, the error lists their numbers.
+    """
     reference = PullRequestReference(ref="change")
     assert reference.choose([pull(7, base="next"), pull(8)], "main").number == 8
     with pytest.raises(BadRequest, match=r"several open pull requests have pr\.ref 'change': 7, 8; give the number of one as pr\.pr"):
@@ -74,8 +77,8 @@ def test_of_several_the_one_into_the_synced_branch_is_meant() -> None:
 
 
 @pytest.mark.parametrize("expected", [None, {}, {"pr": -1, "ref": "change"}, {"hash": COMMIT}], ids=str)
-def test_a_job_that_names_none_is_refused(expected: dict[str, str | int] | None) -> None:
-    """A commit alone is not enough: it may be the newest of several."""
+def test_a_job_without_a_pull_request_is_refused(expected: dict[str, str | int] | None) -> None:
+    """A job that names only a commit is refused, because the commit may be the newest of several pull requests."""
     with pytest.raises(BadRequest, match="which pull request"):
         PullRequestReference.from_options(None if expected is None else PullRequestJobOptions.model_validate(expected))
 
@@ -96,7 +99,7 @@ def test_a_host_may_abbreviate_the_newest_commit() -> None:
 
 
 def test_a_reference_of_the_host_names_a_pull_request() -> None:
-    """GitLab has other references than GitHub."""
+    """The reference of a pull request has the form of its host: GitLab has another one than GitHub."""
     merge_request = replace(pull(), reference="refs/merge-requests/7/head")
     PullRequestReference(ref="refs/merge-requests/7/head").check(merge_request)
     with pytest.raises(BadRequest, match="branch"):

@@ -46,7 +46,7 @@ def test_invalid_paths(path: str, reason: str) -> None:
     ("path", "is_read"), [("deep/README.md", True), ("README.MD", True), ("md", False), ("a.txt", False), ("a.md.x", False)]
 )
 def test_markdown_is_only_read(path: str, is_read: bool) -> None:
-    """The case of their suffix does not matter."""
+    """Markdown files are only read, and the case of their suffix does not matter."""
     with pytest.raises(BadRequest, match="unsupported file extension"):
         check_extension(path)
     if is_read:

@@ -9,7 +9,7 @@ from dashwright.jobs_worker.adapters.spool import FileSpool
 
 @given(st.lists(st.binary(max_size=50)))
 def test_every_body_is_returned_by_its_ticket(bodies: list[bytes]) -> None:
-    """The order does not matter, nor whether bodies are in memory or on disk."""
+    """Every body is returned by its ticket, in any order, from memory or from disk."""
     with FileSpool(max_memory_bytes=100) as spool:
         tickets = {spool.put(body): body for body in bodies}
         assert len(tickets) == len(bodies)

@@ -247,7 +247,7 @@ async def test_object_of_another_manager_is_not_touched(value: dict[str, str], t
 
 
 async def test_manager_that_allows_edits_gives_way() -> None:
-    """The object becomes the repository's."""
+    """An object whose manager allows edits becomes one of the repository."""
     store = Store()
     store.put("x", {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: "other", "grafana.app/managerAllowsEdits": "true"})
     progress = await run_sync({"x.json": classic("x")}, store)

@@ -111,7 +111,7 @@ def test_an_unsafe_path_is_a_separate_error(path: str, message: str) -> None:
 
 
 def test_an_unsafe_file_without_a_resource_is_ignored() -> None:
-    """The file would not be synced anyway."""
+    """An unsafe path of a file that is not a resource is ignored, because the file is not synced anyway."""
     assert scan_entries([Entry("notes\\1.txt"), Entry("odd%2e/")], [], FOLDERS).faults == []
 
 

@@ -68,7 +68,7 @@ def test_a_host_may_be_below_a_path(address: str, url: str, expected: str) -> No
 @pytest.mark.parametrize("host", [GITHUB, GITLAB, GITEA])
 @pytest.mark.parametrize("path", ["", "one", "a//b", "a/b/c"])
 def test_other_paths_are_refused(host: Host, path: str) -> None:
-    """Only GitLab has more than two names."""
+    """A path with more than two names is refused, except for GitLab."""
     if (host, path) == (GITLAB, "a/b/c"):
         assert api_at(host, "", f"https://git.example.com/{path}", "").repository == "projects/a%2Fb%2Fc"
         return
