@@ -19,7 +19,7 @@ MakeStack = Callable[..., Stack]
 
 @pytest.fixture
 async def make_stack(database_url: str, amqp_url: str, tmp_path: Path) -> AsyncIterator[MakeStack]:
-    """Return a function that makes stacks with given settings, not started yet. Stops them after the test and checks their logs."""
+    """Return a function that creates stacks with the given settings. After the test, the stacks are stopped and their logs checked."""
     created: list[Stack] = []
 
     def make(*, database: str = database_url, broker: str = amqp_url, programs: Path = PROGRAMS, **settings: str) -> Stack:

@@ -60,7 +60,7 @@ async def unread(address: str, path: str, held: ExitStack) -> bytes:
 
 
 async def watched(stack: Stack, requests: Sequence[asyncio.Task[bytes]]) -> tuple[int, list[float]]:
-    """Return the most memory that the gateway has, and the seconds of each look at its health, until all requests have a response."""
+    """Return the maximum memory of the gateway and the durations of its health checks in seconds, until all requests have a response."""
     maximum, seconds = 0, list[float]()
     async with Client(stack.address, authorization=None) as client:
         while not all(request.done() for request in requests) or len(seconds) < 100:

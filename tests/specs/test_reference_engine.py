@@ -1,4 +1,4 @@
-"""Runs the same plain-text cases against ``tests/reference_engine``, which is compared with the engine elsewhere."""
+"""Runs the plain-text cases of this folder against ``tests/reference_engine``."""
 
 import re
 from datetime import UTC, datetime

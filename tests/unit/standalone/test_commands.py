@@ -65,7 +65,7 @@ def _loaded(arguments: list[str]) -> set[str]:
 
 
 def test_eval_reads_standard_input() -> None:
-    """``-`` is a file, not an option."""
+    """``-`` names standard input, and is not read as an option."""
     query = Path(__file__).parents[3] / "examples" / "query.json"
     command = [str(Path(sys.executable).with_name("dashwright")), "eval", "-", "--format", "json"]
     done = subprocess.run(command, input=query.read_text(), capture_output=True, text=True)

@@ -67,7 +67,7 @@ def report_of(path: Path) -> dict[int, tuple[str, str]]:
 )
 @pytest.mark.parametrize("data", [results(1, 2), {"panels": {"1": results(1, 2), "2": results(3)}}])
 def test_every_form_of_file_is_drawn(write: Write, tmp_path: Path, wrapped: Any, data: Any) -> None:
-    """Placeholders of data sources and variables without recorded options do not prevent it."""
+    """Every form of file is drawn, even with placeholders of data sources, or with variables without recorded options."""
     output = tmp_path / "x.json"
     assert run(write("d.json", wrapped), "-o", str(output), "--data", write("r.json", data)) == 0
     assert report_of(output) == {1: ("drawn", ""), 2: ("drawn", "")}
@@ -80,7 +80,7 @@ def test_the_extension_selects_the_format(write: Write, tmp_path: Path, name: st
 
 
 def test_relative_times_end_with_the_data(write: Write, tmp_path: Path) -> None:
-    """``--now`` gives another end."""
+    """Relative times end with the data, unless ``--now`` gives another end."""
     output, file, data = tmp_path / "x.svg", write("d.json", DASHBOARD), write("r.json", results(1, 2))
     assert run(file, "-o", str(output), "--data", data, "--from", "now-2h", "--to", "now") == 0
     assert "1969-12-31 22:00 to 1970-01-01 00:00 UTC" in output.read_text()

@@ -29,8 +29,8 @@ def test_concurrent_starts_get_the_same_key(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("content", [b"", b" \n", b"\xff\xfe"])
-def test_a_broken_one_is_not_replaced(tmp_path: Path, content: bytes) -> None:
-    """Replacing it would lose all sealed secrets; the error names the file and the setting."""
+def test_a_broken_key_is_not_replaced(tmp_path: Path, content: bytes) -> None:
+    """A broken key is not replaced, because all sealed secrets would be lost. The error names the file and the setting."""
     file = tmp_path / secret_key.FILE_NAME
     file.write_bytes(content)
     with pytest.raises(Unavailable, match=f"{file}.*DASHWRIGHT_SECRET_KEY"):
@@ -39,7 +39,7 @@ def test_a_broken_one_is_not_replaced(tmp_path: Path, content: bytes) -> None:
 
 
 def test_an_impossible_folder_is_reported(tmp_path: Path) -> None:
-    """The error is one sentence with the reason."""
+    """The error for an impossible folder is one sentence with the reason."""
     (tmp_path / "file").touch()
     with pytest.raises(Unavailable, match="can be neither read nor created"):
         secret_key.read_or_create(tmp_path / "file")
