@@ -1,7 +1,7 @@
 """The language check of ``make check``: phrases that docs/style.md rules out, in code, tests and docs.
 
-Python: comments and strings of the product, comments and docstrings of tests. Markdown: prose outside of code. A finding is one
-line, ``path:line: 'phrase': what to write instead``. What ruff ignores by ``D`` in pyproject.toml is not checked.
+Python: comments and strings of the product; of tests, comments, docstrings, and names, which are sentences. Markdown: prose outside of
+code. A finding is one line, ``path:line: 'phrase': what to write instead``. What ruff ignores by ``D`` in pyproject.toml is not checked.
 """
 
 import ast
@@ -29,13 +29,15 @@ PHRASES = {
     r"mend(?:s|ed|ing)?|borne|dear(?:er|est)?|reckon\w*|unhurried": "a plain word",
     r"whoever|nobody|somebody|everybody|strangers?|people": "user, client, caller, operator",
     # ``None`` is a value.
-    r"(?<!there )(?:is|are|was|were) (?:(?-i:none)\b|no (?!longer|more|less|other|such)[a-z]+)|none that": "invalid, missing, is not a",
+    r"(?<!there )(?:is|are|was|were) (?:(?-i:none)\b|no (?!longer|more|less|other|such|data)\w+)|none that": "invalid, missing, is not a",
     r"lets? go|letting go": "release",
     r"doors?|ours": "endpoint, entry point, of this project",
 }
 _PHRASE = re.compile("|".join(rf"\b(?P<p{i}>{phrase})\b" for i, phrase in enumerate(PHRASES)), re.IGNORECASE)
 # A docstring that begins with a pronoun continues the name of its function instead of making sense alone.
 _HEADLESS = re.compile(r"(?:Wh(?:at|o|ich|ere)\w*|Whether|However|Of|Those|They|Their|Its?|Or|Nor|So|The same|As ``\w+``)\b")
+# A sentence about a test must not begin with what only the name of the test explains.
+_HEADLESS_IN_TESTS = re.compile(r"(?:Such|Otherwise|Elsewhere|Others?|All others|The others?|Both (?:are|is)|Each (?:has|is))\b")
 _QUOTED = re.compile(r"\*\w+\*|``[^`\n]*``|`[^`\n]*`|'[^'\s]*'|\"[^\"\s]*\"|\]\([^)\s]*\)|https?://\S+")
 
 
@@ -50,9 +52,13 @@ def of_python(text: str, *, strings: bool) -> Iterator[tuple[int, str, str]]:
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     texts = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
     for node in ast.walk(ast.parse(text)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
+            texts.append((node.lineno, node.name.replace("_", " ")))
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (docstring := ast.get_docstring(node)):
             if match := _HEADLESS.match(docstring):
                 yield getattr(node, "lineno", 1), match[0], "start with a verb (function) or the noun (class, module)"
+            if not strings and (match := _HEADLESS_IN_TESTS.match(docstring)):
+                yield node.body[0].lineno, match[0], "start with the noun that is meant"
             if not strings:
                 texts.append((node.body[0].lineno, docstring))
         elif strings and isinstance(node, ast.Constant) and isinstance(node.value, str) and " " in node.value:

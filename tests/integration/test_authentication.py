@@ -137,7 +137,7 @@ async def authentication(start: Start) -> ObservedAuthentication:
 
 
 async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAuthentication) -> None:
-    """Each has the role of its row, and a token authenticates its account. Both are also accepted as a password."""
+    """A legacy key has the role of its row, and a token authenticates its account. Both are also accepted as a password."""
     for authorization in (OLD_KEY, basic("api_key", LEGACY)):
         key = await authentication.ask(authorization)
         assert (key.uid, key.login, key.org_id, key.role, key.kind, key.user_id, key.key_id) == (

@@ -54,7 +54,10 @@ async def test_an_outdated_edition_stores_no_commit(database: Database) -> None:
 
 
 async def test_a_quarantine_replaces_the_examined_paths(database: Database) -> None:
-    """Other paths do not change, and a file that is still broken keeps its time; all is deleted with the repository."""
+    """A sync changes only the paths that it examined, and a file that is still broken keeps its time.
+
+    The quarantine is deleted with the repository.
+    """
     uid = await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     long = "ü" * 5000 + ".json"
     later = NOW + timedelta(hours=1)

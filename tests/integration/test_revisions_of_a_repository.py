@@ -49,7 +49,7 @@ async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -
         ("abcb_", "-cba", "b"),
     ],
 )
-async def test_a_rollback_goes_to_the_commit_stored_before(
+async def test_a_rollback_restores_the_commit_stored_before(
     database: Database, uid: uuid.UUID, commits: str, known: str, before: str | None
 ) -> None:
     """A rollback restores the commit that was stored before.

@@ -38,6 +38,20 @@ def test_a_docstring_makes_sense_alone(docstring: str, start: str | None) -> Non
     assert [found[1] for found in language.of_python(code, strings=True)] == ([start] if start else [])
 
 
+@pytest.mark.parametrize(
+    ("code", "phrase"),
+    [
+        ("def test_a_path_that_is_no_address(): ...", "is no address"),
+        ('def test_rows():\n    """Otherwise, rows are deleted."""', "Otherwise"),
+        ('def test_rows():\n    """Other rows are deleted."""', "Other"),
+        ('def test_rows():\n    """Rows are deleted."""', None),
+    ],
+)
+def test_tests_are_named_and_described_in_sentences(code: str, phrase: str | None) -> None:
+    """The name of a test is judged like its docstring, which must not depend on the name."""
+    assert [found[1] for found in language.of_python(code, strings=False)] == ([phrase] if phrase else [])
+
+
 def test_docs_are_judged_by_prose_and_width() -> None:
     """Code blocks and tables are free."""
     page = f"told\n```\ntold {'x' * 100}\n```\n| {'x' * 100} |\n{'x ' * 51}\n"

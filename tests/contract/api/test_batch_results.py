@@ -339,7 +339,7 @@ async def test_a_deleted_organization_leaves_no_objects(
     assert [await count(database, table) for table in ("batch", "batch_segment")] == [0, 0]
 
 
-async def test_a_segment_is_not_stored_if_it_was_retried_meanwhile(
+async def test_a_segment_is_not_stored_if_its_items_were_retried(
     client: BatchClient, archiver: BatchArchiver, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines that were read before a retry are not recorded as results."""

@@ -180,7 +180,7 @@ async def test_a_letter_is_discarded_once(api: Api, submit: Submit, stored: Stor
 
 
 async def test_letters_belong_to_the_organization_of_their_routing_key(api: Api, submit: Submit, stored: Stored) -> None:
-    """Other organizations cannot see a letter. Letters of an unknown organization are visible to server admins only."""
+    """A letter is visible in its organization only. Letters of an unknown organization are visible to server admins only."""
     org_id = await api.organization("Other")
     await api.person("boss", Role.ADMIN, org_id=org_id)
     here, there = await api.person("here", Role.ADMIN), await api.person("there", Role.ADMIN, org_id=org_id)

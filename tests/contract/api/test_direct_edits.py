@@ -232,7 +232,7 @@ async def test_managed_objects_cannot_be_deleted_together_or_created(api: Api, w
     assert worker.requests == []
 
 
-async def test_a_move_stays_within_the_repository(api: Api, worker: FakeJobsWorker) -> None:
+async def test_a_move_is_limited_to_the_repository(api: Api, worker: FakeJobsWorker) -> None:
     """A move sends the target folder to the worker. A move to a folder of another repository is refused by the gateway."""
     await create_managed_dashboard(api, "write")
     for name, repository in (("g", "team"), ("h", "other")):

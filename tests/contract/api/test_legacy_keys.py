@@ -124,7 +124,7 @@ async def test_a_deleted_key_is_not_listed(api: Api) -> None:
 
 
 @pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "٣", "9223372036854775808", "0x1"])
-async def test_an_id_that_is_no_integer_is_refused(api: Api, text: str) -> None:
+async def test_an_id_that_is_not_an_integer_is_refused(api: Api, text: str) -> None:
     """An id that is not a 64-bit integer in ASCII digits is refused."""
     assert await api("DELETE", f"{LIST}/{text}") == (400, {"message": "id is invalid"})
 

@@ -91,7 +91,7 @@ async def test_another_worker_takes_over(calls: CallFactory) -> None:
     assert (await call).complete_body == b"again"
 
 
-async def test_a_request_that_cannot_be_repeated_is_no_dead_letter(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_request_that_cannot_be_repeated_is_dropped(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """A redelivered request whose second attempt cannot be published is dropped: its caller has a deadline, and operators need not act."""
     client, handler = await calls.client(), HangingHandler()
     server = await calls.server(handler)

@@ -117,7 +117,7 @@ def test_a_faulty_file_makes_the_state_incomplete(tmp_path: Path, text: str, mes
 
 
 def test_a_faulty_document_is_named_by_its_number(tmp_path: Path) -> None:
-    """The other documents of the file still declare repositories."""
+    """The fault has the number of the document, and the other documents of the file still declare repositories."""
     write(tmp_path / "a.yaml", document("a"), {"kind": "Dashboard"}, document("c"))
     state = read(tmp_path)
     ((_, fault),) = faults_of(state)

@@ -106,7 +106,7 @@ def test_a_legacy_key_names_its_organization_and_itself() -> None:
         "\udcff",
     ],
 )
-def test_other_strings_are_no_credentials(text: str) -> None:
+def test_other_strings_are_not_credentials(text: str) -> None:
     """A string that cannot be a credential causes neither a hash nor a lookup nor an exception."""
     assert parse(text) is None
 

@@ -152,7 +152,7 @@ def test_special_labels() -> None:
     ],
 )
 def test_special_labels_have_one_form(text: str) -> None:
-    """Other operators, whose meaning would differ, are rejected."""
+    """A special label with another operator, whose meaning would differ, is rejected."""
     with pytest.raises(BadRequest, match="the labelSelector "):
         parse_selection(text, "", "default")
 

@@ -17,7 +17,7 @@ from dashwright.common.errors import BadRequest
     ],
 )
 def test_a_middle_and_a_length_replace_from_and_to(middle: str, length: str, bounds: tuple[str, str]) -> None:
-    """Other parameters keep their values and their order."""
+    """The range replaces ``from`` and ``to``, and other parameters keep their values and their order."""
     query = MultiDict([("from", "now-1h"), ("var-a", "1"), ("time", middle), ("var-a", "2"), ("time.window", length)])
     assert list(with_range(query).items()) == [("var-a", "1"), ("var-a", "2"), ("from", bounds[0]), ("to", bounds[1])]
 

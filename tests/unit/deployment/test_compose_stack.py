@@ -53,7 +53,7 @@ def test_the_stack_has_its_parts() -> None:
 
 
 def test_only_the_gateway_is_published_and_only_on_this_machine() -> None:
-    """Other machines reach no part of the stack, and this machine only the gateway."""
+    """This machine reaches only the gateway, and other machines reach no part of the stack."""
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert set(published) == {"api"}
     assert all(port.startswith("127.0.0.1:") for port in published["api"])

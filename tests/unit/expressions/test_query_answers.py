@@ -135,7 +135,7 @@ async def test_frames_of_a_newer_version_cause_a_warning(version: list[int], war
 
 
 async def test_an_error_affects_its_ref_id_and_dependents() -> None:
-    """All others run; the response is a 400 with a message and every result."""
+    """The response is a 400 with a message and every result: targets that do not depend on the failed one run."""
     status, body = await ask(
         raw("A", series([1, 2, 3])),
         expression("B", "$A +"),
@@ -188,7 +188,7 @@ async def test_unneeded_hidden_targets_do_not_run() -> None:
 
 
 async def test_hidden_targets_are_not_in_the_response() -> None:
-    """Other targets use their results; a fault of a hidden target alone leaves the status 200."""
+    """Hidden targets are evaluated for the targets that read them. A fault of a hidden target alone leaves the status 200."""
     status, body = await ask(raw("A", series([1, 2, 3]), hide=True), expression("B", "$A"), expression("H", "1 +", hide=True))
     assert status == 200
     assert list(body["results"]) == ["B"]

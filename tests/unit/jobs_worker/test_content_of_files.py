@@ -63,7 +63,7 @@ def test_generate_name_creates_a_name(metadata: dict[str, Any], name: str | None
     assert kept({**HEAD, "metadata": metadata})["metadata"] == ({"name": name} if name else {})
 
 
-def test_a_name_that_is_no_text_is_refused() -> None:
+def test_a_name_that_is_not_a_text_is_refused() -> None:
     with pytest.raises(Invalid, match=r"metadata\.generateName"):
         kept({**HEAD, "metadata": {"generateName": 7}})
 
@@ -127,7 +127,7 @@ def test_a_classic_file_becomes_a_resource_where_it_must() -> None:
 
 
 def test_a_resource_keeps_its_version_while_its_body_is_the_same_in_all() -> None:
-    """Other programs read the file by its version, so the version changes only when a layout is added or removed."""
+    """The version of a file changes only when a layout is added or removed, because other programs read the file by its version."""
     body, laid_out = {"title": "T", "panels": []}, {"title": "T", "elements": {}}
     for before, after, version in ((body, body, "v1beta1"), (body, laid_out, "v2alpha1"), (laid_out, body, "v2alpha1")):
         file = {**HEAD, "metadata": {"name": "n"}, "spec": before}

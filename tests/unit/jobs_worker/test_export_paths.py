@@ -103,6 +103,9 @@ def test_a_folder_without_a_path_has_no_directory() -> None:
     ],
 )
 def test_files_of_other_objects_are_not_replaced(tree: object, *, may: bool) -> None:
-    """Other files are kept as well: a file without a name that is not an earlier export was written by a user."""
+    """An export replaces only files of the exported objects.
+
+    A file without a name that is not an earlier export was written by a user, and is kept.
+    """
     assert may_replace(json.dumps(tree).encode(), board("a", "A").key) is may
     assert not may_replace(b"{", board("a", "A").key)

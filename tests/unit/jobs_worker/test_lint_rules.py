@@ -187,7 +187,7 @@ def test_the_number_of_reported_issues_is_limited() -> None:
 
 
 @pytest.mark.parametrize("expr", ["{" * 20000, "(" * 20000, "rate(" * 20000 + "[" * 20000, '"' * 20001, "$" * 20000, "a[[" * 20000])
-def test_text_that_is_no_query_is_read_to_its_end(expr: str) -> None:
+def test_text_that_is_not_a_query_is_read_to_its_end(expr: str) -> None:
     lint(board(panel(query(expr))))
 
 

@@ -123,7 +123,7 @@ def test_settings_without_a_description() -> None:
 @pytest.mark.parametrize(
     ("before", "after"), [("4000000.0", "4000000"), ("1.10", "1.1"), ("1e3", "1000"), ("1e20", "100000000000000000000")]
 )
-def test_equal_numbers_are_no_change(before: str, after: str) -> None:
+def test_equal_numbers_are_not_a_change(before: str, after: str) -> None:
     """The notation of a number does not matter, its last digit does, and strings are never numbers."""
 
     def shown(number: str) -> dict[str, Any]:

@@ -173,7 +173,7 @@ async def test_two_files_may_swap_their_names() -> None:
 
 
 async def test_first_of_two_new_files_gets_the_name() -> None:
-    """The other is an error that names both, in the next sync too."""
+    """The second of two new files with one name is an error that names both, in the next sync too."""
     store, files = Store(), {"b.json": classic("dash", "B"), "a.json": classic("dash", "A")}
     for _ in range(2):
         progress = await run_sync(files, store)

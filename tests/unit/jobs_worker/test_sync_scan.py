@@ -140,7 +140,7 @@ def test_a_new_unreadable_directory_is_an_error() -> None:
     assert [fault.path for fault in scan_entries([Entry("new/"), Entry("new/", fault="locked")], [], FOLDERS).faults] == ["new/"]
 
 
-def test_refused_entry_that_is_no_resource_is_no_fault() -> None:
+def test_a_refused_entry_that_is_not_a_resource_is_ignored() -> None:
     """A link next to the dashboards is treated like any file that is not synced."""
     scan = scan_entries([Entry("README.md", fault="a symbolic link")], [], FOLDERS)
     assert (scan.faults, scan.ignored) == ([], [])

@@ -80,7 +80,7 @@ async def test_a_started_connection_is_returned_despite_a_signal() -> None:
     assert await process.start_with_retries("server", start, stopped) == "started"
 
 
-def test_a_start_that_was_stopped_is_no_failure(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_start_that_was_stopped_is_a_success(monkeypatch: pytest.MonkeyPatch) -> None:
     """The process ends with status 0, because it received a signal to stop."""
     monkeypatch.setattr("dashwright.common.observability.logging.configure", lambda *_args, **_options: None)
 

@@ -186,7 +186,10 @@ async def test_a_late_delivery_brings_no_earlier_commit_back(proposals: Proposal
 
 
 async def test_other_events_are_ignored(proposals: Proposals, kind: str) -> None:
-    """Other events of GitHub get 501, as from Grafana. Those of other hosts get 200, because these hosts disable webhooks after errors."""
+    """An unsupported event of GitHub gets 501, as from Grafana.
+
+    One of another host gets 200, because these hosts disable webhooks after errors.
+    """
     _, delivery = await open_pull_request(proposals)
     header = EVENT_HEADERS[kind]
     expected = 501 if kind == "github" else 200

@@ -266,7 +266,7 @@ def test_panels_in_rows_are_upgraded(version: int, before: _Json, after: _Json) 
 
 
 @pytest.mark.parametrize("span", [-1, 0, 1, 25, "wide", None])
-def test_an_invalid_smallest_span_is_no_limit(span: object) -> None:
+def test_an_invalid_smallest_span_is_removed(span: object) -> None:
     """A smallest span that gives no number of panels is removed."""
     [panel] = _migrated(17, [{"id": 1, "minSpan": span}])
     assert panel == {"id": 1}

@@ -53,5 +53,5 @@ def test_a_colour_is_the_one_visible_on_a_panel(written: str, dark: str, light: 
         "oklch(1 2 3 4 5)",
     ],
 )
-def test_other_values_are_no_colours(written: object) -> None:
+def test_other_values_are_not_colours(written: object) -> None:
     assert colour_of(written, DARK) is None

@@ -253,7 +253,7 @@ def test_settings_that_a_panel_has_already_take_precedence() -> None:
 
 
 def test_old_panels_of_dashboards_with_elements_are_migrated() -> None:
-    """Such dashboards keep the members of an old panel in an option."""
+    """The members of an old panel are in an option if the dashboard has elements, and are migrated from there."""
     members = {name: value for name, value in STAT.items() if name != "type"}
     options = {"__angularMigration": {"autoMigrateFrom": "singlestat", "originalOptions": members}}
     panel: Any = migrated({"type": "stat", "options": options})

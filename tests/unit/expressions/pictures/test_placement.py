@@ -105,7 +105,7 @@ def test_one_panel_is_found_in_any_row(id_: int) -> None:
     assert [found.id for found in placed(COLLAPSED, panel_id=id_)] == [id_]
 
 
-def test_headings_are_no_panels_to_draw_alone() -> None:
+def test_headings_cannot_be_drawn_alone() -> None:
     assert placed(COLLAPSED, panel_id=90) == []
 
 

@@ -79,7 +79,7 @@ def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
     assert float(stacked[1]) - float(stacked[0]) > 15
 
 
-def test_names_beside_values_are_smaller_than_the_values_unless_there_is_a_chart() -> None:
+def test_names_next_to_values_are_smaller_than_the_values_unless_there_is_a_chart() -> None:
     def sizes(graph_mode: str) -> list[float]:
         svg = svg_of(drawing("stat", PAIR[0], options={"textMode": "value_and_name", "graphMode": graph_mode}, width=240, height=70))
         return [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]

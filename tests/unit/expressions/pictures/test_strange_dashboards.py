@@ -71,7 +71,7 @@ def reported(spec: dict[str, Any], **options: Any) -> Any:
 
 
 @given(st.sampled_from(ALL_PATHS), WRONG, st.sampled_from(["stored", "expanded"]))
-def test_wrong_values_are_no_errors(place: tuple[int, tuple[int | str, ...]], wrong: Any, rows: str) -> None:
+def test_wrong_values_cause_no_error(place: tuple[int, tuple[int | str, ...]], wrong: Any, rows: str) -> None:
     """One wrong value anywhere changes what is drawn, but is never an error of the whole picture."""
     index, path = place
     assert isinstance(reported(replaced(BOARDS[index], path, wrong), rows=rows)["panels"], list)

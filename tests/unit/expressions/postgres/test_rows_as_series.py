@@ -128,7 +128,7 @@ def test_numbers_are_times_by_their_size(value: float, milliseconds: int) -> Non
     assert listed(series.as_time(column("time", FieldType.FLOAT64, [value]))) == [milliseconds * 1_000_000]
 
 
-def test_a_time_that_is_no_number_is_null() -> None:
+def test_a_time_that_is_not_a_number_is_null() -> None:
     """NaN and infinities are not times; a null remains null."""
     assert listed(series.as_time(column("time", FieldType.FLOAT64, [None, np.nan, np.inf, 0.0]))) == [None, None, None, 0]
 
@@ -200,7 +200,7 @@ TIME, TEXT, VALUE = (
         ([column("time", FieldType.TIME, [1, 2]), column("j", FieldType.JSON, [{}, {}])], "the column 'j' is JSON"),
     ],
 )
-def test_rows_that_are_no_series_say_why(fields: list[Field], message: str) -> None:
+def test_the_error_of_rows_that_are_not_series_has_the_reason(fields: list[Field], message: str) -> None:
     """Each error says what to change in the statement."""
     with pytest.raises(BadRequest, match=message):
         series.as_series(fields, None, LIMITS)

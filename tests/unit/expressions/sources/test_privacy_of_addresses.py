@@ -32,7 +32,7 @@ SECRETS = ("127.0.0.1", "10.66.77.88", "9090", "hidden", "not an address", "ALLO
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.HEALTH])
 @pytest.mark.parametrize("uid", [record.uid for record in RECORDS])
 async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint: QueryEndpoint) -> None:
-    """Other callers receive the data source's name and a hint to ask an administrator."""
+    """A caller without the permission receives the data source's name and a hint to ask an administrator."""
     resolver = HostResolver(AllowedHosts.parse(("127.0.0.0/8",)))
     client, connections = HttpClient(resolver, connections=1), Connections(resolver)
     kinds: SourceFactories = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}

@@ -114,7 +114,7 @@ def test_a_body_that_ends_early_is_an_error_of_the_source(body: bytes, data: st.
 
 
 @given(bodies(), st.data())
-def test_a_changed_byte_is_no_internal_error(body: bytes, data: st.DataObject) -> None:
+def test_a_changed_byte_causes_no_internal_error(body: bytes, data: st.DataObject) -> None:
     """A body with any changed byte is read, or is an error of the source."""
     position = data.draw(st.integers(0, len(body) - 1))
     damaged = body[:position] + bytes([data.draw(st.integers(0, 255))]) + body[position + 1 :]

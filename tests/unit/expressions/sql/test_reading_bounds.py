@@ -132,7 +132,7 @@ def test_nested_functions_stay_within_the_bounds(cost: Cost, name: str) -> None:
 
 @pytest.mark.parametrize("template", _CONSTRUCTS)
 def test_nested_constructs_stay_within_the_bounds(cost: Cost, template: str) -> None:
-    """Other constructs are nested to each depth from which only the bounds could reject them."""
+    """Constructs other than functions are nested to each depth from which only the bounds could reject them."""
     for depth in (6, 11, _NESTED):
         refusal_of(f"select {_nested(template, depth)} from A", cost)
 
@@ -219,7 +219,7 @@ def test_comments_have_no_effect(cost: Cost, note: str) -> None:
     ],
 )
 def test_a_clause_reads_itself_in_the_step_of_a_recursion_only(text: str, tables: tuple[str, ...]) -> None:
-    """Elsewhere, the name of a WITH clause inside itself means a result, because DuckDB would search the name among its own tables."""
+    """The name of a WITH clause in itself means a result, except in the step of a recursion: DuckDB would search its own tables."""
     assert statement.parse_statement(text, "X").tables == tables
 
 

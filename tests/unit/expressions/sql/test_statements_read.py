@@ -31,7 +31,7 @@ from dashwright.expressions.sql.statement import parse_statement, warm_up
     ],
 )
 def test_the_tables_are_the_results_it_reads(text: str, tables: tuple[str, ...]) -> None:
-    """Each is listed once, in order of appearance; names of a WITH clause are not results in its scope."""
+    """The tables of a statement are listed once, in order of appearance. Names of a WITH clause are not results in its scope."""
     assert parse_statement(text, "X").tables == tables
 
 

@@ -54,7 +54,7 @@ def is_sound(frames: Frames) -> bool:
 
 
 @given(st.sampled_from(PLACES), WRONG, st.lists(tables(), max_size=3))
-def test_one_wrong_option_is_no_crash(place: tuple[int, tuple[int | str, ...]], wrong: Any, frames: Frames) -> None:
+def test_a_wrong_option_is_an_error_at_most(place: tuple[int, tuple[int | str, ...]], wrong: Any, frames: Frames) -> None:
     """With one wrong option and any cells, the result is sound, or the error is one of the product."""
     index, path = place
     name, options = OPTIONS[index]

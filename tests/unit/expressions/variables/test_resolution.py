@@ -261,6 +261,6 @@ def test_an_invalid_regular_expression_is_named() -> None:
     ],
 )
 async def test_a_variable_without_a_data_source_names_the_type(members: dict[str, Any], problem: str) -> None:
-    """Otherwise the default data source would receive queries of another language."""
+    """The problem names the type of the missing data source, because the default one would receive queries of another language."""
     found = await resolved(variable("datasource", **members))
     assert found.scope.problems.get("v", "") == problem
