@@ -13,6 +13,7 @@ from dashwright.expressions.pictures.layout import lay_out
 from dashwright.expressions.pictures.outcomes import PanelOutcome, State
 from dashwright.expressions.pictures.placement import MAX_PLACED, MAX_REPEATS
 from dashwright.expressions.pictures.sections import unique_ids
+from dashwright.expressions.pictures.svg import BOLD_WIDTH, text_width
 from dashwright.expressions.pictures.theme import THEMES
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope
@@ -158,3 +159,15 @@ def test_many_repeated_rows_are_bounded() -> None:
 def test_old_rows_are_laid_out() -> None:
     spec = {"rows": [{"panels": [{"span": 6, "title": "a"}, {"span": 6, "title": "b"}]}, {"panels": [{"title": "c"}]}]}
     assert boxes(list(read_dashboard(spec).panels)) == [("a", 0, 0, 12), ("b", 12, 0, 12), ("c", 0, 8, 24)]
+
+
+def test_bold_titles_end_inside_of_their_panels() -> None:
+    """The titles of panels, rows and the dashboard are bold, so that they are cut before regular text would be."""
+    title = "Average duration of requests by code, protocol, method and service " * 5
+    panels = [row(0, title), panel(1, 1, title)]
+    layout = lay_out(placed(panels), 600, None, is_single_panel=False)
+    picture = compose(layout, [PanelOutcome("", State.DRAWN)] * 2, THEMES["dark"], title, RANGE)
+    found = re.findall(r'<text x="([\d.]+)"[^>]*font-size="([\d.]+)"[^>]*font-weight="bold">([^<]*)<', picture)
+    assert len(found) == 3
+    for x, size, text in found:
+        assert float(x) + text_width(text, float(size)) * BOLD_WIDTH < 600 - 8

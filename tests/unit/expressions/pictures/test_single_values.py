@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numbers, panel_of, props_of, series, svg_of, visible_texts
+from tests.unit.expressions.pictures.panel_samples import texts as strings
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.display.items import DisplayItem
@@ -49,6 +50,24 @@ def test_sparkline_is_drawn_unless_the_panel_turns_it_off() -> None:
     assert "<path" in svg_of(drawing("stat", PAIR[0]))
     assert "<path" not in svg_of(drawing("stat", PAIR[0], options={"graphMode": "none"}))
     assert "<path" not in svg_of(drawing("stat", Frame([numbers("n", 1, 2)])))
+
+
+@pytest.mark.parametrize(("mode", "line", "area"), [("value", GREEN, (GREEN, "0.2")), ("background", "#d9ffcf", ("#ffffff", "0.4"))])
+def test_charts_are_bright_on_a_background(mode: str, line: str, area: tuple[str, str]) -> None:
+    """The line over a background is 40 % brighter than it, and the area below it is a translucent white, as in Grafana."""
+    svg = svg_of(drawing("stat", PAIR[0], options={"colorMode": mode}, defaults={"thresholds": STEPS}))
+    assert re.findall(r'<path [^>]*fill="([^"]+)" fill-opacity="([\d.]+)" stroke="none"', svg) == [area]
+    assert re.findall(r'<path [^>]*fill="none"[^>]* stroke="([^"]+)"', svg) == [line]
+
+
+def test_long_values_beside_short_names_are_legible() -> None:
+    """A value that would be tiny in its share of a wide cell takes the room that the names leave."""
+    frame = Frame([strings("goversion", "go1.22.5"), strings("revision", "8d3a5a1c7c0f4ab5d9fd8f2b6e1b7f3c9b2c1e44")])
+    options = {"orientation": "horizontal", "graphMode": "none", "reduceOptions": {"fields": "/.*/", "calcs": ["lastNotNull"]}}
+    svg = svg_of(drawing("stat", frame, options=options, width=340, height=70))
+    sizes = {text: float(size) for size, text in re.findall(r'font-size="([\d.]+)"[^>]*>([^<]+)<', svg)}
+    assert 9 < sizes["8d3a5a1c7c0f4ab5d9fd8f2b6e1b7f3c9b2c1e44"] == sizes["go1.22.5"] < 12
+    assert {"goversion", "revision"} <= sizes.keys()
 
 
 @pytest.mark.parametrize(

@@ -1,6 +1,7 @@
 """Time series panels: the marks of each look, stacks, axes, thresholds and legends."""
 
 import contextlib
+import math
 import re
 import xml.etree.ElementTree as ET
 from typing import Any
@@ -373,6 +374,40 @@ def test_narrow_legends_keep_their_columns() -> None:
     assert {"Last *", "Name (+1)"} <= sizes.keys()
     assert "9.0" in sizes["Last *"]
     assert sizes["Name (+1)"] == {"9.0"}
+
+
+def test_names_are_cut_where_they_stay_distinct() -> None:
+    """Names that differ only at their ends are cut in the middle if a legend is narrow, and others at their ends."""
+    legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
+
+    def names(*ends: str) -> list[str]:
+        frames = [series(12.5, 23.6, name=name) for name in ends]
+        found = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=300, height=400, defaults={"decimals": 1}))
+        return [text for text in found if "…" in text]
+
+    long = "a long name of a series of a system"
+    assert all(name.startswith("a lon") for name in names(f"{long} 1", f"{long} 2"))
+    assert [name[-2:] for name in names(f"{long} 1", f"{long} 2")] == [" 1", " 2"]
+    assert all(name.endswith("…") for name in names(f"1 {long}", f"2 {long}"))
+
+
+def test_fonts_are_smaller_before_names_are_cut() -> None:
+    """A legend that is slightly too narrow for its names and columns has smaller texts, and whole names."""
+    legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
+    frame = series(12.5, 23.6, name="postgres-0 - node-1")
+    drawn = drawing("timeseries", frame, options={"legend": legend}, width=260, height=400, defaults={"decimals": 1})
+    assert re.findall(r'font-size="([\d.]+)"[^>]*>postgres-0 - node-1<', svg_of(drawn)) == ["10.0"]
+
+
+def test_legends_show_values_that_a_line_does_not() -> None:
+    """Calculations read infinite values, and values that are not numbers, although the graph has gaps there."""
+    options = {"legend": {"displayMode": "table", "calcs": ["max", "last"], "sortBy": "Max", "sortDesc": True}}
+    frames = [series(1, math.nan, name="a"), series(math.inf, math.inf, name="b")]
+    texts = visible_texts(drawing("timeseries", *frames, options=options, height=400, defaults={"unit": "percentunit"}))
+    assert [text for text in texts if text in ("a", "b")] == ["b", "a"]
+    assert texts[texts.index("Max") :][:3] == ["Max", "∞%", "100%"]
+    assert texts[texts.index("Last") :][1] == "∞%"
+    assert texts[texts.index("Last") :][2].startswith("NaN")
 
 
 def test_names_are_sorted_by_their_numbers() -> None:

@@ -21,10 +21,9 @@ def compose(layout: PictureLayout, outcomes: Sequence[PanelOutcome], theme: Them
     elements = [svg.rectangle(0, 0, layout.width, layout.height, theme.canvas)]
     if layout.header_height:
         range_text = f"{time_range.start:%Y-%m-%d %H:%M} to {time_range.end:%Y-%m-%d %H:%M} {time_range.end:%Z}"
-        title_width = layout.width - 24 - svg.text_width(range_text, 11) - 16
-        elements.append(
-            svg.text_element(svg.truncated(title, _HEADING_SIZE, title_width), 12, 26, size=_HEADING_SIZE, colour=theme.text, bold=True)
-        )
+        title_width = (layout.width - 24 - svg.text_width(range_text, 11) - 16) / svg.BOLD_WIDTH
+        visible_title = svg.truncated(title, _HEADING_SIZE, title_width)
+        elements.append(svg.text_element(visible_title, 12, 26, size=_HEADING_SIZE, colour=theme.text, bold=True))
         elements.append(svg.text_element(range_text, layout.width - 12, 25, size=11, colour=theme.muted, anchor="end"))
     for box, outcome in zip(layout.boxes, outcomes, strict=True):
         elements.append(_panel_with_border(box, outcome, theme))
@@ -52,7 +51,7 @@ def _panel_with_border(box: Box, outcome: PanelOutcome, theme: Theme) -> str:
     if box.has_title:
         visible_note = svg.truncated(note, _NOTE_SIZE, (box.width - 20) * _NOTE_SHARE) if note else ""
         note_width = svg.text_width(visible_note, _NOTE_SIZE) + 8 if note else 0
-        visible_title = svg.truncated(title, _TITLE_SIZE, box.width - 20 - note_width)
+        visible_title = svg.truncated(title, _TITLE_SIZE, (box.width - 20 - note_width) / svg.BOLD_WIDTH)
         heading = svg.text_element(visible_title, box.x + 10, box.y + 19, size=_TITLE_SIZE, colour=theme.text, bold=True)
         if note:
             heading += svg.text_element(visible_note, box.x + box.width - 10, box.y + 19, size=_NOTE_SIZE, colour=theme.muted, anchor="end")
@@ -69,5 +68,5 @@ def _row_heading(box: Box, theme: Theme) -> str:
     corners = [(left + 2, middle - 5), (left + 7, middle), (left + 2, middle + 5)] if box.panel.is_collapsed else [
         (left, top), (left + 5, top + 5), (left + 10, top),
     ]  # fmt: skip
-    title = svg.truncated(box.panel.title, 14, box.width - 32)
+    title = svg.truncated(box.panel.title, 14, (box.width - 32) / svg.BOLD_WIDTH)
     return svg.polyline(corners, theme.muted, 1.6) + svg.text_element(title, box.x + 24, middle + 5, size=14, colour=theme.text, bold=True)

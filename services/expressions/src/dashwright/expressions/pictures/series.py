@@ -32,6 +32,12 @@ class SeriesSource:
     field: Field
     frame: Frame
     names: ColumnNames  #: The names of all columns that the panel shows.
+    values: NDArray[np.float64]  #: The values of the series, also infinite ones and those that are not numbers.
+    nulls: NDArray[np.bool_]  #: True for each value that is null.
+
+    def calculated(self, calculation: Calculation) -> Any:
+        """Return the result of a calculation on the values."""
+        return calculation(FieldValues(_cells(self.values, self.nulls)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,10 +54,16 @@ class PlotSeries:
 def series_of(frames: Sequence[Frame]) -> list[PlotSeries]:
     """Return a series with its display name for each column of numbers, at most ``MAX_SERIES``."""
     names = ColumnNames(frames)
-    columns = ((frame, *column) for frame in frames for column in _numeric_columns(frame))
+    columns = ((source, times) for frame in frames for source, times in _numeric_columns(frame, names))
     return [
-        PlotSeries(names.of_field(field, frame, field.config or {}), times, values, frame.ref_id, SeriesSource(field, frame, names))
-        for frame, field, times, values in islice(columns, MAX_SERIES)
+        PlotSeries(
+            names.of_field(source.field, source.frame, source.field.config or {}),
+            times,
+            np.where(source.nulls, np.nan, np.where(np.isfinite(source.values), source.values, np.nan)),
+            source.frame.ref_id,
+            source,
+        )
+        for source, times in islice(columns, MAX_SERIES)
     ]
 
 
@@ -96,15 +108,19 @@ def reduced_value(values: NDArray[np.float64], calculation: str) -> float | None
 
 def calculated(values: NDArray[np.float64], calculation: Calculation) -> Any:
     """Return the result of a calculation on the values of a series, in which NaN is null."""
-    is_null = np.isnan(values)
+    return calculation(FieldValues(_cells(values, np.isnan(values))))
+
+
+def _cells(values: NDArray[np.float64], nulls: NDArray[np.bool_]) -> list[float | None]:
+    """Return the values of a column as calculations read them."""
     cells: list[float | None] = values.tolist()
-    for index in np.flatnonzero(is_null).tolist():
+    for index in np.flatnonzero(nulls).tolist():
         cells[index] = None
-    return calculation(FieldValues(cells))
+    return cells
 
 
-def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] | None, NDArray[np.float64]]]:
-    """Yield each column of numbers with its times and values.
+def _numeric_columns(frame: Frame, names: ColumnNames) -> Iterator[tuple[SeriesSource, NDArray[np.float64] | None]]:
+    """Yield each column of numbers with its times.
 
     If the frame has a time column and string columns, a column of numbers becomes several: one for each group of rows with equal strings.
     """
@@ -114,13 +130,15 @@ def _numeric_columns(frame: Frame) -> Iterator[tuple[Field, NDArray[np.float64] 
     row_groups = _rows_by_name(string_fields) if string_fields else [("", slice(None))]
     for field in frame.fields:
         if field.type in VALUE_TYPES:
-            values = float_values(field)
+            values = field.values.astype(np.float64)
+            nulls = np.zeros(len(values), dtype=np.bool_) if field.nulls is None else field.nulls
             for group_name, rows in row_groups:
                 # Only the name, the labels and the configuration of a field with a group's name are used.
                 named_field = replace(field, name=group_name) if group_name else field
                 # Values that a join added are left out, so that lines connect their neighbours.
                 is_drawn = slice(None) if field.absent is None else ~field.absent[rows]
-                yield named_field, None if times is None else times[rows][is_drawn], values[rows][is_drawn]
+                source = SeriesSource(named_field, frame, names, values[rows][is_drawn], nulls[rows][is_drawn])
+                yield source, None if times is None else times[rows][is_drawn]
 
 
 def _rows_by_name(fields: Sequence[Field]) -> list[tuple[str, Any]]:

@@ -13,6 +13,8 @@ from dashwright.expressions.pictures.text_widths import character_width
 from dashwright.expressions.pictures.theme import CODE_FONT, FONT
 
 _INVALID_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
+#: The width of bold text relative to that of regular text.
+BOLD_WIDTH: Final = 1.08
 #: The maximum number of characters of a line, and of a text that is wrapped; further characters are omitted.
 _MAX_LINE_LENGTH: Final = 2_000
 _MAX_TEXT_LENGTH: Final = 10_000
@@ -32,6 +34,16 @@ def truncated(text: str, size: float, width: float) -> str:
     ellipsis_width = size
     count = bisect_right(end_positions, width - ellipsis_width)
     return text[:count].rstrip() + "…" if count else ""
+
+
+def truncated_in_middle(text: str, size: float, width: float) -> str:
+    """Return the start and the end of a text that together fit into a width in pixels, with an ellipsis between them."""
+    text = " ".join(text[:_MAX_LINE_LENGTH].split())
+    if text_width(text, size) <= width:
+        return text
+    start = truncated(text, size, (width + size) / 2).removesuffix("…")
+    end = truncated(text[::-1], size, width - text_width(start, size)).removesuffix("…")[::-1]
+    return f"{start}…{end}" if start and end else truncated(text, size, width)
 
 
 def wrapped_lines(text: str, size: float, width: float, line_limit: int) -> list[str]:

@@ -11,7 +11,6 @@ from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.bar_fills import FILLS, GaugeBar, gradient_fill
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import (
-    BOLD_WIDTH,
     LINE_HEIGHT,
     content_area,
     font_size,
@@ -21,7 +20,7 @@ from dashwright.expressions.pictures.panels.item_cells import (
     panel_items,
 )
 from dashwright.expressions.pictures.panels.scale_of_item import scale_of
-from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
+from dashwright.expressions.pictures.svg import BOLD_WIDTH, rectangle, text_element, text_width, truncated
 
 _BASELINE: Final = 0.36
 #: Pixels between bars, by display mode.

@@ -7,7 +7,7 @@ from typing import Final
 from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.pictures.display.items import DisplayItem, items_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
-from dashwright.expressions.pictures.svg import text_width
+from dashwright.expressions.pictures.svg import BOLD_WIDTH, text_width
 
 #: The calculation of panels that do not configure one.
 _DEFAULT_CALCULATION: Final = "lastNotNull"
@@ -18,8 +18,6 @@ _MIN_SIZE_WITH_MARGIN: Final = 60.0
 GAP: Final = 8.0
 _MIN_WIDTH: Final = 12.0
 _MIN_HEIGHT: Final = 10.0
-#: The width of bold text relative to that of regular text.
-BOLD_WIDTH: Final = 1.08
 #: The height of a line in font sizes.
 LINE_HEIGHT: Final = 1.2
 _MIN_FONT_SIZE: Final = 6.0

@@ -2,12 +2,12 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate
+from itertools import accumulate, product
 from typing import Final
 
 from dashwright.common.json_shapes import number_of, object_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
-from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
+from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated, truncated_in_middle
 
 _SIZE: Final = 11.0
 _ROW_HEIGHT: Final = 17.0
@@ -22,7 +22,8 @@ _BOTTOM_SHARE: Final = 0.35
 _RIGHT_SHARE: Final = 0.6
 #: The possible font sizes of a table. The largest one with which all columns fit is used.
 _TABLE_SIZES: Final = (_SIZE, 10.0, 9.0)
-#: The part of a table that names have at least if there is no room for all columns.
+#: The part of a table that whole names may take before fonts are smaller, and the part that they have at least.
+_MAX_NAME_SHARE: Final = 0.6
 _MIN_NAME_SHARE: Final = 0.25
 _MIN_PANEL_HEIGHT: Final = 100
 _MIN_PANEL_WIDTH: Final = 140
@@ -139,10 +140,11 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[
     visible_entries = entries[:fitting_count]
     size, widths = _fitting_widths(visible_entries, columns, area.width)
     name_width = area.width - sum(widths)
+    names = _distinct_names(visible_entries, size, name_width - _SWATCH_WIDTH - 4) if columns else []
     elements: list[str] = []
     for index, entry in enumerate(visible_entries):
         y = area.y + (index + header_rows) * row_height
-        shown = replace(entry, values=()) if columns else entry
+        shown = replace(entry, name=names[index], values=()) if columns else entry
         elements += _entry(props, shown, area.x, y, name_width, size, row_height)
     if columns:
         further = f" (+{len(columns) - len(widths)})" if len(widths) < len(columns) else ""
@@ -162,13 +164,21 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[
 def _fitting_widths(entries: Sequence[LegendEntry], columns: Sequence[str], width: float) -> tuple[float, list[float]]:
     """Return the size of texts, and the widths of the first columns, as many as leave a part of a width in pixels to the names."""
     widths: list[float] = []
-    for size in _TABLE_SIZES:
+    remaining = 0.0
+    for share, size in product((_MAX_NAME_SHARE, _MIN_NAME_SHARE), _TABLE_SIZES):
         names_width = max(min(text_width(entry.name, size), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + size
-        remaining = width - min(names_width, width * _MIN_NAME_SHARE)
+        remaining = width - min(names_width, width * share)
         widths = [_column_width(entries, index, title, size) for index, title in enumerate(columns)]
         if sum(widths) <= remaining:
             return size, widths
     return _TABLE_SIZES[-1], widths[: sum(total <= remaining for total in accumulate(widths))]
+
+
+def _distinct_names(entries: Sequence[LegendEntry], size: float, width: float) -> list[str]:
+    """Return the names as far as they fit into a width in pixels. If names cut at their ends look equal, they are cut in the middle."""
+    names = [entry.name for entry in entries]
+    candidates = [[cut(name, size, width) for name in names] for cut in (truncated, truncated_in_middle)]
+    return max(candidates, key=lambda cut_names: len(set(cut_names)))
 
 
 def _omission(props: PanelProps, count: int, right: float, y: float) -> str:

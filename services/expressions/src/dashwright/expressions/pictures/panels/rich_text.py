@@ -245,8 +245,15 @@ class _Reader(HTMLParser):
     def _block(self, **members: Any) -> TextBlock:
         """Return a block with the indent and the background of the current element."""
         element = self._stack[-1]
-        box = {"background": element.background, "box": element.box, "padding": element.padding}
-        return TextBlock(**members, **box, indent=element.indent, row=element.row, cell=element.cell)
+        return TextBlock(
+            **members,
+            indent=element.indent,
+            background=element.background,
+            box=element.box,
+            padding=element.padding,
+            row=element.row,
+            cell=element.cell,
+        )
 
 
 def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: int) -> _Element:

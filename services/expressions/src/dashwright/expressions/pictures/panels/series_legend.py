@@ -9,7 +9,6 @@ from dashwright.expressions.calculations.table import Calculation, known_calcula
 from dashwright.expressions.javascript.sorting import collation_key
 from dashwright.expressions.pictures.panels.legend import LegendEntry
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
-from dashwright.expressions.pictures.series import calculated
 from dashwright.expressions.pictures.style import Style
 
 _MAX_CALCULATIONS: Final = 12
@@ -31,7 +30,8 @@ def legend_entries(plotted: Sequence[PlottedSeries], options: Any, right_scales:
     for each in plotted:
         if each.look.is_in_legend:
             name = f"{each.name} (right y-axis)" if each.scale in right_scales and not each.look.is_hidden else each.name
-            results = [calculated(each.series.values, calculation) for calculation in calculations]
+            source = each.series.source
+            results = [source.calculated(calculation) if source else None for calculation in calculations]
             rows.append((each, name, results))
     if is_table and (key := string_of(legend.get("sortBy"))):
         position = titles.index(key) if key in titles else None

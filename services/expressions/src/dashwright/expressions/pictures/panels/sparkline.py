@@ -16,13 +16,20 @@ _LINE_WIDTH: Final = 1.0
 _MIN_POINTS: Final = 2
 
 
-def sparkline(props: PanelProps, column: DisplayColumn | None, cell: Cell, colour: str) -> list[str]:
-    """Return the values of a column over the time range of the panel; nothing for less than two values."""
+def sparkline(
+    props: PanelProps, column: DisplayColumn | None, cell: Cell, colour: str, *, area: tuple[str, float] | None = None
+) -> list[str]:
+    """Return the values of a column over the time range of the panel; nothing for less than two values.
+
+    ``area`` is the colour and the opacity of the area below the line, by default the colour of the line.
+    """
     series = series_of_column(column) if column else None
-    return [] if series is None else sparkline_of_series(series, cell, colour, start=props.start, end=props.end)
+    return [] if series is None else sparkline_of_series(series, cell, colour, start=props.start, end=props.end, area=area)
 
 
-def sparkline_of_series(series: PlotSeries, cell: Cell, colour: str, *, start: float, end: float) -> list[str]:
+def sparkline_of_series(
+    series: PlotSeries, cell: Cell, colour: str, *, start: float, end: float, area: tuple[str, float] | None = None
+) -> list[str]:
     """Return the values of a series between two times in milliseconds, or over all of its times if the range is empty."""
     if series.times is None:
         return []
@@ -38,8 +45,8 @@ def sparkline_of_series(series: PlotSeries, cell: Cell, colour: str, *, start: f
             continue
         x = cell.x + cell.width * min(max((time - start) / ((end - start) or 1), 0.0), 1.0)
         segments[-1].append((x, cell.y + cell.height * (1 - scale.share(value))))
-    bottom = cell.y + cell.height
-    return [element for segment in segments if len(segment) > 1 for element in _segment(segment, bottom, colour)]
+    bottom, fill = cell.y + cell.height, area or (colour, _FILL_OPACITY)
+    return [element for segment in segments if len(segment) > 1 for element in _segment(segment, bottom, colour, fill)]
 
 
 def series_of_column(column: DisplayColumn) -> PlotSeries | None:
@@ -60,7 +67,7 @@ def _scale(series: PlotSeries) -> Scale:
     return Scale(low, high) if high > low else Scale(low - margin, high + margin)
 
 
-def _segment(points: list[tuple[float, float]], bottom: float, colour: str) -> list[str]:
+def _segment(points: list[tuple[float, float]], bottom: float, colour: str, area: tuple[str, float]) -> list[str]:
     line = "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
-    area = f"{line}L{points[-1][0]:.1f} {bottom:.1f}L{points[0][0]:.1f} {bottom:.1f}Z"
-    return [path(area, fill=colour, opacity=_FILL_OPACITY), path(line, stroke=colour, width=_LINE_WIDTH)]
+    outline = f"{line}L{points[-1][0]:.1f} {bottom:.1f}L{points[0][0]:.1f} {bottom:.1f}Z"
+    return [path(outline, fill=area[0], opacity=area[1]), path(line, stroke=colour, width=_LINE_WIDTH)]

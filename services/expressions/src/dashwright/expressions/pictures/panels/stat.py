@@ -6,12 +6,11 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 from dashwright.common.json_shapes import number_of, object_of, string_of
-from dashwright.expressions.pictures.display.colour_math import darkened, mixed, spun, text_colour_on
+from dashwright.expressions.pictures.display.colour_math import brightened, darkened, spun, text_colour_on
 from dashwright.expressions.pictures.display.items import DisplayItem
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import (
-    BOLD_WIDTH,
     LINE_HEIGHT,
     cells,
     font_size,
@@ -20,7 +19,7 @@ from dashwright.expressions.pictures.panels.item_cells import (
     panel_items,
 )
 from dashwright.expressions.pictures.panels.sparkline import series_of_column, sparkline
-from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated
+from dashwright.expressions.pictures.svg import BOLD_WIDTH, rectangle, text_element, text_width, truncated
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
@@ -37,6 +36,12 @@ _WIDE_VALUE_SHARE_OVER_CHART: Final = 0.4
 _WIDE_TITLE_SHARE: Final = 0.6
 _WIDE_CHART_SHARE: Final = 0.5
 _CHART_SHARE: Final = 0.25
+#: The size up to which a wide value may take more than its share of the width, as far as the names leave room.
+_LEGIBLE_SIZE: Final = 11.0
+_GAP: Final = 8.0
+#: The lightness in percent that the line of a chart has in addition to its background, and the colour of the area below it.
+_CHART_BRIGHTNESS: Final = 40.0
+_CHART_AREA: Final = ("#ffffff", 0.4)
 _TITLE_TO_VALUE: Final = 0.7
 _CHANGE_TO_VALUE: Final = 0.35
 _MIN_CHANGE_SIZE: Final = 9.0
@@ -144,10 +149,14 @@ def _draw_item(props: PanelProps, item: DisplayItem, texts: _Texts, cell: Cell, 
     place = _place_wide if is_wide else _place_stacked
     placed, chart_height = place(texts, inner, cell, look, has_chart=has_chart)
     if has_chart and chart_height > 0:
-        chart_colour = props.theme.text if item.display.colour == TRANSPARENT else item.display.colour
-        chart_colour = mixed("#ffffff", chart_colour, 0.6) if look.is_filled else chart_colour
         chart = Cell(cell.x, cell.y + cell.height - chart_height, cell.width, chart_height)
-        elements += sparkline(props, item.column, chart, chart_colour)
+        colour = item.display.colour
+        if colour == TRANSPARENT:
+            elements += sparkline(props, item.column, chart, props.theme.text)
+        elif look.is_filled:
+            elements += sparkline(props, item.column, chart, brightened(colour, _CHART_BRIGHTNESS), area=_CHART_AREA)
+        else:
+            elements += sparkline(props, item.column, chart, colour)
     return elements + [_drawn_text(text, item, look) for text in placed if text.text]
 
 
@@ -176,6 +185,9 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
     share = _WIDE_VALUE_SHARE_OVER_CHART if has_chart else _WIDE_VALUE_SHARE
     value_width = inner.width * (share if look.longest_title else 1.0)
     value_size = look.text_size("valueSize", font_size(look.longest_value, value_width, height, _MAX_VALUE_SIZE))
+    if look.longest_title and value_size < _LEGIBLE_SIZE:
+        room = inner.width - text_width(look.longest_title, _MIN_TITLE_SIZE) - _GAP
+        value_size = max(value_size, min(font_size(look.longest_value, room, height), _LEGIBLE_SIZE))
     value_size = _limited(value_size, look.longest_value, inner.width)
     title_size = font_size(look.longest_title, inner.width * _WIDE_TITLE_SHARE, height, _MAX_TITLE_SIZE)
     title_size = title_size if has_chart else min(title_size, value_size * _TITLE_TO_VALUE)
@@ -189,7 +201,7 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
         return _centred_line(texts, inner, middle, title_size, value_size), chart_height
     # A configured size may make the value wider than its share.
     taken = max(value_width, text_width(texts.value, value_size) * BOLD_WIDTH)
-    title = truncated(texts.title, title_size, inner.width - taken - 8)
+    title = truncated(texts.title, title_size, inner.width - taken - _GAP)
     placed = [_PlacedText(title, "title", inner.x, middle + title_size * _BASELINE, title_size, "start")]
     return placed + _value_and_change(texts, inner.x + inner.width, middle, value_size, "end"), chart_height
 

@@ -8,7 +8,7 @@ from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.pictures import svg
 from dashwright.expressions.pictures.display.processor import DisplayValue
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import BOLD_WIDTH, longest
+from dashwright.expressions.pictures.panels.item_cells import longest
 from dashwright.expressions.pictures.panels.table_cell import FONT_SIZE, LINE_HEIGHT, PADDING, TableCell, text_in
 from dashwright.expressions.pictures.panels.table_cells import cell_text, draw_cell, row_colour, wrapped
 from dashwright.expressions.pictures.panels.table_columns import MIN_ROW_HEIGHT, TableColumn, table_columns, widths
@@ -87,7 +87,7 @@ def _shown_columns(columns: Sequence[TableColumn], available: float) -> list[_Sh
 def _content_width(column: TableColumn, displays: Sequence[DisplayValue]) -> float:
     """Return the width in pixels that the header and the first texts of a column need, at least that of a narrow column."""
     texts = [column.source.name, *(cell_text(column, index, shown) for index, shown in enumerate(displays[:_MEASURED_ROWS]))]
-    needed = max(svg.text_width(text[:_MEASURED_LENGTH], FONT_SIZE) for text in texts) * BOLD_WIDTH + 2 * PADDING
+    needed = max(svg.text_width(text[:_MEASURED_LENGTH], FONT_SIZE) for text in texts) * svg.BOLD_WIDTH + 2 * PADDING
     return max(needed, _MIN_VISIBLE_WIDTH)
 
 

@@ -8,7 +8,7 @@ from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.pictures.display.processor import DisplayValue
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.panels.table_columns import Align, TableColumn
-from dashwright.expressions.pictures.svg import text_element, truncated
+from dashwright.expressions.pictures.svg import BOLD_WIDTH, text_element, truncated
 from dashwright.expressions.transformations.data import Trend
 
 # In pixels.
@@ -73,6 +73,7 @@ def cell_options(column: TableColumn) -> Mapping[str, Any]:
 def text_in(text: str, area: Cell, align: Align, colour: str, *, bold: bool = False) -> str:
     """Return a text in a cell, truncated to its width."""
     x = {"start": area.x + PADDING, "middle": area.x + area.width / 2, "end": area.x + area.width - PADDING}[align]
-    visible = truncated(text, FONT_SIZE, area.width - 2 * PADDING)
+    room = (area.width - 2 * PADDING) / (BOLD_WIDTH if bold else 1)
+    visible = truncated(text, FONT_SIZE, room)
     y = area.y + area.height / 2 + FONT_SIZE * BASELINE
     return text_element(visible, x, y, size=FONT_SIZE, colour=colour, anchor=align, bold=bold)

@@ -11,6 +11,7 @@ from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.rich_text import MAX_LENGTH, Span, TextBlock, TextStyle, html_blocks, markdown_blocks
 from dashwright.expressions.pictures.svg import (
+    BOLD_WIDTH,
     TextRun,
     moved,
     polyline,
@@ -235,7 +236,7 @@ def _lines(spans: Sequence[Span], width: float) -> Iterator[list[Span]]:
     for span in spans:
         size = span.style.size or _SIZE
         for word in _WORD.findall(span.text):
-            word_width = text_width(word, size) * (1.07 if span.style.bold else 1.0)
+            word_width = text_width(word, size) * (BOLD_WIDTH if span.style.bold else 1.0)
             if word == "\n" or (used + word_width > width and line and word.strip()):
                 yield line
                 line, used = [], 0.0
