@@ -10,6 +10,7 @@ from tests.unit.expressions.pictures.panel_samples import drawing, panel_of, pro
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.piechart import slices_of
+from dashwright.expressions.pictures.theme import THEMES
 
 HIDDEN = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
 
@@ -84,3 +85,13 @@ def test_without_numbers_there_is_no_data(frames: list[Frame]) -> None:
     """A panel without a number shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
         drawing("piechart", *frames)
+
+
+def test_lines_of_the_background_separate_slices() -> None:
+    """Each slice has an outline in the colour of the panel, as in Grafana; a slice that is the whole pie has none."""
+
+    def outlines(*frames: Frame) -> list[str]:
+        return re.findall(r'<path [^>]*stroke="([^"]+)"', svg_of(drawing("piechart", *frames, options={"legend": {"showLegend": False}})))
+
+    assert outlines(series(3, n="a"), series(1, n="b")) == [THEMES["dark"].panel] * 2
+    assert outlines(series(3, n="a")) == ["none"]

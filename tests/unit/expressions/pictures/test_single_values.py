@@ -60,6 +60,15 @@ def test_charts_are_bright_on_a_background(mode: str, line: str, area: tuple[str
     assert re.findall(r'<path [^>]*fill="none"[^>]* stroke="([^"]+)"', svg) == [line]
 
 
+@pytest.mark.parametrize(("values", "share"), [((0, 0), 1.0), ((9, 9), 0.5), ((-9, -9), 0.5), ((1, 3), 1.0)])
+def test_charts_of_constants_are_in_the_middle_unless_they_are_zero(values: tuple[float, float], share: float) -> None:
+    """The line begins at a share of the chart's height: the lowest value is at the bottom, and a constant other than zero half-way up."""
+    svg = svg_of(drawing("stat", series(*values)))
+    ((first, bottom),) = re.findall(r'd="M[\d.]+ ([\d.]+)L.*? ([\d.]+)Z"', svg)
+    top = float(re.findall(r'd="M[\d.]+ ([\d.]+)L', svg_of(drawing("stat", series(3, 1))))[0])
+    assert abs(float(first) - (top + share * (float(bottom) - top))) < 0.2
+
+
 def test_long_values_beside_short_names_are_legible() -> None:
     """A value that would be tiny in its share of a wide cell takes the room that the names leave."""
     frame = Frame([strings("goversion", "go1.22.5"), strings("revision", "8d3a5a1c7c0f4ab5d9fd8f2b6e1b7f3c9b2c1e44")])

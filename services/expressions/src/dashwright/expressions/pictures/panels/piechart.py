@@ -64,7 +64,8 @@ def draw(props: PanelProps) -> PanelDrawing:
     entries = [LegendEntry(item.name, item.colour, item.label([kind for kind in value_kinds if kind != "name"])) for item in slices]
     legend_elements, area = with_legend(props, entries, columns, default_placement="right")
     label_parts = [string_of(part) for part in list_of(options.get("displayLabels"))]
-    return PanelDrawing([*_pie(area, slices, label_parts, is_ring=options.get("pieType") == "donut"), *legend_elements])
+    pie = _pie(area, slices, label_parts, props.theme.panel, is_ring=options.get("pieType") == "donut")
+    return PanelDrawing([*pie, *legend_elements])
 
 
 def slices_of(props: PanelProps) -> list[Slice]:
@@ -90,8 +91,8 @@ def _decimals(column: DisplayColumn) -> int:
     return min(max(int(number_of(column.config.get("decimals")) or 0), 0), _MAX_DECIMALS)
 
 
-def _pie(area: Cell, slices: Sequence[Slice], label_parts: Sequence[str], *, is_ring: bool) -> list[str]:
-    """Return the slices clockwise from the top, with labels in those that are large enough."""
+def _pie(area: Cell, slices: Sequence[Slice], label_parts: Sequence[str], background: str, *, is_ring: bool) -> list[str]:
+    """Return the slices clockwise from the top, separated by lines of the background, with labels in those that are large enough."""
     radius = max(min(area.width, area.height) / 2 - _MARGIN, 4.0)
     inner_radius = max(radius - max(radius / 3, _MIN_RING), 0.0) if is_ring else 0.0
     centre = (area.x + area.width / 2, area.y + area.height / 2)
@@ -101,7 +102,8 @@ def _pie(area: Cell, slices: Sequence[Slice], label_parts: Sequence[str], *, is_
     for item in slices:
         extent = item.share * _FULL_TURN
         if extent > 0:
-            elements.append(path(_outline(centre, radius, inner_radius, angle, extent), fill=item.colour))
+            outline = _outline(centre, radius, inner_radius, angle, extent)
+            elements.append(path(outline, fill=item.colour, stroke=background if item.share < 1 else "none"))
         if label_parts and extent >= _MIN_LABEL_ANGLE and radius >= _MIN_LABEL_RADIUS:
             middle = angle + extent / 2
             distance = (radius + inner_radius) / 2 if is_ring else radius * 0.62

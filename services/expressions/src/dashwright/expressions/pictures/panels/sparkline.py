@@ -62,9 +62,12 @@ def series_of_column(column: DisplayColumn) -> PlotSeries | None:
 
 
 def _scale(series: PlotSeries) -> Scale:
+    """Return the range of a series. As in Grafana, a constant one is in the middle, or at the bottom if it is zero."""
     low, high = float(np.nanmin(series.values)), float(np.nanmax(series.values))
-    margin = max(abs(low), 1.0) / 2
-    return Scale(low, high) if high > low else Scale(low - margin, high + margin)
+    if high > low:
+        return Scale(low, high)
+    margin = abs(low) / 2
+    return Scale(low - margin, high + margin) if margin else Scale(0.0, 100.0)
 
 
 def _segment(points: list[tuple[float, float]], bottom: float, colour: str, area: tuple[str, float]) -> list[str]:
