@@ -64,7 +64,12 @@ async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker
     """A preview shows the settings of each changed panel and pictures before and after, then the problems, then the dashboard."""
     files.touches = [touch("get", "t", "")]
     before = [panel(1, "Same"), panel(2, "Old"), panel(3, "Gone"), panel(4, "Moves")]
-    after = [panel(1, "Same"), panel(2, "New <i>"), panel(4, "Moves", gridPos={"x": 12, "y": 4, "w": 12, "h": 4}), panel(5, "Extra")]
+    after = [
+        panel(1, "Same"),
+        panel(2, "New <i>", options={"legend": {"calcs": ["max"]}}),
+        panel(4, "Moves", gridPos={"x": 12, "y": 4, "w": 12, "h": 4}),
+        panel(5, "Extra"),
+    ]
     files.resource |= {
         "existing": {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": before}},
         "dryRun": {"metadata": {"name": "stored"}, "spec": {"title": "T", "refresh": "1m", "panels": after}},
@@ -78,11 +83,12 @@ async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker
         "New &lt;i&gt; changed",
         "Extra added",
         "Gone removed",
+        "Only moved",
         "Problems",
         "After the change",
     ]
     assert "1 panel changed, 1 panel added, 1 panel removed, 1 panel moved, settings of the dashboard changed" in body
-    assert "Only moved: Moves" in body
+    assert '<th scope="row">Moves</th><td>12 × 4 at 0, 4</td><td>12 × 4 at 12, 4</td>' in body  # noqa: RUF001 - typography of a page
     assert "it cannot be stored" in body
     changes = body[: body.index("<h2>Problems")]
     assert re.findall(r'<img [^>]*src="([^?]*)\?panelId=(\d+)&amp;', changes) == [
@@ -95,6 +101,7 @@ async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker
         ("refresh", "", "1m"),
         ("title", "Old", "New &lt;i&gt;"),
     ]
+    assert '<th scope="row">options.legend</th><td><pre></pre></td><td><pre>{&#34;calcs&#34;:[&#34;max&#34;]}</pre></td>' in changes
     assert 'href="/d/stored"' in body
     form = body[: body.index("<h2>Changes")]
     assert '<input type="hidden" name="ref" value="branch">' in form

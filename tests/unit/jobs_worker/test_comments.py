@@ -70,7 +70,7 @@ def test_changes_are_reported_by_panel() -> None:
     query = 'sum by (job) (rate(http_requests_total{code=~"5.."}[5m])) / sum by (job) (rate(http_requests_total[5m]))'
     comparison = Comparison(
         [Detail("refresh", "", "1m")],
-        ["editable"],
+        [Detail("editable", "", "false")],
         [
             PanelChange(
                 "1", "Errors", PanelAction.CHANGED, [Detail("unit", "short", "percent"), Detail("query A", query, query + " * 100")]
@@ -160,7 +160,7 @@ def test_no_text_of_users_becomes_markdown(one: str, two: str, three: str) -> No
     """A Markdown parser finds the headings, tables and links of the comment, and no other tag, mention or reference."""
     comparison = Comparison(
         [Detail(two, one, three), Detail("a", "x" + one * 20, two * 20)],
-        [three],
+        [Detail(three, one, two)],
         [PanelChange("1", one, PanelAction.CHANGED, [Detail("b", two, one)])],
     )
     issue = Issue(severity=LintSeverity.ERROR, rule=one, message=two)

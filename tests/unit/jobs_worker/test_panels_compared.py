@@ -108,8 +108,15 @@ def test_added_deleted_and_moved_panels() -> None:
     assert found.count(PanelAction.MOVED) == 1
 
 
+def test_another_library_panel_is_reported_by_name_and_uid() -> None:
+    """Otherwise a reader could not see which panel is shown instead."""
+    before, after = (panel(1, libraryPanel={"uid": f"lib{number}", "name": f"Load {number}"}) for number in (1, 2))
+    change = only(compare(board(before), board(after)))
+    assert (change.details, change.others) == ([Detail("library panel", "Load 1 (lib1)", "Load 2 (lib2)")], [])
+
+
 def test_settings_without_a_description() -> None:
-    """Settings without a description are named, so that no change of a panel is missed."""
+    """Settings without a description are named, with their JSON, so that no change of a panel is missed."""
     settings = {
         "options": {"legend": {"showLegend": False}},
         "fieldConfig": {"defaults": {"custom": {"lineWidth": 2}}, "overrides": [{}]},
@@ -118,6 +125,7 @@ def test_settings_without_a_description() -> None:
     change = only(compare(board(panel(1)), board(panel(1, **settings))))
     assert change.details == []
     assert change.other_names == ["fieldConfig.defaults.custom", "fieldConfig.overrides", "options.legend", "transparent"]
+    assert change.others[2:] == [Detail("options.legend", "", '{"showLegend":false}'), Detail("transparent", "", "true")]
 
 
 @pytest.mark.parametrize(

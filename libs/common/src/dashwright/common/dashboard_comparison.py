@@ -22,7 +22,19 @@ _MIN_FLOAT: Final = 1e15
 """Whole numbers of at least this absolute value are written as floats, smaller ones as integers."""
 
 _SET_BY_STORE: Final = ("id", "uid", "version", "iteration")
-_PANEL_KEYS: Final = ("id", "title", "description", "type", "gridPos", "datasource", "targets", "fieldConfig", "panels", "pluginVersion")
+_PANEL_KEYS: Final = (
+    "id",
+    "title",
+    "description",
+    "type",
+    "gridPos",
+    "datasource",
+    "targets",
+    "fieldConfig",
+    "panels",
+    "pluginVersion",
+    "libraryPanel",
+)
 _QUERY_KEYS: Final = ("refId", "datasource", "key")
 _FIELD_KEYS: Final = ("unit", "thresholds", "min", "max", "decimals")
 _DASHBOARD_KEYS: Final = ("title", "description", "tags", "refresh", "time", "timezone", "timeSettings")
@@ -59,8 +71,13 @@ class PanelChange:
     #: MOVED if nothing but the position of the panel changes.
     action: PanelAction
     details: Sequence[Detail] = ()
-    #: Names of changed settings without details.
-    other_names: Sequence[str] = ()
+    #: Further changed settings, with their JSON.
+    others: Sequence[Detail] = ()
+
+    @property
+    def other_names(self) -> Sequence[str]:
+        """The names of the further changed settings."""
+        return [other.name for other in self.others]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,10 +85,15 @@ class Comparison:
     """The changes of a dashboard: those of its own settings, and those of its panels."""
 
     details: Sequence[Detail] = ()
-    #: Names of changed settings without details.
-    other_names: Sequence[str] = ()
+    #: Further changed settings, with their JSON.
+    others: Sequence[Detail] = ()
     #: Changed and new panels in the order of the new dashboard, then removed panels.
     panels: Sequence[PanelChange] = ()
+
+    @property
+    def other_names(self) -> Sequence[str]:
+        """The names of the further changed settings."""
+        return [other.name for other in self.others]
 
     def count(self, action: PanelAction) -> int:
         """Return the number of panels with an action."""
@@ -100,11 +122,11 @@ class _Query(NamedTuple):
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Comparison:
     """Return the changes between two dashboard specs; ``before`` is empty for a new dashboard."""
-    details, other_names = _differences(_dashboard_summary(before), _dashboard_summary(after))
+    details, others = _differences(_dashboard_summary(before), _dashboard_summary(after))
     old_panels, new_panels = _panels(before), _panels(after)
     changes = [_panel_change(name, old_panels.get(name), panel) for name, panel in new_panels.items()]
     removed_panels = [PanelChange(name, panel.title, PanelAction.REMOVED) for name, panel in old_panels.items() if name not in new_panels]
-    return Comparison(details, other_names, [*(change for change in changes if change), *removed_panels])
+    return Comparison(details, others, [*(change for change in changes if change), *removed_panels])
 
 
 def _panel_change(name: str, old: _Summary | None, new: _Summary) -> PanelChange | None:
@@ -113,27 +135,27 @@ def _panel_change(name: str, old: _Summary | None, new: _Summary) -> PanelChange
             Detail(setting, "", value) for setting, value in new.texts.items() if value and _is_shown_for_new_panel(setting)
         ]
         return PanelChange(name, new.title, PanelAction.ADDED, details_of_new_panel)
-    details, other_names = _differences(old, new)
-    if not details and not other_names:
+    details, others = _differences(old, new)
+    if not details and not others:
         return None
-    is_moved = not other_names and all(detail.name == POSITION for detail in details)
-    return PanelChange(name, new.title, PanelAction.MOVED if is_moved else PanelAction.CHANGED, details, other_names)
+    is_moved = not others and all(detail.name == POSITION for detail in details)
+    return PanelChange(name, new.title, PanelAction.MOVED if is_moved else PanelAction.CHANGED, details, others)
 
 
 def _is_shown_for_new_panel(name: str) -> bool:
     """Return whether the comment shows a setting of a new panel: ``query A`` is shown, ``query A format`` is not."""
-    return name in ("type", "data source") or (name.startswith("query ") and name.count(" ") == 1)
+    return name in ("type", "library panel", "data source") or (name.startswith("query ") and name.count(" ") == 1)
 
 
-def _differences(old: _Summary, new: _Summary) -> tuple[list[Detail], list[str]]:
+def _differences(old: _Summary, new: _Summary) -> tuple[list[Detail], list[Detail]]:
     names = [*new.texts, *(name for name in old.texts if name not in new.texts)]
     pairs = [Detail(name, old.texts.get(name, ""), new.texts.get(name, "")) for name in names]
-    other_names = [
-        name
+    others = [
+        Detail(name, _as_text(old.other_settings.get(name)), _as_text(new.other_settings.get(name)))
         for name in sorted(old.other_settings.keys() | new.other_settings.keys())
         if not json_equal(old.other_settings.get(name), new.other_settings.get(name))
     ]
-    return [detail for detail in pairs if detail.before != detail.after], other_names
+    return [detail for detail in pairs if detail.before != detail.after], others
 
 
 def _dashboard_summary(spec: Mapping[str, Any]) -> _Summary:
@@ -238,6 +260,7 @@ def _panel_summary(
         "title": _as_text(item.get("title")),
         "description": _as_text(item.get("description")),
         "type": panel_type,
+        "library panel": _library_panel_text(object_at(item, "libraryPanel")),
         POSITION: position,
         "data source": panel_source,
         **{name: text for query in queries for name, text in _query_texts(query, panel_source)},
@@ -276,6 +299,11 @@ def _source_text(data_source: Any) -> str:
         return _as_text(data_source)
     name, source_type = _as_text(data_source.get("uid")) or _as_text(data_source.get("name")), _as_text(data_source.get("type"))
     return f"{name} ({source_type})" if name and source_type else name or source_type
+
+
+def _library_panel_text(reference: Mapping[str, Any]) -> str:
+    name, uid = _as_text(reference.get("name")), _as_text(reference.get("uid"))
+    return f"{name} ({uid})" if name and uid else name or uid
 
 
 def _position(grid: Mapping[str, Any], width_key: str, height_key: str) -> str:

@@ -54,31 +54,39 @@ class ShownChange(NamedTuple):
     after: ShownPanel | None
 
 
+class ShownMove(NamedTuple):
+    """A panel that only has another position."""
+
+    title: str
+    before: str
+    after: str
+
+
 class ShownChanges(NamedTuple):
     """All changes of a dashboard."""
 
     summary: str
     settings: ShownSettings
     panels: Sequence[ShownChange]
-    moved: str  #: The titles of the panels that only have another position.
+    moved: Sequence[ShownMove]
     omitted_count: int
 
 
 def shown_changes(comparison: Comparison, before: Side, after: Side, theme: str) -> ShownChanges:
     """Return the changes of a dashboard. ``theme`` is that of the pictures, empty for that of the reader."""
     changes = [change for change in comparison.panels if change.action is not PanelAction.MOVED]
-    moved = [change.title or change.id for change in comparison.panels if change.action is PanelAction.MOVED]
+    moved = [change for change in comparison.panels if change.action is PanelAction.MOVED]
     return ShownChanges(
         _summary(comparison),
-        _settings(comparison.details, comparison.other_names),
+        _settings(comparison.details, comparison.others),
         [_shown_change(change, before, after, theme) for change in changes[:MAX_PANELS]],
-        ", ".join(moved[:MAX_PANELS]),
+        [ShownMove(_title(change), detail.before, detail.after) for change in moved[:MAX_PANELS] for detail in change.details],
         max(len(changes) - MAX_PANELS, 0),
     )
 
 
 def _shown_change(change: PanelChange, before: Side, after: Side, theme: str) -> ShownChange:
-    title, settings = change.title.strip() or f"Panel {change.id}", _settings(change.details, change.other_names)
+    title, settings = _title(change), _settings(change.details, change.others)
     return ShownChange(
         title,
         _PAST_PARTICIPLES[change.action],
@@ -88,9 +96,14 @@ def _shown_change(change: PanelChange, before: Side, after: Side, theme: str) ->
     )
 
 
-def _settings(details: Sequence[Detail], other_names: Sequence[str]) -> ShownSettings:
-    shown = [Detail(detail.name, _shortened(detail.before), _shortened(detail.after)) for detail in details[:_MAX_DETAILS]]
-    names = [*other_names, *(detail.name for detail in details[_MAX_DETAILS:])]
+def _title(change: PanelChange) -> str:
+    return change.title.strip() or f"Panel {change.id}"
+
+
+def _settings(details: Sequence[Detail], others: Sequence[Detail]) -> ShownSettings:
+    settings = [*details, *others]
+    shown = [Detail(detail.name, _shortened(detail.before), _shortened(detail.after)) for detail in settings[:_MAX_DETAILS]]
+    names = [detail.name for detail in settings[_MAX_DETAILS:]]
     return ShownSettings(shown, ", ".join(names[:_MAX_DETAILS]) + (" and more" if len(names) > _MAX_DETAILS else ""))
 
 
@@ -102,6 +115,6 @@ def _summary(comparison: Comparison) -> str:
     """Return the numbers of added, changed, moved and removed panels in words."""
     counts = [(comparison.count(action), word) for action, word in _PAST_PARTICIPLES.items()]
     words = [f"{count} {'panel' if count == 1 else 'panels'} {word}" for count, word in counts if count]
-    if comparison.details or comparison.other_names:
+    if comparison.details or comparison.others:
         words.append("settings of the dashboard changed")
     return ", ".join(words) or "Nothing changes in this dashboard"
