@@ -1,7 +1,7 @@
 """Examples that Hypothesis generates for property tests."""
 
 import hypothesis
-from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis.internal.conjecture import providers
 from hypothesis.internal.constants_ast import Constants
 
 
@@ -9,9 +9,10 @@ def fix_examples() -> None:
     """Make Hypothesis generate the same examples regardless of the imported modules.
 
     By default, Hypothesis adds constants of imported modules. A test would then have other examples in another worker,
-    and after any change of the product. Hypothesis has no option to disable this.
+    and after any change of the product. Hypothesis has no option to disable this. Its search for constants parses every module
+    of the product in every worker.
     """
-    HypothesisProvider._local_constants = Constants()  # type: ignore[assignment]
+    providers._get_local_constants = Constants
 
 
 def limit_examples(test: object, maximum: int) -> None:

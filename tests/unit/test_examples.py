@@ -7,13 +7,13 @@ from pathlib import Path
 import hypothesis
 import pytest
 from hypothesis import strategies
-from hypothesis.internal.conjecture.providers import HypothesisProvider
+from hypothesis.internal.conjecture import providers
 from tests import examples
 
 
 def test_loaded_modules_do_not_change_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that is imported between two runs of a property test does not change the examples."""
-    monkeypatch.setattr(HypothesisProvider, "_local_constants", HypothesisProvider._local_constants)  # restored for the other profile
+    monkeypatch.setattr(providers, "_get_local_constants", providers._get_local_constants)  # restored for the other profile
     examples.fix_examples()
     before = _drawn()
     path = tmp_path / "strange.py"
