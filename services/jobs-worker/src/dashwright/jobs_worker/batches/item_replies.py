@@ -113,7 +113,7 @@ def _message(batch: StoredBatch, reply: DueReply, line: bytes) -> Message:
     return Message(
         body=line.rstrip(b"\n") or orjson.dumps({"index": reply.index, "id": reply.id, "state": reply.state}),
         headers={BATCH_HEADER: batch.name},
-        # The same in each repetition, and another one after a retry.
+        # The id is the same in each repetition, and differs after a retry.
         message_id=f"{batch.uid}/{reply.index}/{reply.finished_at.timestamp():.6f}",
         correlation_id=reply.correlation_id,
         persistent=False,

@@ -229,7 +229,8 @@ def _remedy_message(error: DashwrightError) -> str:
 def _retry_delay(error: DashwrightError, failures: int) -> timedelta:
     """Return the time until the next attempt.
 
-    An error that is not retryable waits for the next check, a retryable one grows with the failures, and a throttled host sets the time.
+    After an error that is not retryable, this is the interval of checks. After retryable errors, it grows with their number. A host that
+    throttles requests sets the time itself.
     """
     if isinstance(error, TooManyRequests):
         return max(_MIN_RETRY_DELAY, timedelta(seconds=error.retry_after or 0))

@@ -1,7 +1,7 @@
 """Delivery of the notifications in the outbox. Each has one row per receiver, which is claimed for one attempt at a time.
 
-A batch is deleted before its notifications are: a delivery that is recorded after that deletes its own row. The notifications of a
-repository are deleted after the outcome of the last attempt is in its status.
+A batch may be deleted while its notifications are delivered. Recording the outcome of a delivery then deletes its row. The row of a
+notification of a repository is deleted after the outcome of its last attempt was written to the status of the repository.
 """
 
 import uuid
@@ -42,7 +42,7 @@ class ClaimedNotification:
 
 
 class NotificationOutcome(NamedTuple):
-    """Outcome of the notification of one end of a batch."""
+    """Outcome of the notification that a batch has ended. A batch ends again after a retry."""
 
     delivered_at: datetime | None  #: When the last receiver accepted it. None if one did not.
     error: str | None  #: Errors of the last attempts that failed.
@@ -83,7 +83,7 @@ class ClaimLimits:
 
 
 async def add(connection: Connection, notification: Notification) -> None:
-    """Store the notification of the end of a batch, in the place of those of earlier ends. Call this in the transaction of the end."""
+    """Store the notification that a batch has ended, and delete those of earlier ends. Call this in the transaction that ends the batch."""
     await connection.execute(_sql.delete_earlier, notification.subject)
     await outbox.add(connection, notification)
 
@@ -139,7 +139,7 @@ async def record_failure(connection: Connection, claimed: ClaimedNotification, *
 
 
 async def change_receivers(connection: Connection, batch: uuid.UUID, receivers: Sequence[Receiver]) -> None:
-    """Have notifications that no receiver accepted yet delivered to changed receivers of the batch."""
+    """Change the receivers of the notifications of a batch that are not delivered yet."""
     for receiver in receivers:
         query = _sql.bind(
             "change_receiver", batch=batch, receiver=receiver.type, target=receiver.target, host=receiver.host, secret=receiver.secret
@@ -170,7 +170,7 @@ async def take_outcomes(connection: Connection, namespace: str, *, limit: int) -
 
 
 async def measure_backlog(connection: Connection) -> Sequence[ReceiverBacklog]:
-    """Return the waiting notifications of the whole installation by type of receiver, without types for which none waits."""
+    """Return the numbers of waiting notifications of the whole installation, by type of receiver. Types without any are missing."""
     return [ReceiverBacklog(**row) for row in await connection.fetch(_sql.measure_backlog)]
 
 

@@ -106,7 +106,7 @@ class Mirrors:
             return await self.with_repair(mirror_path, lambda: self._fetch_pull_request(mirror_path, remote, number, reference))
 
     async def known_commit(self, uid: str, branch: str, sha: str) -> "Commit | None":
-        """Return a commit of a branch as it was last fetched, or the newest one of any fetched branch; None for other commits."""
+        """Return the commit if it is in the fetched history of ``branch``, or is the newest commit of any fetched branch; else None."""
         async with self.locked(uid) as mirror_path:
             try:
                 heads = await asyncio.to_thread(mirror_references.branch_heads, mirror_path)

@@ -96,13 +96,7 @@ def urls_of(spec: RepositorySpec, view: FileView) -> ResourceUrls | None:
 def _objects(repository: Repository, view: FileView) -> ResourceObjects:
     if view.text is not None:
         return ResourceObjects(type=ResourceType(group="", version="", kind="", resource=""), file={"content": view.text})
-    kind = (
-        FOLDER
-        if paths.is_directory(view.path) or paths.is_folder_file(view.path)
-        else kind_of_plural(view.write.key.resource)
-        if view.write
-        else DASHBOARD
-    )
+    kind = _kind(view)
     version = view.write.version if view.write else kind.version
     resource_type = ResourceType(
         group=kind.group,
