@@ -100,7 +100,7 @@ class Product:
         started = time.perf_counter()
         await self._wire.call(self._request, status=202)
         seconds = await entered - started
-        # The job ends here, or the next one would become it.
+        # The job ends here, because the next one would otherwise be merged into it.
         await self._connection.execute("delete from job")
         return seconds
 

@@ -132,7 +132,7 @@ def _row(path: str, checksum: str, body: bytes) -> tuple[Any, ...]:
 
 
 def _unpacked(answer: bytes) -> bytes:
-    """Return the one object of a pack: after twelve bytes of the pack's header, and its own, whose bytes but the last begin with a 1."""
+    """Return the only object of a pack. The header of the pack has twelve bytes; that of the object ends at the first byte below 0x80."""
     pack = b"".join(line[1:] for line in _lines(answer) if line[:1] == b"\1")
     start = 12
     while pack[start] & 0x80:

@@ -210,7 +210,7 @@ class Settings(FeatureSettingsFields, SettingsFields):
 
     @property
     def unrestricted_settings(self) -> Mapping[str, str]:
-        """Descriptions of the values to list instead, by the name of each setting that trusts every path, address or name."""
+        """Descriptions of what to list instead in the settings that trust every path, address or name, by the name of the setting."""
         networks_of_all_addresses = [entry for entry in self.allowed_hosts if entry.endswith("/0")]
         advice_by_name = {
             "PERMITTED_PATHS": Path("/") in self.permitted_paths and "the directories in which local repositories may be",

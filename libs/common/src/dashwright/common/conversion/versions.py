@@ -18,7 +18,7 @@ __all__ = ["ALIASES", "CLASSIC_VERSIONS", "MIGRATED", "ConversionFailed", "conve
 #: Versions whose specs list panels with grid positions.
 CLASSIC_VERSIONS: Final = ("v0alpha1", "v1alpha1", "v1beta1", "v1")
 
-#: Form of ``v1`` that is not served: thresholds may have the null in their first step that elements have, and ``v1`` has not.
+#: Form of ``v1`` that is not served: as in elements and unlike in ``v1``, the first step of thresholds may be null.
 MIGRATED: Final = "migrated"
 
 #: Conversion of the spec of one version to another version.

@@ -62,7 +62,7 @@ BITBUCKET: Final = Host(
         update_method="PUT",
         text="content.raw",
         page="links.html.href",
-        # Comments in HTML are displayed. The definition of a link that is not used is not.
+        # Bitbucket displays comments in HTML, but not the definition of an unused link.
         mark="[//]: # ({mark})\n",
         max_characters=32_768,
     ),

@@ -75,7 +75,7 @@ BITBUCKET_SERVER: Final = Host(
         version="version",
         text="text",
         page_path="/pull-requests/{number}/overview?commentId={id}",
-        # Comments in HTML are displayed. The definition of a link that is not used is not.
+        # Bitbucket displays comments in HTML, but not the definition of an unused link.
         mark="[//]: # ({mark})\n",
         max_characters=32_768,
     ),

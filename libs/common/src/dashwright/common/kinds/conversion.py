@@ -83,9 +83,9 @@ def _stored_version(version: str, extract: Extract) -> str:
 
 
 def _preserve_origins(old: Body, version: str, extract: Extract) -> str:
-    """Return the status to store with a dashboard that a client wrote in ``version`` in place of ``old``: its origins.
+    """Return the status, which has the origins, to store when a client replaces the dashboard ``old`` by one in ``version``.
 
-    There is at most one of each form. The old spec becomes one if the new version cannot express all of it.
+    There is at most one origin of each form. The old spec becomes an origin if the new version cannot express all of it.
     """
     context = current_scope().context_of(old.namespace)
     document, origins = _document_of(old), _origins_of(old)

@@ -71,7 +71,7 @@ class PluginDependencies(ApiModel):
 
 
 class _PluginHead(ApiModel):
-    """The members that a type has both in the list and alone. It is part of the product, so it is always enabled and signed."""
+    """The members of a type that the list and its settings have in common. Built-in types are always enabled and signed."""
 
     name: str
     type: Literal["datasource", "panel"]

@@ -66,7 +66,7 @@ class SortableField(ApiModel):
     """A field by which hits can be sorted."""
 
     field: str = Field(description="The name of the field")
-    string: str = Field(description="As field: the member that Grafana 12.4 returns instead")
+    string: str = Field(description="The same as field. Grafana 12.4 returns this member instead of field")
     display: str = Field(description="The name that users see")
     type: str = Field(description="The type of the values")
 

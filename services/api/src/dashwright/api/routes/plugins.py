@@ -22,7 +22,7 @@ _QUERY: Final = {
 
 
 def routes(*, reported_version: str) -> list[Route]:
-    """Return the routes. ``reported_version`` is the version that clients parse."""
+    """Return the routes. ``reported_version`` is the version of Grafana that the API reports to clients."""
     heads = [
         *(_data_source_head(source_type, reported_version) for source_type in SUPPORTED_TYPES),
         *(_panel_head(panel_type, reported_version) for panel_type in DRAWN_TYPES),
@@ -66,7 +66,7 @@ def _panel_head(panel_type: PanelType, version: str) -> dict[str, Any]:
 
 
 def _head(id_: str, name: str, type_: str, description: str, logo: str, version: str) -> dict[str, Any]:
-    """Return the members that a type has both in the list and alone."""
+    """Return the members of a type that the list and its settings have in common."""
     info = PluginInfo(
         description=description,
         links=[PluginLink(name="Operations of the API", url="/docs")],

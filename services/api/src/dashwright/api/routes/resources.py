@@ -21,7 +21,7 @@ from dashwright.common.kinds.registry import KINDS
 #: The largest object in a request, in bytes.
 MAX_OBJECT_BYTES: Final = 5 * 1024 * 1024
 
-#: The verb in the name of the audit event, for verbs of the resource API that have another one there.
+#: The verb in the name of the audit event, for verbs of the resource API that audit events call differently.
 _EVENT_VERBS: Final = MappingProxyType({"patch": "update", "deletecollection": "delete"})
 
 _READ_VERBS: Final = frozenset({"get", "list"})

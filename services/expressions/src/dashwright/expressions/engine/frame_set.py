@@ -47,7 +47,7 @@ class FrameSet(Sequence[Frame]):
         return replace(self, ref_id=ref_id)
 
     def with_first_meta(self, meta: Mapping[str, Any]) -> "FrameSet":
-        """Return the frames with another meta of the first one."""
+        """Return the frames, of which the first one has another meta."""
         return replace(self, first_meta=meta)
 
     @property

@@ -48,7 +48,7 @@ def first_meta(frames: Sequence[Frame]) -> Mapping[str, Any] | None:
 
 
 def with_first_meta(frames: Sequence[Frame], meta: Mapping[str, Any]) -> Sequence[Frame]:
-    """Return frames, at least one, with another meta of the first one."""
+    """Return frames, at least one, of which the first one has another meta."""
     if isinstance(frames, FrameSet):
         return frames.with_first_meta(meta)
     first, *others = frames

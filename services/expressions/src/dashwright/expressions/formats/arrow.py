@@ -147,7 +147,7 @@ class _Template:
 
     @staticmethod
     def of(header: bytes, metadata: Sequence[bytes]) -> "_Template | None":
-        """Return the template of a header, or None if the place of a metadata is unknown, because it occurs twice."""
+        """Return the template of a header, or None if a metadata occurs twice, so that its position is ambiguous."""
         present = [index for index, encoded in enumerate(metadata) if encoded]
         if any(header.count(metadata[index]) != 1 for index in present):
             return None

@@ -70,8 +70,8 @@ def from_frame(frame: Frame) -> DataFrame:
 def to_frame(frame: DataFrame, *, keeps_trends: bool = False) -> Frame:
     """Return a transformed frame as the engine and pictures read it.
 
-    A column with cells of several types becomes one of documents, and undefined cells are null. Nested frames become JSON, and so do
-    trends unless they are kept for a picture.
+    A column with cells of several types becomes a column of JSON documents, and undefined cells are null. Nested frames become
+    JSON, and so do trends unless they are kept for a picture.
     """
     return Frame([_field(column, keeps_trends=keeps_trends) for column in frame.columns], frame.name, frame.ref_id, frame.meta)
 

@@ -92,6 +92,6 @@ TRANSFORMATIONS: Final[Mapping[str, Transformation]] = {
 
 #: Transformations of Grafana that leave the frames unchanged here, with the reason.
 UNSUPPORTED: Final[Mapping[str, str]] = {
-    "fieldLookup": "there is no table of places to look them up in",
+    "fieldLookup": "there is no table of places in which fields could be looked up",
     "spatial": "shapes on maps are not calculated",
 }

@@ -53,7 +53,7 @@ def decide(deliveries: Deliveries, host_event: str, payload: Any, name: str, spe
 
 
 def _decide_push(deliveries: Deliveries, host_event: str, payload: Any, branch: str, name: str, spec: RepositorySpec) -> Decision:
-    """Return the decision on a push. If neither the repository nor the payload names the branch, each branch may be the one."""
+    """Return the decision on a push. If neither the repository nor the payload names the branch, every branch counts as the synced one."""
     pushes = deliveries.pushes
     changes = member_of(payload, pushes.changes)
     if pushes.changes and not isinstance(changes, list):

@@ -19,7 +19,7 @@ _VERSIONS: Final[Mapping[str, str]] = {REPOSITORY.api_version(version): version 
 _LIST_KIND: Final = f"{REPOSITORY.kind}List"
 #: Version and kind of the lists that kubectl writes.
 _MIXED_LIST: Final = ("v1", "List")
-#: Other members of the metadata are set by the server. They are ignored, so that a file may have an object as the API returned it.
+#: Members of the metadata that are read. The server sets the others: they are ignored, so that a file may be a response of the API.
 _METADATA_MEMBERS: Final = ("labels", "annotations", "finalizers", "ownerReferences")
 
 
@@ -69,7 +69,7 @@ def declared_objects(document: Any) -> Sequence[Any]:
     if (api_version, kind) == _MIXED_LIST:
         defaults = {}
     elif kind == _LIST_KIND and isinstance(api_version, str) and api_version in _VERSIONS:
-        # The API returns items without them.
+        # In lists of the API, items have neither apiVersion nor kind.
         defaults = {"apiVersion": api_version, "kind": REPOSITORY.kind}
     else:
         return (document,)

@@ -69,7 +69,7 @@ class Format:
         return f"{META_GROUP}/{self.meta_version}"
 
     def needs_body(self, kind: Kind) -> bool:
-        """Return whether objects are encoded with their specs. Otherwise stored objects may have an empty spec."""
+        """Return whether the format needs the specs of objects. If not, objects may be read without them."""
         if self.representation is not Representation.TABLE:
             return self.representation is Representation.OBJECT
         return self.include_object is IncludeObjectPolicy.OBJECT or columns_need_body(kind)

@@ -21,8 +21,9 @@ _MAX_HTML_LENGTH: Final = 100_000
 _MAX_DEPTH: Final = 60
 _MAX_INDENT: Final = 6
 _BREAK: Final = "\n"
-#: The values of ``display`` with which elements are next to each other, and the text between them.
+#: The values of ``display`` with which the children of an element are next to each other.
 _ROWS: Final = frozenset({"flex", "inline-flex", "grid", "inline-grid"})
+#: The text between children that are next to each other.
 _ROW_GAP: Final = "   "
 #: The font sizes of headings in pixels, as in Grafana.
 _HEADING_SIZES: Final = {"h1": 28.0, "h2": 24.0, "h3": 22.0, "h4": 18.0, "h5": 16.0, "h6": 14.0}
@@ -123,7 +124,7 @@ class _Element:
     box: int = 0
     padding: float | None = None
     is_row: bool = False  #: The elements in it are next to each other, with gaps.
-    is_line: bool = False  #: Its text has lines of its own in the block.
+    is_line: bool = False  #: Its text begins and ends on lines of its own.
     row: int = 0  #: The number of the outermost row around it.
     cell: int = 0  #: The number of the child of that row.
 

@@ -29,7 +29,7 @@ def within_range(
 
 
 def _value_between(times: NDArray[np.float64], values: NDArray[np.float64], index: int, time: float, interpolation: str | None) -> float:
-    """Return the value of a line at a time before the point at ``index`` and after the one before it; NaN if no line is there."""
+    """Return the value of a line at a time between the points ``index - 1`` and ``index``; NaN if no line connects them."""
     if interpolation is None or not 0 < index < len(times):
         return math.nan
     before, after = float(values[index - 1]), float(values[index])

@@ -77,8 +77,8 @@ def as_time(field: Field) -> Field:
 def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> FrameSet | Frame:
     """Return the wide frame of rows; a set if they have labels.
 
-    ``fill`` applies to label sets without a row at a time of another one. Raises BadRequest if there is no time column, a
-    column cannot be a value, or labelled rows are not in the order of time; TooLarge for too many values.
+    ``fill`` replaces the missing rows of a label set at times that only other label sets have. Raises BadRequest if there is no time column,
+    a column cannot be a value, or labelled rows are not in the order of time; TooLarge for too many values.
     """
     position = time_column(fields)
     if position is None:
@@ -212,7 +212,7 @@ def _fill_cells(cells: NDArray[np.float64], nulls: NDArray[np.bool_], has_row: N
 
 @dataclass(frozen=True, slots=True)
 class _GridRows:
-    """The times of a grid, with the row that is the last one up to each of them."""
+    """The times of a grid, with the last row up to each time."""
 
     times: Times
     latest: Positions  #: The row of each time, 0 if none exists.
