@@ -77,8 +77,8 @@ def as_time(field: Field) -> Field:
 def as_series(fields: Sequence[Field], fill: Fill | None, limits: Limits) -> FrameSet | Frame:
     """Return the wide frame of rows; a set if they have labels.
 
-    ``fill`` replaces the missing rows of a label set at times that only other label sets have. Raises BadRequest if there is no time column,
-    a column cannot be a value, or labelled rows are not in the order of time; TooLarge for too many values.
+    ``fill`` replaces the missing rows of a label set at times that only other label sets have. Raises BadRequest if there is no time
+    column, a column cannot be a value, or labelled rows are not in the order of time; TooLarge for too many values.
     """
     position = time_column(fields)
     if position is None:
