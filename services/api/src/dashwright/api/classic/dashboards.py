@@ -113,16 +113,19 @@ class Dashboards:
             name = request.uid or None
             if name is None and request.dashboard_id:
                 name = await titles.name_by_numeric_id(connection, DASHBOARD, caller.org_id, request.dashboard_id)
-            exists = name is not None and await resources.find_resource_version(connection, DASHBOARD, caller.namespace, name) is not None
-        if name is not None and exists:
-            return await self._replace(context, name, request, folder)
+        if name is not None:
+            try:
+                return await self._replace(context, name, request, folder)
+            except NotFound as error:
+                if error.details != DASHBOARD.details(name):
+                    raise  # The folder was deleted since it was found.
         if request.dashboard_id:
             raise not_found()
         spec = _spec_to_store(request.spec)
         desired = common.new_object(DASHBOARD, name or common.new_uid(), _api_version(spec), spec, folder=folder, message=request.message)
         try:
             return await self._writer.create(desired, context, size=request.size)
-        except AlreadyExists:  # Another client created the dashboard after the check.
+        except AlreadyExists:  # Another client created the dashboard since the attempt to replace it.
             return await self._replace(context, desired.name, request, folder)
         except quotas.QuotaReached as error:
             raise quotas.QuotaReached(error.claim, limit=error.limit, used=error.used, message="Quota reached") from error

@@ -6,17 +6,16 @@ from dashwright.api.resources import metadata
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.common.errors import Forbidden
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, SET_BY_MANAGER
-from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.stores.resources import StoredObject
 
 
 def permitted(desired: DesiredObject, current: StoredObject | None, context: WriteContext) -> DesiredObject:
-    """Return the desired object without the annotations that mark a repository as declared by a file.
+    """Return the desired repository without the annotations that mark it as declared by a file.
 
-    Raises Forbidden if a file declares the ``current`` object. A patch may release it, though, and a client may remove the
-    finalizers for which a deleted object waits.
+    Raises Forbidden if a file declares the ``current`` one. A patch may release it, though, and a client may remove the finalizers
+    for which a deleted repository waits.
     """
-    if desired.kind is not REPOSITORY or context.applies_file:
+    if context.applies_file:
         return desired
     if current is not None and metadata.declaring_file_of(current) and not desired.releases_manager:
         if not metadata.is_deleting(current):

@@ -77,7 +77,7 @@ class Writer:
         """
         kind, namespace = desired.kind, context.identity.namespace
         desired = replace(desired, finalizers=desired.finalizers or kind.finalizers)
-        write = await run_in_thread_if_large(size, partial(self._admit_new, desired, namespace, context))
+        _, write = await run_in_thread_if_large(size, partial(self._admit, desired, namespace, context))
         view = await self._policy.view(context.identity, namespace)
         _demand(view, context, kind, "create", "", write.annotations.get(FOLDER_KEY))
         status = kind.status().to_json().decode() if kind.status is not None and issubclass(kind.status, ApiModel) else None
@@ -208,20 +208,21 @@ class Writer:
             updated = await resources.get(connection, kind, namespace, name)
         return UpdateResult(replace(updated, resource_version=current.resource_version) if context.dry_run else updated, True)
 
-    def _admit_new(self, desired: DesiredObject, namespace: str, context: WriteContext) -> resources.Write:
-        desired = self._sealer.seal(declared.permitted(desired, None, context), namespace, None)
-        admitted = admission.admit(desired, namespace, self._settings)
-        return replace(admitted.write, managed_fields=field_owners.managed_fields(desired, admitted, context, self._clock.now()))
-
     def _admit_update(
         self, change: Callable[[StoredObject], DesiredObject], namespace: str, current: StoredObject, context: WriteContext
     ) -> tuple[DesiredObject, resources.Write]:
-        desired = admission.without_repeated_message(change(current), current)
-        desired = self._sealer.seal(declared.permitted(desired, current, context), namespace, current)
+        return self._admit(admission.without_repeated_message(change(current), current), namespace, context, current)
+
+    def _admit(
+        self, desired: DesiredObject, namespace: str, context: WriteContext, current: StoredObject | None = None
+    ) -> tuple[DesiredObject, resources.Write]:
+        """Return the desired object with sealed secrets, and its write. ``current`` is the stored object; None for a new one."""
+        if desired.kind is REPOSITORY:
+            desired = declared.permitted(desired, current, context)
+        desired = self._sealer.seal(desired, namespace, current)
         admitted = admission.admit(desired, namespace, self._settings, current)
-        return desired, replace(
-            admitted.write, managed_fields=field_owners.managed_fields(desired, admitted, context, self._clock.now(), current)
-        )
+        managed_fields = field_owners.managed_fields(desired, admitted, context, self._clock.now(), current)
+        return desired, replace(admitted.write, managed_fields=managed_fields)
 
     async def _attempt_update(
         self,
