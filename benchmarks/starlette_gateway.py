@@ -20,7 +20,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchmarks.bare_gateway import DASHBOARDS, QUOTAS, Reads
-from dashwright.api.auth.hashing import Digests
+from dashwright.api.auth.identity_cache import Digests
 from dashwright.common.observability import logging, metrics, tracing
 
 Endpoint = Callable[[Request], Awaitable[Response]]
