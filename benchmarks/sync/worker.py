@@ -21,8 +21,7 @@ from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.messaging.broker import Handler
 from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
-from dashwright.common.messaging.memory import MemoryBroker
-from dashwright.common.messaging.memory_queue import MemorySubscription
+from dashwright.common.messaging.memory import MemoryBroker, MemorySubscription
 from dashwright.common.messaging.message import Delivery, Message
 from dashwright.common.models.job_options import SyncJobOptions
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType

@@ -74,7 +74,7 @@ def test_common_contains_what_two_services_import() -> None:
                 users[module].add(path.parts[len(ROOT.parts) + 1])
     alone = {module for module, services in users.items() if len(services) < 2 and common[module].name != "__init__.py"}
     # The in-memory broker is used by standalone and by the tests of every service.
-    assert alone == {"dashwright.common.messaging.memory", "dashwright.common.messaging.memory_queue"}
+    assert alone == {"dashwright.common.messaging.memory"}
 
 
 def _imports(source: Source) -> set[str]:
