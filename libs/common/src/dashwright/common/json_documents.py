@@ -82,13 +82,17 @@ def _read(source: str) -> tuple[Any, bytes]:
         tree = orjson.loads(source)
         # Usually not even white space differs: a file is indented by two, a body not at all.
         serialized = orjson.dumps(tree, option=orjson.OPT_INDENT_2 if source[1:2] == "\n" else None)
-        original = _without_go_escapes(source.encode().rstrip(_WHITE_SPACE))
+        original = source.encode().rstrip(_WHITE_SPACE)
     except (orjson.JSONDecodeError, orjson.JSONEncodeError):
         return _read_exactly(source), b""
     # The fast parser lost nothing if its output differs from the source in white space only. A lost key, a number in other digits or
     # a string with other escapes would be a difference.
-    is_lossless = serialized == original or serialized.translate(None, _WHITE_SPACE) == original.translate(None, _WHITE_SPACE)
+    is_lossless = serialized == original or _is_equal_without_white_space(serialized, _without_go_escapes(original))
     return (tree, serialized) if is_lossless else (_read_exactly(source), b"")
+
+
+def _is_equal_without_white_space(document: bytes, other: bytes) -> bool:
+    return document == other or document.translate(None, _WHITE_SPACE) == other.translate(None, _WHITE_SPACE)
 
 
 def _without_go_escapes(document: bytes) -> bytes:

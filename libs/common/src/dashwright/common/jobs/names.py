@@ -7,6 +7,7 @@ as much of a SHA-256 over repository and path as fits into 40 characters. This i
 import hashlib
 import re
 from base64 import urlsafe_b64encode
+from functools import lru_cache
 
 from dashwright.common.jobs.paths import clean
 
@@ -27,6 +28,7 @@ def job_name(repository: str, action: str, suffix: str) -> str:
     return repository[: MAX_JOB_NAME_LENGTH - len(tail)].rstrip("-.") + tail
 
 
+@lru_cache(maxsize=256)  # A sync needs the name for each file of a directory.
 def folder_name(repository: str, directory: str, *, incarnation: str = "") -> str:
     """Return the name of the folder for a directory, which is unique across repositories.
 
