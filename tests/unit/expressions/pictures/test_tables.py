@@ -23,7 +23,7 @@ from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.table_columns import table_columns, widths
-from dashwright.expressions.pictures.theme import LINK_COLOUR
+from dashwright.expressions.pictures.theme import THEMES
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.result import transformed_for_drawing
 
@@ -241,7 +241,7 @@ def test_markdown_and_documents_are_one_line() -> None:
 def test_links_have_a_colour_and_titles_of_their_row() -> None:
     links = [{"title": "Open ${__data.fields.files} of ${__value.text}", "url": "https://example.com"}]
     plain = table(override("disk", links=links))
-    assert svg_of(plain).count(f'fill="{LINK_COLOUR}"') == 3
+    assert svg_of(plain).count(f'fill="{THEMES["dark"].link}"') == 3
     titles = visible_texts(table(override("disk", links=links, custom__cellOptions={"type": "data-links"})))
     assert titles[3] == "Open 5 of sdb"
     actions = visible_texts(table(override("disk", actions=[{"title": "Restart"}], custom__cellOptions={"type": "actions"})))
@@ -272,7 +272,7 @@ def test_header_may_be_hidden_and_rows_higher() -> None:
 
 def test_series_become_rows_unless_the_panel_selects_one() -> None:
     frames = (series(1, 2, host="a"), series(3, 4, host="b"))
-    assert visible_texts(table(frames=frames))[:4] == ["time", "host", "Value", "1970-01-01 00:01:00"]
+    assert visible_texts(table(frames=frames))[:4] == ["time", "host", "Value", "1970-01-01 00:01:00.000"]
     assert visible_texts(table(frames=frames, options={"frameIndex": 1}))[:2] == ["time", "b"]
 
 

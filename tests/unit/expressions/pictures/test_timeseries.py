@@ -26,6 +26,7 @@ from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.series import MAX_POINTS, extremes
+from dashwright.expressions.pictures.theme import THEMES
 
 #: The size of the panels, without a legend, so that the height of their plots is 172 pixels.
 HEIGHT = 200
@@ -395,7 +396,7 @@ def test_fonts_are_smaller_before_names_are_cut() -> None:
     """A legend that is slightly too narrow for its names and columns has smaller texts, and whole names."""
     legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
     frame = series(12.5, 23.6, name="postgres-0 - node-1")
-    drawn = drawing("timeseries", frame, options={"legend": legend}, width=260, height=400, defaults={"decimals": 1})
+    drawn = drawing("timeseries", frame, options={"legend": legend}, width=270, height=400, defaults={"decimals": 1})
     assert re.findall(r'font-size="([\d.]+)"[^>]*>postgres-0 - node-1<', svg_of(drawn)) == ["10.0"]
 
 
@@ -408,6 +409,29 @@ def test_legends_show_values_that_a_line_does_not() -> None:
     assert texts[texts.index("Max") :][:3] == ["Max", "∞%", "100%"]
     assert texts[texts.index("Last") :][1] == "∞%"
     assert texts[texts.index("Last") :][2].startswith("NaN")
+
+
+@pytest.mark.parametrize("theme", ["dark", "light"])
+@pytest.mark.parametrize(("descends", "direction"), [(True, "l3 3l3 -3"), (False, "l3 -3l3 3")])
+def test_header_of_a_legend_has_a_sign_at_the_column_that_orders_it(theme: str, descends: bool, direction: str) -> None:
+    legend = {"displayMode": "table", "placement": "right", "calcs": ["min", "max"], "sortBy": "Max", "sortDesc": descends}
+    panel = panel_of("timeseries", options={"legend": legend})
+    content = svg_of(DRAW_FUNCTIONS["timeseries"](props_of(panel, series(1, 2), theme=theme)))
+    link = THEMES[theme].link
+    (sign,) = re.findall(rf'<path d="M([\d.]+) [\d.]+{direction}"[^>]*stroke="{link}"', content)
+    ends = {title: float(x) for x, title in re.findall(rf'<text x="([\d.]+)"[^>]*fill="{link}"[^>]*>(\w+)<', content)}
+    assert ends["Min"] < ends["Max"] < float(sign)
+
+
+def test_table_of_names_at_the_right_has_a_header() -> None:
+    """Without calculations, its only column has the names. Below the plot, names are a list."""
+
+    def shown(placement: str) -> list[str]:
+        legend = {"displayMode": "table", "placement": placement, "calcs": []}
+        return visible_texts(drawing("timeseries", series(1, 2, name="a"), options={"legend": legend}))
+
+    assert "Name" in shown("right")
+    assert "Name" not in shown("bottom")
 
 
 def test_names_are_sorted_by_their_numbers() -> None:

@@ -12,9 +12,6 @@ from dashwright.expressions.pictures.display.colour_math import mixed
 FONT: Final = "Arimo, Liberation Sans, Arial, sans-serif"
 CODE_FONT: Final = "Liberation Mono, Arimo, monospace"
 
-#: The colour of links in both themes.
-LINK_COLOUR: Final = "#5794f2"
-
 
 @dataclass(frozen=True, slots=True)
 class Theme:
@@ -26,12 +23,13 @@ class Theme:
     text: str
     muted: str  #: Less important text, such as labels of axes.
     grid: str  #: The lines behind charts, and the empty parts of gauges.
+    link: str  #: Links, and the titles of tables in legends.
     is_light: bool = False
 
 
 THEMES: Final = {
-    "dark": Theme("#111217", "#181b1f", "#2d3035", "#ccccdc", "#8d8e9a", "#2e3138"),
-    "light": Theme("#f4f5f5", "#ffffff", "#e4e5e6", "#24292e", "#5b5f62", "#e7e9ec", is_light=True),
+    "dark": Theme("#111217", "#181b1f", "#2d3035", "#ccccdc", "#8d8e9a", "#2e3138", "#6e9fff"),
+    "light": Theme("#f4f5f5", "#ffffff", "#e4e5e6", "#24292e", "#5b5f62", "#e7e9ec", "#1f62e0", is_light=True),
 }
 
 #: The prefixes of the named colours, in the order of the colours of each hue, for the dark theme. The light theme uses the

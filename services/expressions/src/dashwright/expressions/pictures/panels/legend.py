@@ -1,13 +1,14 @@
 """Legends of charts: names with their colours, as a list or as a table with values."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import accumulate, product
-from typing import Final
+from typing import Any, Final
 
-from dashwright.common.json_shapes import number_of, object_of
+from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
-from dashwright.expressions.pictures.svg import rectangle, text_element, text_width, truncated, truncated_in_middle
+from dashwright.expressions.pictures.panels.item_cells import BOLD_WIDTH
+from dashwright.expressions.pictures.svg import path, rectangle, text_element, text_width, truncated, truncated_in_middle
 
 _SIZE: Final = 11.0
 _ROW_HEIGHT: Final = 17.0
@@ -25,6 +26,10 @@ _TABLE_SIZES: Final = (_SIZE, 10.0, 9.0)
 #: The part of a table that whole names may take before fonts are smaller, and the part that they have at least.
 _MAX_NAME_SHARE: Final = 0.6
 _MIN_NAME_SHARE: Final = 0.25
+#: Pixels between a swatch and a name, and from the title of the column that orders a table to the end of its sign.
+_SWATCH_GAP: Final = 5.0
+_SIGN_WIDTH: Final = 10.0
+NAME_COLUMN: Final = "Name"
 _MIN_PANEL_HEIGHT: Final = 100
 _MIN_PANEL_WIDTH: Final = 140
 
@@ -39,6 +44,29 @@ class LegendEntry:
     is_disabled: bool = False  #: True for a series that is not drawn.
 
 
+@dataclass(frozen=True, slots=True)
+class _Header:
+    """The titles of the columns of values of a table, and its order."""
+
+    columns: Sequence[str]
+    sorted_title: str  #: The title of the column that orders the table, if any.
+    is_descending: bool
+
+    @staticmethod
+    def of(options: Mapping[str, Any], columns: Sequence[str]) -> "_Header":
+        """Return the header of a table with the options of its legend."""
+        return _Header(columns, string_of(options.get("sortBy")), options.get("sortDesc") is True)
+
+    def title_width(self, title: str, size: float) -> float:
+        """Return the width in pixels of a title with its sign."""
+        return text_width(title, size) * BOLD_WIDTH + (_SIGN_WIDTH if title == self.sorted_title else 0)
+
+    def sign(self, x: float, y: float, colour: str) -> str:
+        """Return an arrow head at the left and middle position x and y, which points down in a descending order."""
+        height = 3 if self.is_descending else -3
+        return path(f"M{x:.1f} {y - height / 2:.1f}l3 {height}l3 {-height}", stroke=colour, width=1.5)
+
+
 def with_legend(
     props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[str] = (), *, default_placement: str = "bottom"
 ) -> tuple[list[str], Cell]:
@@ -51,17 +79,17 @@ def with_legend(
     whole = Cell(0, 0, props.width, props.height)
     if is_hidden or not entries or props.height < _MIN_PANEL_HEIGHT or props.width < _MIN_PANEL_WIDTH:
         return [], whole
-    is_table = options.get("displayMode") == "table" and bool(columns)
+    header = _Header.of(options, columns) if options.get("displayMode") == "table" else None
     if options.get("placement", default_placement) == "right":
-        width = min(number_of(options.get("width")) or _natural_width(entries, columns, is_table=is_table), props.width * _RIGHT_SHARE)
+        width = min(number_of(options.get("width")) or _natural_width(entries, header), props.width * _RIGHT_SHARE)
         area = Cell(props.width - width - 4, 6, width, props.height - 12)
-        elements = _table(props, entries, columns if is_table else (), area)
-        return elements, Cell(0, 0, props.width - width - 12, props.height)
+        return _table(props, entries, header, area), Cell(0, 0, props.width - width - 12, props.height)
     height_limit = props.height * _BOTTOM_SHARE
-    if is_table:
+    # A list of names needs less room than a table of them.
+    if header and columns:
         height = min((len(entries) + 1) * _table_row_height(len(entries) + 1, height_limit), height_limit)
         area = Cell(8, props.height - height - 4, props.width - 16, height)
-        return _table(props, entries, columns, area), Cell(0, 0, props.width, props.height - height - 10)
+        return _table(props, entries, header, area), Cell(0, 0, props.width, props.height - height - 10)
     rows = _list_rows(entries, props.width - 16)[: max(1, int(height_limit // _ROW_HEIGHT))]
     height = len(rows) * _ROW_HEIGHT
     omitted_count = len(entries) - sum(len(row) for row in rows)
@@ -79,16 +107,21 @@ def _texts_width(entry: LegendEntry) -> float:
     return min(text_width(text, _SIZE), _MAX_NAME_WIDTH) + _SWATCH_WIDTH + 6
 
 
-def _natural_width(entries: Sequence[LegendEntry], columns: Sequence[str], *, is_table: bool) -> float:
+def _natural_width(entries: Sequence[LegendEntry], header: _Header | None) -> float:
     """Return the width in pixels of a legend to the right, if it may be as wide as needed."""
-    if not is_table:
+    if header is None:
         return max(_texts_width(entry) for entry in entries) + 8
     names_width = max(min(text_width(entry.name, _SIZE), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + 20
-    return names_width + sum(_column_width(entries, index, title) for index, title in enumerate(columns))
+    if not header.columns:
+        names_width = max(names_width, header.title_width(NAME_COLUMN, _SIZE) + _SWATCH_WIDTH + _SWATCH_GAP)
+    return names_width + sum(_column_widths(entries, header, _SIZE))
 
 
-def _column_width(entries: Sequence[LegendEntry], index: int, title: str, size: float = _SIZE) -> float:
-    return max(text_width(text, size) for text in [title, *(entry.values[index] for entry in entries)]) + size
+def _column_widths(entries: Sequence[LegendEntry], header: _Header, size: float) -> list[float]:
+    return [
+        max(header.title_width(title, size), *(text_width(entry.values[index], size) for entry in entries)) + size
+        for index, title in enumerate(header.columns)
+    ]
 
 
 def _list_rows(entries: Sequence[LegendEntry], width: float) -> list[list[LegendEntry]]:
@@ -121,8 +154,8 @@ def _entry(
     props: PanelProps, entry: LegendEntry, x: float, y: float, width: float, size: float = _SIZE, height: float = _ROW_HEIGHT
 ) -> list[str]:
     """Return the swatch, the name and the values of an entry, in a row of a height."""
-    text_x, baseline = x + _SWATCH_WIDTH + 5, y + height / 2 + 4
-    text = truncated("  ".join([entry.name, *entry.values]), size, width - _SWATCH_WIDTH - 5 + 1)
+    text_x, baseline = x + _SWATCH_WIDTH + _SWATCH_GAP, y + height / 2 + 4
+    text = truncated("  ".join([entry.name, *entry.values]), size, width - _SWATCH_WIDTH - _SWATCH_GAP + 1)
     colour = props.theme.muted if entry.is_disabled else props.theme.text
     return [_swatch(props, entry, x, y + (height - _SWATCH_HEIGHT) / 2), text_element(text, text_x, baseline, size=size, colour=colour)]
 
@@ -132,13 +165,14 @@ def _swatch(props: PanelProps, entry: LegendEntry, x: float, y: float) -> str:
     return rectangle(x, y, _SWATCH_WIDTH, _SWATCH_HEIGHT, colour, radius=2)
 
 
-def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[str], area: Cell) -> list[str]:
+def _table(props: PanelProps, entries: Sequence[LegendEntry], header: _Header | None, area: Cell) -> list[str]:
     """Return the entries one below another, with their values in columns or, without columns, next to their names."""
-    header_rows = 1 if columns else 0
+    columns = header.columns if header else ()
+    header_rows = 1 if header else 0
     row_height = _table_row_height(len(entries) + header_rows, area.height + 0.1)
     fitting_count = max(1, int((area.height + 0.1) // row_height) - header_rows)
     visible_entries = entries[:fitting_count]
-    size, widths = _fitting_widths(visible_entries, columns, area.width)
+    size, widths = _fitting_widths(visible_entries, header, area.width) if header else (_SIZE, [])
     name_width = area.width - sum(widths)
     names = _distinct_names(visible_entries, size, name_width - _SWATCH_WIDTH - 4) if columns else []
     elements: list[str] = []
@@ -146,29 +180,49 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], columns: Sequence[
         y = area.y + (index + header_rows) * row_height
         shown = replace(entry, name=names[index], values=()) if columns else entry
         elements += _entry(props, shown, area.x, y, name_width, size, row_height)
-    if columns:
-        further = f" (+{len(columns) - len(widths)})" if len(widths) < len(columns) else ""
-        title = truncated(f"Name{further}", size, name_width)
-        elements.append(text_element(title, area.x, area.y + row_height / 2 + 4, size=size, colour=props.theme.muted))
-    rights = [area.x + name_width + total for total in accumulate(widths)]
-    for index, (title, right) in enumerate(zip(columns, rights, strict=False)):
-        texts = [(title, props.theme.muted), *((entry.values[index], props.theme.text) for entry in visible_entries)]
-        elements += [
-            text_element(text, right, area.y + (row + 0.5) * row_height + 4, size=size, colour=colour, anchor="end")
-            for row, (text, colour) in enumerate(texts)
-        ]
+    if header:
+        lines = "".join(f"M{area.x:.1f} {area.y + row * row_height:.1f}h{area.width:.1f}" for row in range(1, len(visible_entries) + 2))
+        elements += [path(lines, stroke=props.theme.border), *_names_title(props, header, replace(area, height=row_height), widths, size)]
+        for index, (title, right) in enumerate(zip(columns, (area.x + name_width + total for total in accumulate(widths)), strict=False)):
+            elements += _values_title(props, header, title, (right, area.y + row_height / 2), size)
+            elements += [
+                text_element(
+                    entry.values[index], right, area.y + (row + 1.5) * row_height + 4, size=size, colour=props.theme.text, anchor="end"
+                )
+                for row, entry in enumerate(visible_entries)
+            ]
     omitted_count = len(entries) - len(visible_entries)
     return elements if not omitted_count else [*elements, _omission(props, omitted_count, area.x + area.width, area.y + area.height + 4)]
 
 
-def _fitting_widths(entries: Sequence[LegendEntry], columns: Sequence[str], width: float) -> tuple[float, list[float]]:
+def _names_title(props: PanelProps, header: _Header, area: Cell, widths: Sequence[float], size: float) -> list[str]:
+    """Return the title of the names, with the number of the columns that do not fit. ``widths`` are those of the others."""
+    left, middle = area.x + _SWATCH_WIDTH + _SWATCH_GAP, area.y + area.height / 2
+    further = f" (+{len(header.columns) - len(widths)})" if len(widths) < len(header.columns) else ""
+    title = truncated(f"{NAME_COLUMN}{further}", size, area.width - sum(widths))
+    elements = [text_element(title, left, middle + 4, size=size, colour=props.theme.link, bold=True)]
+    if header.sorted_title == NAME_COLUMN:
+        elements.append(header.sign(left + text_width(title, size) * BOLD_WIDTH + 4, middle, props.theme.link))
+    return elements
+
+
+def _values_title(props: PanelProps, header: _Header, title: str, place: tuple[float, float], size: float) -> list[str]:
+    """Return the title of a column of values, whose right end and middle are at a place."""
+    (right, middle), colour = place, props.theme.link
+    is_sorted = title == header.sorted_title
+    end = right - _SIGN_WIDTH if is_sorted else right
+    text = text_element(title, end, middle + 4, size=size, colour=colour, anchor="end", bold=True)
+    return [text, header.sign(end + 3, middle, colour)] if is_sorted else [text]
+
+
+def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: float) -> tuple[float, list[float]]:
     """Return the size of texts, and the widths of the first columns, as many as leave a part of a width in pixels to the names."""
     widths: list[float] = []
     remaining = 0.0
     for share, size in product((_MAX_NAME_SHARE, _MIN_NAME_SHARE), _TABLE_SIZES):
         names_width = max(min(text_width(entry.name, size), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + size
         remaining = width - min(names_width, width * share)
-        widths = [_column_width(entries, index, title, size) for index, title in enumerate(columns)]
+        widths = _column_widths(entries, header, size)
         if sum(widths) <= remaining:
             return size, widths
     return _TABLE_SIZES[-1], widths[: sum(total <= remaining for total in accumulate(widths))]

@@ -7,12 +7,11 @@ from typing import Any, Final
 from dashwright.common.json_shapes import list_of, object_of, string_of
 from dashwright.expressions.calculations.table import Calculation, known_calculations
 from dashwright.expressions.javascript.sorting import collation_key
-from dashwright.expressions.pictures.panels.legend import LegendEntry
+from dashwright.expressions.pictures.panels.legend import NAME_COLUMN, LegendEntry
 from dashwright.expressions.pictures.plots.plotted import PlottedSeries
 from dashwright.expressions.pictures.style import Style
 
 _MAX_CALCULATIONS: Final = 12
-_NAME_COLUMN: Final = "Name"
 #: The maximum number of results that are shown for a calculation with several results.
 _MAX_LISTED: Final = 20
 
@@ -35,7 +34,7 @@ def legend_entries(plotted: Sequence[PlottedSeries], options: Any, right_scales:
             rows.append((each, name, results))
     if is_table and (key := string_of(legend.get("sortBy"))):
         position = titles.index(key) if key in titles else None
-        if position is not None or key == _NAME_COLUMN:
+        if position is not None or key == NAME_COLUMN:
             rows.sort(key=lambda row: _sort_key(row[1], row[2], position), reverse=legend.get("sortDesc") is True)
     entries = []
     for each, name, results in rows:

@@ -15,7 +15,6 @@ from dashwright.expressions.pictures.panels.table_cell import FONT_SIZE, LINE_HE
 from dashwright.expressions.pictures.panels.table_columns import TableColumn
 from dashwright.expressions.pictures.svg import rectangle, wrapped_lines
 from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
-from dashwright.expressions.pictures.theme import LINK_COLOUR
 
 # In pixels.
 _BAR_MARGIN: Final = 4.0
@@ -69,7 +68,7 @@ def draw_cell(cell: TableCell) -> list[str]:
 
 def _plain(cell: TableCell) -> list[str]:
     has_link = bool(objects_of(cell.column.source.config.get("links"))) or cell.options.get("type") == "data-links"
-    return _lines(cell, LINK_COLOUR if has_link and not cell.row_colour else cell.text_colour)
+    return _lines(cell, cell.props.theme.link if has_link and not cell.row_colour else cell.text_colour)
 
 
 def _lines(cell: TableCell, colour: str) -> list[str]:

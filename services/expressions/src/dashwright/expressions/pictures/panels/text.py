@@ -22,7 +22,7 @@ from dashwright.expressions.pictures.svg import (
     truncated,
     wrapped_lines,
 )
-from dashwright.expressions.pictures.theme import LINK_COLOUR, Theme, colour_of
+from dashwright.expressions.pictures.theme import Theme, colour_of
 
 # In pixels.
 _SIZE: Final = 14.0
@@ -254,7 +254,7 @@ def text_runs(line: Sequence[Span], theme: Theme, default_colour: str = "") -> l
     """Return the texts of a line in their styles; neighbours of one style are one text. The default colour is that of the theme."""
     runs = []
     for style, spans in groupby(line, key=lambda span: span.style):
-        colour = colour_of(style.colour.strip(), theme) or (LINK_COLOUR if style.link else default_colour or theme.text)
+        colour = colour_of(style.colour.strip(), theme) or (theme.link if style.link else default_colour or theme.text)
         size = style.size or (_CODE_SIZE if style.code else _SIZE)
         text = "".join(span.text for span in spans)
         runs.append(TextRun(text, size, colour, bold=style.bold, italic=style.italic, code=style.code, struck=style.struck))
