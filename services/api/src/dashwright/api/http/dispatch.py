@@ -81,7 +81,10 @@ class Dispatcher:
                 node.parameter_child = node.parameter_child or _Node()
                 node = node.parameter_child
             else:
-                node = node.children.setdefault(segment.name, _Node())
+                child = node.children.get(segment.name)
+                if child is None:
+                    child = node.children[segment.name] = _Node()
+                node = child
         endpoints = node.remainder_endpoints if segments and segments[-1].is_remainder else node.endpoints
         if route.method in endpoints:
             raise DashwrightError(f"two routes for {route.method} {route.path}")

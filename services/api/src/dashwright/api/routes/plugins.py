@@ -1,5 +1,6 @@
 """``/api/plugins``: the built-in types of data sources and panels. Nothing can be installed."""
 
+from functools import cache
 from typing import Any, Final
 
 from dashwright.api.domain.data_source_types import DEFAULT_LOGO
@@ -23,14 +24,7 @@ _QUERY: Final = {
 
 def routes(*, reported_version: str) -> list[Route]:
     """Return the routes. ``reported_version`` is the version of Grafana that the API reports to clients."""
-    heads = [
-        *(_data_source_head(source_type, reported_version) for source_type in SUPPORTED_TYPES),
-        *(_panel_head(panel_type, reported_version) for panel_type in DRAWN_TYPES),
-    ]
-    heads.sort(key=lambda head: str(head["name"]).lower())
-    items = [PluginItem(**head, category=_CATEGORIES.get(head["id"], "")) for head in heads]
-    shapes_by_id = {head["id"]: _shape(head) for head in heads}
-    names = {alias: shapes_by_id[source_type.id] for source_type in SUPPORTED_TYPES for alias in source_type.aliases} | shapes_by_id
+    items, names = _plugins(reported_version)
 
     async def list_all(call: Call) -> Response:
         has_match = "0" not in (call.query.get("core"), call.query.get("enabled"))
@@ -55,6 +49,20 @@ def routes(*, reported_version: str) -> list[Route]:
         Route("GET", "/api/plugins", list_all, SIGNED_IN, listing),
         Route("GET", "/api/plugins/{id}/settings", get_settings, SIGNED_IN, settings),
     ]
+
+
+@cache
+def _plugins(version: str) -> tuple[list[PluginItem], dict[str, PluginShape]]:
+    """Return the list of all types by name, and each type by its id and its aliases."""
+    heads = [
+        *(_data_source_head(source_type, version) for source_type in SUPPORTED_TYPES),
+        *(_panel_head(panel_type, version) for panel_type in DRAWN_TYPES),
+    ]
+    heads.sort(key=lambda head: str(head["name"]).lower())
+    items = [PluginItem(**head, category=_CATEGORIES.get(head["id"], "")) for head in heads]
+    shapes_by_id = {head["id"]: _shape(head) for head in heads}
+    names = {alias: shapes_by_id[source_type.id] for source_type in SUPPORTED_TYPES for alias in source_type.aliases}
+    return items, names | shapes_by_id
 
 
 def _data_source_head(source_type: DataSourceType, version: str) -> dict[str, Any]:
