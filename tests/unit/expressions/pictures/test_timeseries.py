@@ -174,7 +174,7 @@ def test_bars_are_as_wide_as_the_smallest_distance_allows() -> None:
 
 
 def test_narrow_bars_are_filled_with_the_colour_of_their_edges() -> None:
-    """The edges close gaps between bars that are less than a pixel wide."""
+    """Bars with gaps of less than a pixel touch each other."""
     look = {"drawStyle": "bars", "lineWidth": 2, "fillOpacity": 25}
     [bars] = marks(svg(Frame([times(300, 2_000), numbers("n", *[1.0] * 300)]), custom=look))
     assert (bars["fill"], "fill-opacity" in bars, "stroke" in bars) == ("#73bf69", False, False)
