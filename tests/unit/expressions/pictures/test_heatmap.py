@@ -193,11 +193,12 @@ def test_opacity_is_exponential_or_linear() -> None:
     """The colours go from the panel's background to the fill colour."""
     steps = {"mode": "opacity", "fill": "#ffffff", "steps": 3}
     linear, exponential = (
-        re.findall(r'height="8.0"[^>]*fill="(#\w+)"', svg_of(drawing("heatmap", series(1, 2), options={"color": {**steps, **more}})))
+        re.findall(r'stop-color="(#\w+)"', svg_of(drawing("heatmap", series(1, 2), options={"color": {**steps, **more}})))
         for more in ({"scale": "linear"}, {"scale": "exponential", "exponent": 0.5})
     )
     assert (linear[0], linear[-1]) == (exponential[0], exponential[-1]) == ("#181b1f", "#ffffff")
-    assert linear[1] < exponential[1]
+    # Each colour has two stops.
+    assert linear[2] < exponential[2]
 
 
 def test_labels_have_units_and_the_legend_its_range() -> None:

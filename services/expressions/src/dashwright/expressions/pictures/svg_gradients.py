@@ -1,6 +1,7 @@
-"""Linear gradients of SVG, whose ids follow from their content, so that equal ones of different panels do not clash."""
+"""Gradients of SVG, whose ids follow from their content, so that equal ones of different panels do not clash."""
 
 import hashlib
+import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
@@ -25,10 +26,18 @@ def linear_gradient(stops: Sequence[Stop], start: tuple[float, float], end: tupl
     """
     units = "userSpaceOnUse" if is_in_pixels else "objectBoundingBox"
     (x1, y1), (x2, y2) = start, end
+    return _gradient("linearGradient", f'gradientUnits="{units}" x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"', stops)
+
+
+def radial_gradient(stops: Sequence[Stop]) -> tuple[str, str]:
+    """Return the element of a gradient from the middle of an element to its corners, and the paint that refers to it."""
+    return _gradient("radialGradient", f'r="{math.sqrt(0.5):.4f}"', stops)
+
+
+def _gradient(element: str, attributes: str, stops: Sequence[Stop]) -> tuple[str, str]:
     content = "".join(_stop_element(stop) for stop in stops)
-    attributes = f'gradientUnits="{units}" x1="{x1:.2f}" y1="{y1:.2f}" x2="{x2:.2f}" y2="{y2:.2f}"'
     name = "gradient-" + hashlib.sha256((attributes + content).encode()).hexdigest()[:16]
-    return f'<linearGradient id="{name}" {attributes}>{content}</linearGradient>', f"url(#{name})"
+    return f'<{element} id="{name}" {attributes}>{content}</{element}>', f"url(#{name})"
 
 
 def _stop_element(stop: Stop) -> str:

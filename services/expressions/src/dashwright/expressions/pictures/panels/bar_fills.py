@@ -12,14 +12,15 @@ from dashwright.expressions.pictures.display.thresholds import FALLBACK_COLOUR, 
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
 from dashwright.expressions.pictures.panels.scale_of_item import Scale
 from dashwright.expressions.pictures.svg import rectangle
-from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
+from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient, radial_gradient
 
 _EDGE: Final = 2.0
 _BASIC_OPACITY: Final = 0.35
 #: Pixels from a cell of the display mode ``lcd`` to the next one, and between two cells: in panels, and in cells of tables.
 _PANEL_PITCH: Final = (12.0, 2.0)
 _TABLE_PITCH: Final = (8.0, 1.0)
-_LIT_OPACITY: Final = 0.95
+#: The opacity of lit cells from their middles to their corners, by share of the distance, and of other cells.
+_LIT_OPACITIES: Final = ((0.1, 0.95), (1.0, 0.55))
 _UNLIT_OPACITY: Final = 0.18
 _MAX_CELLS: Final = 200
 
@@ -70,7 +71,7 @@ def gradient_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
 
 
 def lcd_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
-    """Return cells along the range: each has the colour of the value at its start, and is bright up to the value."""
+    """Return cells along the range, each in the colour of the value at its start. Up to the value, they are brightest in the middle."""
     length = bar.cell.height if bar.is_vertical else bar.cell.width
     pitch, spacing = _TABLE_PITCH if bar.in_table else _PANEL_PITCH
     count = min(max(math.floor(length / pitch), 1), _MAX_CELLS)
@@ -81,9 +82,13 @@ def lcd_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
         if not is_lit and props.panel.options.get("showUnfilled") is False:
             break
         colour = bar.item.processor.colour_at(bar.scale.value(index / count))
-        opacity = _LIT_OPACITY if is_lit else _UNLIT_OPACITY
         colour = FALLBACK_COLOUR if colour == TRANSPARENT else colour
-        elements.append(rectangle(*bar.part(index / count, (index + 1) / count - gap), colour, radius=2, opacity=opacity))
+        place = bar.part(index / count, (index + 1) / count - gap)
+        if is_lit:
+            gradient, fill = radial_gradient([Stop(share, colour, opacity) for share, opacity in _LIT_OPACITIES])
+            elements += [gradient, rectangle(*place, fill, radius=2)]
+        else:
+            elements.append(rectangle(*place, colour, radius=2, opacity=_UNLIT_OPACITY))
     return elements
 
 

@@ -25,6 +25,7 @@ from dashwright.expressions.pictures.panels.heat_grid import HeatGrid, grid_of
 from dashwright.expressions.pictures.series import MAX_SERIES
 from dashwright.expressions.pictures.style import Style, style_of
 from dashwright.expressions.pictures.svg import cells_path, rectangle, text_element
+from dashwright.expressions.pictures.svg_gradients import Stop, linear_gradient
 from dashwright.expressions.pictures.theme import THEMES, Theme, colour_of
 
 _DEFAULT_STEPS: Final = 64
@@ -162,8 +163,10 @@ def _cells(
 def _legend(props: PanelProps, palette: Sequence[str], colour_range: tuple[float, float], area: Cell) -> list[str]:
     """Return the scale of colours with its lowest and its highest count."""
     width, top = min(_LEGEND_WIDTH, area.width), props.height - _LEGEND_HEIGHT + 6
-    step = width / len(palette)
-    elements = [rectangle(area.x + index * step, top, step + 0.5, _LEGEND_BAR_HEIGHT, colour) for index, colour in enumerate(palette)]
+    # Rectangles next to each other would have seams.
+    stops = [Stop((index + end) / len(palette), colour) for index, colour in enumerate(palette) for end in (0, 1)]
+    gradient, fill = linear_gradient(stops, (0, 0), (1, 0), is_in_pixels=False)
+    elements = [gradient, rectangle(area.x, top, width, _LEGEND_BAR_HEIGHT, fill)]
     style = _count_style(props)
     y = top + _LEGEND_BAR_HEIGHT + 13
     for value, x, anchor in ((colour_range[0], area.x, "start"), (colour_range[1], area.x + width, "end")):
