@@ -344,6 +344,16 @@ def test_an_opacity_gradient_ends_at_the_bottom() -> None:
     assert re.findall(r'<stop offset="([\d.]+)"[^>]*?(?: stop-opacity="([\d.]+)")?/>', content) == [("0.0000", ""), ("1.0000", "0")]
 
 
+def test_points_are_those_of_the_series() -> None:
+    """A line that continues outside of the time range ends at the edges of the plot, but has no points there."""
+    at = np.array([-1, 2, 5, 11], dtype=np.int64) * 60_000_000_000
+    frame = Frame([Field("time", FieldType.TIME, at), Field("Value", FieldType.FLOAT64, np.arange(4.0))])
+    line, dots = marks(svg(frame, custom={"showPoints": "always"}))
+    assert len(points(line["d"])) == 4
+    assert len(points(dots["d"])) == 2
+    assert len(points(marks(svg(series(*range(11)), custom={"showPoints": "always"}))[1]["d"])) == 11
+
+
 def test_legends_are_tables_with_sorted_values() -> None:
     """Columns are titled by calculation, and results have the unit of the series."""
     options = {"legend": {"displayMode": "table", "placement": "bottom", "calcs": ["max", "count"], "sortBy": "Max", "sortDesc": True}}

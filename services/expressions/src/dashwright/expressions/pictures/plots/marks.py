@@ -112,7 +112,7 @@ class _SeriesDrawing:
         """Return the points: all of them, or only single ones between two gaps, which a line does not show."""
         look = self._look
         if look.draw_style == "points" or look.points == "always" or (look.points == "auto" and self._has_room_for_points()):
-            selected = np.flatnonzero(~np.isnan(self._ys))
+            selected = np.flatnonzero(~np.isnan(self._ys) & ~self._are_cuts())
         elif look.points == "auto":
             selected = np.array([run.start for run in self._runs if run.stop - run.start == 1], dtype=np.intp)
         else:
@@ -156,6 +156,12 @@ class _SeriesDrawing:
             return [f'{stroke_definition}<path d="{description}" fill="{stroke}"/>']
         paints = f'fill="{paint}" fill-opacity="{opacity:g}" stroke="{stroke}" stroke-width="{edge:g}"'
         return [f'{definition}{stroke_definition}<path d="{description}" {paints}/>']
+
+    def _are_cuts(self) -> NDArray[np.bool_]:
+        """Return which points only end a line at an edge of the plot, where the series has no point."""
+        times, queried = self._plotted.times, self._plotted.series.times
+        is_edge = (times == self._plot.start) | (times == self._plot.end)
+        return is_edge & ~np.isin(times, queried if queried is not None else times)
 
     def _has_room_for_points(self) -> bool:
         # Grafana shows points if they are further apart than twice their own size.
