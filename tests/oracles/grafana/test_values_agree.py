@@ -1,0 +1,115 @@
+"""Texts, colours and reductions of random values, compared with the results of Grafana's library ``@grafana/data``."""
+
+import json
+import math
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Final
+from zoneinfo import ZoneInfo
+
+import pytest
+from tests.oracles.grafana.random_values import NOW, RandomValues
+from tests.oracles.queue import node_packages
+
+from dashwright.expressions.calculations.table import CALCULATIONS
+from dashwright.expressions.calculations.values import FieldValues
+from dashwright.expressions.javascript.values import UNDEFINED
+from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
+from dashwright.expressions.pictures.theme import THEMES, colour_of
+from dashwright.expressions.value_formats.formatted import DateContext
+from dashwright.expressions.value_formats.registry import value_format
+
+pytestmark = pytest.mark.oracles
+
+_HERE: Final = Path(__file__).parent
+_NOW: Final = datetime.fromtimestamp(NOW / 1000, UTC)
+_SPECIAL: Final = {"undefined": UNDEFINED, "NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
+_TRANSPARENT: Final = ("transparent", "rgba(0,0,0,0)")
+#: Shades differ by one because colours are rounded at other steps.
+_MAX_COLOUR_DIFFERENCE: Final = 2
+
+
+def results(folder: Path, cases: list[Any]) -> list[Any]:
+    """Return the results of Grafana's library."""
+    path = folder / "cases.json"
+    path.write_text(json.dumps({"now": NOW, "cases": cases}))
+    found: list[Any] = json.loads(node_packages.run(node_packages.installed(_HERE), _HERE / "display.cjs", str(path)))
+    return found
+
+
+def read(value: Any) -> Any:
+    if isinstance(value, dict) and "special" in value:
+        return _SPECIAL[value["special"]]
+    if isinstance(value, list):
+        return [read(item) for item in value]
+    return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
+
+
+def check(cases: list[Any], differing: list[str]) -> None:
+    """Fail if a case differs."""
+    assert not differing, "\n".join([f"{len(differing)} of {len(cases)}", *differing[:10]])
+
+
+def test_numbers_have_the_texts_of_grafana(tmp_path: Path) -> None:
+    """The prefix, the text and the suffix of a number agree in every unit of Grafana's list and in custom ones."""
+    (units,) = results(tmp_path, [{"kind": "units"}])
+    source = RandomValues(1)
+    cases = [source.format(units) for _ in range(60_000)]
+    differing = []
+    for case, there in zip(cases, results(tmp_path, cases), strict=True):
+        zone = UTC if case["zone"] == "utc" else ZoneInfo(case["zone"])
+        context = DateContext(zone, _NOW, case["withMilliseconds"])
+        here = value_format(case["unit"])(float(case["value"]), case["decimals"], context)
+        if [here.prefix, here.text, here.suffix] != there:
+            differing.append(f"{here}, Grafana: {''.join(there)}\n  {json.dumps(case)}")
+    check(cases, differing)
+
+
+def test_cells_are_displayed_as_in_grafana(tmp_path: Path) -> None:
+    """The text and the colour of a cell agree: by its mapping, its unit, its thresholds and the colour mode of its column."""
+    source, theme = RandomValues(2), THEMES["dark"]
+    cases = [source.display() for _ in range(8_000)]
+    differing = []
+    for case, there in zip(cases, results(tmp_path, cases), strict=True):
+        field = case["field"]
+        config = {name: value for name, value in field["config"].items() if value is not None}
+        dates = DateContext(UTC, _NOW)
+        traits = ColumnTraits(field["type"], (None, None), field["state"]["seriesIndex"], field["state"]["displayName"], dates)
+        processor = DisplayProcessor(config, theme, traits)
+        for value, expected in zip(read(case["values"]), there, strict=True):
+            here = processor.display(value)
+            is_same = [here.prefix, here.text, here.suffix] == expected["parts"]
+            if not is_same or not are_near(here.colour, expected["color"]):
+                differing.append(f"{value!r}: {here} {here.colour}, Grafana: {expected}\n  {json.dumps(case)}")
+    check(cases, differing)
+
+
+def are_near(here: str, there: str) -> bool:
+    """Return whether two colours are the same, apart from rounding."""
+    if there in _TRANSPARENT or here in _TRANSPARENT:
+        return there in _TRANSPARENT and here in _TRANSPARENT
+    pairs = zip(bytes.fromhex(here[1:]), bytes.fromhex((colour_of(there, THEMES["dark"]) or there)[1:]), strict=True)
+    return all(abs(one - other) <= _MAX_COLOUR_DIFFERENCE for one, other in pairs)
+
+
+def test_columns_are_reduced_as_in_grafana(tmp_path: Path) -> None:
+    """Each calculation agrees on numbers, texts and booleans, with nulls, NaN and infinities, and without values."""
+    source, names = RandomValues(3), [name for name in CALCULATIONS if name not in ("current", "avg", "total")]
+    cases = [source.reduce(names) for _ in range(1_000)]
+    differing = []
+    for case, there in zip(cases, results(tmp_path, cases), strict=True):
+        field = FieldValues(read(case["values"]), case["type"] == "number")
+        for name, expected in zip(names, read(there), strict=True):
+            here = CALCULATIONS[name](field)
+            if not are_equal(here, expected):
+                differing.append(f"{name}: {here!r}, Grafana: {expected!r}\n  {json.dumps(case['values'])} {case['type']}")
+    check(cases, differing)
+
+
+def are_equal(here: Any, there: Any) -> bool:
+    """Return whether two results are equal, apart from rounding errors."""
+    if isinstance(here, list) and isinstance(there, list):
+        return len(here) == len(there) and all(map(are_equal, here, there))
+    if isinstance(here, float | int) and isinstance(there, float | int) and isinstance(here, bool) is isinstance(there, bool):
+        return math.isclose(here, there, rel_tol=1e-12) or (math.isnan(here) and math.isnan(there))
+    return type(here) is type(there) and bool(here == there)
