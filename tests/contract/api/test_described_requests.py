@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import hypothesis
+import orjson
 import pytest
 import pytest_asyncio
 import requests
@@ -101,27 +102,16 @@ async def desk(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempP
 def generate_cases(described: Any) -> list[Case[Any]]:
     """Return valid and invalid requests of every operation. Path parameters often name objects that exist."""
     created: list[Case[Any]] = []
+    # The generator draws the same requests for operations with the same input, such as those of two versions of a kind.
+    drawn: dict[bytes, list[Case[Any]]] = {}
     for result in schemathesis.openapi.from_dict(described).get_all_operations():
         assert isinstance(result, Ok), result
         operation = result.ok()
-        for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
-
-            @hypothesis.settings(
-                max_examples=EXAMPLES,
-                derandomize=True,
-                database=None,
-                deadline=None,
-                phases=[hypothesis.Phase.generate],
-                suppress_health_check=list(hypothesis.HealthCheck),
-            )
-            @hypothesis.given(operation.as_strategy(generation_mode=mode))
-            def collect(case: Case[Any]) -> None:
-                created.append(case)
-
-            try:
-                collect()
-            except hypothesis.errors.Unsatisfiable:
-                assert mode is GenerationMode.NEGATIVE  # A request without input cannot have invalid input.
+        request = operation.definition.raw
+        described_input = orjson.dumps([request.get("parameters"), request.get("requestBody")])
+        if described_input not in drawn:
+            drawn[described_input] = draw_cases(operation)
+        created += [case_of(operation, case) for case in drawn[described_input]]
     for index, case in enumerate(created):
         case.query.pop("watch", None)  # it would not end
         for name in case.path_parameters:
@@ -130,6 +120,45 @@ def generate_cases(described: Any) -> list[Case[Any]]:
             elif index % 3 == 0:
                 case.path_parameters[name] = 1
     return sorted(created, key=lambda case: identifier_of(case) == OWN_LOGIN)
+
+
+def draw_cases(operation: Any) -> list[Case[Any]]:
+    """Return valid and invalid requests of one operation."""
+    drawn: list[Case[Any]] = []
+    for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
+
+        @hypothesis.settings(
+            max_examples=EXAMPLES,
+            derandomize=True,
+            database=None,
+            deadline=None,
+            phases=[hypothesis.Phase.generate],
+            suppress_health_check=list(hypothesis.HealthCheck),
+        )
+        @hypothesis.given(operation.as_strategy(generation_mode=mode))
+        def collect(case: Case[Any]) -> None:
+            drawn.append(case)
+
+        try:
+            collect()
+        except hypothesis.errors.Unsatisfiable:
+            assert mode is GenerationMode.NEGATIVE  # A request without input cannot have invalid input.
+    return drawn
+
+
+def case_of(operation: Any, case: Case[Any]) -> Case[Any]:
+    """Return the request of ``case`` to another operation."""
+    copied: Case[Any] = operation.Case(
+        path_parameters=dict(case.path_parameters),
+        headers=case.headers,
+        cookies=dict(case.cookies),
+        query=dict(case.query),
+        body=case.body,
+        media_type=case.media_type,
+        multipart_content_types=case.multipart_content_types,
+        _meta=case.meta,
+    )
+    return copied
 
 
 def identifier_of(case: Case[Any]) -> str:
