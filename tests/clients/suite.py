@@ -17,7 +17,7 @@ class Group:
     file: str
     #: The version that the gateway reports. The suite expects other responses of other versions.
     reported: str = "12.0.0"
-    #: Tests of the file that run in this group only; empty for all that no other group names.
+    #: The tests of the file that run in this group. Empty: all tests of the file that are in no other group.
     tests: tuple[str, ...] = ()
 
     @property

@@ -181,7 +181,10 @@ STRANGER = replace(ACTOR, uid="anonymous", org_id=0)
 
 
 async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each refusal is an event; excess ones are dropped and failed writes repeated. Unauthenticated clients have a small share."""
+    """Each refusal is an event.
+
+    Excess refusals are dropped, and failed writes are repeated. Unauthenticated clients have a small share of the buffer.
+    """
     refusals = RefusalBuffer(rows, size=3)
     for actor, org_id, status in ((STRANGER, 0, 401), (STRANGER, 0, 403), (ACTOR, 5, 401), (ACTOR, 1, 403), (ACTOR, 1, 403)):
         refusals.record(actor, "org.update", org_id=org_id, status=status)

@@ -23,7 +23,7 @@ SECRET_KEY: Final = "of tests only"
 
 
 def declared(name: str = "team", *, title: str = "Team", directory: str = "", **members: Any) -> dict[str, Any]:
-    """Return a repository as a file declares it, whose own directory is relative to the first permitted one."""
+    """Return a repository as a file declares it. ``directory`` is relative to the first permitted directory."""
     sync = {"enabled": False, "target": "folder", "intervalSeconds": 0}
     spec = {"title": title, "type": "local", "local": {"path": directory or name}, "workflows": [], "sync": sync}
     api_version = "provisioning.grafana.app/v0alpha1"
@@ -43,7 +43,7 @@ class FileProvisioning:
         self.restart()
 
     def restart(self) -> None:
-        """Replace the provisioner by one that remembers nothing, like that of another gateway."""
+        """Replace the provisioner by a new one without remembered state, like that of another gateway."""
         database, clock, settings = self.api.database, Clock(), AdmissionSettings(permitted_paths=(str(self.api.data),))
         sealer, policy = ObjectSealer(SecretCipher.from_keys(SECRET_KEY)), AccessPolicy(database, Feed(database))
         edits = Edits(database, None, clock)  # type: ignore[arg-type]  # no repository has a file that is edited

@@ -93,7 +93,7 @@ class EvaluationClient:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EvaluationClient]:
+async def evaluation_client(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[EvaluationClient]:
     monkeypatch.setattr(panel_validation, "_TIMEOUT_SECONDS", 30.0)  # A busy test machine must not look like an unavailable service.
     settings, broker = load(http_port=0, data_dir=tmp_path, secret_key="of tests only"), MemoryBroker()
     await broker.start()
@@ -106,30 +106,30 @@ async def desk(tmp_path: Path, database: Database, monkeypatch: pytest.MonkeyPat
     await broker.close()
 
 
-async def test_an_evaluation_ends_with_a_result(desk: EvaluationClient) -> None:
+async def test_an_evaluation_ends_with_a_result(evaluation_client: EvaluationClient) -> None:
     """A submitted evaluation is pending; once it ends it has a status and a result, as JSON or Arrow."""
-    created = await desk.submit(spec(), labels={"ci": "42"})
+    created = await evaluation_client.submit(spec(), labels={"ci": "42"})
     assert (created["status"]["state"], created["metadata"]["labels"]) == ("pending", {"ci": "42"})
     name = created["metadata"]["name"]
-    status = (await desk.ended(name))["status"]
+    status = (await evaluation_client.ended(name))["status"]
     assert (status["state"], status["message"], status["progress"]) == ("success", "completed successfully", 100)
-    code, body = await desk.call("GET", f"{EVALUATIONS}/{name}/result")
+    code, body = await evaluation_client.call("GET", f"{EVALUATIONS}/{name}/result")
     assert (code, orjson.loads(body)["results"]["B"]["frames"][0]["data"]["values"][1]) == (200, [2, 4, 6])
-    assert (await desk.call("GET", f"{EVALUATIONS}/{name}/result", accept=f"{ARROW};q=0.5, application/json"))[1] == body
-    code, body = await desk.call("GET", f"{EVALUATIONS}/{name}/result", accept=ARROW)
+    assert (await evaluation_client.call("GET", f"{EVALUATIONS}/{name}/result", accept=f"{ARROW};q=0.5, application/json"))[1] == body
+    code, body = await evaluation_client.call("GET", f"{EVALUATIONS}/{name}/result", accept=ARROW)
     table = pa.ipc.open_stream(body).read_all()
     assert (code, table.column(1).to_pylist()) == (200, [2, 4, 6])
 
 
-async def test_an_evaluation_with_errors_has_a_result(desk: EvaluationClient) -> None:
+async def test_an_evaluation_with_errors_has_a_result(evaluation_client: EvaluationClient) -> None:
     """An evaluation with an error of one refId ends in the state error, and its result contains that error."""
     given = spec()
     given["queries"][0]["rawFrameContent"] = "[{"
-    created = await desk.submit(given, name="broken")
-    status = (await desk.ended("broken"))["status"]
+    created = await evaluation_client.submit(given, name="broken")
+    status = (await evaluation_client.ended("broken"))["status"]
     assert (status["state"], status["message"]) == ("error", "completed with errors")
     assert status["errors"][0].startswith("B: ")
-    code, body = await desk.call("GET", f"{EVALUATIONS}/broken/result")
+    code, body = await evaluation_client.call("GET", f"{EVALUATIONS}/broken/result")
     assert (code, "error" in orjson.loads(body)["results"]["B"]) == (400, True)
     assert created["metadata"]["name"] == "broken"
 
@@ -155,15 +155,15 @@ def broken_spec(**panel: Any) -> dict[str, Any]:
     ],
     ids=str,
 )
-async def test_an_invalid_panel_is_rejected(desk: EvaluationClient, value: dict[str, Any], fields: list[str]) -> None:
+async def test_an_invalid_panel_is_rejected(evaluation_client: EvaluationClient, value: dict[str, Any], fields: list[str]) -> None:
     """HTTP requests, dry runs and messages reject an invalid panel with the path of each fault and record nothing."""
     for path in (EVALUATIONS, f"{EVALUATIONS}?dryRun=All"):
-        status, body = await desk.call("POST", path, json={"spec": value})
+        status, body = await evaluation_client.call("POST", path, json={"spec": value})
         assert status == 422, body
         assert sorted(cause["field"] for cause in orjson.loads(body)["details"]["causes"]) == sorted(fields)
-    refusal = await desk.publish({**EVALUATION, "spec": value}, authorization=GOOD)
+    refusal = await evaluation_client.publish({**EVALUATION, "spec": value}, authorization=GOOD)
     assert (refusal["code"], sorted(cause["field"] for cause in refusal["details"]["causes"])) == (422, sorted(fields))
-    assert orjson.loads((await desk.call("GET", EVALUATIONS))[1])["items"] == []
+    assert orjson.loads((await evaluation_client.call("GET", EVALUATIONS))[1])["items"] == []
 
 
 async def test_evaluations_wait_for_the_expressions_worker(
@@ -181,33 +181,33 @@ async def test_evaluations_wait_for_the_expressions_worker(
             assert status == 202, created
     worker = ExpressionsWorker(load(data_dir=tmp_path, secret_key="of tests only"), database, broker, Clock())
     await worker.start()
-    desk = EvaluationClient(api.session, broker)
-    assert (await desk.ended("e0"))["status"]["state"] == "success"
-    status = (await desk.ended("e1"))["status"]
+    evaluation_client = EvaluationClient(api.session, broker)
+    assert (await evaluation_client.ended("e0"))["status"]["state"] == "success"
+    status = (await evaluation_client.ended("e1"))["status"]
     assert (status["state"], "un~1listed" in status["message"]) == ("error", True)
-    assert (await desk.call("GET", f"{EVALUATIONS}/e1/result"))[0] == 410
+    assert (await evaluation_client.call("GET", f"{EVALUATIONS}/e1/result"))[0] == 410
     await worker.stop()
 
 
-async def test_a_large_result_is_stored_in_chunks(desk: EvaluationClient, database: Database) -> None:
+async def test_a_large_result_is_stored_in_chunks(evaluation_client: EvaluationClient, database: Database) -> None:
     """A result of several megabytes is stored in chunks of at most one and returned completely."""
     values = [index + 0.123456789 for index in range(60_000)]
-    await desk.submit(spec("$A + 0", values), name="large")
-    assert (await desk.ended("large"))["status"]["state"] == "success"
+    await evaluation_client.submit(spec("$A + 0", values), name="large")
+    assert (await evaluation_client.ended("large"))["status"]["state"] == "success"
     async with database.connection() as connection:
         sizes = [row["size"] for row in await connection.fetch("select length(body) as size from evaluation_piece where format = 'json'")]
     assert len(sizes) > 1
     assert max(sizes) <= 1 << 20
-    body = (await desk.call("GET", f"{EVALUATIONS}/large/result"))[1]
+    body = (await evaluation_client.call("GET", f"{EVALUATIONS}/large/result"))[1]
     assert orjson.loads(body)["results"]["B"]["frames"][0]["data"]["values"][1] == values
 
 
-async def test_names_are_unique(desk: EvaluationClient) -> None:
+async def test_names_are_unique(evaluation_client: EvaluationClient) -> None:
     """A second evaluation with a name is 409; evaluations without a name receive unique ones."""
-    await desk.submit(spec(), name="mine")
-    status, body = await desk.call("POST", EVALUATIONS, json={"metadata": {"name": "mine"}, "spec": spec()})
+    await evaluation_client.submit(spec(), name="mine")
+    status, body = await evaluation_client.call("POST", EVALUATIONS, json={"metadata": {"name": "mine"}, "spec": spec()})
     assert (status, orjson.loads(body)["reason"]) == (409, "AlreadyExists")
-    assert (await desk.submit(spec()))["metadata"]["name"] != (await desk.submit(spec()))["metadata"]["name"]
+    assert (await evaluation_client.submit(spec()))["metadata"]["name"] != (await evaluation_client.submit(spec()))["metadata"]["name"]
 
 
 @pytest.mark.parametrize(
@@ -218,81 +218,81 @@ async def test_names_are_unique(desk: EvaluationClient) -> None:
         ({"panel": {}, "from": {}}, "spec.from"),
     ],
 )
-async def test_an_invalid_spec_is_rejected(desk: EvaluationClient, value: Any, field: str) -> None:
+async def test_an_invalid_spec_is_rejected(evaluation_client: EvaluationClient, value: Any, field: str) -> None:
     """A missing panel or a value of the wrong type is a cause of a 422."""
-    status, body = await desk.call("POST", EVALUATIONS, json={"spec": value})
+    status, body = await evaluation_client.call("POST", EVALUATIONS, json={"spec": value})
     assert status == 422
     assert any(cause["field"].startswith(field) for cause in orjson.loads(body)["details"]["causes"])
 
 
-async def test_an_evaluation_can_be_submitted_as_a_message(desk: EvaluationClient) -> None:
+async def test_an_evaluation_can_be_submitted_as_a_message(evaluation_client: EvaluationClient) -> None:
     """A published Evaluation creates a job and is returned as the reply.
 
     A message that is delivered twice is one audit event.
     """
     for _ in range(2):
-        created = await desk.publish({**EVALUATION, "spec": spec()}, message_id="once", authorization=GOOD)
+        created = await evaluation_client.publish({**EVALUATION, "spec": spec()}, message_id="once", authorization=GOOD)
     assert created["kind"] == "Evaluation"
-    (event,) = orjson.loads((await desk.call("GET", "/api/audit?requestId=once"))[1])["events"]
+    (event,) = orjson.loads((await evaluation_client.call("GET", "/api/audit?requestId=once"))[1])["events"]
     assert (event["action"], event["object"]) == ("evaluation.create", f"evaluation:{created['metadata']['name']}")
     assert (event["actor"], event["orgId"], event["address"]) == ("user:1", 1, "")
-    assert (await desk.ended(created["metadata"]["name"]))["status"]["state"] == "success"
+    assert (await evaluation_client.ended(created["metadata"]["name"]))["status"]["state"] == "success"
 
 
-async def test_a_message_without_credentials_submits_no_evaluation(desk: EvaluationClient) -> None:
+async def test_a_message_without_credentials_submits_no_evaluation(evaluation_client: EvaluationClient) -> None:
     """A message without credentials is rejected, and the error names the missing header."""
-    refusal = await desk.publish({**EVALUATION, "spec": spec()})
+    refusal = await evaluation_client.publish({**EVALUATION, "spec": spec()})
     assert (refusal["kind"], refusal["code"]) == ("Status", 403)
     assert "queue:default may not submit evaluations" in refusal["message"]
     assert "header authorization" in refusal["message"]
 
 
-async def test_deleting_an_evaluation_deletes_its_result(desk: EvaluationClient) -> None:
+async def test_deleting_an_evaluation_deletes_its_result(evaluation_client: EvaluationClient) -> None:
     """Deleting an ended evaluation deletes its result too."""
-    await desk.submit(spec(), name="brief")
-    await desk.ended("brief")
-    assert (await desk.call("DELETE", f"{EVALUATIONS}/brief"))[0] == 200
-    assert (await desk.call("GET", f"{EVALUATIONS}/brief/result"))[0] == 404
+    await evaluation_client.submit(spec(), name="brief")
+    await evaluation_client.ended("brief")
+    assert (await evaluation_client.call("DELETE", f"{EVALUATIONS}/brief"))[0] == 200
+    assert (await evaluation_client.call("GET", f"{EVALUATIONS}/brief/result"))[0] == 404
 
 
-async def test_results_are_kept_until_they_expire(desk: EvaluationClient, database: Database) -> None:
+async def test_results_are_kept_until_they_expire(evaluation_client: EvaluationClient, database: Database) -> None:
     """A result is kept until it expires, independent of the job history; afterwards the request returns 410 with that time."""
-    names = [(await desk.submit(spec()))["metadata"]["name"] for _ in range(4)]
+    names = [(await evaluation_client.submit(spec()))["metadata"]["name"] for _ in range(4)]
     for name in names:
-        await desk.ended(name)
+        await evaluation_client.ended(name)
     await clean(database)
-    assert [(await desk.call("GET", f"{EVALUATIONS}/{name}/result"))[0] for name in names] == [200] * 4
+    assert [(await evaluation_client.call("GET", f"{EVALUATIONS}/{name}/result"))[0] for name in names] == [200] * 4
     expire = """update evaluation set expires_at = now() - interval '1 minute'
         from job where job.uid = evaluation.uid and job.name = $1 returning expires_at"""
     async with database.connection() as connection:
         expired_at = await connection.fetchval(expire, names[0])
     for _ in range(2):  # before the cleaner comes, and after it
-        status, body = await desk.call("GET", f"{EVALUATIONS}/{names[0]}/result")
+        status, body = await evaluation_client.call("GET", f"{EVALUATIONS}/{names[0]}/result")
         assert (status, orjson.loads(body)["reason"]) == (410, "Expired")
         assert f"expired at {expired_at:%Y-%m-%dT%H:%M:%SZ}" in orjson.loads(body)["message"]
         await clean(database)
-    assert (await desk.call("GET", f"{EVALUATIONS}/{names[0]}"))[0] == 404
-    assert (await desk.call("GET", f"{EVALUATIONS}/{names[1]}/result"))[0] == 200
-    assert (await desk.call("GET", f"{EVALUATIONS}/never/result"))[0] == 404
+    assert (await evaluation_client.call("GET", f"{EVALUATIONS}/{names[0]}"))[0] == 404
+    assert (await evaluation_client.call("GET", f"{EVALUATIONS}/{names[1]}/result"))[0] == 200
+    assert (await evaluation_client.call("GET", f"{EVALUATIONS}/never/result"))[0] == 404
 
 
-async def test_an_evaluation_without_a_result_expires(desk: EvaluationClient, database: Database) -> None:
+async def test_an_evaluation_without_a_result_expires(evaluation_client: EvaluationClient, database: Database) -> None:
     """An evaluation without a result is deleted after the same time; for a week its name returns 410."""
-    await desk.submit(spec(), name="failed")
-    await desk.ended("failed")
+    await evaluation_client.submit(spec(), name="failed")
+    await evaluation_client.ended("failed")
     async with database.connection() as connection:
         await connection.execute("delete from evaluation")
         await clean(database)
-        assert (await desk.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 410
-        assert (await desk.call("GET", f"{EVALUATIONS}/failed"))[0] == 200
+        assert (await evaluation_client.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 410
+        assert (await evaluation_client.call("GET", f"{EVALUATIONS}/failed"))[0] == 200
         await connection.execute("update job set finished_at = now() - interval '2 hours'")
     await clean(database)
-    assert (await desk.call("GET", f"{EVALUATIONS}/failed"))[0] == 404
-    assert "expired at" in orjson.loads((await desk.call("GET", f"{EVALUATIONS}/failed/result"))[1])["message"]
+    assert (await evaluation_client.call("GET", f"{EVALUATIONS}/failed"))[0] == 404
+    assert "expired at" in orjson.loads((await evaluation_client.call("GET", f"{EVALUATIONS}/failed/result"))[1])["message"]
     async with database.connection() as connection:
         await connection.execute("update expired_evaluation set expired_at = now() - interval '8 days'")
     await clean(database)
-    assert (await desk.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 404
+    assert (await evaluation_client.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 404
 
 
 async def test_the_number_of_evaluations_is_limited(start_api: StartApi) -> None:

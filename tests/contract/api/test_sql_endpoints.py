@@ -28,7 +28,7 @@ def child_processes() -> set[int]:
 
 
 @pytest.fixture
-async def desk(tmp_path: Path, database: Database) -> AsyncIterator[EvaluationClient]:
+async def evaluation_client(tmp_path: Path, database: Database) -> AsyncIterator[EvaluationClient]:
     settings = load(http_port=0, data_dir=tmp_path, secret_key="of tests only", features="sqlExpression", sql_slots=1)
     broker = MemoryBroker()
     before = child_processes()
@@ -49,15 +49,15 @@ async def desk(tmp_path: Path, database: Database) -> AsyncIterator[EvaluationCl
     assert child_processes() - before == set()
 
 
-async def test_a_statement_runs_at_every_endpoint(desk: EvaluationClient) -> None:
+async def test_a_statement_runs_at_every_endpoint(evaluation_client: EvaluationClient) -> None:
     """A SQL expression runs as a query, as a panel's target and in an evaluation, and a panel with one is valid."""
     source = raw("A", [1, 2, 3])
     panel: dict[str, Any] = {"type": "table", "targets": [STATEMENT], "queries": [source]}
     for path, body in (("/api/ds/query", {"queries": [source, STATEMENT]}), ("/api/panels/query", panel)):
-        status, found = await desk.call("POST", path, json=body)
+        status, found = await evaluation_client.call("POST", path, json=body)
         assert (status, orjson.loads(found)["results"]["B"]["frames"][0]["data"]["values"]) == (200, [[6.0]]), path
-    assert orjson.loads((await desk.call("POST", "/api/panels/validate", json=panel))[1]) == {"valid": True, "faults": []}
-    await desk.submit({"panel": {"type": "table", "targets": [STATEMENT]}, "queries": [source]}, name="job")
-    assert (await desk.ended("job"))["status"]["state"] == "success"
-    status, found = await desk.call("GET", f"{EVALUATIONS}/job/result")
+    assert orjson.loads((await evaluation_client.call("POST", "/api/panels/validate", json=panel))[1]) == {"valid": True, "faults": []}
+    await evaluation_client.submit({"panel": {"type": "table", "targets": [STATEMENT]}, "queries": [source]}, name="job")
+    assert (await evaluation_client.ended("job"))["status"]["state"] == "success"
+    status, found = await evaluation_client.call("GET", f"{EVALUATIONS}/job/result")
     assert (status, orjson.loads(found)["results"]["B"]["frames"][0]["data"]["values"]) == (200, [[6.0]])

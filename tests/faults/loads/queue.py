@@ -39,7 +39,7 @@ class Queue:
         self._receivers: dict[str, Receive] = {}
 
     def receive(self, prefix: str, receive: Receive) -> None:
-        """Call a function with each message that replies to one whose id begins with ``prefix``, and with its body."""
+        """Call ``receive`` with each reply to a message whose id begins with ``prefix``, and with the body of the reply."""
         self._receivers[prefix] = receive
 
     async def publish(self, message_id: str, body: Any, *, headers: Mapping[str, Any] | None = None, has_reply: bool = True) -> bool:

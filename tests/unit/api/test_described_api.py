@@ -67,7 +67,7 @@ SPECIFIED: Final = [
     "WebhookResponse",
     "WebhookStatus",
 ]
-"""The types of the interface that have names."""
+"""Names of the types that the interface names."""
 
 _BODY: Final = "the body of a dashboard: what its version and its panels define"
 _PANEL: Final = "what the type of the panel defines"
@@ -140,7 +140,7 @@ FREE_FORM: Final = {
     "getPanelSchema 200": "a document of a specification of its own",
     "getTargetSchema 200": "a document of a specification of its own",
 }
-"""Where anything may be, and why."""
+"""The places where any JSON is permitted, with the reason."""
 
 
 @pytest.fixture(scope="module")
@@ -154,7 +154,10 @@ def operations(whole: Any) -> dict[str, Any]:
 
 
 def test_names_of_schemas_suit_every_generator(described: Any) -> None:
-    """Names are a letter, then letters and digits; distinct ignoring case; no constructors or wrappers of generated code."""
+    """The name of a schema is a letter, followed by letters and digits.
+
+    Names differ ignoring case, and from constructors and wrappers of generated code.
+    """
     names = list(described["components"]["schemas"])
     assert [name for name in names if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name)] == []
     assert [name for name, count in Counter(map(str.lower, names)).items() if count > 1] == []

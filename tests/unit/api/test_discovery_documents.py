@@ -37,7 +37,7 @@ GROUP = "things.example.org"
 
 
 def test_a_group_has_the_versions_of_its_kinds() -> None:
-    """The versions have the order of the registry, the preferred one first."""
+    """The versions of a group are in the order of the registry, and the preferred one is the first."""
     versions = [{"groupVersion": f"{GROUP}/v2", "version": "v2"}, {"groupVersion": f"{GROUP}/v1", "version": "v1"}]
     group = {"name": GROUP, "versions": versions, "preferredVersion": versions[0]}
     assert discovery.api_group(KINDS, GROUP) == {"kind": "APIGroup", "apiVersion": "v1", **group}
@@ -48,7 +48,7 @@ def test_a_group_has_the_versions_of_its_kinds() -> None:
 
 
 def test_a_version_has_the_resources_that_are_served_in_it() -> None:
-    """Sub-resources are included; kinds without the version are not."""
+    """A version has the resources and subresources of its kinds. Kinds without the version are not included."""
     status = {"name": "gadgets/status", "singularName": "", "namespaced": True, "kind": "Gadget", "verbs": ["get", "patch", "update"]}
     expected = [
         {

@@ -87,7 +87,7 @@ async def test_queries_and_expressions_have_one_response() -> None:
 
 
 async def test_numbers_scalars_and_no_data_have_shapes_of_their_own() -> None:
-    """A number is one field, a scalar one without labels, no data a frame of that name without fields, an empty set no frame."""
+    """A number is a frame with one field, and a scalar one without labels. No data is a frame without fields, and an empty set no frame."""
     _, body = await ask(
         raw("A", series([1, 2, 3], h="a"), series([4, 5, 6], h="b")),
         raw("N", hide=True),
@@ -123,7 +123,7 @@ async def test_a_warning_is_a_notice_of_the_first_frame() -> None:
 
 @pytest.mark.parametrize(("version", "warned"), [([0, 1], False), ([0, 2], True), ([1, 0], True)])
 async def test_frames_of_a_newer_version_cause_a_warning(version: list[int], warned: bool) -> None:
-    """Expressions use their values, and the frames themselves have the warning."""
+    """Expressions read the values of frames of a newer version, and the frames have a warning in the response."""
     frame = series([1, 2, 3])
     frame["schema"]["meta"] = {"type": "timeseries-multi", "typeVersion": version}
     status, body = await ask(raw("A", frame), raw("B", frame), expression("C", "$A + 1"))
@@ -159,7 +159,7 @@ async def test_an_invalid_graph_is_an_error() -> None:
 
 
 async def test_a_warning_without_frames_is_on_the_result() -> None:
-    """A union without pairs and a query without frames have no frame for it."""
+    """A warning about a union without pairs, or a query without frames, is on the result, because there is no frame that could have it."""
     queries = [raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")), raw("B", series([1, 2, 3], h="c"), series([1, 2, 3], h="d"))]
     _, body = await ask(*queries, expression("C", "$A + $B"), expression("D", "$C + 1"))
     text = '4 items dropped from union(s): ["$A + $B": ($A: {h=a} {h=b}) ($B: {h=c} {h=d})]'
@@ -198,7 +198,7 @@ async def test_hidden_targets_are_not_in_the_response() -> None:
 
 
 async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
-    """The query has an error in addition to its data; without a reader it has none."""
+    """If an expression cannot read a query, the query has its frames and an error. Without such an expression, the query has no error."""
     table = {
         "schema": {"fields": [{"name": "a", "type": "number"}, {"name": "b", "type": "number"}, {"name": "s", "type": "string"}]},
         "data": {"values": [[1], [2], ["x"]]},
@@ -281,7 +281,7 @@ async def test_a_large_response_is_sent_in_chunks() -> None:
 
 
 async def test_a_relative_range_counts_from_the_clock() -> None:
-    """``now`` is the moment the request is read: a fixed end in the past of it is a range, in the future of it is not."""
+    """``now`` is the time at which the request is read. A range from ``now`` to a fixed end is valid only if the end is later."""
     with time_machine.travel(datetime(2020, 1, 1, tzinfo=UTC), tick=False):
         assert (await ask(expression("A", "1"), to="2020-01-01"))[0] == 200
         assert (await ask(expression("A", "1"), **{"from": "now", "to": "2019-12-31"}))[0] == 400

@@ -92,7 +92,7 @@ async def test_a_limit_is_an_error_of_its_ref_id(limits: Limits, queries: list[A
 
 
 async def test_the_outcome_of_an_expression_is_bounded_too() -> None:
-    """A union may make more series than either side has."""
+    """The number of series of a result is limited, because a union may make more series than either side has."""
     sides = [source("A", *({"h": str(h)} for h in range(3))), source("B", {"h": "1", "i": "1"}, {"h": "1", "i": "2"}, {"h": "1", "i": "3"})]
     limits = Limits(query_series=3)
     assert (await ask(limits, *sides, math("C", "$A + $B")))[0] == 200
@@ -142,7 +142,7 @@ async def test_the_number_of_queries_is_limited(endpoint: QueryEndpoint) -> None
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
 async def test_the_size_of_all_expressions_is_limited(endpoint: QueryEndpoint) -> None:
-    """The error is reported once, at the expression that exceeds the limit."""
+    """The size of all expressions together is limited. The error is reported once, at the expression that exceeds the limit."""
     body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
     answered = await respond(body, QueryContext(endpoint), QuerySettings(Limits(request_expressions=12)))
     assert isinstance(answered.body, bytes)

@@ -35,10 +35,10 @@ PAGES = (
 _FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
-_DOORS = {"request": QueryEndpoint.QUERY, "panel": QueryEndpoint.PANEL}
-_ANSWERS = {("text", "answer"), ("json", "answer"), ("json", "explain")}
+_ENDPOINTS = {"request": QueryEndpoint.QUERY, "panel": QueryEndpoint.PANEL}
+_RESPONSES = {("text", "answer"), ("json", "answer"), ("json", "explain")}
 _PLAIN = {("text", "spec"), ("python", ""), ("sh", ""), ("text", "sent")}
-_KNOWN = {("json", "request"), ("json", "panel"), ("json", "target"), ("json", "prometheus"), *_PLAIN, *_ANSWERS}
+_KNOWN = {("json", "request"), ("json", "panel"), ("json", "target"), ("json", "prometheus"), *_PLAIN, *_RESPONSES}
 _SHOWN_ENTITIES = {"NaN": "NaN", "Inf": "Inf", "NegInf": "-Inf"}
 
 
@@ -59,7 +59,7 @@ def blocks_of(path: Path) -> Iterator[Block]:
 
 
 BLOCKS = [block for path in PAGES for block in blocks_of(path)]
-EXAMPLES = [(block, answered) for block, answered in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.mark in _DOORS]
+EXAMPLES = [(block, answered) for block, answered in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.mark in _ENDPOINTS]
 
 
 def found(language: str, mark: str) -> list[Block]:
@@ -80,7 +80,7 @@ def settings() -> Iterator[QuerySettings]:
 
 
 async def response_of(request: Block, settings: QuerySettings, *, explain: bool = False) -> tuple[int, Any]:
-    answered = await respond(request.text.encode(), QueryContext(_DOORS[request.mark], explain=explain), settings)
+    answered = await respond(request.text.encode(), QueryContext(_ENDPOINTS[request.mark], explain=explain), settings)
     pieces = [answered.body] if isinstance(answered.body, bytes) else [piece async for piece in answered.body]
     return int(answered.headers["status"]), json.loads(b"".join(pieces))
 
@@ -194,8 +194,8 @@ def test_every_word_of_the_kinds_is_in_its_table() -> None:
 def test_every_block_is_of_a_kind_that_runs() -> None:
     """Every example is marked, and every request is followed by its response."""
     assert {(block.language, block.mark) for block in BLOCKS} <= _KNOWN
-    assert all(answered and (answered.language, answered.mark) in _ANSWERS for _, answered in EXAMPLES)
-    assert len([block for block in BLOCKS if (block.language, block.mark) in _ANSWERS]) == len(EXAMPLES) > 5
+    assert all(answered and (answered.language, answered.mark) in _RESPONSES for _, answered in EXAMPLES)
+    assert len([block for block in BLOCKS if (block.language, block.mark) in _RESPONSES]) == len(EXAMPLES) > 5
 
 
 @pytest.mark.parametrize(("request_block", "expected"), [pytest.param(*example, id=example[0].place) for example in EXAMPLES])

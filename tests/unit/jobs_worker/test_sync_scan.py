@@ -55,7 +55,7 @@ def test_object_in_another_folder_is_read_again() -> None:
 
 
 def test_a_path_with_two_objects_is_read_again() -> None:
-    """Only the file can decide which of them is current."""
+    """The file of a path with two objects is read again, because only the file can decide which object is current."""
     twice = [stored("a.json"), ManagedObject(dashboard_key("copy"), "a.json", "old")]
     (candidate,) = scan_entries([Entry("a.json", "old")], twice, FOLDERS).candidates
     assert len(candidate.stored_objects) == 2
@@ -87,7 +87,7 @@ def test_directories_that_get_a_folder(entries: list[Entry], made: list[str]) ->
 
 
 def test_a_folder_is_kept_with_its_directory() -> None:
-    """Files of any type keep it; empty directories are deleted, the deepest first."""
+    """A folder is kept if its directory contains files of any type. Empty directories are deleted, the deepest first."""
     managed = [stored_folder(path) for path in ("doc", "hid", "odd", "gone", "gone/deep", "doc/gone")]
     found = scan_entries([Entry("doc/a.md"), Entry("hid/"), Entry("hid/.keep"), Entry("odd/a%2e.json")], managed, FOLDERS)
     assert folder_changes(found, *managed) == ([], ["doc/gone", "gone/deep", "gone"])
@@ -116,7 +116,7 @@ def test_an_unsafe_file_without_a_resource_is_ignored() -> None:
 
 
 def test_a_rejected_entry_keeps_its_objects() -> None:
-    """The stored objects of an unreadable entry are kept."""
+    """The stored objects of an entry that cannot be read are kept."""
     (fault,) = scan_entries([Entry("a.json", fault="a symbolic link")], [stored("a.json")], FOLDERS).faults
     assert (fault.message, [item.path for item in fault.stored_objects]) == ("a symbolic link", ["a.json"])
 

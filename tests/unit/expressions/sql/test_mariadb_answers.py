@@ -15,7 +15,7 @@ from dashwright.expressions.sql.functions import FUNCTIONS
 
 pytestmark = pytest.mark.exhaustive
 
-_ANSWERS = json.loads((Path(__file__).parents[3] / "golden/mariadb.json").read_text())
+_RECORDED_RESULTS = json.loads((Path(__file__).parents[3] / "golden/mariadb.json").read_text())
 
 
 @pytest.fixture(scope="module")
@@ -26,26 +26,26 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 def test_the_recorded_results_are_of_these_cases() -> None:
     """The recorded results are those of the present cases: a new case must be recorded first."""
-    assert list(_ANSWERS) == cases()
+    assert list(_RECORDED_RESULTS) == cases()
 
 
 @pytest.mark.parametrize("part", range(8))
 def test_every_case_has_the_recorded_result(connection: duckdb.DuckDBPyConnection, part: int) -> None:
-    """Results are compared by value; intended differences are on the page, with both results and the reason."""
-    asked = list(_ANSWERS.items())[part::8]
+    """Results equal the recorded ones by value. Intended differences are on the reference page, with both results and the reason."""
+    asked = list(_RECORDED_RESULTS.items())[part::8]
     faults = [fault for case, response in asked if (fault := check_case(connection, case, response))]
     assert not faults, "\n".join(faults)
 
 
 def test_every_listed_difference_belongs_to_a_case() -> None:
-    """No difference on the page is obsolete."""
-    assert set(differences()) <= set(_ANSWERS)
+    """No difference that the reference page lists is obsolete."""
+    assert set(differences()) <= set(_RECORDED_RESULTS)
     assert len(differences()) > 20
 
 
 def test_every_function_has_a_case() -> None:
     """Each function is used at least once, in an expression or a statement."""
-    text = "\n".join(_ANSWERS).lower()
+    text = "\n".join(_RECORDED_RESULTS).lower()
     unasked = {name for name in FUNCTIONS if f"{name}(" not in text.replace(" (", "(")}
     # Their results depend on the clock.
     assert unasked <= {
@@ -59,4 +59,4 @@ def test_every_function_has_a_case() -> None:
         "utc_time",
         "utc_timestamp",
     }
-    assert sum(is_statement(case) for case in _ANSWERS) > 200
+    assert sum(is_statement(case) for case in _RECORDED_RESULTS) > 200

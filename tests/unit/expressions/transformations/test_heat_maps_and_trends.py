@@ -92,7 +92,10 @@ def test_a_polynomial_has_the_least_squares(degree: int) -> None:
 
 
 def test_regressions_need_columns_of_one_frame() -> None:
-    """Without the columns, frames are unchanged; columns in several frames are an error, as are other numbers."""
+    """If the columns are missing, frames are unchanged.
+
+    Columns of several frames are an error, and so are invalid numbers in the options.
+    """
     frames = [frame("A", x=[1, 2]), frame("B", y=[1, 2])]
     with pytest.raises(BadRequest, match="'x' and 'y' must be in one frame"):
         transformed(frames, "regression", xFieldName="x", yFieldName="y")

@@ -11,7 +11,7 @@ Key = TypeVar("Key", bound=Hashable)
 
 _MAX_WINDOWS: Final = 10_000
 _ADDRESS_LIMIT_FACTOR: Final = 10
-"""Failures that an address may have over all logins, as a multiple of those of one login."""
+"""The limit on failures of an address over all logins, as a multiple of its limit for a single login."""
 
 
 class LoginThrottle:
