@@ -12,7 +12,7 @@ from tests.integration.git.test_ssh import remote as ssh_remote
 from tests.servers import ssh
 from tests.servers.git import Fault, GitServer, git
 
-from dashwright.common.errors import Invalid, SourceFailed, TooLarge
+from dashwright.common.errors import Invalid, NotFound, SourceFailed, TooLarge
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 
@@ -125,6 +125,33 @@ def add_huge_blob(repository: Path) -> str:
     directory.mkdir(exist_ok=True)
     (directory / sha[2:]).write_bytes(b"".join(packed))
     return sha
+
+
+def showing_pages(body: bytes, *, except_for: str = "") -> Fault:
+    """Return a fault that responds with a page to every request, except those whose path begins with ``except_for``."""
+
+    async def handle(request: web.Request) -> web.Response | None:
+        is_excepted = except_for and request.path.startswith(except_for)
+        return None if is_excepted else web.Response(body=body, content_type="text/html")
+
+    return handle
+
+
+@pytest.mark.parametrize("body", [b"", b"<html>Sign in</html>", b"<html>\n<body>\n"])
+async def test_a_page_is_no_empty_repository(server: GitServer, mirrors: Mirrors, ask: Ask, body: bytes) -> None:
+    """A web page in place of a repository is reported, although git takes some pages for an empty list of branches."""
+    server.fault = showing_pages(body)
+    with pytest.raises(NotFound, match="no repository at this address"):
+        await ask("r").head("main", mirrors.ensure_root())
+    with pytest.raises(NotFound, match="no repository at this address"):
+        await mirrors.fetch("uid", ask("r"), "main")
+
+
+async def test_a_page_at_the_address_without_suffix(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+    """If a host shows a page at the address of a repository, the address with ``.git`` is tried."""
+    sha = server.make("r.git").commit({"a.json": "1"})
+    server.fault = showing_pages(b"<html>The repository r</html>", except_for="/r.git")
+    assert await ask("r").head("main", mirrors.ensure_root()) == sha
 
 
 @pytest.mark.parametrize("version", [0, 2])

@@ -109,6 +109,7 @@ async def _closed(request: web.Request) -> web.StreamResponse | None:
         pytest.param(_body(b"zzzz"), id="no length"),
         pytest.param(_body(b"0001" * 3), id="no line"),
         pytest.param(_body(b"ffff" + b"a" * 40 + b" refs/heads/main\n"), id="longer than the body"),
+        pytest.param(_body(b"003d" + b"x" * 40 + b" refs/heads/main\n0000"), id="no commit"),
         pytest.param(_body(b"0011ERR not here\n"), id="error packet"),
         pytest.param(_body(b"x" * (5 << 20)), id="too large"),
     ],

@@ -16,6 +16,9 @@ from dashwright.jobs_worker.adapters.git.trace import open_trace
 _MIN_VERSION: Final = (2, 37)
 """The first version with the setting ``http.curloptResolve``, which makes git connect to the address that was checked."""
 
+NOT_GIT: Final = "the server does not speak the git protocol"
+"""Message of a failure: the host responds, but not as a git server does."""
+
 _MAX_STDERR_BYTES: Final = 16 * 1024
 _STATUS_NOT_FOUND: Final = 127
 _MAX_STDOUT_BYTES: Final = 8 * 1024 * 1024
@@ -67,7 +70,7 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
     Raises GitFailed, and SourceFailed if git is not installed or takes longer than ``timeout_seconds``. On cancellation and timeout, git
     and all processes that it started are ended.
     """
-    # Git prints no response headers: Retry-After is read from its trace, through a pipe.
+    # Git prints no response headers: they are read from its trace, through a pipe.
     with open_trace() as git_trace:
         process = await _start(
             arguments,
@@ -91,6 +94,9 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
             await _terminate(process)
     if status == _STATUS_NOT_FOUND:
         raise SourceFailed("the git program is missing; install git where the jobs worker runs")
+    if status == 0 and arguments[0] == "ls-remote" and not stdout and git_trace.has_foreign_content:
+        # Git takes a page without line breaks for the empty list of references of a server of plain files.
+        raise GitFailed(status, "", NOT_GIT)
     if status != 0:
         raise GitFailed(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"), git_trace.retry_after)
     return stdout

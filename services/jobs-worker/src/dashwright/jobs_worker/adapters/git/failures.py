@@ -16,7 +16,7 @@ from dashwright.common.errors import (
     SourceFailed,
     TooLarge,
 )
-from dashwright.jobs_worker.adapters.git.command import GitFailed
+from dashwright.jobs_worker.adapters.git.command import NOT_GIT, GitFailed
 
 COMMIT_NOT_FOUND: Final = "commit not found"
 COMMIT_NOT_SENT: Final = "the git host sends only the commits of branches and tags"
@@ -45,7 +45,9 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
     ("unadvertised object", NotFound, COMMIT_NOT_SENT),
     ("does not appear to be a git repository", NotFound, _NO_REPOSITORY),
     ("not found", NotFound, _NO_REPOSITORY),
-    ("could not determine hash algorithm", NotFound, f"{_NO_REPOSITORY}: the server does not speak the git protocol"),
+    ("could not determine hash algorithm", NotFound, f"{_NO_REPOSITORY}: {NOT_GIT}"),
+    ("info/refs not valid", NotFound, f"{_NO_REPOSITORY}: {NOT_GIT}"),
+    (NOT_GIT, NotFound, f"{_NO_REPOSITORY}: {NOT_GIT}"),
     ("mismatched algorithms", BadRequest, "the repository uses SHA-256 object names; only SHA-1 is supported"),
     ("No space left on device", SourceFailed, "the disk of the jobs worker is full"),
     ("unable to update url base from redirection", BadRequest, "the git host redirects to another address: give that one as the url"),

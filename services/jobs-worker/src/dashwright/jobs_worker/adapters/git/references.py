@@ -4,6 +4,7 @@
 """
 
 import asyncio
+import re
 import time
 from collections.abc import Iterator, Mapping
 from http import HTTPStatus
@@ -26,7 +27,7 @@ _HEADERS: Final[Mapping[str, str]] = {
 }
 _RESULT_TYPE: Final = "application/x-git-upload-pack-result"
 _LENGTH_DIGITS: Final = 4
-_SHA1_DIGITS: Final = 40
+_SHA1: Final = re.compile(rb"[0-9a-f]{40}")
 #: For how long a repository whose host did not respond as expected is read by the git program.
 _PAUSE_SECONDS: Final = 600.0
 _MAX_PAUSED: Final = 10_000
@@ -112,7 +113,7 @@ def _references(body: bytes) -> Iterator[tuple[str, str]]:
         except ValueError as error:
             raise UnexpectedReferences from error
         commit, separator, name = body[start + _LENGTH_DIGITS : start + length].rstrip(b"\n").partition(b" ")
-        if length <= _LENGTH_DIGITS or not separator or len(commit) != _SHA1_DIGITS:
+        if length <= _LENGTH_DIGITS or not separator or not _SHA1.fullmatch(commit):
             raise UnexpectedReferences
         yield name.decode(errors="replace"), commit.decode(errors="replace")
         start += length

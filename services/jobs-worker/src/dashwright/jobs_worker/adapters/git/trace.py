@@ -1,4 +1,4 @@
-"""The Retry-After header of a host, from the trace of the git program, which does not print it. The rest of the trace is discarded."""
+"""Headers of a host's responses, from the trace of the git program, which does not print them. The rest of the trace is discarded."""
 
 import asyncio
 import email.utils
@@ -12,6 +12,8 @@ from typing import Final
 _MAX_TRACE_BYTES: Final = 16 * 1024
 """Bytes kept from the end of a trace. The response that refuses a request is the last one."""
 
+_RESPONSE: Final = b"<= Recv header: HTTP/"
+_GIT_CONTENT: Final = re.compile(rb"<= Recv header: content-type: *application/x-git-", re.IGNORECASE)
 _RETRY_AFTER: Final = re.compile(rb"<= Recv header: retry-after: *([^\r\n]{1,60})", re.IGNORECASE)
 
 
@@ -48,6 +50,11 @@ class GitTrace:
         """Close the open ends of the pipe."""
         while self._ends:
             os.close(self._ends.pop())
+
+    @property
+    def has_foreign_content(self) -> bool:
+        """``True`` if the host responded over HTTP, but not with content of the git protocol."""
+        return _RESPONSE in self._last_bytes and not _GIT_CONTENT.search(self._last_bytes)
 
     @property
     def retry_after(self) -> float | None:
