@@ -138,7 +138,7 @@ def showing_pages(body: bytes, *, except_for: str = "") -> Fault:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>Sign in</html>", b"<html>\n<body>\n"])
-async def test_a_page_is_no_empty_repository(server: GitServer, mirrors: Mirrors, ask: Ask, body: bytes) -> None:
+async def test_a_page_does_not_count_as_an_empty_repository(server: GitServer, mirrors: Mirrors, ask: Ask, body: bytes) -> None:
     """A web page in place of a repository is reported, although git takes some pages for an empty list of branches."""
     server.fault = showing_pages(body)
     with pytest.raises(NotFound, match="no repository at this address"):

@@ -116,6 +116,8 @@ def test_reserved_names_are_refused(name: str) -> None:
         (githost("https://[fe80::1%25eth0]/x"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://h/a b"), "spec.githost.url", "https://host[:port]/path"),
         (githost("https://user:pw@host.example/x"), "spec.githost.url", "leave user and password out of the address"),
+        (githost("https://host.example/a/../x"), "spec.githost.url", "leave out . and .."),
+        (githost("https://host.example/%2e%2E/x"), "spec.githost.url", "leave out . and .."),
         (githost("https://host.example/x?a=b"), "spec.githost.url", "leave out"),
         (githost("https://host.example/"), "spec.githost.url", "path of the repository is missing"),
         (githost("https://host.example/x", branch="a..b"), "spec.githost.branch", "invalid branch name"),

@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import unquote
 
 import orjson
 
@@ -222,6 +223,9 @@ def _check_url(draft: Draft, git_type: str, url: str) -> None:
         draft.invalid(field, parts.hostname, "leave user and password out of the address; set the token as secure.token.create")
     elif parts.query or parts.fragment:
         draft.invalid(field, url[:200], "leave out what follows ? or #")
+    elif any(unquote(part) in (".", "..") for part in parts.path.split("/")):
+        # The host resolves these parts, so that the same repository would have many addresses.
+        draft.invalid(field, url[:200], "leave out . and .. from the path")
     elif not parts.path.strip("/"):
         draft.invalid(field, url[:200], "the path of the repository is missing: https://host/path")
 
