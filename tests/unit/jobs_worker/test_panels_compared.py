@@ -109,7 +109,7 @@ def test_added_deleted_and_moved_panels() -> None:
 
 
 def test_another_library_panel_is_reported_by_name_and_uid() -> None:
-    """Otherwise a reader could not see which panel is shown instead."""
+    """Both the name and the UID of the other library panel are reported, so that a reader sees which one is shown instead."""
     before, after = (panel(1, libraryPanel={"uid": f"lib{number}", "name": f"Load {number}"}) for number in (1, 2))
     change = only(compare(board(before), board(after)))
     assert (change.details, change.others) == ([Detail("library panel", "Load 1 (lib1)", "Load 2 (lib2)")], [])

@@ -69,7 +69,7 @@ def test_charts_of_constants_are_in_the_middle_unless_they_are_zero(values: tupl
     assert abs(float(first) - (top + share * (float(bottom) - top))) < 0.2
 
 
-def test_long_values_beside_short_names_are_legible() -> None:
+def test_long_values_next_to_short_names_are_legible() -> None:
     """A value that would be tiny in its share of a wide cell takes the room that the names leave."""
     frame = Frame([strings("goversion", "go1.22.5"), strings("revision", "8d3a5a1c7c0f4ab5d9fd8f2b6e1b7f3c9b2c1e44")])
     options = {"orientation": "horizontal", "graphMode": "none", "reduceOptions": {"fields": "/.*/", "calcs": ["lastNotNull"]}}
