@@ -75,7 +75,7 @@ async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, mon
         raise Conflict("something unforeseen")
 
     topology = broker.topology
-    handler, dead = RecordingHandler(), RecordingHandler()
+    handler, dead = RecordingHandler(lambda _: DeadLetter("of no use")), RecordingHandler()
     subscription = await broker.consume(topology.work, handler, prefetch=1)
     with monkeypatch.context() as patch:
         for module in (amqp_subscription, memory):

@@ -12,7 +12,7 @@ from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.amqp_wire import origin_headers, to_delivery, translate_errors
 from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.consumer import FULL_QUEUE_PAUSE_SECONDS, Consumer
-from dashwright.common.messaging.delivery_result import DeliveryResult, FollowUp, follow_up
+from dashwright.common.messaging.delivery_result import Ack, DeliveryResult, FollowUp, follow_up
 from dashwright.common.messaging.message import Delivery
 
 _log = structlog.get_logger()
@@ -93,10 +93,11 @@ class AmqpSubscription:
         acknowledge: Callable[[], Awaitable[None]] = incoming.ack
         broker = self._broker
         try:
-            next_message = follow_up(delivery, self._queue.name, result, broker.topology, max_body_bytes=broker.max_message)
             # Publish before the acknowledgement: a crash in between then repeats the message instead of losing it.
-            if next_message is not None:
-                await self._publish(incoming, next_message)
+            if not isinstance(result, Ack):
+                next_message = follow_up(delivery, self._queue.name, result, broker.topology, max_body_bytes=broker.max_message)
+                if next_message is not None:
+                    await self._publish(incoming, next_message)
         except Unavailable as error:
             _log.warning("message_not_moved", error=error.message)
             acknowledge = partial(incoming.reject, requeue=True)

@@ -75,7 +75,7 @@ def after_failure(delivery: Delivery, topology: Topology, reason: str) -> Delive
     return DeadLetter(reason)
 
 
-def follow_up(delivery: Delivery, queue: str, result: DeliveryResult, topology: Topology, *, max_body_bytes: int) -> FollowUp | None:
+def follow_up(delivery: Delivery, queue: str, result: Retry | DeadLetter, topology: Topology, *, max_body_bytes: int) -> FollowUp | None:
     """Return the message to publish for a result, or None.
 
     A retry becomes a dead letter if its body exceeds ``max_body_bytes``, or if the message did not come from the jobs exchange, to

@@ -14,7 +14,7 @@ import structlog
 from dashwright.common.errors import Unavailable, Unroutable
 from dashwright.common.messaging.broker import MAX_MESSAGE, Handler
 from dashwright.common.messaging.consumer import FULL_QUEUE_PAUSE_SECONDS, Consumer
-from dashwright.common.messaging.delivery_result import DeliveryResult, follow_up
+from dashwright.common.messaging.delivery_result import Ack, DeadLetter, DeliveryResult, Retry, follow_up
 from dashwright.common.messaging.message import (
     ATTEMPT,
     ORIGIN_EXCHANGE,
@@ -58,7 +58,7 @@ class MemorySubscription:
     """Consumer of a queue, with its unacknowledged messages in the order of delivery."""
 
     def __init__(
-        self, queue: "MemoryQueue", consumer: Consumer, prefetch: int, apply_result: Callable[[Delivery, str, DeliveryResult], None]
+        self, queue: "MemoryQueue", consumer: Consumer, prefetch: int, apply_result: Callable[[Delivery, str, Retry | DeadLetter], None]
     ) -> None:
         self._queue = queue
         self._consumer = consumer
@@ -78,7 +78,8 @@ class MemorySubscription:
 
         async def settle(result: DeliveryResult) -> None:
             try:
-                await self._publish_result(delivery, result)
+                if not isinstance(result, Ack):
+                    await self._publish_result(delivery, result)
             except Unroutable:
                 self._unacknowledged.pop(queued_message)
                 self._queue.requeue([queued_message])
@@ -93,7 +94,7 @@ class MemorySubscription:
 
         self._consumer.start(delivery, settle)
 
-    async def _publish_result(self, delivery: Delivery, result: DeliveryResult) -> None:
+    async def _publish_result(self, delivery: Delivery, result: Retry | DeadLetter) -> None:
         """Publish the message that a result requires. The delivery is kept while the queue of that message is full."""
         while True:
             try:
@@ -297,7 +298,7 @@ class MemoryBroker:
         }
         return [self._queues[name] for name in sorted(names)]
 
-    def _apply_result(self, delivery: Delivery, queue: str, result: DeliveryResult) -> None:
+    def _apply_result(self, delivery: Delivery, queue: str, result: Retry | DeadLetter) -> None:
         next_message = follow_up(delivery, queue, result, self.topology, max_body_bytes=self.max_message)
         if next_message is not None:
             self._route(next_message.exchange, next_message.routing_key, next_message.message)

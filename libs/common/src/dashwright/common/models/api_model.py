@@ -10,7 +10,10 @@ Integer32 = Annotated[int, Field(ge=-(2**31), lt=2**31)]
 
 
 class ApiModel(BaseModel):
-    """JSON object of the API. Unknown fields are dropped on input, and null counts as missing."""
+    """JSON object of the API. Null counts as missing.
+
+    Unknown fields are dropped on input. A model may forbid them by ``extra``, even those that are null.
+    """
 
     # Compiled at the first use: a process uses a part of the models, and compiling them all would take a sixth of its imports.
     model_config = ConfigDict(alias_generator=to_camel, populate_by_name=True, extra="ignore", strict=True, defer_build=True)
@@ -18,9 +21,11 @@ class ApiModel(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _null_is_missing(cls, value: Any) -> Any:
-        if isinstance(value, dict) and None in value.values():
-            return {key: item for key, item in value.items() if item is not None}
-        return value
+        if not isinstance(value, dict) or None not in value.values():
+            return value
+        forbids_unknown = cls.model_config.get("extra") == "forbid"
+        droppable_keys = {field.alias for field in cls.model_fields.values()} if forbids_unknown else value.keys()
+        return {key: item for key, item in value.items() if item is not None or key not in droppable_keys}
 
     def to_json(self) -> bytes:
         """Return the JSON of the API: all required fields, and the optional fields that are set."""

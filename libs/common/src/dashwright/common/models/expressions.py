@@ -36,14 +36,6 @@ class StrictShape(ApiModel):
 
     model_config = ConfigDict(extra="forbid", populate_by_name=False)
 
-    @model_validator(mode="before")
-    @classmethod
-    def _null_is_missing(cls, value: Any) -> Any:
-        if not isinstance(value, dict) or None not in value.values():
-            return value
-        known_keys = {field.alias for field in cls.model_fields.values()}
-        return {key: item for key, item in value.items() if item is not None or key not in known_keys}
-
 
 class ExpressionDatasource(StrictShape):
     """Data source of an expression."""

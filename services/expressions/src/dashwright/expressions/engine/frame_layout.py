@@ -33,14 +33,6 @@ def layout_of(frame: Frame) -> FrameLayout:
     return FrameLayout.WIDE if types.isdisjoint(_DIMENSION_TYPES) else FrameLayout.LONG
 
 
-def time_field(frame: Frame) -> Field | None:
-    """Return the first time column, or None."""
-    for field in frame.fields:
-        if field.type is FieldType.TIME:
-            return field
-    return None
-
-
 def declared_type(meta: Mapping[str, Any] | None) -> str:
     """Return the ``type`` in the meta of a frame, or an empty string if the type or its version is missing."""
     # As in Grafana, the version 0.0 is a missing version.
@@ -71,7 +63,7 @@ def is_instant_vector(frame: Frame) -> bool:
 
 def times_of(frame: Frame) -> Field:
     """Return the time column. Raises BadRequest if it is missing or has nulls."""
-    times = time_field(frame)
+    times = frame.time_field
     if times is None:
         raise BadRequest("a time series needs a time field and this frame has none; add one or declare the frame as numeric")
     if times.nulls is not None and times.nulls.any():

@@ -90,7 +90,7 @@ def values_of_table(ref_id: str, table: Table) -> Values:
     try:
         if frame_layout.layout_of(frame) is FrameLayout.LONG:
             return _values_of_declared("timeseries-long", table.frames)
-        if frame_layout.time_field(frame) is None and any(field.type.is_numeric for field in frame.fields):
+        if frame.time_field is None and any(field.type.is_numeric for field in frame.fields):
             return _values_of_declared("numeric-long", table.frames)
         return values_of(table.frames)
     except BadRequest as error:
