@@ -12,7 +12,7 @@ from tests.integration.git.test_ssh import remote as ssh_remote
 from tests.servers import ssh
 from tests.servers.git import Fault, GitServer, git
 
-from dashwright.common.errors import Invalid, NotFound, SourceFailed, TooLarge
+from dashwright.common.errors import BadRequest, Invalid, NotFound, SourceFailed, TooLarge
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 
@@ -152,6 +152,19 @@ async def test_a_page_at_the_address_without_suffix(server: GitServer, mirrors: 
     sha = server.make("r.git").commit({"a.json": "1"})
     server.fault = showing_pages(b"<html>The repository r</html>", except_for="/r.git")
     assert await ask("r").head("main", mirrors.ensure_root()) == sha
+
+
+@pytest.mark.parametrize("object_name", ["main:a.json", "main^{tree}"])
+async def test_a_branch_that_is_no_commit(server: GitServer, mirrors: Mirrors, ask: Ask, object_name: str) -> None:
+    """A branch of a file or directory is an error of the branch. The mirror is kept, and serves other branches."""
+    sha = server.make("r.git").commit({"a.json": "1"})
+    folder = server.folder("r.git")
+    (folder / "refs/heads/odd").write_text(git(folder, "rev-parse", object_name) + "\n")
+    fetched = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert fetched is not None
+    with pytest.raises(BadRequest, match="not a commit"):
+        await mirrors.fetch("uid", ask("r.git"), "odd")
+    assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
 
 
 @pytest.mark.parametrize("version", [0, 2])

@@ -10,6 +10,7 @@ from typing import Final
 
 import pygit2
 
+from dashwright.common.errors import BadRequest
 from dashwright.jobs_worker.adapters.git import objects
 from dashwright.jobs_worker.adapters.git.damage import mark_damaged
 
@@ -50,13 +51,15 @@ def branch_heads(mirror_path: Path) -> Mapping[str, str]:
 
 
 def commit_at(mirror_path: Path, reference: str) -> str:
-    """Return the commit of a reference."""
+    """Return the commit of a reference. Raises BadRequest if the reference names another kind of object."""
     try:
         repository = pygit2.Repository(str(mirror_path))
         git_reference = repository.references[reference]
         if isinstance(git_reference.target, pygit2.Oid):
             objects.check_object_size(repository, git_reference.target)
         return str(git_reference.peel(pygit2.Commit).id)
+    except pygit2.InvalidSpecError as error:
+        raise BadRequest("the branch names a git object that is not a commit: push a commit to it, or name another branch") from error
     except (pygit2.GitError, KeyError, ValueError) as error:
         raise mark_damaged(mirror_path, error) from error
 
