@@ -400,6 +400,8 @@ def test_names_are_cut_where_they_stay_distinct() -> None:
     assert all(name.startswith("a lon") for name in names(f"{long} 1", f"{long} 2"))
     assert [name[-2:] for name in names(f"{long} 1", f"{long} 2")] == [" 1", " 2"]
     assert all(name.endswith("…") for name in names(f"1 {long}", f"2 {long}"))
+    # The names differ behind the start that fits, unless the texts are smaller.
+    assert len(set(names(f"a long name of a sys 1 {long}", f"a long name of a sys 2 {long}"))) == 2
 
 
 def test_fonts_are_smaller_before_names_are_cut() -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from itertools import accumulate, product
+from itertools import accumulate
 from typing import Any, Final
 
 from dashwright.common.json_shapes import number_of, object_of, string_of
@@ -174,7 +174,7 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], header: _Header | 
     visible_entries = entries[:fitting_count]
     size, widths = _fitting_widths(visible_entries, header, area.width) if header else (_SIZE, [])
     name_width = area.width - sum(widths)
-    names = _distinct_names(visible_entries, size, name_width - _SWATCH_WIDTH - 4) if columns else []
+    names = _distinct_names(visible_entries, size, _name_room(area.width, widths)) if columns else []
     elements: list[str] = []
     for index, entry in enumerate(visible_entries):
         y = area.y + (index + header_rows) * row_height
@@ -217,15 +217,26 @@ def _values_title(props: PanelProps, header: _Header, title: str, place: tuple[f
 
 def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: float) -> tuple[float, list[float]]:
     """Return the size of texts, and the widths of the first columns, as many as leave a part of a width in pixels to the names."""
+    fitting: list[tuple[float, list[float]]] = []
     widths: list[float] = []
-    remaining = 0.0
-    for share, size in product((_MAX_NAME_SHARE, _MIN_NAME_SHARE), _TABLE_SIZES):
+    room = 0.0
+    for size in _TABLE_SIZES:
         names_width = max(min(text_width(entry.name, size), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + size
-        remaining = width - min(names_width, width * share)
         widths = _column_widths(entries, header, size)
-        if sum(widths) <= remaining:
+        remaining = width - sum(widths)
+        if remaining >= min(names_width, width * _MAX_NAME_SHARE):
             return size, widths
-    return _TABLE_SIZES[-1], widths[: sum(total <= remaining for total in accumulate(widths))]
+        room = width - min(names_width, width * _MIN_NAME_SHARE)
+        if sum(widths) <= room:
+            fitting.append((size, widths))
+    if fitting:
+        return max(fitting, key=lambda found: len(set(_distinct_names(entries, found[0], _name_room(width, found[1])))))
+    return _TABLE_SIZES[-1], widths[: sum(total <= room for total in accumulate(widths))]
+
+
+def _name_room(width: float, widths: Sequence[float]) -> float:
+    """Return the width in pixels of the names of a table with columns of some widths."""
+    return width - sum(widths) - _SWATCH_WIDTH - 4
 
 
 def _distinct_names(entries: Sequence[LegendEntry], size: float, width: float) -> list[str]:

@@ -161,7 +161,8 @@ class _SeriesDrawing:
         """Return which points only end a line at an edge of the plot, where the series has no point."""
         times, queried = self._plotted.times, self._plotted.series.times
         is_edge = (times == self._plot.start) | (times == self._plot.end)
-        return is_edge & ~np.isin(times, queried if queried is not None else times)
+        are_cuts: NDArray[np.bool_] = is_edge & ~np.isin(times, queried if queried is not None else times)
+        return are_cuts
 
     def _has_room_for_points(self) -> bool:
         # Grafana shows points if they are further apart than twice their own size.
