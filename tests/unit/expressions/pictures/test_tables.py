@@ -271,6 +271,7 @@ def test_header_may_be_hidden_and_rows_higher() -> None:
 
 
 def test_series_become_rows_unless_the_panel_selects_one() -> None:
+    """All rows have the same time, so that times have milliseconds, as in Grafana."""
     frames = (series(1, 2, host="a"), series(3, 4, host="b"))
     assert visible_texts(table(frames=frames))[:4] == ["time", "host", "Value", "1970-01-01 00:01:00.000"]
     assert visible_texts(table(frames=frames, options={"frameIndex": 1}))[:2] == ["time", "b"]
