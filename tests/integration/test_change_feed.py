@@ -118,7 +118,7 @@ async def test_writers_share_a_lock_until_older_gateways_are_gone(database: Data
             waiting = asyncio.create_task(make(other, "b", namespace="org-2"))
             await until_blocked(one)
         await waiting
-        await other.execute("select set_config('application_name', 'another', false)")
+        await other.execute("reset application_name")
         async with one.transaction():
             assert await changes.order_by_namespace(one)
         async with one.transaction():

@@ -1,7 +1,4 @@
-"""A complete gateway over real sockets, with a test database, the in-memory broker and helpers for its clients.
-
-All tests of a process run on one event loop, so that the connections to the database, which belong to a loop, are used again.
-"""
+"""A complete gateway over real sockets, with a test database, the in-memory broker and helpers for its clients."""
 
 import asyncio
 import base64
@@ -15,14 +12,11 @@ from typing import Any
 
 import aiohttp
 import pytest
-import pytest_asyncio
 from structlog.testing import capture_logs
 from tests import light_passwords
 from tests.contract.api.webhook_receiver import WebhookReceiver, receiving
 from tests.servers import git
-from tests.servers.databases import Databases
 from tests.servers.git import GitServer
-from tests.servers.warm_pools import WarmPools
 from yarl import URL
 
 from dashwright.api.auth import key_material
@@ -144,30 +138,13 @@ StartApi = Callable[..., Awaitable[Api]]
 
 
 @pytest.fixture
-def _function_scoped_runner(_session_scoped_runner: asyncio.Runner) -> Iterator[asyncio.Runner]:
-    """Replace the event loop that pytest-asyncio creates for each test. The tasks of a test end with it nevertheless."""
-    yield _session_scoped_runner
-    _session_scoped_runner.run(_cancel_other_tasks())
-
-
-async def _cancel_other_tasks() -> None:
-    tasks = asyncio.all_tasks() - {asyncio.current_task()}
-    for task in tasks:
-        task.cancel()
-    await asyncio.gather(*tasks, return_exceptions=True)
-
-
-@pytest_asyncio.fixture(scope="session", loop_scope="session")
-async def _warm_pools(_databases: Databases) -> AsyncIterator[WarmPools]:
-    pools = WarmPools()
-    yield pools
-    await pools.close()
+def _function_scoped_runner(shared_runner: asyncio.Runner) -> asyncio.Runner:
+    return shared_runner
 
 
 @pytest.fixture
-async def database(database_url: str, _warm_pools: WarmPools) -> AsyncIterator[Database]:
-    async with _warm_pools.lend(database_url) as lent:
-        yield lent
+def database(warm_database: Database) -> Database:
+    return warm_database
 
 
 @pytest.fixture(scope="session")
