@@ -171,3 +171,10 @@ def test_bold_titles_end_inside_of_their_panels() -> None:
     assert len(found) == 3
     for x, size, text in found:
         assert float(x) + text_width(text, float(size)) * BOLD_WIDTH < 600 - 8
+
+
+def test_titles_use_the_width_of_narrow_panels() -> None:
+    """Titles that end before the border of their panel are not cut."""
+    narrow = panel(1, 0, "Running Pods")
+    layout = lay_out(placed([{**narrow, "gridPos": {**narrow["gridPos"], "w": 2}}]), 1400, None, is_single_panel=False)
+    assert ">Running Pods<" in compose(layout, [PanelOutcome("", State.DRAWN)], THEMES["dark"], "", RANGE)

@@ -10,6 +10,8 @@ from dashwright.expressions.pictures.outcomes import PanelOutcome
 from dashwright.expressions.pictures.theme import Theme
 
 _TITLE_SIZE: Final = 13.0
+#: Pixels between a title and the borders of its panel, in total.
+_TITLE_MARGINS: Final = 16.0
 _NOTE_SIZE: Final = 11.0
 #: The part of a panel's heading that a note may take.
 _NOTE_SHARE: Final = 0.6
@@ -51,7 +53,7 @@ def _panel_with_border(box: Box, outcome: PanelOutcome, theme: Theme) -> str:
     if box.has_title:
         visible_note = svg.truncated(note, _NOTE_SIZE, (box.width - 20) * _NOTE_SHARE) if note else ""
         note_width = svg.text_width(visible_note, _NOTE_SIZE) + 8 if note else 0
-        visible_title = svg.truncated(title, _TITLE_SIZE, (box.width - 20 - note_width) / svg.BOLD_WIDTH)
+        visible_title = svg.truncated(title, _TITLE_SIZE, (box.width - _TITLE_MARGINS - note_width) / svg.BOLD_WIDTH)
         heading = svg.text_element(visible_title, box.x + 10, box.y + 19, size=_TITLE_SIZE, colour=theme.text, bold=True)
         if note:
             heading += svg.text_element(visible_note, box.x + box.width - 10, box.y + 19, size=_NOTE_SIZE, colour=theme.muted, anchor="end")
