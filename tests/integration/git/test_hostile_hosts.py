@@ -155,7 +155,7 @@ async def test_a_page_at_the_address_without_suffix(server: GitServer, mirrors: 
 
 
 @pytest.mark.parametrize("object_name", ["main:a.json", "main^{tree}"])
-async def test_a_branch_that_is_no_commit(server: GitServer, mirrors: Mirrors, ask: Ask, object_name: str) -> None:
+async def test_a_branch_that_is_not_a_commit(server: GitServer, mirrors: Mirrors, ask: Ask, object_name: str) -> None:
     """A branch of a file or directory is an error of the branch. The mirror is kept, and serves other branches."""
     sha = server.make("r.git").commit({"a.json": "1"})
     folder = server.folder("r.git")
