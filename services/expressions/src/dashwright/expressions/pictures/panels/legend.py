@@ -7,8 +7,7 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import number_of, object_of, string_of
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
-from dashwright.expressions.pictures.panels.item_cells import BOLD_WIDTH
-from dashwright.expressions.pictures.svg import path, rectangle, text_element, text_width, truncated, truncated_in_middle
+from dashwright.expressions.pictures.svg import BOLD_WIDTH, path, rectangle, text_element, text_width, truncated, truncated_in_middle
 
 _SIZE: Final = 11.0
 _ROW_HEIGHT: Final = 17.0
