@@ -37,6 +37,7 @@ GROUPS: Final[Mapping[str, Tool]] = {
     "foundation-sdk-typescript": Tool("foundation_sdk_typescript_cases.py", needs_node=True),
     "grafana-wtf": Tool("grafana_wtf_cases.py"),
     "grafana-backup": Tool("grafana_backup_cases.py", "backup-clients"),
+    "ansible": Tool("ansible_cases.py", "ansible-clients"),
 }
 
 _CASES: Final = Path(__file__).parent / "cases"
