@@ -78,12 +78,12 @@ def test_a_frame_of_every_type_as_arrow() -> None:
 
 def test_a_response_as_json() -> None:
     """RefIds are sorted and have frames of numbers, a scalar, no data and an error."""
-    wire.check("answer.json", b"".join(chunks(response.fragments(results_of_every_type()))) + b"\n")
+    wire.check("results_of_every_type.json", b"".join(chunks(response.fragments(results_of_every_type()))) + b"\n")
 
 
 def test_a_response_as_arrow() -> None:
     """Each frame is a stream in the request's order, and the error a stream without fields."""
-    wire.check("answer.arrows", b"".join(chunks(arrow.fragments(results_of_every_type()))))
+    wire.check("results_of_every_type.arrows", b"".join(chunks(arrow.fragments(results_of_every_type()))))
 
 
 def test_golden_files_are_not_written_in_ci(monkeypatch: pytest.MonkeyPatch) -> None:

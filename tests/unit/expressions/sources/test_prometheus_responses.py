@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from tests.unit.expressions.sources.conftest import Serve
 from tests.unit.expressions.sources.records import prometheus
 from tests.unit.expressions.sources.servers import Fake, respond_with, success
-from tests.unit.expressions.sources.test_prometheus_questions import HOUR, START
+from tests.unit.expressions.sources.test_prometheus_queries import HOUR, START
 
 from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooLarge
 from dashwright.common.models.expressions import SourceQuery
