@@ -12,7 +12,7 @@ import pytest
 from aio_pika.abc import AbstractChannel, AbstractQueue
 from tests.contract.api.batch_client import BatchClient, batch_workers, evaluation
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.trial import until
+from tests.contract.api.git.sync_environment import until
 from tests.contract.api.test_batches import INVALID
 
 from dashwright.api.repositories.queue_contract.document import document

@@ -5,16 +5,16 @@ from pathlib import Path
 
 import pytest
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.trial import AheadClock, Trial
+from tests.contract.api.git.sync_environment import AheadClock, SyncEnvironment
 from tests.servers.git import GitServer
 
 from dashwright.common.messaging.memory import MemoryBroker
 
 
 @pytest.fixture
-async def trial(start_api: StartApi, broker: MemoryBroker, git_server: GitServer, tmp_path: Path) -> AsyncIterator[Trial]:
+async def environment(start_api: StartApi, broker: MemoryBroker, git_server: GitServer, tmp_path: Path) -> AsyncIterator[SyncEnvironment]:
     """Start a gateway, a jobs worker and a git server with an empty repository ``team.git``."""
-    trial = Trial(await start_api(), git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
-    await trial.start()
-    yield trial
-    await trial.stop()
+    environment = SyncEnvironment(await start_api(), git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
+    await environment.start()
+    yield environment
+    await environment.stop()

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from tests.contract.api.conftest import Api
-from tests.contract.api.git.trial import DASHBOARDS, Trial, dashboard, is_well
+from tests.contract.api.git.sync_environment import DASHBOARDS, SyncEnvironment, dashboard, is_healthy
 from tests.contract.api.watching import watching
 
 MANY = 500
@@ -109,17 +109,17 @@ async def watch_with_initial_events(observed: Observations) -> None:
         observed.check("a new watch", objects)
 
 
-async def test_readers_never_see_a_partial_sync(trial: Trial) -> None:
+async def test_readers_never_see_a_partial_sync(environment: SyncEnvironment) -> None:
     """Lists, pages, watches at bookmarks and new watches each show one revision while hundreds of objects are synced."""
-    trial.work.commit(revision(0))
-    await trial.make()
-    observed = Observations(trial.api)
+    environment.work.commit(revision(0))
+    await environment.create_repository()
+    observed = Observations(environment.api)
     async with asyncio.TaskGroup() as group:
         for reader in (list_in_one_response, list_in_pages, watch_between_bookmarks, watch_with_initial_events):
             group.create_task(reader(observed))
         await observed.all_saw(0)
         for index in range(1, REVISIONS):
-            trial.work.commit(revision(index))
-            assert is_well(await trial.later())
+            environment.work.commit(revision(index))
+            assert is_healthy(await environment.advance())
             await observed.all_saw(index)
         observed.is_over = True

@@ -13,7 +13,7 @@ import pytest
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 from prometheus_client import REGISTRY
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.trial import AheadClock, Trial, dashboard, until
+from tests.contract.api.git.sync_environment import AheadClock, SyncEnvironment, dashboard, until
 from tests.servers.git import GitServer
 
 from dashwright.api.repositories.queue_contract.document import document
@@ -45,15 +45,15 @@ async def channel(amqp_url: str, broker: AmqpBroker) -> AsyncIterator[AbstractCh
 
 
 @pytest.fixture
-async def trial(
+async def environment(
     start_api: StartApi, broker: AmqpBroker, git_server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> AsyncIterator[Trial]:
+) -> AsyncIterator[SyncEnvironment]:
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
-    trial = Trial(await start_api(), git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
-    trial.work.commit({"a.json": dashboard("a", "A")})
-    await trial.start()
-    yield trial
-    await trial.stop()
+    environment = SyncEnvironment(await start_api(), git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
+    environment.work.commit({"a.json": dashboard("a", "A")})
+    await environment.start()
+    yield environment
+    await environment.stop()
 
 
 async def bound_queue(channel: AbstractChannel, key: str, **arguments: Any) -> AbstractQueue:
@@ -71,13 +71,13 @@ async def next_message(queue: AbstractQueue) -> AbstractIncomingMessage:
     raise AssertionError("the queue has no message")
 
 
-async def test_events_are_routed_by_name_and_organization(trial: Trial, channel: AbstractChannel) -> None:
+async def test_events_are_routed_by_name_and_organization(environment: SyncEnvironment, channel: AbstractChannel) -> None:
     """A repository without receivers is announced, too. The messages have the documented schema, and their id is that of the event."""
     everything = await bound_queue(channel, "repository.#")
     errors = await bound_queue(channel, "repository.sync.error.default")
     others = await bound_queue(channel, "repository.*.*.org-2")
-    trial.work.commit({"b.json": "{"})
-    await trial.make()
+    environment.work.commit({"b.json": "{"})
+    await environment.create_repository()
     messages = [await next_message(everything) for _ in range(2)]
     described = document(version="1")
     schema = jsonschema_rs.Draft7Validator(
@@ -95,22 +95,22 @@ async def test_events_are_routed_by_name_and_organization(trial: Trial, channel:
     assert await others.get(fail=False) is None
 
 
-async def test_events_without_a_queue_do_not_accumulate(trial: Trial) -> None:
+async def test_events_without_a_queue_do_not_accumulate(environment: SyncEnvironment) -> None:
     """If no queue is bound to the exchange, the broker drops the events."""
-    await trial.make()
+    await environment.create_repository()
 
     async def is_empty() -> bool:
-        return bool(await trial.api.sql("select not exists (select from notification)"))
+        return bool(await environment.api.sql("select not exists (select from notification)"))
 
-    await until(trial.api.database, is_empty)
+    await until(environment.api.database, is_empty)
 
 
-async def test_an_event_that_a_full_queue_refuses_is_repeated(trial: Trial, channel: AbstractChannel) -> None:
+async def test_an_event_that_a_full_queue_refuses_is_repeated(environment: SyncEnvironment, channel: AbstractChannel) -> None:
     """The broker confirms an event only if every bound queue has room, so a full queue loses none."""
     queue = await bound_queue(channel, "repository.sync.#", **{"x-max-length": 1, "x-overflow": "reject-publish"})
-    await trial.make()
-    trial.work.commit({"a.json": dashboard("a", "B")})
-    await trial.later()
+    await environment.create_repository()
+    environment.work.commit({"a.json": dashboard("a", "B")})
+    await environment.advance()
     seen: set[str] = set()
     while len(seen) < 2:
         seen.add(json.loads((await next_message(queue)).body)["data"]["commit"])

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import pytest
 from aiohttp import web
-from tests.contract.api.git.trial import REPOSITORIES, Trial, dashboard, until
+from tests.contract.api.git.sync_environment import REPOSITORIES, SyncEnvironment, dashboard, until
 
 from dashwright.common.models import repository_views
 from dashwright.common.models.api_model import ApiModel
@@ -109,30 +109,30 @@ class FieldCoverage:
         self.filled |= filled_fields(shape, document)
 
 
-async def request(trial: Trial, path: str, method: str = "GET", body: Any = None, expected: int = 200) -> Any:
-    status, found = await trial.api(method, path, body)
+async def request(environment: SyncEnvironment, path: str, method: str = "GET", body: Any = None, expected: int = 200) -> Any:
+    status, found = await environment.api(method, path, body)
     assert status == expected, found
     return found
 
 
-async def run_job(trial: Trial, coverage: FieldCoverage, action: str, **options: Any) -> None:
+async def run_job(environment: SyncEnvironment, coverage: FieldCoverage, action: str, **options: Any) -> None:
     """Run a job with all its options to its end and record its fields."""
-    job = await request(trial, f"{REPOSITORIES}/team/jobs", "POST", {"action": action, action: options}, 202)
-    await until(trial.api.database, trial.is_at_rest)
-    job = await request(trial, f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}")
+    job = await request(environment, f"{REPOSITORIES}/team/jobs", "POST", {"action": action, action: options}, 202)
+    await until(environment.api.database, environment.is_at_rest)
+    job = await request(environment, f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}")
     coverage.add(JobSpec, job["spec"])
     coverage.add(JobStatus, job["status"])
 
 
 @pytest.fixture
-async def coverage(trial: Trial) -> FieldCoverage:
+async def coverage(environment: SyncEnvironment) -> FieldCoverage:
     """Run two repositories through their life and record the fields of every response."""
     coverage = FieldCoverage()
     files = {"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B"), "folder/c.json": dashboard("c", "C")}
-    first = trial.work.commit(dict(files))
-    await trial.make(token="secret", generateDashboardPreviews=True)
-    await add_description(trial)
-    place = trial.data / "repositories" / "folder"
+    first = environment.work.commit(dict(files))
+    await environment.create_repository(token="secret", generateDashboardPreviews=True)
+    await add_description(environment)
+    place = environment.data / "repositories" / "folder"
     place.mkdir(parents=True)
     (place / "x.json").write_text(dashboard("x", "X"))
     local = {
@@ -142,15 +142,17 @@ async def coverage(trial: Trial) -> FieldCoverage:
         "local": {"path": str(place), "include": ["*.json"], "exclude": ["old/"]},
         "sync": {"enabled": False, "target": "folder"},
     }
-    folder = await request(trial, REPOSITORIES, "POST", {"metadata": {"name": "folder"}, "spec": local}, 201)
+    folder = await request(environment, REPOSITORIES, "POST", {"metadata": {"name": "folder"}, "spec": local}, 201)
     coverage.add(RepositorySpec, folder["spec"])
-    coverage.add(FileList, await request(trial, f"{REPOSITORIES}/folder/files"))
+    coverage.add(FileList, await request(environment, f"{REPOSITORIES}/folder/files"))
     part = {"title": "P", "type": "githost", "workflows": [], "sync": {"enabled": False, "target": "folder"}}
-    part |= {"githost": {"url": trial.server.url("team.git"), "path": "folder", "include": ["*.json"], "exclude": ["old/"]}}
-    coverage.add(RepositorySpec, (await request(trial, REPOSITORIES, "POST", {"metadata": {"name": "part"}, "spec": part}, 201))["spec"])
-    await request(trial, "/api/folders", "POST", {"title": "Managed by no repository"})
-    await trial.later()
-    trial.work.commit(
+    part |= {"githost": {"url": environment.server.url("team.git"), "path": "folder", "include": ["*.json"], "exclude": ["old/"]}}
+    coverage.add(
+        RepositorySpec, (await request(environment, REPOSITORIES, "POST", {"metadata": {"name": "part"}, "spec": part}, 201))["spec"]
+    )
+    await request(environment, "/api/folders", "POST", {"title": "Managed by no repository"})
+    await environment.advance()
+    environment.work.commit(
         {
             "a.json": dashboard("a", "A2"),
             "b.json": None,
@@ -161,51 +163,51 @@ async def coverage(trial: Trial) -> FieldCoverage:
             "new.json": dashboard("n", "N"),
         }
     )
-    await run_job(trial, coverage, "sync", incremental=True)
-    await record_views(trial, coverage)
-    changed = await request(trial, f"{REPOSITORIES}/team/files/new.json", "PUT", {"uid": "n", "title": "N2"})
+    await run_job(environment, coverage, "sync", incremental=True)
+    await record_views(environment, coverage)
+    changed = await request(environment, f"{REPOSITORIES}/team/files/new.json", "PUT", {"uid": "n", "title": "N2"})
     coverage.add(ResourceWrapper, changed)
-    trial.work.commit({"more.json": dashboard("m", "M")})
-    await run_job(trial, coverage, "sync", incremental=False)
-    job = await request(trial, f"{REPOSITORIES}/team/rollback", "POST", {"ref": first}, 202)
+    environment.work.commit({"more.json": dashboard("m", "M")})
+    await run_job(environment, coverage, "sync", incremental=False)
+    job = await request(environment, f"{REPOSITORIES}/team/rollback", "POST", {"ref": first}, 202)
     coverage.add(JobSpec, job["spec"])
-    await until(trial.api.database, trial.is_at_rest)
-    coverage.add(RepositoryStatus, await trial.status())
-    await run_job(trial, coverage, "export", folder="team", history=True, branch="b", prefix="p", identifier=True)
-    await run_job(trial, coverage, "pr", ref="r", pr=1, hash="h", url="https://git.example/1")
-    trial.server.fault = refuse
-    await trial.later(400)
-    await record_views(trial, coverage, hosted=False)
+    await until(environment.api.database, environment.is_at_rest)
+    coverage.add(RepositoryStatus, await environment.status())
+    await run_job(environment, coverage, "export", folder="team", history=True, branch="b", prefix="p", identifier=True)
+    await run_job(environment, coverage, "pr", ref="r", pr=1, hash="h", url="https://git.example/1")
+    environment.server.fault = refuse
+    await environment.advance(400)
+    await record_views(environment, coverage, hosted=False)
     return coverage
 
 
-async def add_description(trial: Trial) -> None:
-    team = await request(trial, f"{REPOSITORIES}/team")
+async def add_description(environment: SyncEnvironment) -> None:
+    team = await request(environment, f"{REPOSITORIES}/team")
     team["spec"] |= {"description": "of the team", "workflows": ["write", "branch"]}
-    await request(trial, f"{REPOSITORIES}/team", "PUT", team)
+    await request(environment, f"{REPOSITORIES}/team", "PUT", team)
 
 
 async def refuse(_: web.Request) -> web.StreamResponse:
     return web.Response(status=403)
 
 
-async def record_views(trial: Trial, coverage: FieldCoverage, *, hosted: bool = True) -> None:
+async def record_views(environment: SyncEnvironment, coverage: FieldCoverage, *, hosted: bool = True) -> None:
     """Record the fields of all views of the repositories in their present state."""
-    team = await request(trial, f"{REPOSITORIES}/team")
+    team = await request(environment, f"{REPOSITORIES}/team")
     coverage.add(RepositorySpec, team["spec"])
     coverage.add(RepositoryStatus, team["status"])
     namespace = REPOSITORIES.removesuffix("/repositories")
-    coverage.add(RepositoryViewList, await request(trial, f"{namespace}/settings"))
-    coverage.add(ResourceStats, await request(trial, f"{namespace}/stats"))
-    coverage.add(ResourceList, await request(trial, f"{REPOSITORIES}/team/resources"))
-    _, tested = await trial.api("POST", f"{REPOSITORIES}/team/test")
+    coverage.add(RepositoryViewList, await request(environment, f"{namespace}/settings"))
+    coverage.add(ResourceStats, await request(environment, f"{namespace}/stats"))
+    coverage.add(ResourceList, await request(environment, f"{REPOSITORIES}/team/resources"))
+    _, tested = await environment.api("POST", f"{REPOSITORIES}/team/test")
     coverage.add(repository_views.TestResults, tested)
     if hosted:
-        coverage.add(RefList, await request(trial, f"{REPOSITORIES}/team/refs"))
-        coverage.add(HistoryList, await request(trial, f"{REPOSITORIES}/team/history"))
-        coverage.add(FileList, await request(trial, f"{REPOSITORIES}/team/files"))
-        coverage.add(ResourceWrapper, await request(trial, f"{REPOSITORIES}/team/files/a.json"))
-        _, wrapper = await trial.api("GET", f"{REPOSITORIES}/team/files/bad.json")
+        coverage.add(RefList, await request(environment, f"{REPOSITORIES}/team/refs"))
+        coverage.add(HistoryList, await request(environment, f"{REPOSITORIES}/team/history"))
+        coverage.add(FileList, await request(environment, f"{REPOSITORIES}/team/files"))
+        coverage.add(ResourceWrapper, await request(environment, f"{REPOSITORIES}/team/files/a.json"))
+        _, wrapper = await environment.api("GET", f"{REPOSITORIES}/team/files/bad.json")
         coverage.add(ResourceWrapper, wrapper)
 
 

@@ -3,7 +3,7 @@
 import subprocess
 from pathlib import Path
 
-from tests.contract.api.git.trial import Trial, dashboard, is_well
+from tests.contract.api.git.sync_environment import SyncEnvironment, dashboard, is_healthy
 from tests.servers.git import git
 
 MAX_FILE_BYTES = 20_000
@@ -42,29 +42,29 @@ IGNORED_FILES: dict[bytes, tuple[str, bytes]] = {
 }
 
 
-async def test_invalid_files_are_rejected_one_by_one(trial: Trial) -> None:
+async def test_invalid_files_are_rejected_one_by_one(environment: SyncEnvironment) -> None:
     """A file with an invalid name, mode, size or content is an error of its own. It is stored once it is corrected."""
-    await trial.start(repository_file_bytes=MAX_FILE_BYTES)
+    await environment.start(repository_file_bytes=MAX_FILE_BYTES)
     good = {"good.json": dashboard("good", "Good"), "ünï çødé/spaced name.json": dashboard("spaced", "Spaced")}
-    trial.work.commit({**good, "UPPER.json": dashboard("upper", "U"), "upper.json": dashboard("lower", "L")})
+    environment.work.commit({**good, "UPPER.json": dashboard("upper", "U"), "upper.json": dashboard("lower", "L")})
     entries = [(name, mode, body) for name, (mode, body, _) in INVALID_FILES.items()] + [
         (name, *rest) for name, rest in IGNORED_FILES.items()
     ]
-    commit_raw(trial.work.folder, entries)
-    await trial.make()
-    status = await trial.status()
+    commit_raw(environment.work.folder, entries)
+    await environment.create_repository()
+    status = await environment.status()
     assert status["sync"]["state"] == "error"
-    assert await trial.titles() == {"good": "Good", "spaced": "Spaced", "upper": "U", "lower": "L"}
-    errors = await trial.errors()
+    assert await environment.titles() == {"good": "Good", "spaced": "Spaced", "upper": "U", "lower": "L"}
+    errors = await environment.errors()
     assert len(errors) == len(INVALID_FILES), errors
     for name, (_, _, reason) in INVALID_FILES.items():
         displayed_name = name.decode(errors="backslashreplace")
         assert [error for error in errors if displayed_name in error and reason in error], (displayed_name, errors)
     for name in IGNORED_FILES:
         assert not [error for error in errors if error.startswith(name.decode() + ":")]
-    trial.work.commit({"link.json": dashboard("link", "Link")})
-    assert is_well(await trial.later())
-    assert await trial.titles() == {"good": "Good", "spaced": "Spaced", "upper": "U", "lower": "L", "link": "Link"}
+    environment.work.commit({"link.json": dashboard("link", "Link")})
+    assert is_healthy(await environment.advance())
+    assert await environment.titles() == {"good": "Good", "spaced": "Spaced", "upper": "U", "lower": "L", "link": "Link"}
 
 
 def commit_raw(work: Path, files: list[tuple[bytes, str, bytes]]) -> None:
@@ -84,35 +84,35 @@ def commit_raw(work: Path, files: list[tuple[bytes, str, bytes]]) -> None:
     git(work, "push", "--quiet", "origin", f"{commit}:refs/heads/main")
 
 
-async def test_entries_that_lead_out_of_the_tree_are_ignored(trial: Trial) -> None:
+async def test_entries_that_lead_out_of_the_tree_are_ignored(environment: SyncEnvironment) -> None:
     """Tree entries such as ``..`` and ``.git`` are ignored, and the other files are stored."""
-    trial.work.commit({"good.json": dashboard("good", "Good")})
+    environment.work.commit({"good.json": dashboard("good", "Good")})
     inner = [(b"evil.json", "100644", dashboard("evil", "Evil").encode())]
-    commit_raw(trial.work.folder, [(b"..", "100644", b"x"), (b".git", "100644", b"x"), *inner])
-    await trial.make()
-    assert await trial.titles() == {"good": "Good", "evil": "Evil"}
+    commit_raw(environment.work.folder, [(b"..", "100644", b"x"), (b".git", "100644", b"x"), *inner])
+    await environment.create_repository()
+    assert await environment.titles() == {"good": "Good", "evil": "Evil"}
 
 
-async def test_duplicate_names(trial: Trial) -> None:
+async def test_duplicate_names(environment: SyncEnvironment) -> None:
     """The first of two files with one name is stored and both are reported. Once it is deleted, the other is stored."""
-    trial.work.commit({"a.json": dashboard("same", "A"), "b.json": dashboard("same", "B")})
-    await trial.make()
-    assert await trial.titles() == {"same": "A"}
-    assert await trial.errors() == ["duplicate resource name: same, b.json and a.json"]
-    trial.work.commit({"a.json": None})
-    assert is_well(await trial.later())
-    assert await trial.titles() == {"same": "B"}
+    environment.work.commit({"a.json": dashboard("same", "A"), "b.json": dashboard("same", "B")})
+    await environment.create_repository()
+    assert await environment.titles() == {"same": "A"}
+    assert await environment.errors() == ["duplicate resource name: same, b.json and a.json"]
+    environment.work.commit({"a.json": None})
+    assert is_healthy(await environment.advance())
+    assert await environment.titles() == {"same": "B"}
 
 
-async def test_a_name_of_an_unmanaged_object(trial: Trial) -> None:
+async def test_a_name_of_an_unmanaged_object(environment: SyncEnvironment) -> None:
     """A file with the name of an unmanaged object is an error. Once that object is deleted, the file is stored without a new commit."""
     dashboards = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
-    assert (await trial.api("POST", dashboards, {"metadata": {"name": "cpu"}, "spec": {"title": "By hand"}}))[0] == 201
-    trial.work.commit({"a.json": dashboard("a", "A"), "cpu.json": dashboard("cpu", "From git")})
-    await trial.make()
-    assert await trial.titles() == {"a": "A", "cpu": "By hand"}
-    (error,) = await trial.errors()
+    assert (await environment.api("POST", dashboards, {"metadata": {"name": "cpu"}, "spec": {"title": "By hand"}}))[0] == 201
+    environment.work.commit({"a.json": dashboard("a", "A"), "cpu.json": dashboard("cpu", "From git")})
+    await environment.create_repository()
+    assert await environment.titles() == {"a": "A", "cpu": "By hand"}
+    (error,) = await environment.errors()
     assert "resource 'cpu' already exists and is not managed" in error
-    assert (await trial.api("DELETE", f"{dashboards}/cpu"))[0] == 200
-    assert is_well(await trial.later(600))
-    assert await trial.titles() == {"a": "A", "cpu": "From git"}
+    assert (await environment.api("DELETE", f"{dashboards}/cpu"))[0] == 200
+    assert is_healthy(await environment.advance(600))
+    assert await environment.titles() == {"a": "A", "cpu": "From git"}

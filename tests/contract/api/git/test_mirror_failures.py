@@ -7,15 +7,15 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from tests.contract.api.git.trial import Trial, dashboard, is_well
+from tests.contract.api.git.sync_environment import SyncEnvironment, dashboard, is_healthy
 from tests.servers.git import git
 
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.domain.objects import Entry
 
 
-def mirror_of(trial: Trial) -> Path:
-    (found,) = [place for place in (trial.data / "git").iterdir() if place.is_dir()]
+def mirror_of(environment: SyncEnvironment) -> Path:
+    (found,) = [place for place in (environment.data / "git").iterdir() if place.is_dir()]
     return found
 
 
@@ -52,37 +52,37 @@ def create_lock_files(mirror: Path) -> None:
 DAMAGES = [overwrite_objects, delete_objects, delete_mirror, delete_data_directory, create_lock_files]
 
 
-async def test_a_damaged_mirror_is_repaired_by_the_next_sync(trial: Trial) -> None:
+async def test_a_damaged_mirror_is_repaired_by_the_next_sync(environment: SyncEnvironment) -> None:
     """One sync repairs a damaged mirror, with or without a new commit."""
-    trial.work.commit({f"{index}.json": dashboard(f"n{index}", "0") for index in range(3)})
-    await trial.make()
+    environment.work.commit({f"{index}.json": dashboard(f"n{index}", "0") for index in range(3)})
+    await environment.create_repository()
     for index, damage in enumerate(DAMAGES):
-        damage(mirror_of(trial))
-        trial.work.commit({"1.json": dashboard("n1", f"{index}")})
-        assert is_well(await trial.later()), damage
-        assert await trial.titles() == {"n0": "0", "n1": f"{index}", "n2": "0"}
-        damage(mirror_of(trial))
-        await trial.rename(f"Team {index}")
-        status = await trial.later()
-        assert (is_well(status), status["observedGeneration"]) == (True, index + 2), damage
+        damage(mirror_of(environment))
+        environment.work.commit({"1.json": dashboard("n1", f"{index}")})
+        assert is_healthy(await environment.advance()), damage
+        assert await environment.titles() == {"n0": "0", "n1": f"{index}", "n2": "0"}
+        damage(mirror_of(environment))
+        await environment.rename(f"Team {index}")
+        status = await environment.advance()
+        assert (is_healthy(status), status["observedGeneration"]) == (True, index + 2), damage
 
 
-async def test_a_mirror_damaged_during_a_sync_is_repaired(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_mirror_damaged_during_a_sync_is_repaired(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sync whose mirror is damaged while it runs starts again and succeeds."""
-    trial.work.commit({"1.json": dashboard("n1", "1"), "2.json": dashboard("n2", "2")})
+    environment.work.commit({"1.json": dashboard("n1", "1"), "2.json": dashboard("n2", "2")})
     for damage in DAMAGES:
         with monkeypatch.context() as patched:
-            run_during_sync(patched, partial(apply_damage, trial, damage))
+            run_during_sync(patched, partial(apply_damage, environment, damage))
             if damage is DAMAGES[0]:
-                await trial.make()
+                await environment.create_repository()
             else:
-                await trial.rename(damage.__name__)
-            assert is_well(await trial.later()), damage
-        assert await trial.titles() == {"n1": "1", "n2": "2"}
+                await environment.rename(damage.__name__)
+            assert is_healthy(await environment.advance()), damage
+        assert await environment.titles() == {"n1": "1", "n2": "2"}
 
 
-def apply_damage(trial: Trial, damage: Callable[[Path], None]) -> None:
-    damage(mirror_of(trial))
+def apply_damage(environment: SyncEnvironment, damage: Callable[[Path], None]) -> None:
+    damage(mirror_of(environment))
 
 
 def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
@@ -98,95 +98,95 @@ def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) 
     monkeypatch.setattr(GitCheckout, "_entries", entries)
 
 
-async def test_history_rewritten_during_a_sync(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_history_rewritten_during_a_sync(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sync stores the commit that it started with completely; the next sync stores the newest commit."""
-    first = trial.work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    first = environment.work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
 
     def rewrite() -> None:
-        (trial.work.folder / "a.json").write_text(dashboard("a", "other"))
-        (trial.work.folder / "b.json").unlink()
-        trial.work.push(amend=True)
+        (environment.work.folder / "a.json").write_text(dashboard("a", "other"))
+        (environment.work.folder / "b.json").unlink()
+        environment.work.push(amend=True)
 
     run_during_sync(monkeypatch, rewrite)
-    await trial.make()
-    assert (await trial.status())["sync"]["lastRef"] == first
-    assert await trial.titles() == {"a": "A", "b": "B"}
-    assert is_well(await trial.later())
-    assert await trial.titles() == {"a": "other"}
+    await environment.create_repository()
+    assert (await environment.status())["sync"]["lastRef"] == first
+    assert await environment.titles() == {"a": "A", "b": "B"}
+    assert is_healthy(await environment.advance())
+    assert await environment.titles() == {"a": "other"}
 
 
-async def test_a_branch_deleted_during_a_sync(trial: Trial, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_branch_deleted_during_a_sync(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sync completes when its branch is deleted; the next one fails and keeps the stored objects."""
-    trial.work.commit({"a.json": dashboard("a", "A")})
-    run_during_sync(monkeypatch, lambda: git(trial.server.root / "team.git", "update-ref", "-d", "refs/heads/main"))
-    await trial.make()
-    assert await trial.titles() == {"a": "A"}
-    assert not is_well(await trial.later())
-    assert await trial.titles() == {"a": "A"}
+    environment.work.commit({"a.json": dashboard("a", "A")})
+    run_during_sync(monkeypatch, lambda: git(environment.server.root / "team.git", "update-ref", "-d", "refs/heads/main"))
+    await environment.create_repository()
+    assert await environment.titles() == {"a": "A"}
+    assert not is_healthy(await environment.advance())
+    assert await environment.titles() == {"a": "A"}
 
 
-async def test_a_repository_over_the_size_limit_is_an_error(trial: Trial) -> None:
+async def test_a_repository_over_the_size_limit_is_an_error(environment: SyncEnvironment) -> None:
     """A repository above the size limit fails to sync until it is smaller. Commits without a branch are deleted from the mirror."""
-    await trial.start(repository_bytes=400_000)
-    work = trial.work
+    await environment.start(repository_bytes=400_000)
+    work = environment.work
     work.commit({"a.json": dashboard("a", "A"), "big.bin": os.urandom(300_000)})
-    await trial.make()
+    await environment.create_repository()
     (work.folder / "big.bin").write_bytes(os.urandom(300_000))
     (work.folder / "a.json").write_text(dashboard("a", "A2"))
     work.push(amend=True)
-    assert is_well(await trial.later())
-    assert await trial.titles() == {"a": "A2"}
+    assert is_healthy(await environment.advance())
+    assert await environment.titles() == {"a": "A2"}
     (work.folder / "big.bin").write_bytes(os.urandom(900_000))
     work.push(amend=True)
-    status = await trial.later()
+    status = await environment.advance()
     text = "the repository has more than 400000 bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"
     assert status["health"]["message"] == [text]
     assert status["sync"]["message"] == [text]
-    assert await trial.titles() == {"a": "A2"}
-    assert sum(path.stat().st_size for path in trial.data.rglob("*") if path.is_file()) < 400_000
+    assert await environment.titles() == {"a": "A2"}
+    assert sum(path.stat().st_size for path in environment.data.rglob("*") if path.is_file()) < 400_000
     (work.folder / "big.bin").unlink()
     (work.folder / "a.json").write_text(dashboard("a", "A3"))
     work.push(amend=True)
-    assert is_well(await trial.later())
-    assert await trial.titles() == {"a": "A3"}
+    assert is_healthy(await environment.advance())
+    assert await environment.titles() == {"a": "A3"}
 
 
-async def test_branches_whose_names_conflict(trial: Trial) -> None:
+async def test_branches_whose_names_conflict(environment: SyncEnvironment) -> None:
     """A new branch replaces a deleted one in the mirror although one name is a directory of the other."""
-    work, bare = trial.work, trial.server.root / "team.git"
+    work, bare = environment.work, environment.server.root / "team.git"
     work.commit({"a.json": dashboard("a", "main")})
-    await trial.make()
+    await environment.create_repository()
     for old, new in (("main", "main/below"), ("main/below", "main")):
         git(bare, "update-ref", "-d", f"refs/heads/{old}")
         work.commit({"a.json": dashboard("a", new)}, branch=new)
-        await trial.change(branch=new)
-        assert is_well(await trial.later())
-        assert await trial.titles() == {"a": new}
+        await environment.change(branch=new)
+        assert is_healthy(await environment.advance())
+        assert await environment.titles() == {"a": new}
 
 
-async def test_a_worker_with_an_empty_data_folder_syncs_incrementally(trial: Trial) -> None:
+async def test_a_worker_with_an_empty_data_folder_syncs_incrementally(environment: SyncEnvironment) -> None:
     """A worker without a mirror clones the repository and syncs incrementally from the stored commit."""
-    trial.work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
-    await trial.make()
-    trial.data = trial.data.with_name("another")
-    await trial.start()
-    trial.work.commit({"a.json": dashboard("a", "A2")})
-    status = await trial.later()
-    assert is_well(status)
+    environment.work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    await environment.create_repository()
+    environment.data = environment.data.with_name("another")
+    await environment.start()
+    environment.work.commit({"a.json": dashboard("a", "A2")})
+    status = await environment.advance()
+    assert is_healthy(status)
     assert status["sync"]["incremental"] is True
-    assert await trial.titles() == {"a": "A2", "b": "B"}
+    assert await environment.titles() == {"a": "A2", "b": "B"}
 
 
-async def test_an_unwritable_data_folder_is_reported(trial: Trial) -> None:
+async def test_an_unwritable_data_folder_is_reported(environment: SyncEnvironment) -> None:
     """A mirror that cannot be written is reported in the messages of health and sync.
 
     In this test, a file has the path of the mirrors' directory.
     """
-    (trial.data / "git").write_text("no folder")
-    trial.work.commit({"a.json": dashboard("a", "A")})
-    await trial.make()
-    status = await trial.later(0)
+    (environment.data / "git").write_text("no folder")
+    environment.work.commit({"a.json": dashboard("a", "A")})
+    await environment.create_repository()
+    status = await environment.advance(0)
     text = "the jobs worker cannot keep a copy of the repository in its data directory: File exists"
     assert status["health"]["message"] == status["sync"]["message"] == [text]
-    (trial.data / "git").unlink()
-    assert is_well(await trial.later())
+    (environment.data / "git").unlink()
+    assert is_healthy(await environment.advance())

@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.trial import REPOSITORIES, AheadClock, Trial, dashboard, until
+from tests.contract.api.git.sync_environment import REPOSITORIES, AheadClock, SyncEnvironment, dashboard, until
 from tests.contract.api.webhook_receiver import SECRET, ReceivedRequest, WebhookReceiver, receiving, respond_with
 from tests.servers.git import GitServer
 
@@ -28,55 +28,55 @@ MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 
 
 @pytest.fixture
-async def trial(start_api: StartApi, broker: MemoryBroker, git_server: GitServer, tmp_path: Path) -> AsyncIterator[Trial]:
+async def environment(start_api: StartApi, broker: MemoryBroker, git_server: GitServer, tmp_path: Path) -> AsyncIterator[SyncEnvironment]:
     """Start a gateway and a worker that may notify this machine, and a git server with a repository of one dashboard."""
     api = await start_api(allowed_hosts="127.0.0.0/8")
-    trial = Trial(api, git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
-    trial.work.commit({"a.json": dashboard("a", "A")})
-    await trial.start()
-    yield trial
-    await trial.stop()
+    environment = SyncEnvironment(api, git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
+    environment.work.commit({"a.json": dashboard("a", "A")})
+    await environment.start()
+    yield environment
+    await environment.stop()
 
 
 def named(receiver: WebhookReceiver, name: str = "chat", *events: str) -> dict[str, Any]:
     return {"name": name, "url": receiver.url, **({"events": list(events)} if events else {})}
 
 
-async def make(trial: Trial, *receivers: dict[str, Any], secrets: dict[str, str] | None = None) -> dict[str, Any]:
+async def make(environment: SyncEnvironment, *receivers: dict[str, Any], secrets: dict[str, str] | None = None) -> dict[str, Any]:
     """Create the repository ``team`` with receivers, and sync it once."""
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
-    githost = {"url": trial.server.url("team.git"), "branch": "main"}
+    githost = {"url": environment.server.url("team.git"), "branch": "main"}
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": githost, "notifications": list(receivers)}
     created_secrets = {item["name"]: {"create": (secrets or {}).get(item["name"], SECRET)} for item in receivers}
     body = {"metadata": {"name": "team"}, "spec": spec, "secure": {"notifications": created_secrets}}
-    status, created = await trial.api("POST", REPOSITORIES, body)
+    status, created = await environment.api("POST", REPOSITORIES, body)
     assert status == 201, created
-    await trial.later(0)
+    await environment.advance(0)
     repository: dict[str, Any] = created
     return repository
 
 
-async def outcome(trial: Trial, holds: Callable[[dict[str, Any]], bool], name: str = "chat") -> dict[str, Any]:
+async def outcome(environment: SyncEnvironment, holds: Callable[[dict[str, Any]], bool], name: str = "chat") -> dict[str, Any]:
     """Return the outcome of the last attempt to notify a receiver, once the condition holds for it."""
     found: dict[str, Any] = {}
 
     async def is_written() -> bool:
-        found.update({item["name"]: item for item in (await trial.status()).get("notifications") or ()})
+        found.update({item["name"]: item for item in (await environment.status()).get("notifications") or ()})
         return name in found and holds(found[name])
 
-    await until(trial.api.database, is_written)
+    await until(environment.api.database, is_written)
     status: dict[str, Any] = found[name]
     return status
 
 
-async def test_the_end_of_a_sync_is_a_signed_event(trial: Trial, receiver: WebhookReceiver) -> None:
+async def test_the_end_of_a_sync_is_a_signed_event(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """A CloudEvent reports repository, branch, commit, job and counts. The status of the repository has the outcome."""
-    created = await make(trial, named(receiver))
+    created = await make(environment, named(receiver))
     request = await receiver.next()
-    status, event = await outcome(trial, lambda item: "delivered" in item), request.event
+    status, event = await outcome(environment, lambda item: "delivered" in item), request.event
     assert request.headers["content-type"] == "application/cloudevents+json"
-    job = await trial.api.sql("select name from job")
-    repository = await trial.status()
+    job = await environment.api.sql("select name from job")
+    repository = await environment.status()
     assert {**event, "id": "", "time": ""} == {
         "specversion": "1.0",
         "id": "",
@@ -99,16 +99,16 @@ async def test_the_end_of_a_sync_is_a_signed_event(trial: Trial, receiver: Webho
     }
     assert event["id"] == request.id == status["event"]
     assert status == {"name": "chat", "event": request.id, "attempted": status["delivered"], "delivered": status["delivered"]}
-    await trial.later()
+    await environment.advance()
     assert len(receiver.received) == 1  # a check without a new commit sends nothing
 
 
-async def test_files_enter_and_leave_the_quarantine(trial: Trial, receiver: WebhookReceiver) -> None:
+async def test_files_enter_and_leave_the_quarantine(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """Each change of the quarantine is one event, with the files and their faults; a file that remains there causes none."""
-    await make(trial, named(receiver))
+    await make(environment, named(receiver))
     await receiver.next()
-    trial.work.commit({"b.json": "{", "c.json": "{"})
-    await trial.later()
+    environment.work.commit({"b.json": "{", "c.json": "{"})
+    await environment.advance()
     events = {(event := (await receiver.next()).event)["type"].removeprefix("io.dashwright.repository."): event for _ in range(2)}
     assert set(events) == {"sync.error", "quarantine.entered"}
     entered = events["quarantine.entered"]["data"]
@@ -116,51 +116,51 @@ async def test_files_enter_and_leave_the_quarantine(trial: Trial, receiver: Webh
     assert all(file["message"] for file in entered["files"])
     assert events["sync.error"]["data"]["counts"]["error"] == 2
     assert len(events["sync.error"]["data"]["errors"]) == 2
-    trial.work.commit({"b.json": dashboard("b", "B"), "a.json": dashboard("a", "A2")})
-    await trial.later()
+    environment.work.commit({"b.json": dashboard("b", "B"), "a.json": dashboard("a", "A2")})
+    await environment.advance()
     events = {(event := (await receiver.next()).event)["type"].removeprefix("io.dashwright.repository."): event for _ in range(2)}
     assert set(events) == {"sync.error", "quarantine.left"}
     assert [file["path"] for file in events["quarantine.left"]["data"]["files"]] == ["b.json"]
 
 
-async def test_a_sync_with_warnings_is_an_event_of_its_own(trial: Trial, receiver: WebhookReceiver) -> None:
+async def test_a_sync_with_warnings_is_an_event_of_its_own(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """A copy of a dashboard is a warning: the event names it, and no file enters the quarantine."""
-    trial.work.commit({"copy.json": dashboard("a", "A")})
-    await make(trial, named(receiver))
+    environment.work.commit({"copy.json": dashboard("a", "A")})
+    await make(environment, named(receiver))
     event = (await receiver.next()).event
     assert (event["type"], event["data"]["counts"]["warning"]) == ("io.dashwright.repository.sync.warning", 1)
     assert "copy.json" in event["data"]["warnings"][0]
 
 
-async def test_each_change_of_the_health_is_one_event(trial: Trial, receiver: WebhookReceiver) -> None:
+async def test_each_change_of_the_health_is_one_event(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """An event reports that a repository can no longer be read, and another one that it can be read again.
 
     Repeated failures send nothing.
     """
-    await make(trial, named(receiver, "chat", "health"))
+    await make(environment, named(receiver, "chat", "health"))
 
     async def fail(_: web.Request) -> web.StreamResponse:
         return web.Response(status=500)
 
-    trial.server.fault = fail
-    await trial.later()
+    environment.server.fault = fail
+    await environment.advance()
     unhealthy = (await receiver.next()).event
-    await trial.later()
-    trial.server.fault = None
-    await trial.later()
+    await environment.advance()
+    environment.server.fault = None
+    await environment.advance()
     healthy = (await receiver.next()).event
     assert [event["type"].rpartition(".")[2] for event in (unhealthy, healthy)] == ["unhealthy", "healthy"]
     assert "500" in unhealthy["data"]["message"]
     assert "message" not in healthy["data"]
 
 
-async def test_a_receiver_gets_only_its_events_with_its_own_secret(trial: Trial, receiver: WebhookReceiver) -> None:
+async def test_a_receiver_gets_only_its_events_with_its_own_secret(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """The events of a receiver are selected by name or group. The signature for one is not valid for the other."""
     async with receiving() as other:
         receivers = (named(receiver, "chat", "quarantine", "health.unhealthy"), named(other, "pager", "sync"))
-        await make(trial, *receivers, secrets={"pager": OTHER_SECRET})
-        trial.work.commit({"b.json": "{"})
-        await trial.later()
+        await make(environment, *receivers, secrets={"pager": OTHER_SECRET})
+        environment.work.commit({"b.json": "{"})
+        await environment.advance()
         request = await receiver.next()
         for_pager = [await other.next() for _ in range(2)]
         assert request.event["type"] == "io.dashwright.repository.quarantine.entered"
@@ -169,25 +169,25 @@ async def test_a_receiver_gets_only_its_events_with_its_own_secret(trial: Trial,
             assert event["type"].startswith("io.dashwright.repository.sync.")
             with pytest.raises(WebhookVerificationError):
                 Webhook(SECRET).verify(item.body.decode(), item.headers)
-        await outcome(trial, lambda item: "delivered" in item)
+        await outcome(environment, lambda item: "delivered" in item)
         assert (len(receiver.received), len(other.received)) == (1, 2)
 
 
 async def test_a_worker_that_dies_before_the_request_loses_no_event(
-    trial: Trial, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+    environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The event is stored with the end of the sync, so another worker delivers it."""
     with monkeypatch.context() as context:
         context.setattr(sender.NotificationSender, "start", lambda _: None)
-        await trial.start()
-        await make(trial, named(receiver))
-        await trial.stop()
+        await environment.start()
+        await make(environment, named(receiver))
+        await environment.stop()
     assert receiver.received == []
-    await trial.start()
+    await environment.start()
     assert (await receiver.next()).event["data"]["state"] == "success"
 
 
-async def test_a_worker_that_dies_during_the_request_repeats_it(trial: Trial, receiver: WebhookReceiver) -> None:
+async def test_a_worker_that_dies_during_the_request_repeats_it(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """Another worker sends the event again, with the same id and body, after the lease of the attempt."""
     release = asyncio.Event()
 
@@ -196,19 +196,19 @@ async def test_a_worker_that_dies_during_the_request_repeats_it(trial: Trial, re
         return web.Response(status=204)
 
     receiver.respond = hang
-    await trial.start(shutdown_seconds=0.1)
-    await make(trial, named(receiver))
+    await environment.start(shutdown_seconds=0.1)
+    await make(environment, named(receiver))
     first = await receiver.next()
-    await trial.stop()
-    await trial.api.sql("update notification set next_attempt_at = now()")
+    await environment.stop()
+    await environment.api.sql("update notification set next_attempt_at = now()")
     release.set()
-    await trial.start()
+    await environment.start()
     second = await receiver.next()
     assert (first.id, first.body) == (second.id, second.body)
 
 
 async def test_a_slow_receiver_delays_neither_syncs_nor_others(
-    trial: Trial, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+    environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While one receiver does not respond, syncs end and the other receiver gets each event. The status says why."""
     monkeypatch.setattr("dashwright.jobs_worker.main.WebhookClient", partial(WebhookClient, seconds=0.5))
@@ -220,81 +220,85 @@ async def test_a_slow_receiver_delays_neither_syncs_nor_others(
 
     async with receiving() as hanging:
         hanging.respond = hang
-        await trial.start()
-        await make(trial, named(hanging, "slow"), named(receiver))
+        await environment.start()
+        await make(environment, named(hanging, "slow"), named(receiver))
         for title in ("B", "C"):
-            trial.work.commit({"a.json": dashboard("a", title)})
-            await trial.later()
+            environment.work.commit({"a.json": dashboard("a", title)})
+            await environment.advance()
         states = {(await receiver.next()).event["data"]["commit"] for _ in range(3)}
         assert len(states) == 3
-        await outcome(trial, lambda item: "did not respond within 0.5 s" in item.get("error", ""), "slow")
+        await outcome(environment, lambda item: "did not respond within 0.5 s" in item.get("error", ""), "slow")
         release.set()
-        await outcome(trial, lambda item: "delivered" in item and "error" not in item, "slow")
+        await outcome(environment, lambda item: "delivered" in item and "error" not in item, "slow")
 
 
 @pytest.mark.parametrize(("statuses", "error"), [((410,), "410"), ((307,), "redirect 307")])
 async def test_attempts_end_at_410_and_at_their_time_limit(
-    trial: Trial, receiver: WebhookReceiver, statuses: tuple[int, ...], error: str
+    environment: SyncEnvironment, receiver: WebhookReceiver, statuses: tuple[int, ...], error: str
 ) -> None:
     """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
     receiver.respond = respond_with(*statuses)
-    await trial.start(notification_seconds=0.001)
-    await make(trial, named(receiver))
-    status = await outcome(trial, lambda item: error in item.get("error", ""))
+    await environment.start(notification_seconds=0.001)
+    await make(environment, named(receiver))
+    status = await outcome(environment, lambda item: error in item.get("error", ""))
     assert "delivered" not in status
-    assert await trial.api.sql("select count(*) from notification where receiver = 'webhook'") == 0
+    assert await environment.api.sql("select count(*) from notification where receiver = 'webhook'") == 0
     assert [request.path for request in receiver.received] == ["/hooks/secret-path"]
 
 
 async def test_a_corrected_receiver_gets_the_waiting_event(
-    trial: Trial, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+    environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A changed address of a receiver in the spec gets the waiting events immediately."""
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(hours=1))
     async with receiving() as wrong:
         wrong.respond = respond_with(*[500] * 1000)
-        await make(trial, named(wrong))
+        await make(environment, named(wrong))
         first = await wrong.next()
-        await outcome(trial, lambda item: "error" in item)
+        await outcome(environment, lambda item: "error" in item)
         patch = {"spec": {"notifications": [named(receiver)]}, "secure": {"notifications": {"chat": {"create": SECRET}}}}
-        assert (await trial.api("PATCH", TEAM, patch, headers=MERGE_PATCH))[0] == 200
+        assert (await environment.api("PATCH", TEAM, patch, headers=MERGE_PATCH))[0] == 200
         assert (await receiver.next()).id == first.id
 
 
-async def test_a_removed_receiver_gets_no_event(trial: Trial, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_removed_receiver_gets_no_event(
+    environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """The waiting events of a receiver that was removed from the spec are deleted, and its outcome disappears from the status."""
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(hours=1))
     receiver.respond = respond_with(*[500] * 1000)
-    await make(trial, named(receiver))
-    await outcome(trial, lambda item: "error" in item)
-    assert (await trial.api("PATCH", TEAM, {"spec": {"notifications": None}}, headers=MERGE_PATCH))[0] == 200
+    await make(environment, named(receiver))
+    await outcome(environment, lambda item: "error" in item)
+    assert (await environment.api("PATCH", TEAM, {"spec": {"notifications": None}}, headers=MERGE_PATCH))[0] == 200
 
     async def is_forgotten() -> bool:
-        return "notifications" not in await trial.status()
+        return "notifications" not in await environment.status()
 
-    await until(trial.api.database, is_forgotten)
-    assert await trial.api.sql("select count(*) from notification where receiver = 'webhook'") == 0
+    await until(environment.api.database, is_forgotten)
+    assert await environment.api.sql("select count(*) from notification where receiver = 'webhook'") == 0
     assert len(receiver.received) == 1
 
 
-async def test_a_secret_is_kept_and_never_shown(trial: Trial, receiver: WebhookReceiver, capfd: pytest.CaptureFixture[str]) -> None:
+async def test_a_secret_is_kept_and_never_shown(
+    environment: SyncEnvironment, receiver: WebhookReceiver, capfd: pytest.CaptureFixture[str]
+) -> None:
     """No response, log line, event or audit event has the secret, in plain or sealed form.
 
     A write without the secret keeps the stored one, unless the host changes.
     """
-    created = await make(trial, named(receiver))
+    created = await make(environment, named(receiver))
     await receiver.next()
-    await outcome(trial, lambda item: "delivered" in item)
-    sealed = await trial.api.sql(
+    await outcome(environment, lambda item: "delivered" in item)
+    sealed = await environment.api.sql(
         "select spec::jsonb #>> '{notifications,0,encryptedSecret}' from resource_history where spec like '%chat%'"
     )
     updated = {**created, "spec": {**created["spec"], "title": "Renamed"}, "metadata": {"name": "team"}}
-    _, put = await trial.api("PUT", TEAM, updated)
+    _, put = await environment.api("PUT", TEAM, updated)
     shown = [
         created,
         put,
-        *[await trial.api("GET", path) for path in (TEAM, REPOSITORIES)],
-        await trial.api.sql("select jsonb_agg(a)::text from audit_event a"),
+        *[await environment.api("GET", path) for path in (TEAM, REPOSITORIES)],
+        await environment.api.sql("select jsonb_agg(a)::text from audit_event a"),
         *[request.body for request in receiver.received],
     ]
     logged = str(capfd.readouterr())
@@ -307,7 +311,7 @@ async def test_a_secret_is_kept_and_never_shown(trial: Trial, receiver: WebhookR
     assert "notification_delivered" in logged
     assert "secret-path" not in logged
     moved = {**updated, "spec": {**updated["spec"], "notifications": [{"name": "chat", "url": "https://example.com/"}]}}
-    status, error = await trial.api("PUT", TEAM, moved)
+    status, error = await environment.api("PUT", TEAM, moved)
     assert (status, error["details"]["causes"][0]["field"]) == (422, "secure.notifications.chat.create")
 
 
@@ -335,12 +339,12 @@ CHAT = {"chat": {"create": SECRET}}
         ([RECEIVER], "secret", "secure.notifications"),
     ],
 )
-async def test_an_invalid_receiver_is_refused(trial: Trial, receivers: Any, secrets: Any, field: str) -> None:
+async def test_an_invalid_receiver_is_refused(environment: SyncEnvironment, receivers: Any, secrets: Any, field: str) -> None:
     """The response names the faulty field and shows no secret."""
     spec = {"title": "T", "type": "githost", "workflows": [], "sync": {"enabled": False, "target": "folder"}}
-    spec |= {"githost": {"url": trial.server.url("team.git")}, "notifications": receivers}
+    spec |= {"githost": {"url": environment.server.url("team.git")}, "notifications": receivers}
     body = {"metadata": {"name": "team"}, "spec": spec, "secure": {"notifications": secrets}}
-    status, error = await trial.api("POST", REPOSITORIES, body)
+    status, error = await environment.api("POST", REPOSITORIES, body)
     assert status == 422, error
     assert [cause["field"] for cause in error["details"]["causes"]] == [field]
     assert SECRET not in json.dumps(error)

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.contract.api.git.trial import DASHBOARDS, REPOSITORIES, Trial, dashboard, is_well, until
+from tests.contract.api.git.sync_environment import DASHBOARDS, REPOSITORIES, SyncEnvironment, dashboard, is_healthy, until
 from tests.servers.git import git
 
 FILES = f"{REPOSITORIES}/team/files"
@@ -14,51 +14,53 @@ INSIDE = {"deploy/boards/a.json": dashboard("a", "A"), "deploy/boards/in/b.json"
 
 
 @pytest.fixture
-async def team(trial: Trial) -> Trial:
+async def team(environment: SyncEnvironment) -> SyncEnvironment:
     """Sync two dashboards of ``deploy/boards``. The files outside of that directory are invalid."""
-    trial.work.commit({**OUTSIDE, **INSIDE})
-    await trial.make(path="/deploy/boards/")
-    return trial
+    environment.work.commit({**OUTSIDE, **INSIDE})
+    await environment.create_repository(path="/deploy/boards/")
+    return environment
 
 
-async def allow_writes(trial: Trial) -> None:
-    _, team = await trial.api("GET", f"{REPOSITORIES}/team")
+async def allow_writes(environment: SyncEnvironment) -> None:
+    _, team = await environment.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["workflows"] = ["write", "branch"]
-    assert (await trial.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
-    assert is_well(await trial.later(0))
+    assert (await environment.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
+    assert is_healthy(await environment.advance(0))
 
 
-async def run_job(trial: Trial, action: str, **options: Any) -> dict[str, Any]:
-    status, created = await trial.api("POST", f"{REPOSITORIES}/team/jobs", {"action": action, action: options})
+async def run_job(environment: SyncEnvironment, action: str, **options: Any) -> dict[str, Any]:
+    status, created = await environment.api("POST", f"{REPOSITORIES}/team/jobs", {"action": action, action: options})
     assert status == 202, created
-    await until(trial.api.database, trial.is_at_rest)
-    _, found = await trial.api("GET", f"{REPOSITORIES}/team/jobs/{created['metadata']['uid']}")
+    await until(environment.api.database, environment.is_at_rest)
+    _, found = await environment.api("GET", f"{REPOSITORIES}/team/jobs/{created['metadata']['uid']}")
     return dict(found["status"])
 
 
-async def stored_titles(trial: Trial) -> dict[str, str]:
+async def stored_titles(environment: SyncEnvironment) -> dict[str, str]:
     """Return the titles of managed objects by their path."""
-    rows = await trial.api.sql("select json_object_agg(coalesce(source_path, ''), title)::text from resource where manager_id = 'team'")
+    rows = await environment.api.sql(
+        "select json_object_agg(coalesce(source_path, ''), title)::text from resource where manager_id = 'team'"
+    )
     return dict(json.loads(rows))
 
 
-def files_on_host(trial: Trial, ref: str = "main") -> set[str]:
-    return set(git(trial.server.root / "team.git", "ls-tree", "-r", "--name-only", ref).split())
+def files_on_host(environment: SyncEnvironment, ref: str = "main") -> set[str]:
+    return set(git(environment.server.root / "team.git", "ls-tree", "-r", "--name-only", ref).split())
 
 
-async def count_jobs(trial: Trial) -> int:
-    return int(await trial.api.sql("select count(*) from job"))
+async def count_jobs(environment: SyncEnvironment) -> int:
+    return int(await environment.api.sql("select count(*) from job"))
 
 
-async def test_only_the_directory_is_stored(team: Trial) -> None:
+async def test_only_the_directory_is_stored(team: SyncEnvironment) -> None:
     """Full and incremental syncs store the files of the directory by relative path, and report no file outside."""
-    assert is_well(await team.status())
+    assert is_healthy(await team.status())
     assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
     _, spec = await team.api("GET", f"{REPOSITORIES}/team")
     assert spec["spec"]["githost"]["path"] == "deploy/boards"
     team.work.commit({"deploy/boards/a.json": None, "deploy/boards/c.json": dashboard("c", "C"), "c.json": "{", "deploy/in/b.json": "{"})
     status = await team.later()
-    assert (is_well(status), status["sync"]["incremental"]) == (True, True)
+    assert (is_healthy(status), status["sync"]["incremental"]) == (True, True)
     assert await stored_titles(team) == {"": "Team", "in": "in", "in/b.json": "B", "c.json": "C"}
     _, found = await team.api("GET", f"{DASHBOARDS}/b")
     assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "in/b.json"
@@ -67,19 +69,19 @@ async def test_only_the_directory_is_stored(team: Trial) -> None:
     assert resources.get("quarantined", []) == []
 
 
-async def test_a_commit_outside_of_the_directory_changes_nothing(team: Trial) -> None:
+async def test_a_commit_outside_of_the_directory_changes_nothing(team: SyncEnvironment) -> None:
     """A commit outside of the directory is recorded by one sync, which writes no object, and causes no further job."""
     changes = await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'")
     newest = team.work.commit({"a.json": "{{", "deploy/boards.json": None, "elsewhere/c.json": dashboard("c", "C")})
     status = await team.later()
-    assert (is_well(status), status["sync"]["lastRef"], status["sync"]["incremental"]) == (True, newest, True)
+    assert (is_healthy(status), status["sync"]["lastRef"], status["sync"]["incremental"]) == (True, newest, True)
     before = await count_jobs(team)
     await team.later(600)
     assert await count_jobs(team) == before
     assert await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'") == changes
 
 
-async def test_file_paths_are_relative_to_the_directory(team: Trial) -> None:
+async def test_file_paths_are_relative_to_the_directory(team: SyncEnvironment) -> None:
     """The files API lists, reads, creates, moves and deletes by relative paths; links to the host have complete paths."""
     await allow_writes(team)
     url = team.server.url("team.git").removesuffix(".git")
@@ -101,7 +103,7 @@ async def test_file_paths_are_relative_to_the_directory(team: Trial) -> None:
     assert (sync["state"], sync["lastRef"]) == ("success", git(team.server.root / "team.git", "rev-parse", "main"))
 
 
-async def test_an_edit_changes_the_file_in_the_directory(team: Trial) -> None:
+async def test_an_edit_changes_the_file_in_the_directory(team: SyncEnvironment) -> None:
     """An edit of an object is committed to its file in the directory and to no other file."""
     await allow_writes(team)
     _, found = await team.api("GET", f"{DASHBOARDS}/b")
@@ -112,7 +114,7 @@ async def test_an_edit_changes_the_file_in_the_directory(team: Trial) -> None:
     assert files_on_host(team) == OUTSIDE.keys() | INSIDE.keys()
 
 
-async def test_deleting_the_last_file_keeps_the_directory(team: Trial) -> None:
+async def test_deleting_the_last_file_keeps_the_directory(team: SyncEnvironment) -> None:
     """After the last file is deleted, a ``.keep`` file keeps the directory, and the next sync succeeds."""
     await allow_writes(team)
     assert (await team.api("DELETE", f"{FILES}/in/"))[0] == 200
@@ -122,7 +124,7 @@ async def test_deleting_the_last_file_keeps_the_directory(team: Trial) -> None:
     assert await stored_titles(team) == {"": "Team"}
 
 
-async def test_an_export_writes_into_the_directory(team: Trial) -> None:
+async def test_an_export_writes_into_the_directory(team: SyncEnvironment) -> None:
     """The prefix of an export is relative to the directory, and files outside of it do not conflict."""
     await allow_writes(team)
     assert (await team.api("POST", DASHBOARDS, {"metadata": {"name": "x"}, "spec": {"title": "values"}}))[0] == 201
@@ -131,7 +133,7 @@ async def test_an_export_writes_into_the_directory(team: Trial) -> None:
     assert files_on_host(team, "exported") == OUTSIDE.keys() | INSIDE.keys() | {"deploy/boards/more/values.json"}
 
 
-async def test_lint_reads_the_configuration_in_the_directory(team: Trial) -> None:
+async def test_lint_reads_the_configuration_in_the_directory(team: SyncEnvironment) -> None:
     """Lint uses the ``.dashboard-lint`` of the directory and ignores that of the branch's root."""
     lint_configuration = "exclusions:\n  uneditable-dashboard:\n"
 
@@ -145,7 +147,7 @@ async def test_lint_reads_the_configuration_in_the_directory(team: Trial) -> Non
     assert "uneditable-dashboard" not in await issues()
 
 
-async def test_the_history_is_that_of_the_directory(team: Trial) -> None:
+async def test_the_history_is_that_of_the_directory(team: SyncEnvironment) -> None:
     """The history lists the commits that changed the directory, or a path in it."""
     first = (await team.status())["sync"]["lastRef"]
     team.work.commit({"outside.txt": "1"})
@@ -160,25 +162,25 @@ async def test_the_history_is_that_of_the_directory(team: Trial) -> None:
     assert (await team.api("GET", f"{REPOSITORIES}/team/history/deploy"))[0] == 404
 
 
-async def test_a_changed_path_causes_a_full_sync(team: Trial) -> None:
+async def test_a_changed_path_causes_a_full_sync(team: SyncEnvironment) -> None:
     """Objects named by the new directory's files remain the same objects; other objects are deleted until the path is changed back."""
     uid = await team.api.sql("select uid from resource where name = 'b'")
     await team.change(path="boards")
     status = await team.later()
-    assert (is_well(status), status["sync"]["incremental"]) == (True, False)
+    assert (is_healthy(status), status["sync"]["incremental"]) == (True, False)
     assert await stored_titles(team) == {"": "Team", "in": "in", "in/b.json": "not this one"}
     assert await team.api.sql("select uid from resource where name = 'b'") == uid
     await team.change(path="")
     await team.later()
     assert {"deploy", "deploy/boards", "deploy/boards/a.json"} <= set(await stored_titles(team))
     await team.change(path="deploy/boards")
-    assert is_well(await team.later())
+    assert is_healthy(await team.later())
     assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
     assert await team.api.sql("select uid from resource where name = 'b'") == uid
 
 
 @pytest.mark.parametrize("gone", ["moved", "mistyped"])
-async def test_a_missing_directory_deletes_no_objects(team: Trial, gone: str) -> None:
+async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, gone: str) -> None:
     """A moved or misspelt directory fails syncs, dry runs and file lists until it is corrected; the stored objects remain."""
     before = await stored_titles(team)
     if gone == "moved":
@@ -194,27 +196,27 @@ async def test_a_missing_directory_deletes_no_objects(team: Trial, gone: str) ->
     assert (await team.api("GET", FILES))[0] == 409
     assert await stored_titles(team) == before
     await team.change(path="deploy/new" if gone == "moved" else "deploy/boards")
-    assert is_well(await team.later(600))
+    assert is_healthy(await team.later(600))
     assert await stored_titles(team) == before
 
 
-async def test_a_directory_that_does_not_exist_yet_is_empty(trial: Trial) -> None:
+async def test_a_directory_that_does_not_exist_yet_is_empty(environment: SyncEnvironment) -> None:
     """Files of the directory are stored when it is created, and it may become empty if a ``.keep`` file keeps it."""
-    trial.work.commit(dict(OUTSIDE))
-    await trial.make(path="deploy/boards")
-    assert is_well(await trial.status())
-    trial.work.commit(dict(INSIDE))
-    assert is_well(await trial.later())
-    assert await stored_titles(trial) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
-    trial.work.commit({**dict.fromkeys(INSIDE), "deploy/boards/.keep": ""})
-    assert is_well(await trial.later())
-    assert await stored_titles(trial) == {"": "Team"}
+    environment.work.commit(dict(OUTSIDE))
+    await environment.create_repository(path="deploy/boards")
+    assert is_healthy(await environment.status())
+    environment.work.commit(dict(INSIDE))
+    assert is_healthy(await environment.advance())
+    assert await stored_titles(environment) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
+    environment.work.commit({**dict.fromkeys(INSIDE), "deploy/boards/.keep": ""})
+    assert is_healthy(await environment.advance())
+    assert await stored_titles(environment) == {"": "Team"}
 
 
-async def test_a_rollback_restores_the_directory(team: Trial) -> None:
+async def test_a_rollback_restores_the_directory(team: SyncEnvironment) -> None:
     """A rollback restores the objects of the directory."""
     team.work.commit({"deploy/boards/a.json": dashboard("a", "A2"), "deploy/boards/in/b.json": None})
-    assert is_well(await team.later())
+    assert is_healthy(await team.later())
     assert (await team.api("POST", f"{REPOSITORIES}/team/rollback"))[0] == 202
     await until(team.api.database, team.is_at_rest)
     assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}

@@ -4,7 +4,7 @@ import json
 from urllib.parse import quote
 
 from tests.contract.api.conftest import ADMIN
-from tests.contract.api.git.trial import REPOSITORIES, Trial, dashboard, is_well
+from tests.contract.api.git.sync_environment import REPOSITORIES, SyncEnvironment, dashboard, is_healthy
 
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 
@@ -50,81 +50,84 @@ LATER: list[dict[str, str | None]] = [
 ]
 
 
-async def stored_folders(trial: Trial) -> set[str]:
-    found = await trial.api.sql("select coalesce(json_agg(source_path), '[]')::text from resource where resource = 'folders'")
+async def stored_folders(environment: SyncEnvironment) -> set[str]:
+    found = await environment.api.sql("select coalesce(json_agg(source_path), '[]')::text from resource where resource = 'folders'")
     return {path for path in json.loads(found) if path}
 
 
-async def stored_dashboards(trial: Trial) -> dict[str, str]:
-    found = await trial.api.sql(
+async def stored_dashboards(environment: SyncEnvironment) -> dict[str, str]:
+    found = await environment.api.sql(
         "select coalesce(json_object_agg(source_path, name), '{}')::text from resource where resource = 'dashboards'"
     )
     names_by_path: dict[str, str] = json.loads(found)
     return names_by_path
 
 
-async def allow_writes(trial: Trial) -> None:
-    _, team = await trial.api("GET", f"{REPOSITORIES}/team")
+async def allow_writes(environment: SyncEnvironment) -> None:
+    _, team = await environment.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["workflows"] = ["write"]
-    assert (await trial.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
+    assert (await environment.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
 
 
-async def test_every_commit_is_synced(trial: Trial) -> None:
+async def test_every_commit_is_synced(environment: SyncEnvironment) -> None:
     """Dashboards with any file name are stored. Copies and files without a dashboard cause no error and no folder."""
-    trial.work.commit(dict(FIRST))
-    await trial.make()
-    assert is_well(await trial.status()), await trial.errors()
-    assert set(await stored_dashboards(trial)) == {path for path in FIRST if path.startswith("dashboards/")}
-    assert await stored_folders(trial) == {"dashboards", "dashboards/MySQL", "dashboards/OS", "dashboards/Insight"}
+    environment.work.commit(dict(FIRST))
+    await environment.create_repository()
+    assert is_healthy(await environment.status()), await environment.errors()
+    assert set(await stored_dashboards(environment)) == {path for path in FIRST if path.startswith("dashboards/")}
+    assert await stored_folders(environment) == {"dashboards", "dashboards/MySQL", "dashboards/OS", "dashboards/Insight"}
     for files in LATER:
-        trial.work.commit(dict(files))
-        assert is_well(await trial.later()), await trial.errors()
-    assert (await stored_dashboards(trial))["pmm-app/dist/dashboards/Home_Dashboard.json"] == "home"
-    before = await stored_dashboards(trial), await stored_folders(trial)
-    await trial.rename("Looked at as a whole")
-    assert is_well(await trial.later())
-    status = json.loads(await trial.api.sql("select status from job order by created_at desc limit 1"))
+        environment.work.commit(dict(files))
+        assert is_healthy(await environment.advance()), await environment.errors()
+    assert (await stored_dashboards(environment))["pmm-app/dist/dashboards/Home_Dashboard.json"] == "home"
+    before = await stored_dashboards(environment), await stored_folders(environment)
+    await environment.rename("Looked at as a whole")
+    assert is_healthy(await environment.advance())
+    status = json.loads(await environment.api.sql("select status from job order by created_at desc limit 1"))
     full = next(entry for entry in status["summary"] if entry["resource"] == "dashboards")
-    assert (await stored_dashboards(trial), await stored_folders(trial)) == before
+    assert (await stored_dashboards(environment), await stored_folders(environment)) == before
     assert (full["ignored"], full["warning"], full["error"]) == (11, 1, 0)
 
 
-async def test_any_name_is_reached_over_http(trial: Trial) -> None:
+async def test_any_name_is_reached_over_http(environment: SyncEnvironment) -> None:
     """A file whose name has special characters can be read, edited, previewed and deleted by its path, and has a history."""
-    trial.work.commit(dict(FIRST))
-    await trial.make()
-    await allow_writes(trial)
-    trial.work.commit(dict(LATER[0]))
-    assert is_well(await trial.later())
+    environment.work.commit(dict(FIRST))
+    await environment.create_repository()
+    await allow_writes(environment)
+    environment.work.commit(dict(LATER[0]))
+    assert is_healthy(await environment.advance())
     path = next(path for path in LATER[0] if "%20" in path)
     place = quote(path, safe="/")
-    _, found = await trial.api("GET", f"{REPOSITORIES}/team/files/{place}")
+    _, found = await environment.api("GET", f"{REPOSITORIES}/team/files/{place}")
     assert (found["path"], found["resource"]["file"]["metadata"]["name"]) == (path, "odd")
-    status, edited = await trial.api("PUT", f"{REPOSITORIES}/team/files/{place}", json.loads(dashboard("odd", "Edited")))
+    status, edited = await environment.api("PUT", f"{REPOSITORIES}/team/files/{place}", json.loads(dashboard("odd", "Edited")))
     assert (status, edited.get("errors")) == (200, None)
-    _, history = await trial.api("GET", f"{REPOSITORIES}/team/history/{place}")
+    _, history = await environment.api("GET", f"{REPOSITORIES}/team/history/{place}")
     assert len(history["items"]) == 2
-    assert (await trial.titles())["odd"] == "Edited"
-    async with trial.api.session.get(f"/preview/team/{place}", headers={"Authorization": ADMIN}) as page:
+    assert (await environment.titles())["odd"] == "Edited"
+    async with environment.api.session.get(f"/preview/team/{place}", headers={"Authorization": ADMIN}) as page:
         assert (page.status, "&amp; + &#39; , # = ; @ ! [a] {b} ~ %20" in await page.text()) == (200, True)
-    assert (await trial.api("DELETE", f"{REPOSITORIES}/team/files/{place}"))[0] == 200
-    assert "odd" not in await trial.titles()
+    assert (await environment.api("DELETE", f"{REPOSITORIES}/team/files/{place}"))[0] == 200
+    assert "odd" not in await environment.titles()
 
 
-async def test_patterns_choose_the_files(trial: Trial) -> None:
+async def test_patterns_choose_the_files(environment: SyncEnvironment) -> None:
     """Changed patterns cause a full sync. Files that are not selected count as missing and cannot be written."""
-    trial.work.commit({**FIRST, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
-    await trial.make()
-    await allow_writes(trial)
-    assert (await trial.status())["sync"]["state"] == "error"
-    await trial.change(exclude=["pmm-app/dist/", "**/OS/**"])
-    status = await trial.later()
-    assert (is_well(status), status["sync"]["incremental"]) == (True, False)
-    assert set(await stored_dashboards(trial)) == {"dashboards/MySQL/MySQL_Instance_Summary.json", "dashboards/Insight/Home_Dashboard.json"}
-    assert await stored_folders(trial) == {"dashboards", "dashboards/MySQL", "dashboards/Insight", "pmm-app"}
-    code, error = await trial.api("POST", f"{REPOSITORIES}/team/files/dashboards/OS/x.json", json.loads(dashboard("x", "X")))
+    environment.work.commit({**FIRST, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
+    await environment.create_repository()
+    await allow_writes(environment)
+    assert (await environment.status())["sync"]["state"] == "error"
+    await environment.change(exclude=["pmm-app/dist/", "**/OS/**"])
+    status = await environment.advance()
+    assert (is_healthy(status), status["sync"]["incremental"]) == (True, False)
+    assert set(await stored_dashboards(environment)) == {
+        "dashboards/MySQL/MySQL_Instance_Summary.json",
+        "dashboards/Insight/Home_Dashboard.json",
+    }
+    assert await stored_folders(environment) == {"dashboards", "dashboards/MySQL", "dashboards/Insight", "pmm-app"}
+    code, error = await environment.api("POST", f"{REPOSITORIES}/team/files/dashboards/OS/x.json", json.loads(dashboard("x", "X")))
     assert (code, "not selected by include and exclude" in error["message"]) == (400, True)
-    await trial.change(include=["dashboards/Insight/"], exclude=[])
-    assert is_well(await trial.later())
-    assert set(await stored_dashboards(trial)) == {"dashboards/Insight/Home_Dashboard.json"}
-    assert await stored_folders(trial) == {"dashboards", "dashboards/Insight"}
+    await environment.change(include=["dashboards/Insight/"], exclude=[])
+    assert is_healthy(await environment.advance())
+    assert set(await stored_dashboards(environment)) == {"dashboards/Insight/Home_Dashboard.json"}
+    assert await stored_folders(environment) == {"dashboards", "dashboards/Insight"}

@@ -1,7 +1,7 @@
 """Number of requests that a sync sends to the git host: few, and independent of the number of files and commits."""
 
 import pygit2
-from tests.contract.api.git.trial import Trial, dashboard, is_well
+from tests.contract.api.git.sync_environment import SyncEnvironment, dashboard, is_healthy
 from tests.servers.git import git
 
 MAX_REQUESTS = 5
@@ -11,17 +11,17 @@ SCHEDULE_REQUESTS = 2
 FEW, MANY = 3, 300
 
 
-async def test_requests_do_not_grow_with_the_repository(trial: Trial) -> None:
+async def test_requests_do_not_grow_with_the_repository(environment: SyncEnvironment) -> None:
     """Each sync sends at most five requests, for any number of files and commits; without a new commit there is no sync."""
-    work, sent_requests = trial.work, trial.server.requests
+    work, sent_requests = environment.work, environment.server.requests
 
     async def requests() -> int:
         sent_requests.clear()
-        assert is_well(await trial.later())
+        assert is_healthy(await environment.advance())
         return len(sent_requests)
 
     work.commit(files(FEW, "0"))
-    await trial.make()
+    await environment.create_repository()
     assert len(sent_requests) <= MAX_REQUESTS
     request_counts = {}
     for count in (FEW, MANY):
@@ -34,7 +34,7 @@ async def test_requests_do_not_grow_with_the_repository(trial: Trial) -> None:
     request_counts["20 commits"] = await requests()
     work.push(amend=True)
     request_counts["another commit in place of the last"] = await requests()
-    await trial.rename("Team B")
+    await environment.rename("Team B")
     request_counts["everything is looked at"] = await requests()
     assert all(number <= MAX_REQUESTS + SCHEDULE_REQUESTS for number in request_counts.values()), request_counts
     assert await requests() == SCHEDULE_REQUESTS, "nothing is new"
@@ -44,20 +44,20 @@ def files(count: int, title: str) -> dict[str, str | bytes | None]:
     return {f"{index}.json": dashboard(f"n{index}", title) for index in range(count)}
 
 
-async def test_a_rewritten_history_needs_no_more_requests(trial: Trial) -> None:
+async def test_a_rewritten_history_needs_no_more_requests(environment: SyncEnvironment) -> None:
     """A sync after a rewrite of a thousand commits sends as few requests as any other."""
-    work = trial.work
+    work = environment.work
     work.commit({"a.json": dashboard("a", "A")})
     repository = pygit2.Repository(str(work.folder))
     for index in range(1_000):
         head = repository.head.peel(pygit2.Commit)
         repository.create_commit("HEAD", head.author, head.committer, f"{index}", head.tree.id, [head.id])
     work.push()
-    await trial.make()
+    await environment.create_repository()
     git(work.folder, "checkout", "--quiet", "--orphan", "anew")
     work.commit({"a.json": dashboard("a", "anew")})
-    git(trial.server.root / "team.git", "gc", "--quiet", "--prune=now")
-    trial.server.requests.clear()
-    assert is_well(await trial.later())
-    assert len(trial.server.requests) <= MAX_REQUESTS + SCHEDULE_REQUESTS, trial.server.requests
-    assert await trial.titles() == {"a": "anew"}
+    git(environment.server.root / "team.git", "gc", "--quiet", "--prune=now")
+    environment.server.requests.clear()
+    assert is_healthy(await environment.advance())
+    assert len(environment.server.requests) <= MAX_REQUESTS + SCHEDULE_REQUESTS, environment.server.requests
+    assert await environment.titles() == {"a": "anew"}

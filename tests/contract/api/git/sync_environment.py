@@ -40,7 +40,7 @@ class AheadClock(Clock):
 
 
 @dataclass
-class Trial:
+class SyncEnvironment:
     """Running environment in which only the schedule requests syncs.
 
     Tests commit to the repository ``team.git`` through ``work``.
@@ -73,16 +73,16 @@ class Trial:
         if self.worker is not None:
             await self.worker.stop()
 
-    async def make(self, **block: Any) -> None:
+    async def create_repository(self, **block: Any) -> None:
         """Create the repository ``team`` and sync it once."""
         sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
         githost = {"url": self.server.url("team.git"), "branch": "main", **block}
         spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": githost}
         status, found = await self.api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
         assert status == 201, found
-        await self.later(0)
+        await self.advance(0)
 
-    async def later(self, seconds: float = MINUTE) -> dict[str, Any]:
+    async def advance(self, seconds: float = MINUTE) -> dict[str, Any]:
         """Advance the clock, run everything that is due, and return the repository's status."""
         self.clock.ahead += seconds
         await self.plan_round()
@@ -138,5 +138,5 @@ def dashboard(name: str, title: str) -> str:
     return json.dumps({"uid": name, "title": title, "panels": []})
 
 
-def is_well(status: dict[str, Any]) -> bool:
+def is_healthy(status: dict[str, Any]) -> bool:
     return bool(status["health"]["healthy"]) and status["sync"]["state"] == "success"
