@@ -40,7 +40,7 @@ FAULTS: Sequence[tuple[str, Fault]] = [
     ("the git host responds with status 503", respond_with(503)),
     ("the git host refuses access (403)", respond_with(403)),
     ("there is no repository at this address", respond_with(404)),
-    ("there are no commits at this address any more", respond_with(200, "<html>Please log in</html>")),
+    ("the server does not speak the git protocol", respond_with(200, "<html>Please log in</html>")),
     (
         "the server does not speak the git protocol",
         respond_with(200, "<html>\n<body>\tPlease log in here, and then you may go on</body></html>"),

@@ -59,7 +59,7 @@ async def test_only_the_directory_is_stored(team: SyncEnvironment) -> None:
     _, spec = await team.api("GET", f"{REPOSITORIES}/team")
     assert spec["spec"]["githost"]["path"] == "deploy/boards"
     team.work.commit({"deploy/boards/a.json": None, "deploy/boards/c.json": dashboard("c", "C"), "c.json": "{", "deploy/in/b.json": "{"})
-    status = await team.later()
+    status = await team.advance()
     assert (is_healthy(status), status["sync"]["incremental"]) == (True, True)
     assert await stored_titles(team) == {"": "Team", "in": "in", "in/b.json": "B", "c.json": "C"}
     _, found = await team.api("GET", f"{DASHBOARDS}/b")
@@ -73,10 +73,10 @@ async def test_a_commit_outside_of_the_directory_changes_nothing(team: SyncEnvir
     """A commit outside of the directory is recorded by one sync, which writes no object, and causes no further job."""
     changes = await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'")
     newest = team.work.commit({"a.json": "{{", "deploy/boards.json": None, "elsewhere/c.json": dashboard("c", "C")})
-    status = await team.later()
+    status = await team.advance()
     assert (is_healthy(status), status["sync"]["lastRef"], status["sync"]["incremental"]) == (True, newest, True)
     before = await count_jobs(team)
-    await team.later(600)
+    await team.advance(600)
     assert await count_jobs(team) == before
     assert await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'") == changes
 
@@ -99,7 +99,7 @@ async def test_file_paths_are_relative_to_the_directory(team: SyncEnvironment) -
     assert side["resource"]["file"]["spec"]["title"] == "Side"
     for path in ("deploy/boards/new/c.json", "boards/in/b.json", "..%2Fboards.json"):
         assert (await team.api("GET", f"{FILES}/{path}"))[0] in (400, 404)
-    sync = (await team.later())["sync"]
+    sync = (await team.advance())["sync"]
     assert (sync["state"], sync["lastRef"]) == ("success", git(team.server.root / "team.git", "rev-parse", "main"))
 
 
@@ -166,15 +166,15 @@ async def test_a_changed_path_causes_a_full_sync(team: SyncEnvironment) -> None:
     """Objects named by the new directory's files remain the same objects; other objects are deleted until the path is changed back."""
     uid = await team.api.sql("select uid from resource where name = 'b'")
     await team.change(path="boards")
-    status = await team.later()
+    status = await team.advance()
     assert (is_healthy(status), status["sync"]["incremental"]) == (True, False)
     assert await stored_titles(team) == {"": "Team", "in": "in", "in/b.json": "not this one"}
     assert await team.api.sql("select uid from resource where name = 'b'") == uid
     await team.change(path="")
-    await team.later()
+    await team.advance()
     assert {"deploy", "deploy/boards", "deploy/boards/a.json"} <= set(await stored_titles(team))
     await team.change(path="deploy/boards")
-    assert is_healthy(await team.later())
+    assert is_healthy(await team.advance())
     assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
     assert await team.api.sql("select uid from resource where name = 'b'") == uid
 
@@ -188,7 +188,7 @@ async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, gon
         team.work.push()
     else:
         await team.change(path="deploy/new")
-    status = await team.later()
+    status = await team.advance()
     assert status["sync"]["state"] == "error"
     assert "spec.githost.path" in status["sync"]["message"][0]
     _, plan = await team.api("POST", f"{REPOSITORIES}/team/sync", params={"dryRun": "All"})
@@ -196,7 +196,7 @@ async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, gon
     assert (await team.api("GET", FILES))[0] == 409
     assert await stored_titles(team) == before
     await team.change(path="deploy/new" if gone == "moved" else "deploy/boards")
-    assert is_healthy(await team.later(600))
+    assert is_healthy(await team.advance(600))
     assert await stored_titles(team) == before
 
 
@@ -216,7 +216,7 @@ async def test_a_directory_that_does_not_exist_yet_is_empty(environment: SyncEnv
 async def test_a_rollback_restores_the_directory(team: SyncEnvironment) -> None:
     """A rollback restores the objects of the directory."""
     team.work.commit({"deploy/boards/a.json": dashboard("a", "A2"), "deploy/boards/in/b.json": None})
-    assert is_healthy(await team.later())
+    assert is_healthy(await team.advance())
     assert (await team.api("POST", f"{REPOSITORIES}/team/rollback"))[0] == 202
     await until(team.api.database, team.is_at_rest)
     assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
