@@ -54,10 +54,10 @@ async def test_a_rewritten_history_needs_no_more_requests(environment: SyncEnvir
         repository.create_commit("HEAD", head.author, head.committer, f"{index}", head.tree.id, [head.id])
     work.push()
     await environment.create_repository()
-    git(work.folder, "checkout", "--quiet", "--orphan", "anew")
-    work.commit({"a.json": dashboard("a", "anew")})
+    git(work.folder, "checkout", "--quiet", "--orphan", "rewritten")
+    work.commit({"a.json": dashboard("a", "rewritten")})
     git(environment.server.root / "team.git", "gc", "--quiet", "--prune=now")
     environment.server.requests.clear()
     assert is_healthy(await environment.advance())
     assert len(environment.server.requests) <= MAX_REQUESTS + SCHEDULE_REQUESTS, environment.server.requests
-    assert await environment.titles() == {"a": "anew"}
+    assert await environment.titles() == {"a": "rewritten"}

@@ -30,7 +30,7 @@ class ConnectionLimiter:
         self._unfinished_limit = unfinished_limit
         self._proxies = proxies
         self._open: Counter[str] = Counter()
-        #: Connections that had sent no request when they were last looked at. A request looks at nothing, so that it costs nothing.
+        #: Open connections, some of which may have sent a request since: those are removed only when the limit is reached.
         self._unfinished: defaultdict[str, set[LimitedConnection]] = defaultdict(set)
 
     def admit(self, peer: str, connection: LimitedConnection) -> bool:

@@ -73,7 +73,7 @@ class ShownChanges(NamedTuple):
 
 
 def shown_changes(comparison: Comparison, before: Side, after: Side, theme: str) -> ShownChanges:
-    """Return the changes of a dashboard. ``theme`` is the theme of the pictures. If it is empty, each reader sees the own theme."""
+    """Return the changes of a dashboard. ``theme`` is the theme of the pictures. If it is empty, the browser of the reader chooses it."""
     changes = [change for change in comparison.panels if change.action is not PanelAction.MOVED]
     moved = [change for change in comparison.panels if change.action is PanelAction.MOVED]
     return ShownChanges(

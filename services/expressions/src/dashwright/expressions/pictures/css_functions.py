@@ -15,7 +15,7 @@ _SEPARATOR: Final = re.compile(r"\s*[,/]\s*|\s+")
 _COMPONENT: Final = re.compile(r"([+-]?(?:\d{1,8}\.?\d{0,16}|\.\d{1,16}))(%|deg|rad|grad|turn)?", re.IGNORECASE)
 _DEGREES: Final = {"rad": 180 / math.pi, "grad": 0.9, "turn": 360.0}
 _COMPONENTS: Final = 3
-#: The chroma, and the distance from grey on each axis of Oklab, that 100 % is.
+#: The chroma of 100 %, which is also the distance from grey of 100 % on each axis of Oklab.
 _FULL_CHROMA: Final = 0.4
 
 #: The number of a component, and its unit in lower case.

@@ -61,7 +61,7 @@ class ManagedFieldsEntry:
 
 
 def parse_managed_fields(stored_entries: object, sent_entries: object = None) -> tuple[ManagedFieldsEntry, ...]:
-    """Return the sent entries. If there are none or one is invalid, return the stored entries, or none if one of those is invalid.
+    """Return the sent entries if at least one was sent and all are valid, else the stored ones, unless one of those is invalid.
 
     Sent entries of ``[{}]`` clear the owners, so the result is empty.
     """
