@@ -41,7 +41,7 @@ def read(mirrors: Mirrors, ask: Ask) -> Read:
 
 async def _read_all(checkout: GitCheckout, entries: Sequence[Entry]) -> list[tuple[bytes, str]]:
     async with checkout.reading([entry.checksum for entry in entries]) as read_file:
-        files = await asyncio.to_thread(lambda: [read_file(entry.path) for entry in entries])
+        files = await asyncio.to_thread(lambda: [read_file(entry.path, entry.checksum) for entry in entries])
     return [(file.body, file.checksum) for file in files]
 
 
@@ -84,21 +84,22 @@ async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, re
     first, second, *others = await checkout.entries()
     async with checkout.reading([first.checksum, others[0].checksum, "0" * 40]) as read_file:
         for entry in (first, second, *others):
-            assert (await asyncio.to_thread(read_file, entry.path)).body.decode() == entry.path[0]
+            assert (await asyncio.to_thread(read_file, entry.path, entry.checksum)).body.decode() == entry.path[0]
     assert await _read_all(checkout, [second, first]) == [(b"b", second.checksum), (b"a", first.checksum)]
     assert ahead[-2:] == [True, True]
 
 
 async def test_a_file_that_is_too_large_is_not_read_ahead(work: Work, read: Read, ahead: list[bool]) -> None:
-    """A file that is too large is refused as without reading ahead, and the next file is read."""
+    """A file that is too large is refused as without reading ahead, and the next file is read without reading ahead."""
     work.commit({"a.json": "1", "b.json": "x" * 2000, "c.json": "3"})
     checkout = await read(max_file_bytes=1000)
-    async with checkout.reading([entry.checksum for entry in await checkout.entries()]) as read_file:
-        assert read_file("a.json").body == b"1"
+    first, large, last = await checkout.entries()
+    async with checkout.reading([first.checksum, large.checksum, last.checksum]) as read_file:
+        assert read_file(first.path, first.checksum).body == b"1"
         with pytest.raises(TooLarge):
-            read_file("b.json")
-        assert read_file("c.json").body == b"3"
-    assert ahead == [True, False, True]
+            read_file(large.path, large.checksum)
+        assert read_file(last.path, last.checksum).body == b"3"
+    assert ahead == [True, False, False]
 
 
 async def test_git_ends_with_the_reading(work: Work, read: Read, ahead: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -77,8 +77,9 @@ class Tree:
         return read
 
     @asynccontextmanager
-    async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str], File]]:
-        yield self.open_reader()
+    async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str, str], File]]:
+        read = self.open_reader()
+        yield lambda path, _: read(path)
 
 
 class Revision(Tree):

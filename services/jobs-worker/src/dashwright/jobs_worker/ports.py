@@ -70,10 +70,11 @@ class Checkout(Protocol):
         """
         ...
 
-    def reading(self, checksums: Sequence[str]) -> AbstractAsyncContextManager[Callable[[str], File]]:
-        """Return a context with a function like that of ``open_reader``, which only one thread at a time may call.
+    def reading(self, checksums: Sequence[str]) -> AbstractAsyncContextManager[Callable[[str, str], File]]:
+        """Return a context with a function that reads a file by the path and checksum of its entry.
 
-        ``checksums`` are those of the entries of the files, in the order in which they will be read: it is the fastest order.
+        It raises what the function of ``open_reader`` raises, and only one thread at a time may call it. ``checksums`` are those of the
+        entries, in the order in which their files will be read: it is the fastest order.
         """
         ...
 

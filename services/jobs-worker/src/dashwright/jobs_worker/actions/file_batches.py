@@ -17,7 +17,7 @@ _MAX_MESSAGE_CHARACTERS: Final = 1000
 
 
 def read_batch(
-    candidates: Sequence[Candidate], read_file: Callable[[str], File], reader: ResourceReader, spool: Spool, scan: Scan
+    candidates: Sequence[Candidate], read_file: Callable[[str, str], File], reader: ResourceReader, spool: Spool, scan: Scan
 ) -> list[PreparedFile]:
     """Read each file once, and return the resources in the files.
 
@@ -30,7 +30,7 @@ def read_batch(
     for candidate in reversed(candidates):
         checksum = ""
         try:
-            file = read_file(candidate.path)
+            file = read_file(candidate.path, candidate.checksum)
             # Of two equal strings the candidate's is used, so that memory contains only one of them.
             checksum = candidate.checksum if file.checksum == candidate.checksum else file.checksum
             content = read_resources(reader, candidate.path, file.body)

@@ -98,9 +98,9 @@ class DirectoryCheckout:
         """Return a function that reads a file by path."""
         return self._read_file
 
-    def reading(self, checksums: Sequence[str]) -> AbstractAsyncContextManager[Callable[[str], File]]:
-        """Return a context with a function that reads a file by path."""
-        return nullcontext(self._read_file)
+    def reading(self, checksums: Sequence[str]) -> AbstractAsyncContextManager[Callable[[str, str], File]]:
+        """Return a context with a function that reads a file by path. The checksum is ignored: the file may have changed since."""
+        return nullcontext(lambda path, _: self._read_file(path))
 
     def _entries(self, cancelled: Event) -> list[Entry]:
         entries: list[Entry] = []

@@ -105,9 +105,10 @@ class ProposedCheckout:
         return read
 
     @asynccontextmanager
-    async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str], File]]:
+    async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str, str], File]]:
         """Yield a function that reads a file as the edits leave it."""
-        yield await asyncio.to_thread(self.open_reader)
+        read = await asyncio.to_thread(self.open_reader)
+        yield lambda path, _: read(path)
 
 
 async def read_file(checkout: Checkout | None, path: str) -> File:

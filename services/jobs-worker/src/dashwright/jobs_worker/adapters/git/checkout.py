@@ -88,28 +88,6 @@ class GitCheckout:
 
         It raises NotFound, TooLarge or Invalid for a fault of a file, and MirrorDamaged if the mirror is damaged.
         """
-        return self._reader(None)
-
-    @asynccontextmanager
-    async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str], File]]:
-        """Yield a function that reads a file by path, like ``open_reader``. Many files are read ahead, in the order of ``checksums``."""
-        if len(checksums) < _MIN_FILES_AHEAD:
-            yield await asyncio.to_thread(self.open_reader)
-            return
-        with ExitStack() as opened:
-            blobs = await asyncio.to_thread(self._blobs_ahead, checksums, opened)
-            yield await asyncio.to_thread(self._reader, blobs)
-
-    def _blobs_ahead(self, checksums: Sequence[str], opened: ExitStack) -> BlobsAhead | None:
-        """Start to read ahead, and return None if that is not possible. Blobs that are too large are left out."""
-        try:
-            read_header = pygit2.Repository(str(self._mirror_path)).odb.read_header
-            small_blobs = [name for name in checksums if read_header(pygit2.Oid(hex=name))[1] <= self._max_file_bytes]
-            return opened.enter_context(BlobsAhead.start(self._mirror_path, small_blobs))
-        except (pygit2.GitError, KeyError, OSError):
-            return None
-
-    def _reader(self, blobs: BlobsAhead | None) -> Callable[[str], File]:
         try:
             repository = pygit2.Repository(str(self._mirror_path))
             tree = self._root(repository)
@@ -117,7 +95,30 @@ class GitCheckout:
             raise mark_damaged(self._mirror_path, error) from error
         # Files are read directory by directory, so a cache of one directory looks up each only once.
         directory = lru_cache(maxsize=1)(partial(objects.object_at, repository, tree))
-        return lambda path: self._read(repository, directory, path, blobs)
+        return lambda path: self._read(repository, directory, path)
+
+    @asynccontextmanager
+    async def reading(self, checksums: Sequence[str]) -> AsyncIterator[Callable[[str, str], File]]:
+        """Yield a function that reads a file by the path and checksum of its entry.
+
+        Many files are read ahead, in the order of ``checksums``. A file that was not read ahead is read like by ``open_reader``.
+        """
+        read = await asyncio.to_thread(self.open_reader)
+        with ExitStack() as opened:
+            blobs = await asyncio.to_thread(self._blobs_ahead, checksums, opened) if len(checksums) >= _MIN_FILES_AHEAD else None
+
+            def read_entry(path: str, checksum: str) -> File:
+                body = blobs.read(checksum) if blobs is not None else None
+                return read(path) if body is None else _file(body, checksum)
+
+            yield read_entry
+
+    def _blobs_ahead(self, checksums: Sequence[str], opened: ExitStack) -> BlobsAhead | None:
+        """Start to read ahead, and return None if git cannot be started."""
+        try:
+            return opened.enter_context(BlobsAhead.start(self._mirror_path, checksums, self._max_file_bytes))
+        except OSError:
+            return None
 
     async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
         """Return the difference from an earlier commit.
@@ -162,25 +163,18 @@ class GitCheckout:
         except (pygit2.GitError, KeyError) as error:
             raise mark_damaged(self._mirror_path, error) from error
 
-    def _read(
-        self, repository: pygit2.Repository, directory: Callable[[str], pygit2.Object | None], path: str, blobs: BlobsAhead | None
-    ) -> File:
+    def _read(self, repository: pygit2.Repository, directory: Callable[[str], pygit2.Object | None], path: str) -> File:
         parent_path, _, name = path.rpartition("/")
         try:
             blob = objects.entry_of(repository, directory(parent_path), name)
             if not isinstance(blob, pygit2.Blob):
                 raise NotFound(f"file not found: {path}")
-            sha = str(blob.id)
-            body = blobs.read(sha) if blobs is not None else None
-            if body is None:
-                # The size is read from the header: ``blob.size`` would unpack the blob first.
-                check_size(repository.odb.read_header(blob.id)[1], self._max_file_bytes)
-                body = blob.data
+            # The size is read from the header: ``blob.size`` would unpack the blob first.
+            check_size(repository.odb.read_header(blob.id)[1], self._max_file_bytes)
+            body = blob.data
         except (pygit2.GitError, KeyError) as error:
             raise mark_damaged(self._mirror_path, error) from error
-        if body.startswith(_LFS_HEADER):
-            raise Invalid("a pointer of Git LFS, not the file itself: store dashboards in git without LFS")
-        return File(body, sha)
+        return _file(body, str(blob.id))
 
     def _difference_since(self, since: str, extra_paths: Collection[str]) -> Difference | None:
         try:
@@ -294,6 +288,13 @@ def _difference(
     growth = sum((raw_path in items) - (_item_at(repository, before, raw_path) is not None) for raw_path in differing_paths)
     entries = [_entry_of_item(_printable(raw_path), item) for raw_path, item in items.items()]
     return Difference(frozenset(map(_printable, examined_paths)), entries, growth, since)
+
+
+def _file(body: bytes, checksum: str) -> File:
+    """Return the file of a blob. Raises Invalid for a pointer of Git LFS."""
+    if body.startswith(_LFS_HEADER):
+        raise Invalid("a pointer of Git LFS, not the file itself: store dashboards in git without LFS")
+    return File(body, checksum)
 
 
 def _entry_of_item(path: str, item: pygit2.Object) -> Entry:
