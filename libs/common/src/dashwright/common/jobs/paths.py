@@ -44,7 +44,6 @@ def check_depth(path: str, max_depth: int) -> None:
 
 
 def _fault(path: str) -> str | None:
-    parts = path.split("/")
     if len(path) > MAX_PATH_LENGTH:
         return "path too long"
     if encoded := _ENCODED.search(path):
@@ -55,11 +54,11 @@ def _fault(path: str) -> str | None:
         return "path contains double slashes"
     if path.startswith("/"):
         return "not relative"
-    if any(part in (".", "..") for part in parts):
+    if not path.startswith(".") and "/." not in path:
+        return None
+    if any(part in (".", "..") for part in path.split("/")):
         return "path contains traversal attempt (./ or ../)"
-    if any(part.startswith(".") for part in parts):
-        return "path contains hidden file or directory (starting with dot)"
-    return None
+    return "path contains hidden file or directory (starting with dot)"
 
 
 def _is_visible(char: str) -> bool:
@@ -68,7 +67,7 @@ def _is_visible(char: str) -> bool:
 
 def is_hidden(path: str) -> bool:
     """Return whether a part of the path begins with a dot. ``.`` and ``..`` are not names, so they are not hidden."""
-    return any(part.startswith(".") and part not in (".", "..") for part in path.split("/"))
+    return ("/." in path or path.startswith(".")) and any(part.startswith(".") and part not in (".", "..") for part in path.split("/"))
 
 
 def is_directory(path: str) -> bool:

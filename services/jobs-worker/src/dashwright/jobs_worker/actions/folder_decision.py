@@ -118,7 +118,7 @@ def _decide(
     folders_before = stored_folders(managed)
     present = present_directories(entries, folders_before)
     claims = decide_claims(folder_files, folders_before, present, names_elsewhere, foreign_names)
-    names = folder_names(folders.repository, entries, managed, names_elsewhere, claims.names, commit=commit)
+    names = folder_names(folders.repository, entries, present, managed, names_elsewhere, claims.names, commit=commit)
     # The folder of an invalid file keeps its title, as a dashboard of an invalid file keeps its content.
     kept_files = {
         directory: FolderFile(item.key.name, item.title, checksum=item.checksum)

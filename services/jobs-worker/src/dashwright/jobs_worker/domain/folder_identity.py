@@ -48,6 +48,7 @@ def is_renamed(folders: Iterable[ManagedObject], names: Mapping[str, str], prese
 def folder_names(
     repository: str,
     entries: Sequence[Entry],
+    existing_directories: AbstractSet[str],
     managed: Sequence[ManagedObject],
     names_elsewhere: AbstractSet[str],
     claimed_names: Mapping[str, str],
@@ -56,12 +57,11 @@ def folder_names(
 ) -> dict[str, str]:
     """Return the name of each directory's folder.
 
-    ``names_elsewhere`` are folder names of directories that are not among ``entries``, and ``claimed_names`` those that ``_folder.json``
-    files have, by directory. If the folder of a directory moved away and the directory exists again, ``commit`` makes the name of its new
-    folder unique.
+    ``existing_directories`` are those that ``present_directories`` returns. ``names_elsewhere`` are folder names of directories that are
+    not among ``entries``, and ``claimed_names`` those that ``_folder.json`` files have, by directory. If the folder of a directory moved
+    away and the directory exists again, ``commit`` makes the name of its new folder unique.
     """
     folders = stored_folders(managed)
-    existing_directories = present_directories(entries, folders)
     directory_of_claim = {name: directory for directory, name in claimed_names.items()}
     names_before = {item.path.rstrip("/") + "/": item.key.name for item in folders}
     claimed_moves = {
@@ -73,12 +73,13 @@ def folder_names(
     stored_names = {**unclaimed_names, **claimed_names}
     removed_directories = stored_names.keys() - existing_directories
     stored_files = [(item.path, item.checksum) for item in managed if item.key.group != FOLDER.group]
-    present_files = [
+    present_files = (
         (entry.path, entry.checksum) for entry in entries if entry.checksum and paths.is_resource(entry.path) and _is_valid(entry.path)
-    ]
+    )
     # A moved directory keeps the folder, and with it the dashboards' links and the access rules.
     removed_contents = _contents(stored_files, removed_directories)
-    new_contents = _contents(present_files, existing_directories - stored_names.keys())
+    # The files of all directories are read only if a directory can have moved.
+    new_contents = _contents(present_files, existing_directories - stored_names.keys()) if removed_contents else {}
     moves = _moves(removed_contents, new_contents, claimed_moves)
     names = stored_names | {new_directory: stored_names[former_directory] for new_directory, former_directory in moves.items()}
     used_names = {*names_elsewhere, *names.values()}
