@@ -95,8 +95,7 @@ from dashwright.api.workers.sync_status import SyncStatusWriter
 from dashwright.common import process
 from dashwright.common.chore import Chore
 from dashwright.common.clock import Clock
-from dashwright.common.database.pool import Database
-from dashwright.common.database.shares import set_connection_holder
+from dashwright.common.database.pool import Database, set_connection_holder
 from dashwright.common.kinds.registry import DASHBOARD, KINDS
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.broker import Broker

@@ -1,10 +1,14 @@
-"""Pool of connections to PostgreSQL. A lost server is reported as ``Unavailable``, and the pool recovers when it returns."""
+"""Pool of connections to PostgreSQL. A lost server is reported as ``Unavailable``, and the pool recovers when it returns.
+
+Connections are shared fairly, so that the requests of one caller do not delay those of others.
+"""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Hashable
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, Self, TypeAlias
+from typing import Any, Final, Self, TypeAlias
 
 import asyncpg
 import asyncpg.pool
@@ -13,7 +17,7 @@ from dashwright.common.database import errors
 from dashwright.common.database.errors import CONNECT_ERRORS, QUERY_ERRORS
 from dashwright.common.database.listener import listening
 from dashwright.common.database.notifier import ConnectionUse, MarkedConnection, Notifier
-from dashwright.common.database.shares import ConnectionShares
+from dashwright.common.fair_limiter import FairLimiter
 
 #: Connection of the pool, with the methods of ``asyncpg.Connection``.
 Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
@@ -21,6 +25,18 @@ Connection: TypeAlias = "asyncpg.pool.PoolConnectionProxy[asyncpg.Record]"
 _CONNECT_TIMEOUT_SECONDS = 5.0
 #: Time beyond the statement timeout in which the server can report the timeout itself.
 _CANCEL_ALLOWANCE_SECONDS = 5.0
+#: Maximum number of tasks that wait for a connection.
+_MAX_WAITERS: Final = 10_000
+
+_holder: ContextVar[Hashable | None] = ContextVar("holder of database connections", default=None)
+
+
+def set_connection_holder(holder: Hashable) -> None:
+    """Assign the connections of the current task, and of tasks that it starts later, to the share of ``holder``.
+
+    Any hashable value identifies a holder: tasks with equal values share their connections.
+    """
+    _holder.set(holder)
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +64,37 @@ async def _reset(connection: "asyncpg.Connection[Any]") -> None:
         await connection.execute("select 1")
 
 
+class _ConnectionShares:
+    """Shares of a pool of ``size`` connections. A task waits for a connection at most ``timeout`` seconds.
+
+    Half of the pool is reserved for holders that have no connection yet. Tasks without a holder, such as probes and logins,
+    are not limited; one connection is reserved for them. A task's second connection is not limited either: tasks that wait
+    for each other's connections would be blocked until the timeout.
+    """
+
+    def __init__(self, size: int, *, timeout: float) -> None:
+        slots = max(1, size - 1)
+        self._limiter = FairLimiter(slots, waiting=_MAX_WAITERS, reserve=slots // 2, seconds=timeout, subject="requests to the database")
+
+    @asynccontextmanager
+    async def slot(self) -> AsyncIterator[None]:
+        """Wait until the holder of the current task may use another connection, and reserve it for the block.
+
+        Raises TooManyRequests at the timeout.
+        """
+        holder = _holder.get()
+        if holder is None:
+            yield
+            return
+        async with self._limiter.slot(holder):
+            # A second connection of this task is not limited.
+            _holder.set(None)
+            try:
+                yield
+            finally:
+                _holder.set(holder)
+
+
 class Database:
     """Pool of connections.
 
@@ -57,7 +104,7 @@ class Database:
 
     def __init__(self, pool: "asyncpg.Pool[asyncpg.Record]", url: str, options: dict[str, Any], timeouts: Timeouts) -> None:
         self._pool = pool
-        self._shares = ConnectionShares(pool.get_max_size(), timeout=timeouts.acquire)
+        self._shares = _ConnectionShares(pool.get_max_size(), timeout=timeouts.acquire)
         self._url = url
         self._options = options
         self._timeouts = timeouts
@@ -94,7 +141,7 @@ class Database:
         """Yield a connection.
 
         Raises Unavailable if none is free in time, or if the server is lost or too busy inside the block;
-        TooManyRequests if the holder of the current task has too many requests (``shares``). Errors of SQL, such as a
+        TooManyRequests if the holder of the current task has too many requests. Errors of SQL, such as a
         unique violation, are asyncpg's own.
         """
         async with self._shares.slot(), self._pooled_connection() as connection:

@@ -20,7 +20,7 @@ from dashwright.api.http.errors import ErrorShape, error_response
 from dashwright.api.jobs import Jobs
 from dashwright.api.repositories.queue_batches import BATCH_NAME, QueueBatches, batch_name, is_batch
 from dashwright.api.resources.jobs import encode_submitted
-from dashwright.common.database.shares import set_connection_holder
+from dashwright.common.database.pool import set_connection_holder
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, Unauthorized, Unavailable
 from dashwright.common.identity import CallerType, Identity, org_of
 from dashwright.common.kinds.registry import EVALUATION, JOB
