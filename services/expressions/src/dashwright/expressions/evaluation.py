@@ -9,14 +9,14 @@ from dashwright.expressions.engine import frame_layout
 from dashwright.expressions.engine.evaluate import EvaluationStats, Results, evaluate
 from dashwright.expressions.engine.expression import DroppedItems, Outcome, TableExpression
 from dashwright.expressions.engine.frame import Frame
-from dashwright.expressions.engine.frame_set import FrameSet
+from dashwright.expressions.engine.frame_set import FrameSet, first_meta, with_first_meta
 from dashwright.expressions.engine.frames_to_values import values_of
 from dashwright.expressions.engine.graph import Node
 from dashwright.expressions.engine.limit_checks import check_size, size_of
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Values
-from dashwright.expressions.engine.values_to_frames import first_meta, frames_of, with_first_meta
+from dashwright.expressions.engine.values_to_frames import frames_of
 from dashwright.expressions.fetching import FetchedResults
 from dashwright.expressions.formats.response import Result, notices_of
 from dashwright.expressions.formats.transformed import TransformationResult

@@ -151,6 +151,19 @@ class FrameSet(Sequence[Frame]):
         )
 
 
+def first_meta(frames: Sequence[Frame]) -> Mapping[str, Any] | None:
+    """Return the meta of the first frame. There must be one."""
+    return frames.meta_of(0) if isinstance(frames, FrameSet) else frames[0].meta
+
+
+def with_first_meta(frames: Sequence[Frame], meta: Mapping[str, Any]) -> Sequence[Frame]:
+    """Return frames, at least one, of which the first one has another meta."""
+    if isinstance(frames, FrameSet):
+        return frames.with_first_meta(meta)
+    first, *others = frames
+    return [replace(first, meta=meta), *others]
+
+
 def _arrays_of(cells: Cells) -> Iterator[np.ndarray[Any, Any]]:
     yield cells.values
     if cells.nulls is not None:

@@ -1,15 +1,14 @@
 """Conversion of values to frames of the data plane contract: ``timeseries-multi`` and ``numeric-multi``, version 0.1."""
 
 import math
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
 
 from dashwright.expressions.engine.expression import Match, Outcome
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.engine.frame_set import FrameSet
+from dashwright.expressions.engine.frame_set import FrameSet, first_meta, with_first_meta
 from dashwright.expressions.engine.table import Table
 from dashwright.expressions.engine.values import Cells, Floats, Mask, NoData, Numbers, Scalar, Series, Values
 
@@ -40,19 +39,6 @@ def frames_of(outcome: Outcome, ref_id: str) -> Sequence[Frame]:
         return frames
     notices = [{"severity": "warning", "text": warning} for warning in outcome.warnings]
     return with_first_meta(frames, {**(first_meta(frames) or {}), "notices": notices})
-
-
-def first_meta(frames: Sequence[Frame]) -> Mapping[str, Any] | None:
-    """Return the meta of the first frame. There must be one."""
-    return frames.meta_of(0) if isinstance(frames, FrameSet) else frames[0].meta
-
-
-def with_first_meta(frames: Sequence[Frame], meta: Mapping[str, Any]) -> Sequence[Frame]:
-    """Return frames, at least one, of which the first one has another meta."""
-    if isinstance(frames, FrameSet):
-        return frames.with_first_meta(meta)
-    first, *others = frames
-    return [replace(first, meta=meta), *others]
 
 
 def _scalar_frame(cells: Cells, ref_id: str) -> Frame:

@@ -9,10 +9,9 @@ import msgspec
 import numpy as np
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
-from dashwright.expressions.engine.frame_set import TIME_NAME, FrameSet
+from dashwright.expressions.engine.frame_set import TIME_NAME, FrameSet, first_meta, with_first_meta
 from dashwright.expressions.engine.labels import NO_LABELS, LabelSets, LabelSetsBuilder
 from dashwright.expressions.engine.limits import Limits
-from dashwright.expressions.engine.values_to_frames import first_meta, with_first_meta
 from dashwright.expressions.sources.prometheus.errors import ADVICE, unreadable
 from dashwright.expressions.sources.prometheus.histograms import histogram_frames
 from dashwright.expressions.sources.prometheus.points import PointReader, SampleReader, SeriesReader, read_time

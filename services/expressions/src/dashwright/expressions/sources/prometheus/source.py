@@ -11,9 +11,9 @@ from dashwright.common.models.data_source_types import PROMETHEUS
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.models.expressions import SourceQuery
 from dashwright.expressions.engine.frame import Frame
+from dashwright.expressions.engine.frame_set import first_meta, with_first_meta
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
-from dashwright.expressions.engine.values_to_frames import first_meta, with_first_meta
 from dashwright.expressions.sources.http_client import HttpClient, HttpResponse
 from dashwright.expressions.sources.privacy import confidential_errors
 from dashwright.expressions.sources.prometheus import steps
