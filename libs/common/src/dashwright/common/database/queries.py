@@ -58,12 +58,11 @@ class Queries:
         self._conditions = conditions
         #: Statements by the names of the query and its conditions.
         self._statements: dict[tuple[str, ...], _Statement] = {(name,): self._statement(name) for name in bodies}
+        vars(self).update({name: self._statements[name,].sql for name in bodies})
 
     def __getattr__(self, name: str) -> str:
-        try:
-            return self._statements[name,].sql
-        except KeyError:
-            raise AttributeError(f"{self._location} has no query {name}; it has {', '.join(self._bodies)}.") from None
+        # Python calls this for missing attributes only. mypy takes the type of all queries from it.
+        raise AttributeError(f"{self._location} has no query {name}; it has {', '.join(self._bodies)}.")
 
     def __dir__(self) -> list[str]:
         return list(self._bodies)
