@@ -1,20 +1,25 @@
-"""Common functions of the classic API: finding the folder that a body names, and creating desired objects from bodies."""
+"""Bodies of the classic API: their parsing, the folders that they name, and the desired objects that they describe."""
 
 import secrets
-from typing import Any, Final
+from typing import Annotated, Any, Final, TypeVar
 
 import orjson
+from pydantic import BaseModel, BeforeValidator, Field, ValidationError
 
+from dashwright.api.http.call import parse_integer
 from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.api.stores import titles
 from dashwright.common.database.pool import Connection
-from dashwright.common.errors import NotFound, PreconditionFailed
+from dashwright.common.errors import BadRequest, Invalid, NotFound, PreconditionFailed
 from dashwright.common.identity import namespace_of
+from dashwright.common.json_documents import ExactNumber, read_shallow_json
 from dashwright.common.kinds.annotations import FOLDER_KEY, MESSAGE
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import FOLDER
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
+
+Model = TypeVar("Model", bound=BaseModel)
 
 FIELD_MANAGER: Final = "classic-api"
 """The field manager of writes through this API."""
@@ -28,6 +33,24 @@ ROOT_NAMES: Final = frozenset({"", "general"})
 
 class VersionMismatch(PreconditionFailed):
     """The stored object has another generation than the one to replace."""
+
+
+def _as_integer(value: Any) -> Any:
+    integer = parse_integer(str(value)) if isinstance(value, ExactNumber) else None
+    return value if integer is None else integer
+
+
+Int64 = Annotated[int, BeforeValidator(_as_integer), Field(ge=-(2**63), lt=2**63)]
+"""A signed 64-bit integer in a body that ``parse_exact`` parses."""
+
+
+def parse_exact(body: bytes, model: type[Model]) -> Model:
+    """Return the body as an object of ``model``. Nested JSON keeps its numbers as they were sent. Raises BadRequest."""
+    try:
+        document = read_shallow_json(body.decode())
+        return model.model_validate(document)
+    except (UnicodeDecodeError, Invalid, ValidationError) as error:
+        raise BadRequest("bad request data") from error
 
 
 async def find_folder(connection: Connection, org_id: int, uid: str | None, folder_id: int | None) -> str | None:

@@ -15,7 +15,7 @@ from dashwright.api.classic.annotations import (
     check_content,
     normalized_tags,
 )
-from dashwright.api.classic.routes.exact_json import Int64, parse_exact
+from dashwright.api.classic.common import Int64, parse_exact
 from dashwright.api.domain.urls import avatar_url
 from dashwright.api.http.call import Call, parse_integer
 from dashwright.api.http.response import Response, json_response, message_response

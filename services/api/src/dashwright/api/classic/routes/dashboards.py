@@ -6,9 +6,8 @@ from typing import Any, Final
 from pydantic import ValidationError
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic.common import CLASSIC_VERSION, FIELD_MANAGER, VersionMismatch
+from dashwright.api.classic.common import CLASSIC_VERSION, FIELD_MANAGER, Int64, VersionMismatch, parse_exact
 from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, SaveRequest
-from dashwright.api.classic.routes.exact_json import Int64, parse_exact
 from dashwright.api.classic.routes.provenance import find_provenance
 from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
 from dashwright.api.http.call import Call

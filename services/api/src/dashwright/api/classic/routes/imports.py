@@ -5,11 +5,10 @@ from typing import Any, Final, NamedTuple
 
 from pydantic import Field
 
-from dashwright.api.classic.common import VersionMismatch
+from dashwright.api.classic.common import Int64, VersionMismatch, parse_exact
 from dashwright.api.classic.dashboards import SAVE, Dashboards
 from dashwright.api.classic.imports import ImportRequest, Imports
 from dashwright.api.classic.routes.dashboards import write_context
-from dashwright.api.classic.routes.exact_json import Int64, parse_exact
 from dashwright.api.domain.dashboard_inputs import InputValue, ResolvedDashboard, resolve
 from dashwright.api.domain.urls import dashboard_url, slug_of
 from dashwright.api.http.call import Call

@@ -7,10 +7,9 @@ from typing import Any, Final
 import orjson
 
 from dashwright.api.access.policy import AccessPolicy
-from dashwright.api.classic.common import ROOT_NAMES
+from dashwright.api.classic.common import ROOT_NAMES, Int64, parse_exact
 from dashwright.api.classic.library_elements import PANEL, ElementRequest, LibraryElements, not_found
 from dashwright.api.classic.routes.dashboards import write_context
-from dashwright.api.classic.routes.exact_json import Int64, parse_exact
 from dashwright.api.classic.routes.provenance import Author, find_authors
 from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
 from dashwright.api.domain.access.view import AccessView

@@ -3,8 +3,8 @@
 from datetime import UTC, datetime
 from typing import Any, Final
 
+from dashwright.api.classic.common import parse_exact
 from dashwright.api.classic.query_history import QueryHistory
-from dashwright.api.classic.routes.exact_json import parse_exact
 from dashwright.api.domain.times import MAX_SECONDS
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response

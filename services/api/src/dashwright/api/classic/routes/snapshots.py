@@ -6,7 +6,7 @@ from urllib.parse import quote
 
 from pydantic import Field
 
-from dashwright.api.classic.routes.exact_json import Int64, parse_exact
+from dashwright.api.classic.common import Int64, parse_exact
 from dashwright.api.classic.snapshots import CREATE, DELETE, DELETED, READ, SnapshotRequest, Snapshots
 from dashwright.api.domain.times import ZERO_TIME, format_time
 from dashwright.api.http.call import Call

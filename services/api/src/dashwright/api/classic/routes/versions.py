@@ -7,9 +7,9 @@ from typing import Final
 
 import orjson
 
+from dashwright.api.classic.common import Int64
 from dashwright.api.classic.dashboards import RESTORE, Dashboards
 from dashwright.api.classic.routes.dashboards import dashboard_json, saved_response, write_context
-from dashwright.api.classic.routes.exact_json import Int64
 from dashwright.api.classic.routes.provenance import Author, find_authors
 from dashwright.api.domain.times import format_time
 from dashwright.api.http.call import Call, parse_integer
