@@ -6,11 +6,10 @@ from typing import Any, cast
 
 import pytest
 
-from dashwright.api.http.call import Call
+from dashwright.api.http.call import THREAD_MIN_BYTES, Call
 from dashwright.api.pictures.dashboard_pictures import DashboardPictures
 from dashwright.api.repositories.files import Files
 from dashwright.api.repositories.routes import preview
-from dashwright.api.resources.threads import THREAD_MIN_BYTES
 from dashwright.common.identity import Identity, Role
 from dashwright.common.json_documents import write_json
 

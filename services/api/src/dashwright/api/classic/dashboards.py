@@ -9,9 +9,9 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic import common
 from dashwright.api.classic.common import VersionMismatch
 from dashwright.api.domain.access.view import deleted_by_filter
+from dashwright.api.http.call import run_in_thread_if_large
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources.conversion_contexts import ConversionContexts
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.writing.desired_object import DesiredObject, Preconditions, WriteContext
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import titles

@@ -1,4 +1,7 @@
-"""A request as its handler receives it: the caller, parameters, headers, and a body of limited size."""
+"""A request as its handler receives it: the caller, parameters, headers, and a body of limited size.
+
+Large bodies are processed in threads.
+"""
 
 import asyncio
 import re
@@ -22,6 +25,10 @@ from dashwright.common.models.causes import causes_of, format_causes
 log = structlog.get_logger()
 
 Model = TypeVar("Model", bound=BaseModel)
+Result = TypeVar("Result")
+
+THREAD_MIN_BYTES: Final = 64 * 1024
+"""Minimum bytes of a body that is processed in a thread: on the event loop, it would delay other requests."""
 
 _UNCOMPRESSED: Final = frozenset({"", "identity"})
 _INTEGER: Final = re.compile(r"[+-]?[0-9]{1,4000}")
@@ -255,6 +262,11 @@ class Call:
             return await self._request.content.readany()
         except _READ_ERRORS as error:
             raise BadRequest("The body broke off or does not match its headers; send the complete body again") from error
+
+
+async def run_in_thread_if_large(size: int, function: Callable[[], Result]) -> Result:
+    """Return the result of ``function``, which processes ``size`` bytes. It runs in a thread for large bodies."""
+    return function() if size < THREAD_MIN_BYTES else await asyncio.to_thread(function)
 
 
 def actor_of(identity: Identity, address: str, request_id: str, trace_id: str) -> Actor:

@@ -3,8 +3,8 @@
 from typing import Any
 
 from dashwright.api.access.policy import AccessPolicy
+from dashwright.api.http.call import run_in_thread_if_large
 from dashwright.api.http.errors import permission_denied
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.routes.query import QUERY_ACTION, queryable_uids, readable_uids
 from dashwright.api.workers.picture_client import Picture, PictureClient
 from dashwright.common.database.pool import Database

@@ -14,13 +14,12 @@ import orjson
 
 from dashwright.api.domain.access.view import deleted_by_filter
 from dashwright.api.domain.selectors import Selection, VersionList, matches
-from dashwright.api.http.call import Call
+from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.api.http.response import Response
 from dashwright.api.resources import formats, pages
 from dashwright.api.resources.formats import Format, Representation
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.stores import changes, histories, resources
 from dashwright.common.stores.changes import StreamName

@@ -8,7 +8,7 @@ from typing import Final, NamedTuple, Protocol
 from dashwright.api.domain import submissions
 from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.selectors import Selection
-from dashwright.api.http.call import Call
+from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.api.resources import dead_letters, formats, jobs, objects, options, records, sources
 from dashwright.api.resources.formats import Format, Item
 from dashwright.api.resources.listing import CHUNK_BYTES, ListSource
@@ -16,7 +16,6 @@ from dashwright.api.resources.options import DeleteRequest
 from dashwright.api.resources.pages import ListOptions
 from dashwright.api.resources.request import Target, read_object
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.stores import records as stored_records
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import MethodNotAllowed

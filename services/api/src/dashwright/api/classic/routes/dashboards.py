@@ -10,7 +10,7 @@ from dashwright.api.classic.common import CLASSIC_VERSION, FIELD_MANAGER, Int64,
 from dashwright.api.classic.dashboards import RESTORE, SAVE, Dashboards, SaveRequest
 from dashwright.api.classic.routes.provenance import find_provenance
 from dashwright.api.domain.urls import dashboard_url, folder_url, slug_of
-from dashwright.api.http.call import Call
+from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.models.classic_objects import (
@@ -23,7 +23,6 @@ from dashwright.api.models.classic_objects import (
 )
 from dashwright.api.resources.subresources import dto
 from dashwright.api.resources.subresources.dto import access_of
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.writing.desired_object import WriteContext
 from dashwright.api.resources.writing.edits import is_editable
 from dashwright.api.routes.resources import MAX_OBJECT_BYTES

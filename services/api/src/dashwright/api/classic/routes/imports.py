@@ -11,11 +11,10 @@ from dashwright.api.classic.imports import ImportRequest, Imports
 from dashwright.api.classic.routes.dashboards import write_context
 from dashwright.api.domain.dashboard_inputs import InputValue, ResolvedDashboard, resolve
 from dashwright.api.domain.urls import dashboard_url, slug_of
-from dashwright.api.http.call import Call
+from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.models.classic_objects import DashboardImported, SaveRefused
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.routes.resources import MAX_OBJECT_BYTES
 from dashwright.common.errors import Invalid
 from dashwright.common.json_documents import write_json

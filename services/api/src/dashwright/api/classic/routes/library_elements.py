@@ -15,7 +15,7 @@ from dashwright.api.domain.access.object_scope import EVERYTHING, NOTHING
 from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.times import format_time
 from dashwright.api.domain.urls import avatar_url
-from dashwright.api.http.call import Call, parse_integer
+from dashwright.api.http.call import Call, parse_integer, run_in_thread_if_large
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import Operation, Permission, Route
@@ -30,7 +30,6 @@ from dashwright.api.models.library_elements import (
     ElementResponse,
     ElementsResponse,
 )
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.routes.resources import MAX_OBJECT_BYTES
 from dashwright.api.stores import library_elements
 from dashwright.api.stores.audit import event_of

@@ -9,7 +9,7 @@ from pydantic import Field
 from dashwright.api.classic.common import Int64, parse_exact
 from dashwright.api.classic.snapshots import CREATE, DELETE, DELETED, READ, SnapshotRequest, Snapshots
 from dashwright.api.domain.times import ZERO_TIME, format_time
-from dashwright.api.http.call import Call
+from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.api.http.response import NO_STORE, Response, json_response
 from dashwright.api.http.routing import PUBLIC, SIGNED_IN, Operation, Permission, Route
 from dashwright.api.models.small_objects import (
@@ -20,7 +20,6 @@ from dashwright.api.models.small_objects import (
     SnapshotShape,
     SnapshotSharingOptions,
 )
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.routes.resources import MAX_OBJECT_BYTES
 from dashwright.api.stores.snapshots import SnapshotContent
 from dashwright.common.clock import Clock

@@ -12,11 +12,10 @@ from dashwright.api.classic.dashboards import RESTORE, Dashboards
 from dashwright.api.classic.routes.dashboards import dashboard_json, saved_response, write_context
 from dashwright.api.classic.routes.provenance import Author, find_authors
 from dashwright.api.domain.times import format_time
-from dashwright.api.http.call import Call, parse_integer
+from dashwright.api.http.call import Call, parse_integer, run_in_thread_if_large
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Handler, Operation, Permission, Route
 from dashwright.api.models.classic_objects import DashboardSaved, VersionItem, VersionPage, VersionShape
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, NotFound
 from dashwright.common.kinds.registry import DASHBOARD

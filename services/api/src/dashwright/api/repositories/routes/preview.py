@@ -8,7 +8,7 @@ from typing import Any, Final
 from urllib.parse import quote
 
 from dashwright.api.http import html
-from dashwright.api.http.call import Call
+from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.pictures.dashboard_page import PAGE_CONTENT, PAGE_PARAMETERS, SCRIPTS, outline_or_reason
@@ -19,7 +19,6 @@ from dashwright.api.pictures.render import PICTURE_CONTENT, PICTURE_PARAMETERS, 
 from dashwright.api.pictures.url_times import with_range
 from dashwright.api.repositories.files import Files
 from dashwright.api.repositories.preview_changes import Side, shown_changes
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.common.dashboard_comparison import compare
 from dashwright.common.errors import BadRequest, DashwrightError, NotFound
 from dashwright.common.jobs import paths

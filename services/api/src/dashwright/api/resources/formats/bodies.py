@@ -3,8 +3,7 @@
 from collections.abc import Callable
 from typing import Any, Final
 
-from dashwright.api.http.call import Call
-from dashwright.api.resources.threads import run_in_thread_if_large
+from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.common.errors import BadRequest, Invalid, UnsupportedMediaType
 from dashwright.common.json_documents import check_depth, read_json
 from dashwright.common.media import JSON, YAML, ranges

@@ -7,9 +7,9 @@ from typing import Any, Final, TypeAlias
 
 import orjson
 
+from dashwright.api.http.call import THREAD_MIN_BYTES
 from dashwright.api.http.response import Response
 from dashwright.api.resources.formats.negotiation import Format, IncludeObjectPolicy, Representation, columns_need_body
-from dashwright.api.resources.threads import THREAD_MIN_BYTES
 from dashwright.api.stores.dead_letters import StoredDeadLetter
 from dashwright.api.stores.records import StoredRecord
 from dashwright.common.json_documents import read_json

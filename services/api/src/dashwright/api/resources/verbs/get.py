@@ -2,14 +2,13 @@
 
 from functools import partial
 
-from dashwright.api.http.call import Call
+from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
 from dashwright.api.resources.storage import storage_of
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.common.stores.resources import StoredObject
 
 

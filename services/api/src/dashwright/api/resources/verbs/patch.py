@@ -4,14 +4,13 @@ from functools import partial
 from typing import Final
 
 from dashwright.api.domain.fields import ownership
-from dashwright.api.http.call import Call
+from dashwright.api.http.call import Call, run_in_thread_if_large
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation
 from dashwright.api.resources import descriptions, formats, objects, options
 from dashwright.api.resources.options import warning_headers
 from dashwright.api.resources.request import Target
 from dashwright.api.resources.services import Services
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.verbs import create
 from dashwright.api.resources.writing import field_owners, patches
 from dashwright.api.resources.writing.desired_object import MODIFIED_MESSAGE

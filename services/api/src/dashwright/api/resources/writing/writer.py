@@ -13,9 +13,9 @@ from weakref import WeakValueDictionary
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.access.view import AccessView, deleted_by_filter, demand
 from dashwright.api.domain.selectors import Selection
+from dashwright.api.http.call import run_in_thread_if_large
 from dashwright.api.http.errors import permission_denied
 from dashwright.api.resources import metadata
-from dashwright.api.resources.threads import run_in_thread_if_large
 from dashwright.api.resources.writing import admission, checks, declared, edits, field_owners, removal
 from dashwright.api.resources.writing.desired_object import (
     MODIFIED_MESSAGE,
