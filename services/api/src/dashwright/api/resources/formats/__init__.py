@@ -4,7 +4,6 @@ A handler calls ``format_of`` first, so that a client that accepts no format is 
 format to ``object_response``, ``ListEncoder`` or the lines of a watch.
 """
 
-from dashwright.api.resources.formats.bodies import read_apply_body, read_body
 from dashwright.api.resources.formats.encoding import (
     Item,
     ListEncoder,
@@ -14,7 +13,7 @@ from dashwright.api.resources.formats.encoding import (
     object_response,
     resource_version_of,
 )
-from dashwright.api.resources.formats.negotiation import Format, IncludeObjectPolicy, Representation, format_of
+from dashwright.api.resources.formats.negotiation import Format, IncludeObjectPolicy, Representation, format_of, read_apply_body, read_body
 
 __all__ = [
     "Format",
