@@ -13,7 +13,7 @@ from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds.kind import Extract
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryStatus, SyncState
-from dashwright.common.stores import changes, resources, statuses
+from dashwright.common.stores import changes, resources
 
 NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
@@ -144,7 +144,7 @@ async def test_a_status_write_is_a_change_without_generation(database: Database)
     await put(database, resources.Write(REPOSITORY, "r", spec, "v0alpha1", extract=Extract("R")))
     for _ in range(2):
         async with database.transaction() as connection:
-            await statuses.update(connection, REPOSITORY, "default", "r", RepositoryStatus, succeed)
+            await resources.update_status(connection, REPOSITORY, "default", "r", RepositoryStatus, succeed)
     async with database.connection() as connection:
         assert await feed(connection) == [("r", "ADDED", 1), ("r", "MODIFIED", 1)]
         stored = await resources.get(connection, REPOSITORY, "default", "r")

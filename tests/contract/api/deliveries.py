@@ -14,7 +14,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import webhook_secret_owner
 from dashwright.common.models.provisioning import HealthStatus, RepositoryStatus, WebhookStatus
 from dashwright.common.secrets import SecretCipher
-from dashwright.common.stores import resources, statuses
+from dashwright.common.stores import resources
 
 SECRET: Final = "the secret of the hook"
 PUSH: Final = {"ref": "refs/heads/main", "after": "ab" * 20, "repository": {"full_name": "team/boards", "default_branch": "main"}}
@@ -36,7 +36,7 @@ async def create_hooked_repository(
             status.webhook = WebhookStatus(id=1, encrypted_secret=base64.b64encode(sealing).decode())
 
     async with api.database.transaction() as connection:
-        await statuses.update(connection, REPOSITORY, "default", name, RepositoryStatus, change)
+        await resources.update_status(connection, REPOSITORY, "default", name, RepositoryStatus, change)
 
 
 async def deliver(

@@ -5,10 +5,10 @@ Specs are JSON strings from the request to the response: an object is assembled 
 
 import hashlib
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Any, NewType
+from typing import Any, NewType, TypeVar
 
 import asyncpg
 import orjson
@@ -20,6 +20,9 @@ from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL, FOLDER_KEY, GRANT_PERMISSIONS, MESSAGE, SET_BY_STORE
 from dashwright.common.kinds.kind import Body, Extract, Kind
+from dashwright.common.models.api_model import ApiModel
+
+Status = TypeVar("Status", bound=ApiModel)
 
 _SET_BY_SERVER = SET_BY_STORE | {MESSAGE, GRANT_PERMISSIONS}
 _STAGING_COLUMNS = (
@@ -311,6 +314,24 @@ async def write_status(
     resource_version = await connection.fetchval(_sql.write_status, namespace, kind.group, kind.plural, name, status.decode(), field_owners)
     if resource_version is None:
         raise not_found(kind, name)
+
+
+async def update_status(
+    connection: Connection, kind: Kind, namespace: str, name: str, model: type[Status], change: Callable[[Status, StoredObject], None]
+) -> Status:
+    """Call ``change`` with the status, to modify in place, and the stored object. Write and return the modified status.
+
+    Raises NotFound if the object does not exist.
+    """
+    await lock(connection, namespace)
+    stored_object = await get(connection, kind, namespace, name)
+    status = model.model_validate_json(stored_object.status or "{}")
+    before = status.to_json()
+    change(status, stored_object)
+    after = status.to_json()
+    if after != before:
+        await write_status(connection, kind, namespace, name, after)
+    return status
 
 
 async def annotations_by_name(connection: Connection, kind: Kind, namespace: str, names: Sequence[str]) -> dict[str, dict[str, str]]:

@@ -14,7 +14,7 @@ from dashwright.common.models.provisioning import (
     SyncState,
     SyncStatus,
 )
-from dashwright.common.stores import jobs, repository_events, resources, statuses
+from dashwright.common.stores import jobs, repository_events, resources
 from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.resources import StoredObject
 
@@ -71,7 +71,7 @@ async def update(connection: Connection, job: StoredJob, status: JobStatus, *, s
             ended.append((repository, repository_status.sync))
 
     try:
-        await statuses.update(connection, REPOSITORY, job.namespace, job.repository, RepositoryStatus, set_sync_status)
+        await resources.update_status(connection, REPOSITORY, job.namespace, job.repository, RepositoryStatus, set_sync_status)
     except NotFound:
         # The repository was deleted in the meantime, so there is no status to write.
         return

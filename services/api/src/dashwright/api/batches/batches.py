@@ -13,7 +13,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Conflict
 from dashwright.common.kinds.registry import BATCH
 from dashwright.common.models.batch import BatchState, BatchStatus, ItemState
-from dashwright.common.stores import batches, resources, statuses
+from dashwright.common.stores import batches, resources
 from dashwright.common.stores.batches import ListedItem
 from dashwright.common.stores.resources import StoredObject
 
@@ -52,7 +52,7 @@ class Batches:
             if not batch.is_closed:
                 await batches.close(connection, batch.uid)
                 await _audit(connection, actor, "close", name)
-            await statuses.update(connection, BATCH, namespace, name, BatchStatus, _set_closed)
+            await resources.update_status(connection, BATCH, namespace, name, BatchStatus, _set_closed)
             return await resources.get(connection, BATCH, namespace, name)
 
     async def cancel(self, actor: Actor, namespace: str, name: str, *, dry_run: bool) -> StoredObject:
@@ -80,7 +80,7 @@ class Batches:
             retried = await batches.retry(connection, batch.uid, states=[state.value for state in states], ids=ids)
             if retried:
                 # A client that waits for the end must not see the end before the retry.
-                await statuses.update(connection, BATCH, namespace, name, BatchStatus, _set_unfinished)
+                await resources.update_status(connection, BATCH, namespace, name, BatchStatus, _set_unfinished)
                 await _audit(connection, actor, "retry", name)
         log.info("batch_retried", batch=name, namespace=namespace, items=retried)
         return retried

@@ -35,7 +35,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import webhook_secret_owner
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
 from dashwright.common.secrets import SecretCipher, SecretUnreadable
-from dashwright.common.stores import resources, statuses
+from dashwright.common.stores import resources
 from dashwright.common.stores.jobs import WEBHOOK
 from dashwright.common.stores.resources import StoredObject
 
@@ -125,7 +125,7 @@ class DeliveryTimes:
 
         with suppress(NotFound):
             async with self._database.transaction() as connection:
-                await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+                await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
 
 class Webhooks:

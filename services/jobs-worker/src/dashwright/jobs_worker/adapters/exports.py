@@ -12,7 +12,7 @@ from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import NotFound
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
-from dashwright.common.stores import claims, managed_objects, resources, statuses
+from dashwright.common.stores import claims, managed_objects, resources
 from dashwright.common.stores.resources import StoredObject
 from dashwright.common.work.execution import LeaseLost
 from dashwright.jobs_worker.adapters.store import Attempt
@@ -93,7 +93,7 @@ class DatabaseExports:
             status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
 
         with suppress(NotFound):  # The repository was deleted, and its status with it.
-            await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
 
 def _export_item(group: str, row: exports.ExportRow) -> ExportItem:

@@ -18,7 +18,7 @@ from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY, find
 from dashwright.common.models.provisioning import RepositoryStatus, ResourceCount
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import claims, managed_objects, quotas, repositories, resources, revisions, statuses
+from dashwright.common.stores import claims, managed_objects, quotas, repositories, resources, revisions
 from dashwright.common.stores.repositories import QuarantineChange, QuarantineEntry, StoredCommit
 from dashwright.common.stores.repository_events import announce, quarantine_changed
 from dashwright.common.stores.resources import StoredObject
@@ -215,7 +215,7 @@ class DatabaseObjectStore:
             status.stats = [ResourceCount(group=group, resource=resource, count=count) for group, resource, count in counts]
 
         with suppress(NotFound):  # The repository was deleted, and its status with it.
-            status = await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            status = await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
             assert repository is not None, "an update calls its function"
             at = self._clock.milliseconds()
             announcements = quarantine_changed(repository, change=quarantine_change, commit=status.sync.last_ref, at=at)

@@ -33,7 +33,7 @@ from dashwright.common.models.provisioning import (
 )
 from dashwright.common.secrets import SecretCipher, SecretUnreadable
 from dashwright.common.settings import is_loopback
-from dashwright.common.stores import hooks, statuses
+from dashwright.common.stores import hooks, resources
 from dashwright.common.stores.hooks import HookClaim, HookRemoval
 from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.domain.hosting import Hook, HookSpec
@@ -112,7 +112,7 @@ class Hooks:
 
         with suppress(NotFound):
             async with self._database.transaction() as connection:
-                await statuses.update(connection, REPOSITORY, claim.namespace, claim.name, RepositoryStatus, change)
+                await resources.update_status(connection, REPOSITORY, claim.namespace, claim.name, RepositoryStatus, change)
 
     async def _ensure_hook(self, claim: HookClaim, url: str) -> None:
         """Create or change the webhook if it is missing or differs from its specification."""
@@ -173,7 +173,7 @@ class Hooks:
             status.webhook = webhook
 
         async with self._database.transaction() as connection:
-            await statuses.update(connection, REPOSITORY, claim.namespace, claim.name, RepositoryStatus, change)
+            await resources.update_status(connection, REPOSITORY, claim.namespace, claim.name, RepositoryStatus, change)
             if created_hook_id is not None and claim.spec.remote is not None:
                 await hooks.record_hook(connection, claim.uid, created_hook_id, claim.spec.remote, check_after=_CHECK_INTERVAL)
 

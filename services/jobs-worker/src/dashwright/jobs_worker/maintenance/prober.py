@@ -15,7 +15,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.models.probe import ProbeRequest
 from dashwright.common.models.provisioning import HealthStatus, RepositorySpec, RepositoryStatus
-from dashwright.common.stores import statuses
+from dashwright.common.stores import resources
 from dashwright.common.stores.repository_events import Announcement, announce, health_changed
 from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.domain.objects import Repository
@@ -81,7 +81,7 @@ class Prober:
             set_readiness(status, spec, error, generation=stored_object.generation, now=now)
 
         async with self._database.transaction() as connection:
-            status = await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            status = await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
             for repository, announcements in changes:
                 await announce(connection, repository, announcements)
         return status.health
@@ -92,7 +92,7 @@ class Prober:
                 status.health.message = [error.message]
 
         async with self._database.transaction() as connection:
-            status = await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+            status = await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
         return status.health
 
     async def _fault(self, repository: Repository) -> DashwrightError | None:

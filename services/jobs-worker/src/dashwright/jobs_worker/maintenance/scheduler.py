@@ -19,7 +19,7 @@ from dashwright.common.errors import DashwrightError, NotFound, TooManyRequests,
 from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.job_options import SyncJobOptions
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, SyncState
-from dashwright.common.stores import job_queues, jobs, repositories, statuses, sync_status
+from dashwright.common.stores import job_queues, jobs, repositories, resources, sync_status
 from dashwright.common.stores.job_queues import TooManyWaitingJobs
 from dashwright.common.stores.repositories import ListedRepository, ScheduledRepository
 from dashwright.common.stores.resources import StoredObject
@@ -205,7 +205,7 @@ class Scheduler:
 
     async def _change(self, repository: ScheduledRepository, change: Callable[[RepositoryStatus, StoredObject], None]) -> None:
         async with self._database.transaction() as connection:
-            await statuses.update(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
+            await resources.update_status(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
 
     async def _run_step(self, repository: ScheduledRepository, step: NextStep) -> None:
         if step is NextStep.PROBE:

@@ -13,7 +13,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.notifications import NotificationStatus
 from dashwright.common.models.provisioning import RepositorySpec, RepositoryStatus
 from dashwright.common.observability import metrics
-from dashwright.common.stores import resources, statuses
+from dashwright.common.stores import resources
 from dashwright.common.stores.notifications import ReceiverType
 from dashwright.common.stores.resources import StoredObject
 from dashwright.jobs_worker.stores import notifications
@@ -91,7 +91,7 @@ async def _write_status(connection: Connection, namespace: str, name: str, outco
         status.notifications = [known[receiver.name] for receiver in receivers if receiver.name in known] or None
 
     with suppress(NotFound):  # The repository was deleted, and its status with it.
-        await statuses.update(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
+        await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
 
 
 def _status_of(outcome: AttemptOutcome, previous: NotificationStatus | None) -> NotificationStatus:

@@ -14,7 +14,7 @@ from dashwright.common.jobs import job_messages
 from dashwright.common.jobs.progress import JobProgress
 from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.models.provisioning import RepositoryStatus, RepositoryType
-from dashwright.common.stores import jobs, repositories, revisions, statuses
+from dashwright.common.stores import jobs, repositories, resources, revisions
 from dashwright.common.stores.job_records import StoredJob
 from dashwright.common.stores.repositories import StoredCommit
 from dashwright.common.stores.resources import StoredObject
@@ -152,7 +152,7 @@ class SyncRunner:
             status.observed_generation = repository.generation
 
         async with self._database.transaction() as connection:
-            await statuses.update(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
+            await resources.update_status(connection, REPOSITORY, repository.namespace, repository.name, RepositoryStatus, change)
             if rolled_back_head:
                 await revisions.hold_at(connection, uid, rolled_back_head, generation=repository.generation)
             else:
