@@ -15,9 +15,9 @@ from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.changes.feed import Feed
 from dashwright.api.domain.access import permissions_of
 from dashwright.api.domain.actor import Actor
+from dashwright.api.resources.services import secret_sealers
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.api.resources.writing.edits import Edits
-from dashwright.api.resources.writing.object_sealing import ObjectSealer
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.api.workers.repository_health import RepositoryHealthClient
@@ -40,7 +40,7 @@ from dashwright.jobs_worker.adapters.store import Attempt, DatabaseObjectStore
 from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot, Write
 
 NONE = QuotaRules()
-SEALING = ObjectSealer(SecretCipher.from_keys("of tests only"))
+SEALING = secret_sealers(SecretCipher.from_keys("of tests only"))
 ADMIN = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
 
 

@@ -10,8 +10,8 @@ from tests.contract.api.conftest import Api
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.changes.feed import Feed
 from dashwright.api.repositories.provisioning.provisioner import RepositoryProvisioner
+from dashwright.api.resources.services import secret_sealers
 from dashwright.api.resources.writing.edits import Edits
-from dashwright.api.resources.writing.object_sealing import ObjectSealer
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import provisioning
 from dashwright.common.clock import Clock
@@ -45,9 +45,9 @@ class FileProvisioning:
     def restart(self) -> None:
         """Replace the provisioner by a new one without remembered state, like that of another gateway."""
         database, clock, settings = self.api.database, Clock(), AdmissionSettings(permitted_paths=(str(self.api.data),))
-        sealer, policy = ObjectSealer(SecretCipher.from_keys(SECRET_KEY)), AccessPolicy(database, Feed(database))
+        sealers, policy = secret_sealers(SecretCipher.from_keys(SECRET_KEY)), AccessPolicy(database, Feed(database))
         edits = Edits(database, None, clock)  # type: ignore[arg-type]  # no repository has a file that is edited
-        writer = Writer(database, clock, settings, QuotaRules(enabled=False, defaults={}), policy, sealer, edits)
+        writer = Writer(database, clock, settings, QuotaRules(enabled=False, defaults={}), policy, sealers, edits)
         self._provisioner = RepositoryProvisioner(self.root, writer, self.environment)
 
     def write(self, name: str, *documents: Any) -> None:

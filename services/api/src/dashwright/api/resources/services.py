@@ -1,5 +1,6 @@
 """The components of a gateway that the verbs of the resource API use."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from dashwright.api.access.policy import AccessPolicy
@@ -14,12 +15,16 @@ from dashwright.api.jobs import Jobs
 from dashwright.api.resources.conversion_contexts import ConversionContexts
 from dashwright.api.resources.watching.lines import EventLines
 from dashwright.api.resources.writing.edits import Edits
-from dashwright.api.resources.writing.object_sealing import ObjectSealer
+from dashwright.api.resources.writing.receiver_sealing import ReceiverSecretSealer
+from dashwright.api.resources.writing.sealing import SecretSealer, TokenSealer
+from dashwright.api.resources.writing.webhook_sealing import WebhookSecretSealer
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.workers.repository_client import RepositoryClient
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
+from dashwright.common.kinds.kind import Kind
+from dashwright.common.kinds.registry import BATCH, REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.object_storage import ObjectStorage
 from dashwright.common.secrets import SecretCipher
@@ -76,6 +81,11 @@ def create_services(
         feed,
         policy,
         EventLines(database),
-        Writer(database, clock, admission, settings.quota_rules, policy, ObjectSealer(cipher), Edits(database, jobs_worker, clock)),
+        Writer(database, clock, admission, settings.quota_rules, policy, secret_sealers(cipher), Edits(database, jobs_worker, clock)),
         ConversionContexts(database, settings.conversion_cache_bytes),
     )
+
+
+def secret_sealers(cipher: SecretCipher) -> Mapping[Kind, Sequence[SecretSealer]]:
+    """Return the sealers of the secrets of each kind that has secrets."""
+    return {REPOSITORY: (ReceiverSecretSealer(cipher), TokenSealer(cipher)), BATCH: (WebhookSecretSealer(cipher),)}

@@ -4,7 +4,7 @@ import base64
 import binascii
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, Final, TypeVar
+from typing import Any, Final, Protocol, TypeVar
 
 from pydantic import ValidationError
 
@@ -61,6 +61,14 @@ _SIGNING_KEY: Final = _Credential(
     *("signingKey", "encryptedSigningKey", "encrypted_signing_key", "signing key", signing_key_owner, _normalize_signing_key),
     is_bound_to_host=False,
 )
+
+
+class SecretSealer(Protocol):
+    """A sealer of secrets of one kind, which ``Writer`` calls before the object is stored."""
+
+    def seal(self, desired: DesiredObject, namespace: str, current: StoredObject | None) -> DesiredObject:
+        """Return the desired object with its secrets sealed. ``current`` is the stored object. Raises Invalid for a faulty secret."""
+        ...
 
 
 class TokenSealer:

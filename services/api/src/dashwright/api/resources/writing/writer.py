@@ -4,7 +4,7 @@ Admission runs before the lock of objects is taken. Only the checks against stor
 """
 
 import asyncio
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import Any, Final
@@ -29,7 +29,7 @@ from dashwright.api.resources.writing.desired_object import (
     delete_result,
 )
 from dashwright.api.resources.writing.edits import Edits
-from dashwright.api.resources.writing.object_sealing import ObjectSealer
+from dashwright.api.resources.writing.sealing import SecretSealer
 from dashwright.api.stores import audit
 from dashwright.api.stores.audit import event_of, subject_of
 from dashwright.common.clock import Clock
@@ -57,7 +57,7 @@ class Writer:
         settings: AdmissionSettings,
         quotas: QuotaRules,
         policy: AccessPolicy,
-        sealer: ObjectSealer,
+        sealers: Mapping[Kind, Sequence[SecretSealer]],
         edits: Edits,
     ) -> None:
         self._database = database
@@ -65,7 +65,7 @@ class Writer:
         self._settings = settings
         self._quotas = quotas
         self._policy = policy
-        self._sealer = sealer
+        self._sealers = sealers
         self._edits = edits
         # Updates of one object wait for each other: otherwise they would conflict and retry often.
         self._object_locks: WeakValueDictionary[tuple[str, str, str], asyncio.Lock] = WeakValueDictionary()
@@ -219,7 +219,8 @@ class Writer:
         """Return the desired object with sealed secrets, and its write. ``current`` is the stored object; None for a new one."""
         if desired.kind is REPOSITORY:
             desired = declared.permitted(desired, current, context)
-        desired = self._sealer.seal(desired, namespace, current)
+        for sealer in self._sealers.get(desired.kind, ()):
+            desired = sealer.seal(desired, namespace, current)
         admitted = admission.admit(desired, namespace, self._settings, current)
         managed_fields = field_owners.managed_fields(desired, admitted, context, self._clock.now(), current)
         return desired, replace(admitted.write, managed_fields=managed_fields)
