@@ -29,9 +29,10 @@ _MIN_FREE_BYTES = 6 << 30
 
 
 def _memory_folder() -> Path | None:
-    """Return a folder in memory for the data of servers, or None if there is too little room for it.
+    """Return a folder in memory for the files of servers and tests, or None if there is too little room for it.
 
-    Each test has a database of its own: their files are written and deleted so fast that a disk would be the bottleneck.
+    Each test has a database of its own: their files are written and deleted so fast that a disk would be the bottleneck. Git and
+    the embedded PostgreSQL even wait for the disk at each commit.
     """
     if not _MEMORY_FOLDER.is_dir() or not os.access(_MEMORY_FOLDER, os.W_OK):
         return None
@@ -39,12 +40,15 @@ def _memory_folder() -> Path | None:
 
 
 class Keeper:
-    """The controller's handle on the keeper process. The environment names the run's folder to this process and its workers."""
+    """The controller's handle on the keeper process.
+
+    The environment names the run's folder to this process, its workers and their programs, also as the one for temporary files.
+    """
 
     def __init__(self) -> None:
         folder = tempfile.mkdtemp(prefix="dashwright-tests-", dir=_memory_folder())
         Path(folder).chmod(0o711)  # servers that run as another user have folders of their own in it
-        os.environ[RUN_FOLDER] = folder
+        os.environ[RUN_FOLDER] = os.environ["TMPDIR"] = tempfile.tempdir = folder
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.servers.keeper", folder],
             stdin=subprocess.PIPE,
@@ -61,7 +65,8 @@ class Keeper:
         assert self._process.stdin
         self._process.stdin.close()
         self._process.wait(60)
-        del os.environ[RUN_FOLDER]
+        del os.environ[RUN_FOLDER], os.environ["TMPDIR"]
+        tempfile.tempdir = None
 
 
 def request_server(name: str) -> dict[str, str]:
