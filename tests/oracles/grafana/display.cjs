@@ -1,32 +1,10 @@
 // Format and display values with Grafana's own library. The argument is a file with the current time and a list of cases.
-// Print a list with the parts of the text of each value. Numbers that JSON lacks, and undefined, are objects with one member.
+// Print a list with the parts of the text of each value.
 
-// The library expects a browser. Everything that it reads of the document is an object that accepts any use.
-const anything = new Proxy(function () {}, {
-  get: (_, name) => (name === Symbol.toPrimitive ? () => "" : anything),
-  set: () => true,
-  apply: () => anything,
-  construct: () => anything,
-});
-globalThis.document = anything;
-globalThis.navigator = { language: "en-US", languages: ["en-US"] };
-globalThis.window = { document, history: {}, location: { href: "http://localhost/" }, addEventListener() {}, matchMedia: () => anything };
-console.log = console.info = console.warn = console.error = () => {};
+const { data, read, written, input, print, parts, theme } = require("./library.cjs");
+const { getDisplayProcessor, getValueFormat, getValueFormats, reduceField } = data;
 
-const { readFileSync } = require("node:fs");
-const { createTheme, getDisplayProcessor, getValueFormat, getValueFormats, reduceField } = require("@grafana/data");
-
-const SPECIAL = { NaN: NaN, Infinity: Infinity, "-Infinity": -Infinity };
-const read = (value) => (value !== null && typeof value === "object" && "special" in value ? SPECIAL[value.special] : value);
-const written = (value) => {
-  if (Array.isArray(value)) return value.map(written);
-  const isSpecial = value === undefined || (typeof value === "number" && !Number.isFinite(value));
-  return isSpecial ? { special: String(value) } : value;
-};
-const parts = ({ text, prefix, suffix }) => [prefix ?? "", text, suffix ?? ""];
-const theme = createTheme({ colors: { mode: "dark" } });
-
-const { now, cases } = JSON.parse(readFileSync(process.argv[2], "utf8"));
+const { now, cases } = input();
 Date.now = () => now;
 
 const KINDS = {
@@ -48,4 +26,4 @@ const KINDS = {
   },
 };
 
-process.stdout.write(JSON.stringify(cases.map((item) => KINDS[item.kind](item))), () => process.exit(0));
+print(cases.map((item) => KINDS[item.kind](item)));

@@ -28,9 +28,11 @@ def installed(source: Path) -> Path:
 
 
 def run(folder: Path, script: Path, *arguments: str) -> str:
-    """Run a script with the packages of ``folder`` and return its output. Node looks for packages next to the script."""
-    copy = Path(shutil.copy(script, folder))
-    return subprocess.run(["node", copy, *arguments], check=True, capture_output=True, text=True, timeout=60).stdout
+    """Run a script with the packages of ``folder`` and return its output. It may load the scripts next to it."""
+    # Node looks for packages next to the script.
+    for source in script.parent.glob(f"*{script.suffix}"):
+        shutil.copy(source, folder)
+    return subprocess.run(["node", folder / script.name, *arguments], check=True, capture_output=True, text=True, timeout=60).stdout
 
 
 def _install(source: Path, folder: Path) -> Path:
