@@ -6,8 +6,9 @@ from itertools import accumulate
 from typing import Any, Final
 
 from dashwright.common.json_shapes import number_of, object_of, string_of
+from dashwright.expressions.pictures.panels.distinct_names import distinct_names
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelProps
-from dashwright.expressions.pictures.svg import BOLD_WIDTH, path, rectangle, text_element, text_width, truncated, truncated_in_middle
+from dashwright.expressions.pictures.svg import BOLD_WIDTH, path, rectangle, text_element, text_width, truncated
 
 _SIZE: Final = 11.0
 _ROW_HEIGHT: Final = 17.0
@@ -89,6 +90,7 @@ def with_legend(
         height = min((len(entries) + 1) * _table_row_height(len(entries) + 1, height_limit), height_limit)
         area = Cell(8, props.height - height - 4, props.width - 16, height)
         return _table(props, entries, header, area), Cell(0, 0, props.width, props.height - height - 10)
+    entries = _with_cut_names(entries, min(props.width - 17 - _SWATCH_WIDTH - _SWATCH_GAP, _MAX_NAME_WIDTH))
     rows = _list_rows(entries, props.width - 16)[: max(1, int(height_limit // _ROW_HEIGHT))]
     height = len(rows) * _ROW_HEIGHT
     omitted_count = len(entries) - sum(len(row) for row in rows)
@@ -173,12 +175,15 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], header: _Header | 
     visible_entries = entries[:fitting_count]
     size, widths = _fitting_widths(visible_entries, header, area.width) if header else (_SIZE, [])
     name_width = area.width - sum(widths)
-    names = _distinct_names(visible_entries, size, _name_room(area.width, widths)) if columns else []
+    if columns:
+        names = distinct_names([entry.name for entry in visible_entries], size, _name_room(area.width, widths))
+        shown = [replace(entry, name=name, values=()) for entry, name in zip(visible_entries, names, strict=True)]
+    else:
+        shown = _with_cut_names(visible_entries, name_width - _SWATCH_WIDTH - _SWATCH_GAP)
     elements: list[str] = []
-    for index, entry in enumerate(visible_entries):
+    for index, entry in enumerate(shown):
         y = area.y + (index + header_rows) * row_height
-        shown = replace(entry, name=names[index], values=()) if columns else entry
-        elements += _entry(props, shown, area.x, y, name_width, size, row_height)
+        elements += _entry(props, entry, area.x, y, name_width, size, row_height)
     if header:
         lines = "".join(f"M{area.x:.1f} {area.y + row * row_height:.1f}h{area.width:.1f}" for row in range(1, len(visible_entries) + 2))
         elements += [path(lines, stroke=props.theme.border), *_names_title(props, header, replace(area, height=row_height), widths, size)]
@@ -229,7 +234,8 @@ def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: floa
         if sum(widths) <= room:
             fitting.append((size, widths))
     if fitting:
-        return max(fitting, key=lambda found: len(set(_distinct_names(entries, found[0], _name_room(width, found[1])))))
+        names = [entry.name for entry in entries]
+        return max(fitting, key=lambda found: len(set(distinct_names(names, found[0], _name_room(width, found[1])))))
     return _TABLE_SIZES[-1], widths[: sum(total <= room for total in accumulate(widths))]
 
 
@@ -238,11 +244,12 @@ def _name_room(width: float, widths: Sequence[float]) -> float:
     return width - sum(widths) - _SWATCH_WIDTH - 4
 
 
-def _distinct_names(entries: Sequence[LegendEntry], size: float, width: float) -> list[str]:
-    """Return the names as far as they fit into a width in pixels. If names cut at their ends look equal, they are cut in the middle."""
-    names = [entry.name for entry in entries]
-    candidates = [[cut(name, size, width) for name in names] for cut in (truncated, truncated_in_middle)]
-    return max(candidates, key=lambda cut_names: len(set(cut_names)))
+def _with_cut_names(entries: Sequence[LegendEntry], width: float) -> list[LegendEntry]:
+    """Return entries of a list whose distinct names fit into a width in pixels next to their values, unless the values need too much."""
+    values_width = max((text_width("  ".join(["", *entry.values]), _SIZE) for entry in entries), default=0.0)
+    room = width - values_width
+    names = distinct_names([entry.name for entry in entries], _SIZE, room if room >= width * _MIN_NAME_SHARE else width)
+    return [replace(entry, name=name) for entry, name in zip(entries, names, strict=True)]
 
 
 def _omission(props: PanelProps, count: int, right: float, y: float) -> str:

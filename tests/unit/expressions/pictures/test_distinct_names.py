@@ -1,0 +1,53 @@
+"""Names in legends, which are cut to a width and remain distinct."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from tests.unit.expressions.pictures.panel_samples import drawing, series, visible_texts
+
+from dashwright.expressions.pictures.panels.distinct_names import distinct_names
+from dashwright.expressions.pictures.svg import text_width
+
+PODS = [f"kube-system/very-long-name-of-a-deployment-{zone}-5d9f7c6b8-with-a-long-name-of-a-container" for zone in ("a", "b", "c")]
+
+
+@pytest.mark.parametrize(
+    ("names", "expected"),
+    [
+        (["short", "names"], ["short", "names"]),
+        (["first of a long name", "second of a long name"], ["first of a lon…", "second of a…"]),
+        (["a long name of number 1", "a long name of number 2"], ["a lon…ber 1", "a lon…ber 2"]),
+        (["a long name 1 of a pod of it", "a long name 2 of a pod of it"], ["…e 1 of a p…", "…e 2 of a p…"]),
+    ],
+)
+def test_names_are_cut_where_they_are_equal(names: list[str], expected: list[str]) -> None:
+    """Names are cut at their ends, unless only other parts distinguish them."""
+    assert distinct_names(names, 11, 68) == expected
+
+
+@given(st.lists(st.text("ab", min_size=30, max_size=60), min_size=2, max_size=12, unique=True))
+def test_no_two_names_become_equal(names: list[str]) -> None:
+    """Different names are different if there is room for a few characters, and none exceeds the width."""
+    cut = distinct_names(names, 11, 100)
+    assert len(set(cut)) == len(names)
+    assert max(text_width(name, 11) for name in cut) <= 100
+
+
+@pytest.mark.parametrize("calcs", [[], ["mean", "max"]])
+@pytest.mark.parametrize("placement", ["bottom", "right"])
+@pytest.mark.parametrize("mode", ["list", "table"])
+def test_entries_of_narrow_legends_are_distinct(mode: str, placement: str, calcs: list[str]) -> None:
+    """Entries in a panel of a quarter of a page have different texts, although their names are equal at both ends."""
+    legend = {"displayMode": mode, "placement": placement, "calcs": calcs}
+    frames = [series(1, 2, name=name) for name in PODS]
+    found = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=330, height=260))
+    entries = [text for text in found if "…" in text]
+    assert len(set(entries)) == len(PODS), found
+
+
+def test_values_of_a_list_are_not_cut_with_its_names() -> None:
+    """A name that is too long leaves room for the values behind it."""
+    legend = {"displayMode": "list", "placement": "bottom", "calcs": ["max"]}
+    frames = [series(1, 2, name=name) for name in PODS]
+    found = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=330, height=260))
+    assert sum(text.endswith("Max: 2") for text in found) == len(PODS), found
