@@ -3,6 +3,7 @@
 import contextlib
 import math
 import re
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -15,6 +16,7 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.bar_layers import bar_ends, value_range
 from dashwright.expressions.pictures.panels.bar_table import bar_table
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing
+from dashwright.expressions.pictures.svg import text_width
 
 FRAME = Frame([texts("name", "x", "y"), numbers("a", 1, 2), numbers("b", 31, None)])
 WITHOUT_LEGEND = {"legend": {"showLegend": False}}
@@ -103,6 +105,20 @@ def test_values_that_would_be_unreadable_are_shown_only_on_demand() -> None:
     frame = Frame([texts("n", *map(str, range(90))), numbers("v", *[7.0] * 90)])
     assert "7" not in visible_texts(bars(frame))[10:]
     assert visible_texts(bars(frame, showValue="always")).count("7") > 80
+
+
+@pytest.mark.parametrize(("count", "fewest"), [(8, 8), (40, 7), (300, 7)])
+def test_labels_of_many_categories_are_sparse_and_legible(count: int, fewest: int) -> None:
+    """Labels have room for some letters, do not overlap and are distinct; if categories are narrower, only some have labels."""
+    frame = Frame([texts("n", *(f"service-with-a-long-name-{index:03d}" for index in range(count))), numbers("v", *[7.0] * count)])
+    drawn = drawing("barchart", frame, options={"showValue": "never", **WITHOUT_LEGEND}, width=700)
+    labels = [(float(x), text) for x, text in re.findall(r'<text x="([0-9.]+)"[^>]*text-anchor="middle">([^<]*)<', svg_of(drawn))]
+    labels = [(x, text) for x, text in labels if "…" in text]
+    assert len({text for _, text in labels}) == len(labels) >= fewest
+    assert min(len(text) for _, text in labels) >= 5
+    assert labels[0][0] + 0.1 >= text_width(labels[0][1], 11) / 2
+    for (left, before), (right, after) in pairwise(labels):
+        assert left + text_width(before, 11) / 2 <= right - text_width(after, 11) / 2
 
 
 def test_labels_are_rotated_and_shortened() -> None:

@@ -83,7 +83,7 @@ def bottom_axis(area: Cell, labelled: Sequence[tuple[float, str]], theme: Theme,
     free_from, right = -math.inf, area.x + area.width + _LABEL_DISTANCE
     for position, label in labelled:
         width = text_width(label, LABEL_SIZE)
-        middle = min(position, right - width / 2)
+        middle = max(min(position, right - width / 2), width / 2)
         if middle - width / 2 < free_from:
             continue
         free_from = middle + width / 2 + _LABEL_DISTANCE

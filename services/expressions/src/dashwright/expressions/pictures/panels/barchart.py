@@ -22,6 +22,7 @@ from dashwright.expressions.pictures.panels.axes import (
 from dashwright.expressions.pictures.panels.bar_layers import STACKED, bar_ends, value_range
 from dashwright.expressions.pictures.panels.bar_marks import BarLook, ChartBar, bar_cell, bar_elements, is_drawn, value_elements
 from dashwright.expressions.pictures.panels.bar_table import MIN_CATEGORY_SIZE, BarTable, bar_table
+from dashwright.expressions.pictures.panels.distinct_names import distinct_names
 from dashwright.expressions.pictures.panels.drawing import Cell, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
 from dashwright.expressions.pictures.style import Style
@@ -29,7 +30,11 @@ from dashwright.expressions.pictures.svg import rotated, text_element, text_widt
 
 _DEFAULT_GROUP_WIDTH: Final = 0.7
 _DEFAULT_BAR_WIDTH: Final = 0.97
-_MIN_LABEL_WIDTH: Final = 28.0
+#: Pixels of labels below bars: the gap between two of them, the least width of a label of each category, and the most that a label
+#: takes if categories are narrower, so that only some of them have one.
+_LABEL_GAP: Final = 6.0
+_MIN_LABEL_WIDTH: Final = 24.0
+_MAX_SPARSE_WIDTH: Final = 80.0
 #: The part of a panel that the labels of an axis may take.
 _LABEL_SHARE: Final = 0.3
 _MARGIN: Final = 8.0
@@ -90,7 +95,7 @@ def _horizontal(props: PanelProps, chart: _Chart) -> list[str]:
     scale = PixelScale(chart.low, chart.high, area.x, area.x + area.width)
     slot = area.height / len(chart.categories)
     ticks = value_ticks(chart.low, chart.high, area.width, chart.axis_style, is_horizontal=True)
-    names = [truncated(name, LABEL_SIZE, left - 8) for name in chart.categories]
+    names = distinct_names(chart.categories, LABEL_SIZE, left - 8)
     return [
         *bottom_axis(area, [(scale.position(tick), label) for tick, label in ticks], props.theme, has_grid=True),
         *left_labels(area, [(area.y + (index + 0.5) * slot, name) for index, name in enumerate(names)], props.theme),
@@ -120,9 +125,13 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
     else:
         # Labels that are spaced may be wider than a category, and some of them are omitted.
         is_spaced = chart.table.has_times or bool(number_of(props.panel.options.get("xTickLabelSpacing")))
-        width = area.width if is_spaced else max(slot - 4, _MIN_LABEL_WIDTH)
-        names = [truncated(name, LABEL_SIZE, width) for name in chart.categories]
-        axis += bottom_axis(area, list(zip(centres, names, strict=True)), props.theme)
+        width = area.width if is_spaced else slot - _LABEL_GAP
+        step = 1
+        if width < _MIN_LABEL_WIDTH:
+            width = min(longest, _MAX_SPARSE_WIDTH)
+            step = math.ceil((width + _LABEL_GAP) / slot)
+        names = distinct_names(chart.categories[::step], LABEL_SIZE, width)
+        axis += bottom_axis(area, list(zip(centres[::step], names, strict=True)), props.theme)
     return [*axis, *_bars(props, chart, area, scale, area.x, slot, is_horizontal=False)]
 
 
