@@ -50,6 +50,18 @@ async def test_pngs_are_made_with_their_text(plotter: Plotter) -> None:
     assert plotter.pids == [first]
 
 
+async def test_all_letters_of_code_have_the_same_width(plotter: Plotter) -> None:
+    """After ten narrow letters and after ten wide ones, a letter is at the same place, which the width of a character determines."""
+
+    def behind(words: str) -> str:
+        runs = [svg.TextRun(f"{words}X", 20, "#000000", code=True)]
+        cover = svg.rectangle(0, 0, svg.text_width(words, 20, code=True), 40, "#ffffff")
+        return svg.document([svg.rich_text_element(runs, 0, 30), cover], 200, 40)
+
+    narrow, wide, covered = [await plotter.png(behind(words), 1, soon()) for words in ("iiiiiiiiii", "WWWWWWWWWW", "WWWWWWWWWWW")]
+    assert narrow == wide != covered
+
+
 @pytest.mark.parametrize(
     "content",
     [

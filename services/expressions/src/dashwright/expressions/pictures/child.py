@@ -17,6 +17,7 @@ from typing import Any
 from xml.parsers import expat
 
 import fontpkg_arimo
+import fontpkg_roboto_mono
 import manimgx_fonts
 import resvg
 
@@ -69,14 +70,14 @@ def _check_references(svg: str) -> None:
 
 
 class _Renderer:
-    """A renderer of SVGs, with the font of pictures in memory: from a file, it would be mapped into memory for each letter.
+    """A renderer of SVGs, with the fonts of pictures in memory: from a file, a font would be mapped into memory for each letter.
 
     Fonts of emoji, symbols and further scripts, and those of the machine, are used only for texts with characters that the font of
     pictures may lack.
     """
 
     def __init__(self) -> None:
-        self._font_files = _files(Path(fontpkg_arimo.ROOT, "files"), "*.ttf")
+        self._font_files = [file for font in (fontpkg_arimo, fontpkg_roboto_mono) for file in _files(Path(font.ROOT, "files"), "*.ttf")]
         self._own_fonts = _options(self._font_files)
         # Read before the process is confined.
         self._further_files = _files(Path(manimgx_fonts.__file__).parent, "*.ttf")

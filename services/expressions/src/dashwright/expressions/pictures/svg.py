@@ -15,25 +15,28 @@ from dashwright.expressions.pictures.theme import CODE_FONT, FONT
 _INVALID_CHARACTERS: Final = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff\ud800-\udfff]")
 #: The width of bold text relative to that of regular text.
 BOLD_WIDTH: Final = 1.08
+#: The width of each character in the font of code, in font sizes.
+CODE_CHARACTER_WIDTH: Final = 0.6
+_ELLIPSIS: Final = "…"
 #: The maximum number of characters of a line, and of a text that is wrapped; further characters are omitted.
 _MAX_LINE_LENGTH: Final = 2_000
 _MAX_TEXT_LENGTH: Final = 10_000
 
 
-def text_width(text: str, size: float) -> float:
-    """Return the width of a text in pixels, at a font ``size`` in pixels. Bold text is wider."""
-    return size * sum(map(character_width, text))
+def text_width(text: str, size: float, *, code: bool = False) -> float:
+    """Return the width of a text in pixels, at a font ``size`` in pixels. Bold text is wider, except in the font of code."""
+    return size * (CODE_CHARACTER_WIDTH * len(text) if code else sum(map(character_width, text)))
 
 
-def truncated(text: str, size: float, width: float) -> str:
+def truncated(text: str, size: float, width: float, *, code: bool = False) -> str:
     """Return the start of a text that fits into a width in pixels, with an ellipsis if it is truncated."""
     text = " ".join(text[:_MAX_LINE_LENGTH].split())
-    if text_width(text, size) <= width:
+    if text_width(text, size, code=code) <= width:
         return text
-    end_positions = list(accumulate(text_width(character, size) for character in text))
-    ellipsis_width = size
+    end_positions = list(accumulate(text_width(character, size, code=code) for character in text))
+    ellipsis_width = text_width(_ELLIPSIS, size, code=code)
     count = bisect_right(end_positions, width - ellipsis_width)
-    return text[:count].rstrip() + "…" if count else ""
+    return text[:count].rstrip() + _ELLIPSIS if count else ""
 
 
 def truncated_in_middle(text: str, size: float, width: float) -> str:
@@ -114,6 +117,16 @@ def rectangle(
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{max(width, 0):.1f}" height="{max(height, 0):.1f}" rx="{radius:g}" fill="{fill}"'
         f' stroke="{border}" fill-opacity="{opacity:g}"/>'
     )
+
+
+def circle(x: float, y: float, radius: float, colour: str) -> str:
+    """Return a ``<circle>`` element without a fill."""
+    return f'<circle cx="{x:.1f}" cy="{y:.1f}" r="{radius:.1f}" fill="none" stroke="{colour}"/>'
+
+
+def titled(elements: Sequence[str], title: str) -> str:
+    """Return the elements as a group with a title, which browsers show next to the pointer."""
+    return f"<g><title>{escape(_INVALID_CHARACTERS.sub('', title))}</title>{''.join(elements)}</g>"
 
 
 def polyline(points: Iterable[tuple[float, float]], colour: str, width: float = 1) -> str:

@@ -14,11 +14,9 @@ from dashwright.common.json_shapes import object_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.plots.time_ticks import local_time
-from dashwright.expressions.pictures.svg import TextRun, rectangle, rich_text_element
+from dashwright.expressions.pictures.svg import CODE_CHARACTER_WIDTH, TextRun, rectangle, rich_text_element
 
 _SIZE: Final = 12.0
-#: The width of a character of the font for code, in font sizes.
-_CHARACTER: Final = 0.6
 _ROW_HEIGHT: Final = 18.0
 _LEFT: Final = 14.0
 _MAX_LENGTH: Final = 5_000
@@ -70,7 +68,7 @@ def draw(props: PanelProps) -> PanelDrawing:
     lines = log_lines(props.frames, is_ascending=options.get("sortOrder") == "Ascending")
     has_times, has_labels = options.get("showTime") is True, options.get("showLabels") is True
     is_wrapped = options.get("wrapLogMessage") is True
-    column_count = max(int((props.width - _LEFT - 6) / (_SIZE * _CHARACTER)), 8)
+    column_count = max(int((props.width - _LEFT - 6) / (_SIZE * CODE_CHARACTER_WIDTH)), 8)
     elements: list[str] = []
     y, shown_count = 4.0, 0
     for line in _deduplicated(lines, str(options.get("dedupStrategy"))):

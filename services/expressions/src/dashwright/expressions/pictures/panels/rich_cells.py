@@ -139,11 +139,12 @@ def _line(runs: Sequence[TextRun], cell: TableCell) -> list[str]:
     """Return runs of text in one line, as far as they fit."""
     width, fitting = cell.area.width - 2 * PADDING, []
     for run in runs:
-        text = truncated(run.text, run.size, width) if text_width(run.text, run.size) > width else run.text.replace("\n", " ")
+        is_too_wide = text_width(run.text, run.size, code=run.code) > width
+        text = truncated(run.text, run.size, width, code=run.code) if is_too_wide else run.text.replace("\n", " ")
         if not text:
             break
         fitting.append(replace(run, text=text))
-        width -= text_width(text, run.size)
+        width -= text_width(text, run.size, code=run.code)
     if not fitting:
         return []
     return [rich_text_element(fitting, cell.area.x + PADDING, cell.area.y + cell.area.height / 2 + FONT_SIZE * BASELINE)]

@@ -12,6 +12,7 @@ from dashwright.expressions.pictures.panels.drawing import PanelDrawing, PanelPr
 from dashwright.expressions.pictures.panels.rich_text import MAX_LENGTH, Span, TextBlock, TextStyle, html_blocks, markdown_blocks
 from dashwright.expressions.pictures.svg import (
     BOLD_WIDTH,
+    CODE_CHARACTER_WIDTH,
     TextRun,
     moved,
     polyline,
@@ -225,7 +226,7 @@ def _anchor(alignment: str, left: float, width: float) -> tuple[Literal["start",
 
 def _fitting_code(line: str, width: float) -> str:
     """Return the start of a line of code, whose characters are 0.6 font sizes wide, with its spaces."""
-    count = max(int(width / (_CODE_SIZE * 0.6)), 1)
+    count = max(int(width / (_CODE_SIZE * CODE_CHARACTER_WIDTH)), 1)
     return line if len(line) <= count else line[: count - 1] + "…"
 
 
@@ -234,9 +235,9 @@ def _lines(spans: Sequence[Span], width: float) -> Iterator[list[Span]]:
     line: list[Span] = []
     used = 0.0
     for span in spans:
-        size = span.style.size or _SIZE
+        size, is_code = _size_of(span.style), span.style.code
         for word in _WORD.findall(span.text):
-            word_width = text_width(word, size) * (BOLD_WIDTH if span.style.bold else 1.0)
+            word_width = text_width(word, size, code=is_code) * (BOLD_WIDTH if span.style.bold and not is_code else 1.0)
             if word == "\n" or (used + word_width > width and line and word.strip()):
                 yield line
                 line, used = [], 0.0
@@ -244,10 +245,15 @@ def _lines(spans: Sequence[Span], width: float) -> Iterator[list[Span]]:
                     continue
             if not line and not word.strip():
                 continue
-            line.append(Span(truncated(word, size, width) if word_width > width else word, span.style))
+            line.append(Span(truncated(word, size, width, code=is_code) if word_width > width else word, span.style))
             used += word_width
     if line:
         yield line
+
+
+def _size_of(style: TextStyle) -> float:
+    """Return the size of a text in pixels."""
+    return style.size or (_CODE_SIZE if style.code else _SIZE)
 
 
 def text_runs(line: Sequence[Span], theme: Theme, default_colour: str = "") -> list[TextRun]:
@@ -255,7 +261,7 @@ def text_runs(line: Sequence[Span], theme: Theme, default_colour: str = "") -> l
     runs = []
     for style, spans in groupby(line, key=lambda span: span.style):
         colour = colour_of(style.colour.strip(), theme) or (theme.link if style.link else default_colour or theme.text)
-        size = style.size or (_CODE_SIZE if style.code else _SIZE)
+        size = _size_of(style)
         text = "".join(span.text for span in spans)
         runs.append(TextRun(text, size, colour, bold=style.bold, italic=style.italic, code=style.code, struck=style.struck))
     return runs
