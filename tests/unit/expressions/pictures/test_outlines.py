@@ -48,6 +48,15 @@ def test_panels_are_in_sections_with_their_positions() -> None:
     assert [[found.id for found in section.panels] for section in sections] == [[2, 1], [3], [4], [5]]
 
 
+def test_panels_of_every_schema_have_their_descriptions() -> None:
+    """Variables in descriptions are replaced, in the classic schema and in that with elements."""
+    element = {"kind": "Panel", "spec": {"id": 1, "title": "T", "description": "Of $host", "vizConfig": {"kind": "stat", "spec": {}}}}
+    item = {"kind": "GridLayoutItem", "spec": {"element": {"name": "a"}, "x": 0, "y": 0, "width": 12, "height": 4}}
+    elements = {"elements": {"a": element}, "layout": {"kind": "GridLayout", "spec": {"items": [item]}}}
+    for spec in ({"panels": [panel(1, 0, 0, description="Of $host")]}, elements):
+        assert outlined(spec, host=HOSTS).sections[0].panels[0].description == "Of Host A + Host B"
+
+
 def test_repeated_panels_and_rows_have_their_values() -> None:
     """Each copy of a repeated panel has the value with which it is drawn; other panels have none."""
     (section,) = outlined({"panels": [panel(1, 0, 0, "On $host", repeat="host"), panel(2, 0, 4)]}, host=HOSTS).sections

@@ -16,6 +16,10 @@ _NOTE_SIZE: Final = 11.0
 #: The part of a panel's heading that a note may take.
 _NOTE_SHARE: Final = 0.6
 _HEADING_SIZE: Final = 18.0
+#: Pixels of the sign of a description.
+_SIGN_RADIUS: Final = 6.5
+_MIN_WIDTH_WITH_SIGN: Final = 90.0
+_MAX_DESCRIPTION_LENGTH: Final = 1_000
 
 
 def compose(layout: PictureLayout, outcomes: Sequence[PanelOutcome], theme: Theme, title: str, time_range: TimeRange) -> str:
@@ -42,25 +46,39 @@ def compose(layout: PictureLayout, outcomes: Sequence[PanelOutcome], theme: Them
 
 def _panel_with_border(box: Box, outcome: PanelOutcome, theme: Theme) -> str:
     """Return the SVG of a panel: its content with a border and its title, or only the title if the panel is the heading of a row."""
-    title, note = box.panel.title, outcome.note
     if box.panel.type == "row":
         return _row_heading(box, theme)
     border = ""
     if not box.panel.is_transparent:
         border = svg.rectangle(box.x + 0.5, box.y + 0.5, box.width - 1, box.height - 1, theme.panel, border=theme.border, radius=3)
     width, height = box.content_size
-    heading = ""
-    if box.has_title:
-        visible_note = svg.truncated(note, _NOTE_SIZE, (box.width - 20) * _NOTE_SHARE) if note else ""
-        note_width = svg.text_width(visible_note, _NOTE_SIZE) + 8 if note else 0
-        visible_title = svg.truncated(title, _TITLE_SIZE, (box.width - _TITLE_MARGINS - note_width) / svg.BOLD_WIDTH)
-        heading = svg.text_element(visible_title, box.x + 10, box.y + 19, size=_TITLE_SIZE, colour=theme.text, bold=True)
-        if note:
-            heading += svg.text_element(visible_note, box.x + box.width - 10, box.y + 19, size=_NOTE_SIZE, colour=theme.muted, anchor="end")
+    heading = _heading(box, outcome.note, theme) if box.has_title else ""
     x, y = box.x + INSET, box.y + box.height - height - INSET
     # Clipping takes more time in a PNG than the content of most panels.
     content = svg.moved([outcome.content], x, y) if outcome.is_contained else svg.nested([outcome.content], x, y, width, height)
     return border + heading + content
+
+
+def _heading(box: Box, note: str, theme: Theme) -> str:
+    """Return the title of a panel, with a note and the sign of a description to the right of it."""
+    right, signs_width, heading = box.x + box.width - 10, 0.0, ""
+    if box.panel.description and box.width >= _MIN_WIDTH_WITH_SIGN:
+        heading, signs_width = _description_sign(box.panel.description, right - _SIGN_RADIUS, box.y + 14.5, theme), 2 * _SIGN_RADIUS + 6
+    visible_note = svg.truncated(note, _NOTE_SIZE, (box.width - 20) * _NOTE_SHARE - signs_width) if note else ""
+    note_width = svg.text_width(visible_note, _NOTE_SIZE) + 8 if note else 0
+    room = box.width - _TITLE_MARGINS - signs_width - note_width
+    visible_title = svg.truncated(box.panel.title, _TITLE_SIZE, room / svg.BOLD_WIDTH)
+    heading += svg.text_element(visible_title, box.x + 10, box.y + 19, size=_TITLE_SIZE, colour=theme.text, bold=True)
+    if note:
+        heading += svg.text_element(visible_note, right - signs_width, box.y + 19, size=_NOTE_SIZE, colour=theme.muted, anchor="end")
+    return heading
+
+
+def _description_sign(description: str, x: float, y: float, theme: Theme) -> str:
+    """Return a letter i in a circle around a point. A browser that shows the SVG alone shows the description next to the pointer."""
+    circle = svg.circle(x, y, _SIGN_RADIUS, theme.muted)
+    letter = svg.text_element("i", x, y + 4, size=_NOTE_SIZE, colour=theme.muted, anchor="middle", bold=True)
+    return svg.titled([circle, letter], description[:_MAX_DESCRIPTION_LENGTH])
 
 
 def _row_heading(box: Box, theme: Theme) -> str:

@@ -49,6 +49,7 @@ class Panel:
     max_data_points: int | None = None
     transformations: Sequence[Step] = ()  #: The transformations that are not disabled.
     is_collapsed: bool = False  #: True for the heading of a row whose panels are not shown.
+    description: str = ""
     is_transparent: bool = False  #: True if the panel has no background and no border.
     time: PanelTime | None = None  #: None if the range of the picture applies.
 
@@ -98,7 +99,7 @@ def _sections_with(sections: Sequence[Section], panel_id: int) -> Sequence[Secti
 
 
 _INTERPOLATED_MEMBERS: Final = (
-    *("title", "datasource", "targets", "options", "content", "interval"),
+    *("title", "description", "datasource", "targets", "options", "content", "interval"),
     *("fieldConfig", "transformations", "timeFrom", "timeShift"),
 )
 #: The settings of columns in which Grafana replaces variables.
@@ -170,6 +171,7 @@ def _panel(
         max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,
         transformations=read_steps(scope.interpolate_tree(panel.get("transformations"))),
         is_collapsed=is_collapsed,
+        description=scope.interpolate(string_of(panel.get("description")), _TITLE_FORMAT).strip(),
         is_transparent=panel.get("transparent") is True,
         time=own_time,
     )

@@ -68,6 +68,7 @@ def _as_classic(element: Mapping[str, Any]) -> dict[str, Any]:
     return {
         "id": element.get("id"),
         "title": element.get("title"),
+        "description": element.get("description"),
         "transparent": element.get("transparent"),
         "type": viz_config.get("group") or viz_config.get("kind"),
         "options": viz_spec.get("options"),
