@@ -19,8 +19,8 @@ TYPE: Final = {"group": "dashboard.grafana.app", "version": "v0alpha1", "kind": 
 class FakeJobsWorker:
     """Server of the repository queue. Its replies contain ``touches`` for every file.
 
-    ``resource`` are the objects in every file, and ``problems`` its errors. ``faults`` are raised by the calls that change something,
-    one each. ``requests`` are the decoded requests.
+    ``resource`` are the objects in every file, and ``problems`` its errors. ``moved_to`` is the file of the dashboard of a missing
+    one. ``faults`` are raised by the calls that change something, one each. ``requests`` are the decoded requests.
     """
 
     def __init__(self) -> None:
@@ -28,6 +28,7 @@ class FakeJobsWorker:
         self.touches: list[dict[str, Any]] = []
         self.resource: dict[str, Any] = {"type": TYPE, "file": {"spec": {"title": "T"}}}
         self.problems: list[str] = []
+        self.moved_to = ""
         self.faults: list[DashwrightError] = []
         self.is_silent = False
 
@@ -53,7 +54,7 @@ class FakeJobsWorker:
         wrapper |= {"resource": self.resource, **({"errors": self.problems} if self.problems else {})}
         base = f"b{len(self.requests)}" if call["call"] == "change" and not call.get("base") else call.get("base", "")
         content = None if call.get("content") is None else f"{call['content']} as written"
-        return _reply({"base": base, "content": content, "wrapper": wrapper, "touches": self.touches})
+        return _reply({"base": base, "content": content, "wrapper": wrapper, "touches": self.touches, "movedTo": self.moved_to})
 
 
 def touch(verb: str, name: str, folder: str | None = None) -> dict[str, Any]:

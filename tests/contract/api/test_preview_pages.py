@@ -130,6 +130,70 @@ async def test_panels_without_an_id_are_compared_by_title(api: Api, files: FakeJ
     ]
 
 
+async def test_a_preview_has_pages_of_changed_panels(api: Api, files: FakeJobsWorker) -> None:
+    """A page shows sixty changed panels and links to the next page; all moved panels are listed up to a limit, and others counted."""
+    files.touches = [touch("get", "t", "")]
+    before = [panel(number, f"P{number}") for number in range(1, 632)]
+    after = [panel(number, f"Q{number}") for number in range(1, 131)]
+    after += [panel(number, f"P{number}", gridPos={"x": 12, "y": number, "w": 12, "h": 4}) for number in range(131, 632)]
+    files.resource |= {
+        "existing": {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": before}},
+        "dryRun": {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": after}},
+    }
+    shown = []
+    for number in ("1", "2", "3"):
+        _, body, _ = await get_page(api, f"{PAGE}?ref=branch&page={number}")
+        shown.append(re.findall(r"<h3>Q(\d+) ", body))
+        assert f"Page {number} of 3" in body
+    assert [len(numbers) for numbers in shown] == [60, 60, 10]
+    assert [int(number) for numbers in shown for number in numbers] == list(range(1, 131))
+    _, first, _ = await get_page(api, f"{PAGE}?ref=branch&from=now-1h")
+    assert 'rel="next" href="/preview/team/deep/a.json?ref=branch&amp;from=now-1h&amp;page=2"' in first
+    assert len(re.findall(r'<th scope="row">P\d+</th>', first)) == 500
+    assert "1 more moved panels are not shown here" in first
+
+
+async def test_deleted_file_shows_its_dashboard(api: Api, files: FakeJobsWorker) -> None:
+    """The preview of a deleted file says so, and shows the panels of the stored dashboard."""
+    files.touches = [touch("get", "stored", "")]
+    stored = {"metadata": {"name": "stored"}, "spec": {"title": "Old <b>", "panels": [panel(7, "Gone")]}}
+    files.resource = {"type": files.resource["type"], "existing": stored, "action": "delete"}
+    status, body, _ = await get_page(api, f"{PAGE}?ref=branch&from=now-1h")
+    assert (status, files.requests[-1]["withRemoved"]) == (200, True)
+    assert "<h1>Old &lt;b&gt;</h1>" in body
+    assert "The file is deleted, and the dashboard with it." in body
+    assert re.findall(r"<h2>(.*?)</h2>", body) == ["Changes", "Before the change"]
+    assert re.findall(r'<img [^>]*src="([^?]*)\?panelId=(\d+)&amp;', body) == [("/render/d-solo/stored", "7")]
+    assert (await get_page(api, f"/render{PAGE}"))[0] == 404
+
+
+async def test_moved_file_links_to_its_new_place(api: Api, files: FakeJobsWorker) -> None:
+    """The preview of the old path links to that of the new one, which names the old path."""
+    files.touches = [touch("get", "stored", "")]
+    annotations = {"grafana.app/managerId": "team", "grafana.app/sourcePath": "deep/a.json"}
+    stored = {"metadata": {"name": "stored", "annotations": annotations}, "spec": {"title": "T", "panels": []}}
+    files.resource = {"type": files.resource["type"], "existing": stored, "action": "update"}
+    files.moved_to = "new/ä.json"
+    _, body, _ = await get_page(api, f"{PAGE}?ref=branch&page=2")
+    assert '<a href="/preview/team/new/%C3%A4.json?ref=branch">new/ä.json</a>' in body
+    files.resource["dryRun"], files.moved_to = stored, ""
+    _, body, _ = await get_page(api, "/preview/team/new/%C3%A4.json?ref=branch")
+    assert "moved from deep/a.json" in body
+    assert "moved from" not in (await get_page(api, PAGE))[1]
+
+
+async def test_invalid_file_keeps_its_dashboard(api: Api, files: FakeJobsWorker) -> None:
+    """The preview of an invalid file shows the problem, and the stored dashboard, which remains."""
+    files.touches = [touch("get", "stored", "")]
+    stored = {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": [panel(7, "Kept")]}}
+    files.resource = {"type": files.resource["type"], "existing": stored, "action": "update"}
+    files.problems = ["not JSON <i>"]
+    _, body, _ = await get_page(api, PAGE)
+    assert re.findall(r"<h2>(.*?)</h2>", body) == ["Problems", "The stored dashboard"]
+    assert "not JSON &lt;i&gt;" in body
+    assert "/render/d-solo/stored?panelId=7&amp;" in body
+
+
 async def test_an_unchanged_dashboard_is_reported(api: Api, files: FakeJobsWorker) -> None:
     files.touches = [touch("get", "t", "")]
     files.resource["existing"] = {"metadata": {"name": "stored"}, **files.resource["file"]}

@@ -20,9 +20,9 @@ class OneFile:
     def __init__(self, length: int) -> None:
         self._spec = {"title": "T", "description": "x" * length}
 
-    async def read_file(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
-        """Return the ResourceWrapper of the dashboard."""
-        return write_json({"resource": {"type": {"resource": "dashboards"}, "file": {"spec": self._spec}}})
+    async def read_with_removed(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
+        """Return the FileResponse of the dashboard."""
+        return write_json({"wrapper": {"resource": {"type": {"resource": "dashboards"}, "file": {"spec": self._spec}}}})
 
 
 @pytest.mark.parametrize(("length", "in_thread"), [(10, False), (THREAD_MIN_BYTES, True)])
@@ -38,7 +38,8 @@ async def test_a_large_dashboard_is_encoded_in_a_thread(length: int, in_thread: 
     route, _ = preview.routes(cast("Files", OneFile(length)), DashboardPictures.__new__(DashboardPictures))
     # Without the permission to query data sources, no picture is drawn, so the client is never used.
     caller = Identity("user:1", "ann", 1, Role.ADMIN)
-    call = SimpleNamespace(parameters={"repository": "team", "path": "a.json"}, path="/preview/team/a.json", query={}, identity=caller)
+    parameters = {"repository": "team", "path": "a.json"}
+    call = SimpleNamespace(parameters=parameters, path="/preview/team/a.json", query={}, identity=caller, query_integer=lambda *_, **__: 1)
     response = await route.handler(cast("Call", call))
     assert response.status == 200
     assert encoders == [in_thread]

@@ -43,6 +43,7 @@ async def test_a_review_comments_on_the_changes(proposals: Proposals) -> None:
     assert (
         "See the [original](https://dash.example/d/a) and [preview](https://dash.example/preview/team/a.json?ref=change) of a.json." in text
     )
+    assert "[preview](https://dash.example/preview/team/b.json?ref=change) of b.json." in text
     assert proposals.statuses() == [("pending", "reviewing the changes"), ("success", "2 created, 1 updated, 1 deleted")]
     [pending, success] = proposals.host.repositories[NAME].statuses
     assert pending[0] == success[0]

@@ -71,13 +71,17 @@ class Touch(ApiModel):
 
 
 class FileRequest(ApiModel):
-    """Request for the content of a file and the object that it would store; the response is a FileResponse."""
+    """Request for the content of a file and the object that it would store; the response is a FileResponse.
+
+    ``with_removed`` also requests the dashboard that is stored from a file which is missing at ``ref``.
+    """
 
     call: Literal["file"] = "file"
     namespace: str
     name: str
     path: str
     ref: str = ""
+    with_removed: bool = False
 
 
 class FileResponse(ApiModel):
@@ -85,6 +89,7 @@ class FileResponse(ApiModel):
 
     wrapper: ResourceWrapper
     touches: list[Touch]
+    moved_to: str = ""  #: The file from which the dashboard of a missing file would be stored; empty if there is none.
 
 
 class ChangeMethod(StrEnum):

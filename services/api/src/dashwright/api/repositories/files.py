@@ -75,13 +75,21 @@ class Files:
 
         If the objects in the file cannot be determined, the caller needs the permission to list the repository.
         """
+        return await _encode((await self._read(caller, repository, path, ref))["wrapper"])
+
+    async def read_with_removed(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
+        """Return a FileResponse, also for a missing file from which a dashboard is stored. Raises Forbidden as ``read_file``."""
+        return await _encode(await self._read(caller, repository, path, ref, with_removed=True))
+
+    async def _read(self, caller: Identity, repository: str, path: str, ref: str, *, with_removed: bool = False) -> dict[str, Any]:
+        """Return a FileResponse as a JSON tree."""
         await self._repository_client.get_healthy(caller, caller.namespace, repository)
-        request = FileRequest(namespace=caller.namespace, name=repository, path=path, ref=ref)
+        request = FileRequest(namespace=caller.namespace, name=repository, path=path, ref=ref, with_removed=with_removed)
         response = await self._call_worker(caller, request, deadline=deadline_after())
         if not response["touches"] and not caller.may(LIST_ACTION):
             raise permission_denied(LIST_ACTION)
         await self._check_permissions(caller, path, _touches_of(response))
-        return await _encode(response["wrapper"])
+        return response
 
     async def change(self, actor: Actor, caller: Identity, file_change: FileChange) -> bytes:
         """Return the ResourceWrapper of a change, or of its dry run.

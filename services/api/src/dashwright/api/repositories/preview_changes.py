@@ -3,14 +3,16 @@
 from collections.abc import Sequence
 from typing import Final, NamedTuple
 
+from dashwright.api.http.paging import Paging
 from dashwright.api.pictures.page_grid import PictureAddress, ShownPanel, panel_at_half_width
+from dashwright.api.repositories.setting_lines import SettingLines, setting_lines
 from dashwright.common.dashboard_comparison import Comparison, Detail, PanelAction, PanelChange
 from dashwright.common.models.dashboard_outline import DashboardOutline
 
 MAX_PANELS: Final = 60
-"""Limit on the panels that are shown with pictures; further ones are counted."""
+"""Limit on the panels of one page that are shown with pictures."""
+_MAX_MOVED: Final = 500
 _MAX_DETAILS: Final = 40
-_MAX_CHARACTERS: Final = 2_000
 _PAST_PARTICIPLES: Final = {
     PanelAction.CHANGED: "changed",
     PanelAction.ADDED: "added",
@@ -38,9 +40,9 @@ class Side(NamedTuple):
 
 
 class ShownSettings(NamedTuple):
-    """Changed settings, and the names of those whose values are not shown."""
+    """Changed settings by name, and the names of those whose values are not shown."""
 
-    details: Sequence[Detail]
+    values: Sequence[tuple[str, SettingLines]]
     other_names: str
 
 
@@ -69,19 +71,30 @@ class ShownChanges(NamedTuple):
     settings: ShownSettings
     panels: Sequence[ShownChange]
     moved: Sequence[ShownMove]
-    omitted_count: int
+    #: The number of moved panels that are not shown.
+    omitted_moves: int
+    paging: Paging
 
 
-def shown_changes(comparison: Comparison, before: Side, after: Side, theme: str) -> ShownChanges:
-    """Return the changes of a dashboard. ``theme`` is the theme of the pictures. If it is empty, the browser of the reader chooses it."""
-    changes = [change for change in comparison.panels if change.action is not PanelAction.MOVED]
+def changed_panels(comparison: Comparison) -> list[PanelChange]:
+    """Return the changes of panels that do more than move."""
+    return [change for change in comparison.panels if change.action is not PanelAction.MOVED]
+
+
+def shown_changes(comparison: Comparison, before: Side, after: Side, theme: str, paging: Paging) -> ShownChanges:
+    """Return a page of the changes of a dashboard.
+
+    ``theme`` is the theme of the pictures. If it is empty, the browser of the reader chooses it.
+    """
+    first = (paging.number - 1) * MAX_PANELS
     moved = [change for change in comparison.panels if change.action is PanelAction.MOVED]
     return ShownChanges(
         _summary(comparison),
         _settings(comparison.details, comparison.others),
-        [_shown_change(change, before, after, theme) for change in changes[:MAX_PANELS]],
-        [ShownMove(_title(change), detail.before, detail.after) for change in moved[:MAX_PANELS] for detail in change.details],
-        max(len(changes) - MAX_PANELS, 0),
+        [_shown_change(change, before, after, theme) for change in changed_panels(comparison)[first : first + MAX_PANELS]],
+        [ShownMove(_title(change), detail.before, detail.after) for change in moved[:_MAX_MOVED] for detail in change.details],
+        max(len(moved) - _MAX_MOVED, 0),
+        paging,
     )
 
 
@@ -102,13 +115,9 @@ def _title(change: PanelChange) -> str:
 
 def _settings(details: Sequence[Detail], others: Sequence[Detail]) -> ShownSettings:
     settings = [*details, *others]
-    shown = [Detail(detail.name, _shortened(detail.before), _shortened(detail.after)) for detail in settings[:_MAX_DETAILS]]
+    shown = [(detail.name, setting_lines(detail.before, detail.after)) for detail in settings[:_MAX_DETAILS]]
     names = [detail.name for detail in settings[_MAX_DETAILS:]]
     return ShownSettings(shown, ", ".join(names[:_MAX_DETAILS]) + (" and more" if len(names) > _MAX_DETAILS else ""))
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _MAX_CHARACTERS else f"{text[:_MAX_CHARACTERS]}…"
 
 
 def _summary(comparison: Comparison) -> str:

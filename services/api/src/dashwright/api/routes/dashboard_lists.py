@@ -2,10 +2,10 @@
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
-from urllib.parse import urlencode
 
 from dashwright.api.http import html
 from dashwright.api.http.call import Call
+from dashwright.api.http.paging import PAGE_PARAMETER, Paging
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import SIGNED_IN, Content, Operation, Route
 from dashwright.api.routes.readable_titles import ReadableTitles
@@ -38,9 +38,9 @@ def routes(titles: ReadableTitles) -> list[Route]:
         return await _list_page(call, titles, found.title, {"folders": [uid]}, parents=parents, is_folder=True)
 
     responses = {200: Content(str, ("text/html",))}
-    page = {"page": "number of the page of the list, from 1"}
+    page = {PAGE_PARAMETER: "number of the page of the list, from 1"}
     query = {"query": "part of the title; without it and tag the root is listed", "tag": "a tag that all results have", **page}
-    parameters = {"tag": list[str], "page": int}
+    parameters = {"tag": list[str], PAGE_PARAMETER: int}
     found = [
         Route(
             "GET",
@@ -52,7 +52,13 @@ def routes(titles: ReadableTitles) -> list[Route]:
     ]
     for path, operation_id in ((f"{_PATH}/f/{{uid}}", "showFolder"), (f"{_PATH}/f/{{uid}}/{{slug}}", "showFolderWithSlug")):
         operation = Operation(
-            operation_id, "Show the contents of a folder", _TAG, responses=responses, query=page, parameters={"page": int}, errors=(404,)
+            operation_id,
+            "Show the contents of a folder",
+            _TAG,
+            responses=responses,
+            query=page,
+            parameters={PAGE_PARAMETER: int},
+            errors=(404,),
         )
         found.append(Route("GET", path, folder, SIGNED_IN, operation))
     return found
@@ -70,19 +76,14 @@ async def _list_page(
     is_folder: bool = False,
 ) -> Response:
     """Return a page of the list of everything that ``filters`` find."""
-    caller, number = call.identity, call.query_integer("page", 1, minimum=1, maximum=_MAX_PAGE)
+    caller, number = call.identity, call.query_integer(PAGE_PARAMETER, 1, minimum=1, maximum=_MAX_PAGE)
     total = await titles.count(caller, **filters)
-    page_count = max(1, -(-total // _PAGE_SIZE))
-    number = min(number, page_count)
-    matches = await titles.search(caller, limit=_PAGE_SIZE, offset=(number - 1) * _PAGE_SIZE, **filters)
+    parameters = [("query", query)] * bool(query) + [("tag", tag) for tag in tags]
+    paging = Paging.of(call.path, parameters, number=number, item_count=total, size=_PAGE_SIZE)
+    matches = await titles.search(caller, limit=_PAGE_SIZE, offset=(paging.number - 1) * _PAGE_SIZE, **filters)
     known_tags = list(await titles.tags(caller, _MAX_TAGS))
     known_tags += [(tag, 0) for tag in tags if tag not in dict(known_tags)]
     is_search = bool(query or tags)
-
-    def address(page: int) -> str:
-        parameters = [("query", query)] * bool(query) + [("tag", tag) for tag in tags] + [("page", str(page))]
-        return f"{call.path}?{urlencode(parameters)}"
-
     return html.page(
         "dashboards.html",
         title=title,
@@ -94,10 +95,7 @@ async def _list_page(
         has_parents=is_folder,
         parents=parents,
         summary=_summary(total, query, tags),
-        page_number=number,
-        page_count=page_count,
-        previous_url=address(number - 1) if number > 1 else "",
-        next_url=address(number + 1) if number < page_count else "",
+        paging=paging,
     )
 
 

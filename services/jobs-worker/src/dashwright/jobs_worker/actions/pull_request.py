@@ -188,7 +188,13 @@ class _Review:
         if self._needs_pictures:
             write_reports = [*await self._with_pictures(write_reports[:MAX_DETAILED_FILES]), *write_reports[MAX_DETAILED_FILES:]]
         removal_reports = [
-            FileReport(item.path, PlannedAction.DELETE, item.title, original_url=self._dashboard_address(item.key))
+            FileReport(
+                item.path,
+                PlannedAction.DELETE,
+                item.title,
+                original_url=self._dashboard_address(item.key),
+                preview_url=self._preview_address(item.path) if item.key.resource == DASHBOARD.plural else "",
+            )
             for item in plan.removals
             if item.key.group == DASHBOARD.group and item.path in changed_paths
         ]

@@ -36,6 +36,7 @@ from dashwright.jobs_worker.actions.files.changing import ChangeDecision, commit
 from dashwright.jobs_worker.actions.files.editing import edit_commit_message, edits_of, plan_edits
 from dashwright.jobs_worker.actions.files.planning import ChangeContext, files_match, plan_files
 from dashwright.jobs_worker.actions.files.reading import describe_file, list_files
+from dashwright.jobs_worker.actions.files.removals import describe_removal
 from dashwright.jobs_worker.actions.retries import with_retries
 from dashwright.jobs_worker.actions.sync import NullReporter, PlannedSync, SyncTools, apply_plan
 from dashwright.jobs_worker.domain.files.rules import effective_ref
@@ -134,7 +135,14 @@ class FileCalls:
             checkout = await self._checkout(state.repository, ref)
             if isinstance(request, FilesRequest):
                 return await list_files(checkout, request.path)
-            return await describe_file(self._context(state, tools), checkout, request.path, ref)
+            context = self._context(state, tools)
+            try:
+                return await describe_file(context, checkout, request.path, ref)
+            except NotFound:
+                removal = await describe_removal(context, checkout, request.path, ref) if request.with_removed and checkout else None
+                if removal is None:
+                    raise
+                return removal
 
     async def _change(self, state: _StoredState, request: ChangeRequest, tools: SyncTools) -> ChangeResponse:
         check_write(state.repository.spec, request.ref)

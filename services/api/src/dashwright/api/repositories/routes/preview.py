@@ -3,81 +3,51 @@
 import asyncio
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Final
-from urllib.parse import quote
+from urllib.parse import quote, urlencode
+
+from multidict import MultiMapping
 
 from dashwright.api.http import html
 from dashwright.api.http.call import Call, run_in_thread_if_large
+from dashwright.api.http.paging import PAGE_PARAMETER, Paging
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Operation, Permission, Route
 from dashwright.api.pictures.dashboard_page import PAGE_CONTENT, PAGE_PARAMETERS, SCRIPTS, outline_or_reason
 from dashwright.api.pictures.dashboard_pictures import DashboardPictures
-from dashwright.api.pictures.page_controls import page_controls, picture_parameters
+from dashwright.api.pictures.page_controls import PageLink, page_controls, picture_parameters
 from dashwright.api.pictures.page_grid import PictureAddress, dashboard_path, grid_of
 from dashwright.api.pictures.render import PICTURE_CONTENT, PICTURE_PARAMETERS, picture_options, picture_response
 from dashwright.api.pictures.url_times import with_range
 from dashwright.api.repositories.files import Files
-from dashwright.api.repositories.preview_changes import Side, shown_changes
+from dashwright.api.repositories.preview_changes import MAX_PANELS, Side, changed_panels, shown_changes
+from dashwright.api.repositories.previewed_file import PreviewedFile
 from dashwright.common.dashboard_comparison import compare
 from dashwright.common.errors import BadRequest, DashwrightError, NotFound
 from dashwright.common.jobs import paths
 from dashwright.common.json_documents import read_json, write_json
-from dashwright.common.json_shapes import member_at, object_at, string_of
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.dashboard_outline import DashboardOutline
 from dashwright.common.models.values import LintSeverity
 
 _REF: Final = {"ref": "a branch or commit; by default the repository's own branch"}
+_PREVIEW: Final = "/preview"
 _PICTURES: Final = "/render/preview"
-
-
-@dataclass(frozen=True, slots=True)
-class _PreviewedFile:
-    """A file as a ResourceWrapper describes it, with the size of that description in bytes."""
-
-    repository: str
-    path: str
-    ref: str
-    wrapper: Mapping[str, Any]
-    size: int
-
-    @property
-    def spec(self) -> dict[str, Any]:
-        """The spec of the dashboard as a sync would store it, else the one in the file. Empty if the file has no dashboard."""
-        if member_at(self.wrapper, "resource", "type", "resource") != DASHBOARD.plural:
-            return {}
-        resource_objects = object_at(self.wrapper, "resource")
-        return object_at(object_at(resource_objects, "dryRun") or object_at(resource_objects, "file"), "spec")
-
-    @property
-    def stored_spec(self) -> dict[str, Any]:
-        """The spec of the stored dashboard; empty for a new one."""
-        return object_at(object_at(object_at(self.wrapper, "resource"), "existing"), "spec")
-
-    @property
-    def stored_name(self) -> str:
-        """The name of the stored dashboard; empty for a new one."""
-        return string_of(member_at(self.wrapper, "resource", "existing", "metadata", "name"))
-
-    @property
-    def commit(self) -> str:
-        """The commit at which the file was read, else the given ref."""
-        return string_of(self.wrapper.get("ref")) or self.ref
+_MAX_PAGE: Final = 100
 
 
 def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
     """Return the routes. They require permissions on the objects in the file, and pictures also permission to query data sources."""
 
-    async def read(call: Call) -> _PreviewedFile:
+    async def read(call: Call) -> PreviewedFile:
         path = call.parameters["path"]
         paths.check_path(path)
         if paths.is_directory(path):
             raise BadRequest("a preview shows one file; name it instead of a directory")
         repository, ref = call.parameters["repository"], call.query.get("ref", "")
-        body = await files.read_file(call.identity, repository, path, ref)
-        wrapper: dict[str, Any] = await run_in_thread_if_large(len(body), lambda: read_json(body.decode()))
-        return _PreviewedFile(repository, path, ref, wrapper, len(body))
+        body = await files.read_with_removed(call.identity, repository, path, ref)
+        response: dict[str, Any] = await run_in_thread_if_large(len(body), lambda: read_json(body.decode()))
+        return PreviewedFile(repository, path, ref, response, len(body))
 
     async def draw(call: Call) -> Response:
         options, file = picture_options(call), await read(call)
@@ -89,22 +59,29 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         options, file, query = picture_options(call), await read(call), with_range(call.query)
         comparison = await run_in_thread_if_large(file.size, lambda: compare(file.stored_spec, file.spec))
         parameters, theme = picture_parameters(query), query.get("theme", "")
+        page_number = call.query_integer(PAGE_PARAMETER, 1, minimum=1, maximum=_MAX_PAGE)
 
         async def outline(spec: Mapping[str, Any]) -> tuple[DashboardOutline | None, DashwrightError | None]:
             if not spec:
                 return None, None
             return await outline_or_reason(call.identity, await _body_of(spec, file.size), options, pictures)
 
-        (stored, _), (changed, problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
+        (stored, stored_problem), (changed, problem) = await asyncio.gather(outline(file.stored_spec), outline(file.spec))
         address = PictureAddress(
             f"{_PICTURES}/{quote(file.repository, safe='')}/{quote(file.path)}",
             [*parameters, *([("ref", file.commit)] * bool(file.commit))],
         )
         before, after = Side(PictureAddress(dashboard_path(file.stored_name), parameters), stored), Side(address, changed)
-        grid = grid_of(changed, address, theme=theme) if changed else None
+        # If the file has no dashboard, the stored one is shown.
+        shown, shown_address, problem = (after.outline, address, problem) if file.spec else (stored, before.address, stored_problem)
+        grid = grid_of(shown, shown_address, theme=theme) if shown else None
+        paging = Paging.of(call.path, call.query.items(), number=page_number, item_count=len(changed_panels(comparison)), size=MAX_PANELS)
+        changes = None
+        if file.stored_name and file.spec:
+            changes = await run_in_thread_if_large(file.size, lambda: shown_changes(comparison, before, after, theme, paging))
         return html.page(
             "preview.html",
-            title=str(file.spec.get("title") or file.path),
+            title=file.title,
             status=problem.status if isinstance(problem, BadRequest) else 200,
             theme=theme,
             is_wide=True,
@@ -113,13 +90,15 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
             caption=f"{file.repository}: {file.path} at {file.commit or 'the current state'}",
             stored_page=f"/d/{quote(file.stored_name, safe='')}" if file.stored_name else "",
             has_dashboard=bool(file.spec),
-            is_new=not file.stored_name,
-            changes=shown_changes(comparison, before, after, theme) if file.stored_name and file.spec else None,
+            is_removed=file.is_removed,
+            moved_from=file.moved_from,
+            moved_to=_preview_of(file, file.moved_to, query) if file.moved_to else None,
+            changes=changes,
             problems=[str(error) for error in file.wrapper.get("errors") or ()],
             lint=_lint_messages(file.wrapper),
-            controls=page_controls(call.path, query, changed) if file.spec else None,
+            controls=page_controls(call.path, query, shown) if file.spec or file.stored_spec else None,
             problem=problem.message if problem else "",
-            notices=changed.notices if changed else (),
+            notices=shown.notices if shown else (),
             sections=grid.sections if grid else (),
             opens_rows=options.rows == "expanded",
         )
@@ -130,7 +109,8 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         "a page with what a dashboard file at a branch or commit changes",
         "dashboards",
         responses={200: PAGE_CONTENT},
-        query={**_REF, **PAGE_PARAMETERS},
+        query={**_REF, PAGE_PARAMETER: f"number of the page of changed panels, {MAX_PANELS} on each, from 1", **PAGE_PARAMETERS},
+        parameters={PAGE_PARAMETER: int},
         errors=(404, 422, 424),
         description="Requires the rights on the objects in the file, and datasources:query for the pictures.",
     )
@@ -144,9 +124,15 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         description="Requires the rights on the objects in the file, and datasources:query.",
     )
     return [
-        Route("GET", "/preview/{repository}/{path:rest}", show_preview, permission, page),
+        Route("GET", f"{_PREVIEW}/{{repository}}/{{path:rest}}", show_preview, permission, page),
         Route("GET", f"{_PICTURES}/{{repository}}/{{path:rest}}", draw, permission, picture),
     ]
+
+
+def _preview_of(file: PreviewedFile, path: str, query: MultiMapping[str]) -> PageLink:
+    """Return a link to the preview of another file of the same repository, with the same parameters."""
+    parameters = urlencode([(name, value) for name, value in query.items() if name != PAGE_PARAMETER])
+    return PageLink(path, f"{_PREVIEW}/{quote(file.repository, safe='')}/{quote(path)}{'?' * bool(parameters)}{parameters}")
 
 
 async def _body_of(spec: Mapping[str, Any], max_size: int) -> str:

@@ -1,0 +1,58 @@
+"""Previews of files that a branch deletes, moves or breaks, with a real git server and jobs worker."""
+
+import re
+
+import pytest
+from tests.contract.api.conftest import Api
+from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, run_sync
+from tests.servers.git import GitServer
+
+from dashwright.common.identity import Role
+
+
+@pytest.fixture
+async def reader(git_api: Api, git_server: GitServer) -> str:
+    """Create a synced repository and a branch that changes its files, and return credentials that may read but not query."""
+    work = git_server.make("team.git")
+    names = {"d.json": "d", "m.json": "m", "i.json": "i", "u.json": "u", "deep/n.json": "n"}
+    work.commit({path: dashboard(name, name.upper()) for path, name in names.items()})
+    spec = {"title": "Team", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
+    spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
+    assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
+    assert (await run_sync(git_api))["state"] == "success"
+    files = {"d.json": None, "m.json": None, "deep/m.json": dashboard("m", "M"), "i.json": "{", "new.json": dashboard("new", "New")}
+    work.commit(files, branch="change")
+    return await git_api.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("dashboards:read", "folders:*"))
+
+
+@pytest.mark.parametrize(
+    ("path", "ref", "expected"),
+    [
+        ("d.json", "change", "The file is deleted, and the dashboard with it."),
+        ("m.json", "change", 'Its file is now <a href="/preview/team/deep/m.json?ref=change">deep/m.json</a>.'),
+        ("deep/m.json", "change", "moved from m.json"),
+        ("i.json", "change", "The file contains no valid dashboard, so a sync keeps the stored one."),
+        ("u.json", "change", "Nothing changes in this dashboard"),
+        ("new.json", "change", "The dashboard is new."),
+        ("d.json", "main", "Nothing changes in this dashboard"),
+    ],
+)
+async def test_a_preview_names_what_happens_to_the_dashboard(git_api: Api, reader: str, path: str, ref: str, expected: str) -> None:
+    async with git_api.session.get(f"/preview/team/{path}?ref={ref}", headers={"Authorization": reader}) as response:
+        body = await response.text()
+    assert response.status == 200, body
+    assert expected in body, re.sub("<style>.*?</style>|<script>.*?</script>", "", body, flags=re.DOTALL)
+
+
+async def test_missing_files_without_a_dashboard_are_not_found(git_api: Api, reader: str) -> None:
+    """A path from which no dashboard is stored is 404, and so is a deleted file for the API of files."""
+    for address in ("/preview/team/none.json?ref=change", f"{REPOSITORIES}/team/files/d.json?ref=change"):
+        async with git_api.session.get(address, headers={"Authorization": reader}) as response:
+            assert response.status == 404, address
+
+
+async def test_the_dashboard_of_a_deleted_file_needs_permission(git_api: Api, reader: str) -> None:
+    """A caller who may not read the dashboard does not learn from a preview that it exists."""
+    stranger = await git_api.person("stranger", Role.NONE, ("dashboards:read", "dashboards:uid:u"))
+    async with git_api.session.get("/preview/team/d.json?ref=change", headers={"Authorization": stranger}) as response:
+        assert response.status == 403
