@@ -87,21 +87,31 @@ def test_numbers_are_right_unless_aligned(custom: dict[str, Any], anchor: str) -
         ([{}, {}], [300, 300]),
         ([{"width": 100}, {}], [100, 500]),
         ([{"width": 100}, {"width": 60}], [100, 60]),
-        ([{"width": 10_000}, {"width": 60}], [600, 60]),
+        ([{"width": 10_000}, {"width": 60}], [540, 60]),
         ([{"width": 500}, {}], [500, 100]),
-        ([{"width": 560}, {}], [560, 80]),
+        ([{"width": 560}, {}], [520, 80]),
         ([{"width": 500}, {"minWidth": 90}], [500, 100]),
-        ([{"minWidth": 400}, {"minWidth": 400}], [400, 400]),
+        ([{"minWidth": 400}, {"minWidth": 400}], [300, 300]),
     ],
 )
 def test_columns_without_a_width_share_the_rest(settings: list[dict[str, Any]], expected: list[float]) -> None:
-    """No column is narrower than its minimum, or than its texts need, even if the table becomes wider than the panel."""
+    """No column is narrower than its texts need. If the table would be wider than the panel, configured widths are reduced, too."""
     frame = Frame([numbers("a", 1), numbers("b", 2)])
     overrides = [
         override(name, **{f"custom__{key}": value for key, value in custom.items()}) for name, custom in zip("ab", settings, strict=True)
     ]
     columns = table_columns(props_of(panel_of("table", overrides=overrides), frame))
     assert widths(columns, [80, 80], 600) == expected
+
+
+@pytest.mark.parametrize(
+    ("contents", "expected"),
+    [([70] * 3 + [900] * 3, [70] * 3 + [130] * 3), ([200] * 8, [80] * 8), ([60] * 12, [60] * 12)],
+)
+def test_widest_columns_are_cut_first(contents: list[float], expected: list[float]) -> None:
+    """Columns whose texts exceed the panel have one limit, which leaves room for some letters."""
+    columns = table_columns(props_of(panel_of("table"), Frame([numbers(f"c{index}", 1) for index in range(len(contents))])))
+    assert widths(columns, contents, 600) == expected
 
 
 def test_columns_that_do_not_fit_are_counted() -> None:
@@ -111,7 +121,7 @@ def test_columns_that_do_not_fit_are_counted() -> None:
     many = Frame([numbers(f"c{index}", *range(90)) for index in range(7)])
     assert visible_texts(table(frames=(many,)))[-1] == "86 more rows, 1 more column"
     configured = table(frames=(Frame(wide.fields[:6]),), custom={"minWidth": 150})
-    assert visible_texts(configured)[-1] == "3 more columns"
+    assert visible_texts(configured)[-6:] == ["1"] * 6
 
 
 @pytest.mark.parametrize(

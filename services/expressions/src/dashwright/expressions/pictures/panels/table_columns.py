@@ -14,6 +14,8 @@ from dashwright.expressions.pictures.panels.table_frames import shown_frame
 
 #: The least width of a column without a configured one, in pixels.
 _DEFAULT_MIN_WIDTH: Final = 150.0
+#: The least width of a column whose texts are cut, in pixels.
+_MIN_CUT_WIDTH: Final = 80.0
 _MAX_COLUMNS: Final = 50
 MIN_ROW_HEIGHT: Final = 36.0
 #: Further rows are neither sorted nor shown.
@@ -73,7 +75,8 @@ def widths(columns: Sequence[TableColumn], contents: Sequence[float], available:
     """Return the widths of columns in pixels. ``contents`` are the widths that their texts need.
 
     As in Grafana, columns without a configured width share the rest equally, but none is narrower than its minimum. If the table then
-    is wider than the panel, columns without a configured minimum are only as wide as their texts, because pictures are not scrolled.
+    is wider than the panel, columns are only as wide as their texts, those with configured widths last, because pictures are not
+    scrolled. If that is not enough, the widest columns are cut, as long as they remain legible.
     """
     fixed = [min(width, available) if (width := number_of(column.custom.get("width"))) and width > 0 else None for column in columns]
     minimums = [number_of(column.custom.get("minWidth")) for column in columns]
@@ -82,14 +85,29 @@ def widths(columns: Sequence[TableColumn], contents: Sequence[float], available:
         max(min(minimum or _DEFAULT_MIN_WIDTH, available), share) if width is None else width
         for width, minimum in zip(fixed, minimums, strict=True)
     ]
-    are_flexible = [width is None and not minimum for width, minimum in zip(fixed, minimums, strict=True)]
-    if sum(found) <= available or not any(are_flexible):
+    if sum(found) <= available:
         return found
+    are_flexible = [width is None and not minimum for width, minimum in zip(fixed, minimums, strict=True)]
     found = [
         min(width, content) if is_flexible else width for width, content, is_flexible in zip(found, contents, are_flexible, strict=True)
     ]
-    added = max(available - sum(found), 0.0) / are_flexible.count(True)
-    return [width + added if is_flexible else width for width, is_flexible in zip(found, are_flexible, strict=True)]
+    if any(are_flexible) and sum(found) <= available:
+        added = (available - sum(found)) / are_flexible.count(True)
+        return [width + added if is_flexible else width for width, is_flexible in zip(found, are_flexible, strict=True)]
+    spare = [max(width - content, 0.0) for width, content in zip(found, contents, strict=True)]
+    narrowed = min((sum(found) - available) / (sum(spare) or 1.0), 1.0)
+    return _limited([width - narrowed * unused for width, unused in zip(found, spare, strict=True)], available)
+
+
+def _limited(widths: Sequence[float], available: float) -> list[float]:
+    """Return widths of which the largest are reduced to one limit, so that all fit into a width, unless they became illegible."""
+    remaining, limit = available, math.inf
+    for count, width in zip(range(len(widths), 0, -1), sorted(widths), strict=True):
+        if width * count > remaining:
+            limit = remaining / count
+            break
+        remaining -= width
+    return [min(width, max(limit, _MIN_CUT_WIDTH)) for width in widths]
 
 
 def _values_at(field: Field, rows: Sequence[int]) -> list[Value]:
