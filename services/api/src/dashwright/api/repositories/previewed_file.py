@@ -69,6 +69,6 @@ class PreviewedFile:
 
     @property
     def _objects(self) -> dict[str, Any]:
-        """The objects of the file; empty if they are no dashboards."""
+        """The objects of the file; empty for a file of another kind."""
         objects = object_at(self.wrapper, "resource")
         return objects if member_at(objects, "type", "resource") == DASHBOARD.plural else {}
