@@ -6,7 +6,7 @@ import os
 import shutil
 import signal
 import subprocess
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -87,14 +87,19 @@ def host_line(public_key: Path, port: int) -> str:
 
 
 @asynccontextmanager
-async def serving(folder: Path, *, accepts_protocol_2: bool = True, port: int = 0) -> AsyncIterator[SshServer]:
-    """Run a server while the block runs. Without ``accepts_protocol_2`` git speaks its protocol v0, as with servers by default."""
+async def serving(
+    folder: Path, *, accepts_protocol_2: bool = True, port: int = 0, settings: Sequence[str] = ()
+) -> AsyncIterator[SshServer]:
+    """Run a server with further ``settings`` while the block runs.
+
+    Without ``accepts_protocol_2`` git speaks its protocol v0, as with servers by default.
+    """
     _require_program()
     (folder / "repositories").mkdir(parents=True)
     make_key(folder / "host_key")
     make_key(folder / "key")
     port = port or free_port()
-    settings = [
+    all_settings = [
         f"ListenAddress 127.0.0.1:{port}",
         f"HostKey {folder}/host_key",
         f"AuthorizedKeysFile {folder}/key.pub",
@@ -106,8 +111,9 @@ async def serving(folder: Path, *, accepts_protocol_2: bool = True, port: int = 
         "PermitRootLogin prohibit-password",
         "LogLevel VERBOSE",
         *(["AcceptEnv GIT_PROTOCOL"] if accepts_protocol_2 else []),
+        *settings,
     ]
-    (folder / "sshd_config").write_text("\n".join(settings) + "\n")
+    (folder / "sshd_config").write_text("\n".join(all_settings) + "\n")
     process = Process(
         [_PROGRAM, "-D", "-e", "-f", folder / "sshd_config"],
         account=child.current_account(),

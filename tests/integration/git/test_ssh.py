@@ -122,6 +122,27 @@ async def test_another_key_is_refused(tmp_path: Path, mirrors: Mirrors, kind: st
         assert await asked.head("main", mirrors.ensure_root())
 
 
+@pytest.mark.parametrize("lines", [1, 1000])
+async def test_a_banner_hides_no_error(tmp_path: Path, mirrors: Mirrors, lines: int) -> None:
+    """The text that a server sends before the login is not taken for an error, and does not displace one."""
+    banner = tmp_path / "banner"
+    banner.write_text("All logins are recorded. Authentication failed too often? Call us.\n" * lines)
+    async with ssh.serving(tmp_path / "ssh", settings=[f"Banner {banner}"]) as server:
+        assert isinstance(await refusal(remote(server, "none"), mirrors), NotFound)
+        ssh.make_key(tmp_path / "other")
+        asked = replace(remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
+        assert (await refusal(asked, mirrors)).message.startswith("the git host refuses the deploy key")
+
+
+async def test_a_program_with_much_output_hides_no_error(tmp_path: Path, mirrors: Mirrors) -> None:
+    """The error of git is found at the end of any amount of text that the server writes before it."""
+    program = tmp_path / "program"
+    program.write_text("#!/bin/sh\nyes 'Welcome to this server' | head -n 5000 >&2\nexec sh -c \"$SSH_ORIGINAL_COMMAND\"\n")
+    program.chmod(0o755)
+    async with ssh.serving(tmp_path / "ssh", settings=[f"ForceCommand {program}"]) as server:
+        assert isinstance(await refusal(remote(server, "none"), mirrors), NotFound)
+
+
 async def test_a_missing_repository_is_named(ssh_server: SshServer, mirrors: Mirrors) -> None:
     """A wrong path is not found, and one with ``.git`` at its end is found without it."""
     assert isinstance(await refusal(remote(ssh_server, "none"), mirrors), NotFound)

@@ -84,7 +84,7 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
             async with asyncio.timeout(timeout_seconds):
                 stdout, stderr, _ = await asyncio.gather(
                     _read_to_end(process.stdout, _MAX_STDOUT_BYTES),
-                    _read_to_end(process.stderr, _MAX_STDERR_BYTES),
+                    _read_last(process.stderr, _MAX_STDERR_BYTES),
                     git_trace.read_to_end(),
                 )
                 status = await process.wait()
@@ -186,6 +186,14 @@ async def _read_to_end(stream: asyncio.StreamReader, limit: int) -> bytes:
     while chunk := await stream.read(64 * 1024):
         output += chunk[: limit - len(output)]
     return bytes(output)
+
+
+async def _read_last(stream: asyncio.StreamReader, limit: int) -> bytes:
+    """Read a stream to its end and return its last ``limit`` bytes: a host may send any text before the error of git."""
+    output = b""
+    while chunk := await stream.read(64 * 1024):
+        output = (output + chunk)[-limit:]
+    return output
 
 
 async def _terminate(process: asyncio.subprocess.Process) -> None:

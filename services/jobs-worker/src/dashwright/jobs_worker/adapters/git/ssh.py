@@ -31,6 +31,8 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "IdentitiesOnly": "yes",
     "IdentityAgent": "none",
     "KbdInteractiveAuthentication": "no",
+    # The banner of a host is not an error: its words could be taken for one.
+    "LogLevel": "ERROR",
     "PasswordAuthentication": "no",
     "PermitLocalCommand": "no",
     "PreferredAuthentications": "publickey",
