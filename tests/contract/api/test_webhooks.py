@@ -129,6 +129,16 @@ async def test_the_size_of_deliveries_is_limited(api: Api) -> None:
     assert (await deliver(api, {**PUSH, "filler": "x" * (25 << 20)}, number="d-2"))[0] == 413
 
 
+@pytest.mark.parametrize("media_type", ["application/json", "application/x-www-form-urlencoded"])
+async def test_the_number_of_values_is_limited(api: Api, media_type: str) -> None:
+    """A signed payload of more than a million values is refused, because parsed values take a hundred times as much memory."""
+    await create_hooked_repository(api)
+    for count, status in ((900_000, 202), (1_000_000, 400)):
+        body = json.dumps({**PUSH, "filler": [0] * count})
+        sent = body if media_type == "application/json" else urlencode({"payload": body})
+        assert (await deliver(api, sent.encode(), headers={"Content-Type": media_type}))[0] == status
+
+
 @pytest.mark.parametrize(
     ("body", "media_type"),
     [

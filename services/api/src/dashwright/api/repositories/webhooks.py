@@ -49,6 +49,10 @@ _MAX_DELIVERY_ID_LENGTH: Final = 100
 #: The largest payload that git hosts send.
 MAX_PAYLOAD_BYTES: Final = 25 * MEBIBYTE
 
+#: Limit on the values of a payload: more than the largest payload has if its values are names of files. Values as small as ``{}`` would
+#: take a gigabyte when they are parsed, and all other requests would wait for seconds.
+_MAX_VALUES: Final = 1_000_000
+
 #: The memory for all bodies whose signature is not verified yet.
 _MAX_UNVERIFIED_BYTES: Final = 64 * MEBIBYTE
 #: The memory for unverified bodies from one network: enough for the largest payload, but only half of the memory for all.
@@ -235,10 +239,13 @@ def _invalid_signature() -> Unauthorized:
 
 def _parse_payload(media_type: str, body: bytearray) -> Any:
     """Return the payload. Raises BadRequest for a body that is neither JSON nor a form with JSON in it."""
-    payload: bytearray | str = body
+    payload = body
     try:
         if media_type == _FORM_MEDIA_TYPE:
-            payload = parse_qs(body.decode(), max_num_fields=10)["payload"][0]
+            payload = bytearray(parse_qs(body.decode(), max_num_fields=10)["payload"][0].encode())
+        # Each value but the first follows one of these characters, which texts may contain, too.
+        if sum(payload.count(character) for character in b",[{") > _MAX_VALUES:
+            raise BadRequest(f"the delivery has more than {_MAX_VALUES} values; such a payload is not read")
         return orjson.loads(payload)
     except (ValueError, KeyError) as error:
         raise BadRequest(
