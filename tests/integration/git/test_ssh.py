@@ -4,7 +4,7 @@ import asyncio
 import os
 import stat
 from collections.abc import AsyncIterator
-from contextlib import suppress
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 
@@ -107,6 +107,15 @@ async def test_an_unknown_host_is_refused(ssh_server: SshServer, mirrors: Mirror
     assert "DASHWRIGHT_SSH_KNOWN_HOSTS cannot be read" in (await refusal(missing, mirrors)).message
 
 
+async def test_a_revoked_host_key_is_refused(tmp_path: Path, mirrors: Mirrors) -> None:
+    """A host key that the known hosts mark as revoked is a fault of ``knownHosts``, and the message names the host."""
+    async with ssh.serving(tmp_path / "ssh") as server:
+        revoked = SshAccess(server.key, f"{server.known_hosts}@revoked {server.known_hosts}")
+        error = await refusal(replace(remote(server), ssh=revoked), mirrors)
+    assert error.message.startswith(f"the host key of [127.0.0.1]:{server.port} is marked as @revoked")
+    assert [cause.field for cause in error.causes] == ["spec.githost.knownHosts"]
+
+
 @pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
 async def test_another_key_is_refused(tmp_path: Path, mirrors: Mirrors, kind: str) -> None:
     """A key that the host refuses is a fault of ``secure.sshKey``, and the message does not contain the key."""
@@ -134,13 +143,29 @@ async def test_a_banner_hides_no_error(tmp_path: Path, mirrors: Mirrors, lines: 
         assert (await refusal(asked, mirrors)).message.startswith("the git host refuses the deploy key")
 
 
-async def test_a_program_with_much_output_hides_no_error(tmp_path: Path, mirrors: Mirrors) -> None:
-    """The error of git is found at the end of any amount of text that the server writes before it."""
+@asynccontextmanager
+async def greeting_server(tmp_path: Path, greeting: str) -> AsyncIterator[SshServer]:
+    """Run a server that runs the shell command ``greeting`` before each program of git."""
     program = tmp_path / "program"
-    program.write_text("#!/bin/sh\nyes 'Welcome to this server' | head -n 5000 >&2\nexec sh -c \"$SSH_ORIGINAL_COMMAND\"\n")
+    program.write_text(f'#!/bin/sh\n{greeting}\nexec sh -c "$SSH_ORIGINAL_COMMAND"\n')
     program.chmod(0o755)
     async with ssh.serving(tmp_path / "ssh", settings=[f"ForceCommand {program}"]) as server:
+        yield server
+
+
+async def test_a_program_with_much_output_hides_no_error(tmp_path: Path, mirrors: Mirrors) -> None:
+    """The error of git is found at the end of any amount of text that the server writes before it."""
+    async with greeting_server(tmp_path, "yes 'Welcome to this server' | head -n 5000 >&2") as server:
         assert isinstance(await refusal(remote(server, "none"), mirrors), NotFound)
+
+
+async def test_a_login_shell_that_prints_is_reported(tmp_path: Path, mirrors: Mirrors) -> None:
+    """Text of a login shell among the data of git is an error that names the cause."""
+    async with greeting_server(tmp_path, "echo Welcome to this server") as server:
+        server.make("team.git").commit({"a.json": "1"})
+        error = await refusal(remote(server), mirrors)
+    assert isinstance(error, BadRequest)
+    assert "the profile of the user's login shell must print nothing" in error.message
 
 
 async def test_a_missing_repository_is_named(ssh_server: SshServer, mirrors: Mirrors) -> None:

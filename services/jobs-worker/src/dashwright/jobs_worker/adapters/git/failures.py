@@ -35,7 +35,6 @@ _CREDENTIALS_IN_URL: Final = re.compile(r"(https?://)[^/@\s]*@")
 # "certificate".
 _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = (
     ("No user exists for uid", SourceFailed, "ssh needs an entry in /etc/passwd for the user of the jobs worker"),
-    ("REVOKED HOST KEY", SourceFailed, "the git host has a host key that is marked as @revoked in the known hosts"),
     ("marked as read only", Forbidden, "the deploy key may only read: allow it to write at the git host"),
     ("does not have write access", Forbidden, "the deploy key may only read: allow it to write at the git host"),
     ("Authentication failed", Forbidden, "the git host requires a valid token: it is missing, wrong or expired"),
@@ -48,6 +47,11 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
     ("could not determine hash algorithm", NotFound, f"{_NO_REPOSITORY}: {NOT_GIT}"),
     ("info/refs not valid", NotFound, f"{_NO_REPOSITORY}: {NOT_GIT}"),
     (NOT_GIT, NotFound, f"{_NO_REPOSITORY}: {NOT_GIT}"),
+    (
+        "bad line length character",
+        BadRequest,
+        "the git host sends text before the data of git: over SSH, the profile of the user's login shell must print nothing",
+    ),
     ("mismatched algorithms", BadRequest, "the repository uses SHA-256 object names; only SHA-1 is supported"),
     ("No space left on device", SourceFailed, "the disk of the jobs worker is full"),
     ("unable to update url base from redirection", BadRequest, "the git host redirects to another address: give that one as the url"),
@@ -79,6 +83,7 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
 
 _UNREACHABLE: Final = "ssh: connect to host"
 _CHANGED_HOST_KEY: Final = re.compile(r"Host key for (\S+) has changed")
+_REVOKED_HOST_KEY: Final = re.compile(r"host key for (\S+) was revoked")
 _UNKNOWN_HOST_KEY: Final = re.compile(r"No (\S+) host key is known for (\S+) and")
 _FINGERPRINT: Final = re.compile(r"sent by the remote host is\s+(SHA256:[A-Za-z0-9+/]+)")
 _REFUSED_KEY: Final = re.compile(r"^\S*: Permission denied \(", re.MULTILINE)
@@ -134,6 +139,9 @@ def _ssh_error(stderr: str) -> DashwrightError | None:
             "Another server may have its place. If the owner of the host confirms this fingerprint, replace the key in knownHosts, or "
             "let an operator replace it in the file of DASHWRIGHT_SSH_KNOWN_HOSTS"
         )
+        return BadRequest(message, causes=[Cause(_KNOWN_HOSTS_FIELD, "FieldValueInvalid", message)])
+    if revoked := _REVOKED_HOST_KEY.search(stderr):
+        message = f"the host key of {revoked[1]} is marked as @revoked in the known hosts: ask the owner of the host for the present key"
         return BadRequest(message, causes=[Cause(_KNOWN_HOSTS_FIELD, "FieldValueInvalid", message)])
     if unknown := _UNKNOWN_HOST_KEY.search(stderr):
         message = (
