@@ -5,7 +5,9 @@ import json
 from typing import Any
 from urllib.parse import urlencode
 
+import asyncpg
 import pytest
+from tests.acceptance.polling import until
 from tests.contract.api.conftest import Api, StartApi
 from tests.contract.api.deliveries import PUSH, SECRET, create_hooked_repository, deliver, jobs
 from tests.contract.api.repositories import REPOSITORIES
@@ -193,6 +195,23 @@ async def test_a_delivery_waits_for_no_writer_of_objects(api: Api) -> None:
         await resources.lock(connection, "default")
         async with asyncio.timeout(5):
             assert (await deliver(api))[0] == 202
+
+
+async def test_many_deliveries_leave_connections_to_requests(api: Api, database_url: str) -> None:
+    """While more deliveries than there are connections wait for the database, another request is completed."""
+    await create_hooked_repository(api)
+    connection = await asyncpg.connect(database_url)
+    waiting = "select count(*) from pg_locks where relation = 'job'::regclass and not granted"
+    async with connection.transaction():
+        await connection.execute("lock table job in access exclusive mode")
+        pushes = [asyncio.create_task(deliver(api, {**PUSH, "after": f"{number:040x}"})) for number in range(1, 11)]
+        await until(lambda: connection.fetchval(f"{waiting} having count(*) >= 2"))
+        status, _ = await api("GET", "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards")
+        in_use = await connection.fetchval(waiting)
+    await connection.close()
+    # The gateway of the tests has five connections, one of which is reserved for probes and logins.
+    assert (status, in_use) == (200, 2)
+    assert {code for code, _ in await asyncio.gather(*pushes)} == {202}
 
 
 async def test_the_status_has_the_time_of_the_last_delivery(start_api: StartApi) -> None:

@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Final
 
+from dashwright.api.http.addresses import client_network
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response, json_response
 from dashwright.api.http.routing import PUBLIC, Operation, Route
@@ -10,6 +11,7 @@ from dashwright.api.repositories.routes.repository_path import REPOSITORY_PATH
 from dashwright.api.repositories.webhooks import MAX_PAYLOAD_BYTES, Delivery, Webhooks
 from dashwright.api.resources import descriptions, options
 from dashwright.api.stores.audit import event_of
+from dashwright.common.database.shares import set_connection_holder
 from dashwright.common.errors import Unauthorized
 from dashwright.common.git_hosts.registry import host_of_delivery
 from dashwright.common.kinds.registry import JOB, REPOSITORY
@@ -22,6 +24,8 @@ def routes(webhooks: Webhooks) -> list[Route]:
     async def receive_delivery(call: Call) -> Response:
         dry_run = options.is_dry_run(call)
         headers = call.headers
+        # A git host may send any number of deliveries, and each reads the repository before its signature can be verified.
+        set_connection_holder(client_network(call.address))
         deliveries = host_of_delivery(headers).deliveries
         proof = _first(headers, deliveries.proof_headers)
         if proof is None:
