@@ -48,11 +48,15 @@ class Calls:
 
     async def files(self, path: str = "", ref: str = "") -> dict[str, str | None]:
         """Return the hashes of the files by path."""
-        found = FileList.model_validate_json(await self._ask(FilesRequest(namespace="default", name=self._name, path=path, ref=ref)))
+        found = FileList.model_validate_json(
+            await self._send_request(FilesRequest(namespace="default", name=self._name, path=path, ref=ref))
+        )
         return {item.path: item.hash for item in found.items}
 
     async def file(self, path: str, ref: str = "") -> FileResponse:
-        return FileResponse.model_validate_json(await self._ask(FileRequest(namespace="default", name=self._name, path=path, ref=ref)))
+        return FileResponse.model_validate_json(
+            await self._send_request(FileRequest(namespace="default", name=self._name, path=path, ref=ref))
+        )
 
     async def request_change(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
         """Plan a change, or execute it if ``base`` is given. A tree as content is sent as JSON."""
@@ -60,7 +64,7 @@ class Calls:
         request = ChangeRequest(
             namespace="default", name=self._name, method=ChangeMethod(method), path=path, content=text, author=self.author, **options
         )
-        return ChangeResponse.model_validate_json(await self._ask(request))
+        return ChangeResponse.model_validate_json(await self._send_request(request))
 
     async def plan_and_change(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
         """Plan a change and then execute it."""
@@ -72,14 +76,14 @@ class Calls:
         request = EditRequest(
             namespace="default", name=self._name, path=path, checksum=checksum, edited=body, author=self.author, **options
         )
-        return EditResponse.model_validate_json(await self._ask(request))
+        return EditResponse.model_validate_json(await self._send_request(request))
 
-    async def _ask(self, request: ApiModel) -> bytes:
+    async def _send_request(self, request: ApiModel) -> bytes:
         headers = {rpc_wire.ATTEMPT: 2} if self.is_repeated else {}
         reply = await self._rpc.call(self._queue, request.to_json(), timeout=30, headers=headers)
         return await reply.read()
 
 
-def sorted_touches(answer: ChangeResponse | FileResponse) -> list[tuple[str, str, str, str | None]]:
+def sorted_touches(response: ChangeResponse | FileResponse) -> list[tuple[str, str, str, str | None]]:
     """Return verb, resource, name and folder of each object that a change touches."""
-    return sorted(((item.verb, item.resource, item.name, item.folder) for item in answer.touches), key=str)
+    return sorted(((item.verb, item.resource, item.name, item.folder) for item in response.touches), key=str)

@@ -194,7 +194,7 @@ async def start_api(
 
         async def start(**settings: Any) -> Api:
             places = {"data_dir": tmp_path, "permitted_paths": (tmp_path,)}
-            # Reading settings takes as long as many a test: those without settings of their own share one reading.
+            # Reading settings takes as long as a whole test: gateways without settings of their own share one copy.
             loaded = load(**{**USUAL, **places, **settings}) if settings else _usual_settings.model_copy(update=places)
             gateway = Gateway(loaded, database, broker, Clock())
             stack.push_async_callback(gateway.stop)

@@ -50,7 +50,7 @@ async def submit(broker: Broker, body: bytes = SYNC, key: str = "submit.default"
 
 
 async def letters(api: Api, query: str = "", **options: Any) -> list[Any]:
-    """Return the letters of the default namespace."""
+    """Return the dead letters of the default namespace."""
     status, listed = await api("GET", f"{LETTERS}{query}", **options)
     assert status == 200, listed
     return list(listed["items"])

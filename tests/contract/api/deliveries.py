@@ -58,6 +58,6 @@ async def deliver(
 
 
 async def jobs(api: Api) -> list[dict[str, Any]]:
-    """Return the specs of all jobs of ``boards``."""
+    """Return the specs of all jobs of the repository ``boards``."""
     _, found = await api("GET", f"{REPOSITORIES}/boards/jobs")
     return [job["spec"] for job in found["items"]]

@@ -1,4 +1,4 @@
-"""Old versions of objects: today's access rules do not reveal them, because the rules of that time were deleted with the objects."""
+"""Access to old versions of objects: callers with access rules cannot read them, because rules are deleted with their objects."""
 
 import base64
 from collections.abc import Awaitable, Callable
@@ -20,8 +20,8 @@ def folder(name: str, parent: str = "") -> dict[str, Any]:
 
 
 async def hide(api: Api, place: str) -> None:
-    status, answered = await api("POST", f"/api/{place}/permissions", {"items": []})
-    assert status == 200, answered
+    status, body = await api("POST", f"/api/{place}/permissions", {"items": []})
+    assert status == 200, body
 
 
 async def hidden(api: Api) -> str:
@@ -64,8 +64,8 @@ async def replace_the_folder(api: Api) -> None:
 
 async def move_out(api: Api) -> None:
     patch = [{"op": "remove", "path": "/metadata/annotations/grafana.app~1folder"}]
-    status, answered = await api("PATCH", f"{FOLDERS}/inner", patch, headers={"Content-Type": "application/json-patch+json"})
-    assert status == 200, answered
+    status, body = await api("PATCH", f"{FOLDERS}/inner", patch, headers={"Content-Type": "application/json-patch+json"})
+    assert status == 200, body
 
 
 async def show_folder_without_dashboard(api: Api) -> None:

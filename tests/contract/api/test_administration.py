@@ -60,7 +60,7 @@ async def test_login_and_email_default_to_each_other(api: Api) -> None:
     ],
 )
 async def test_an_invalid_user_is_refused(api: Api, body: Any, text: str) -> None:
-    """The error gives the reason, and no user is created."""
+    """An invalid user is refused with the reason, and is not created."""
     assert await api("POST", "/api/admin/users", body) == (400, {"message": text})
     assert len((await api("GET", "/api/users"))[1]) == 1
 
@@ -117,7 +117,7 @@ async def test_a_password_is_set(api: Api) -> None:
         ("9999", {"password": "secret"}, 500, "Could not read user from database"),
     ],
 )
-async def test_a_password_that_cannot_be_set(api: Api, number: str, body: Any, status: int, text: str) -> None:
+async def test_an_invalid_password_or_user_id_is_refused(api: Api, number: str, body: Any, status: int, text: str) -> None:
     """An invalid password or id is refused. For an unknown user, the response is the 500 that clients expect."""
     assert await api("PUT", f"/api/admin/users/{number}/password", body) == (status, {"message": text})
     assert (await api("GET", "/api/user"))[0] == 200
@@ -271,7 +271,7 @@ async def test_organization_admins_may_not_administer_the_server(api: Api, path:
 
 
 async def test_no_secret_is_in_the_audit(api: Api) -> None:
-    """The events of a user contain neither passwords nor hashes."""
+    """The audit events of a user contain neither passwords nor hashes."""
     number = await create_user(api)
     await api("PUT", f"/api/admin/users/{number}/password", {"password": "another-secret"})
     await api(
@@ -326,7 +326,7 @@ STANDING_IN = [
 
 @pytest.mark.parametrize(("action", "method", "path", "body"), STANDING_IN)
 async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, method: str, path: str, body: Any) -> None:
-    """A user with a grant or role that the caller lacks cannot be changed; the refusal names it. A caller with equal rights may."""
+    """A caller may change a user with equal rights, but no user with a grant or role that the caller lacks. The refusal names it."""
     two = await api.organization("Two")
     helper = await api.person("helper", Role.EDITOR, (action, "*"), grants_in=0)
     plain, global_, local, admin, abroad = [await create_user(api, login) for login in ("plain", "global", "local", "admin2", "abroad")]

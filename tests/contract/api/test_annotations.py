@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_api import folder, saved
+from tests.contract.api.test_classic_api import folder, save
 
 from dashwright.common.identity import Role
 
@@ -12,37 +12,37 @@ PATH = "/api/annotations"
 NOT_FOUND = (404, {"message": "Annotation not found"})
 
 
-async def added(api: Api, text: str = "Deployed", **members: Any) -> int:
+async def create_annotation(api: Api, text: str = "Deployed", **members: Any) -> int:
     status, body = await api("POST", PATH, {"text": text, **members})
     assert (status, body["message"]) == (200, "Annotation added"), body
     number: int = body["id"]
     return number
 
 
-async def texts(api: Api, query: str = "", **options: Any) -> list[str]:
+async def list_texts(api: Api, query: str = "", **options: Any) -> list[str]:
     status, body = await api("GET", f"{PATH}?{query}", **options)
     assert status == 200, body
     return [annotation["text"] for annotation in body]
 
 
-async def one(api: Api, number: int) -> Any:
+async def read_annotation(api: Api, number: int) -> Any:
     status, body = await api("GET", f"{PATH}/{number}")
     assert status == 200, body
     return body
 
 
-def refused(message: str, reason: str) -> tuple[int, Any]:
+def refusal(message: str, reason: str) -> tuple[int, Any]:
     return 400, {"message": message, "extra": {"error": reason}}
 
 
 async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
     """An annotation on a panel is created, read with its data to the last digit, and deleted."""
-    dashboard = await saved(api, "abc", "A")
+    dashboard = await save(api, "abc", "A")
     data = '{"dashboardUID":"abc","panelId":7,"time":1000,"timeEnd":2000,"tags":[" a ","b","a",""],"text":"T","data":{"n":1.10}}'
     status, body = await api("POST", PATH, data=data)
     assert (status, body["message"]) == (200, "Annotation added")
     number = body["id"]
-    found = await one(api, number)
+    found = await read_annotation(api, number)
     assert found == {
         "id": number,
         "alertId": 0,
@@ -75,11 +75,11 @@ async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
 
 async def test_an_annotation_without_a_dashboard_is_of_the_organization(api: Api) -> None:
     """Without a time, an annotation has the current one; its dashboard may be given by id."""
-    dashboard = await saved(api, "abc", "A")
-    found = await one(api, await added(api))
+    dashboard = await save(api, "abc", "A")
+    found = await read_annotation(api, await create_annotation(api))
     assert (found["dashboardId"], found["dashboardUID"], found["data"]) == (0, "", {})
     assert found["time"] == found["timeEnd"] == found["created"] > 1_700_000_000_000
-    assert (await one(api, await added(api, dashboardId=dashboard["id"])))["dashboardUID"] == "abc"
+    assert (await read_annotation(api, await create_annotation(api, dashboardId=dashboard["id"])))["dashboardUID"] == "abc"
 
 
 @pytest.mark.parametrize(
@@ -93,18 +93,18 @@ async def test_an_annotation_without_a_dashboard_is_of_the_organization(api: Api
 )
 async def test_the_times_of_a_span_are_ordered(api: Api, sent: Any, span: tuple[int, int]) -> None:
     """The two times of a span may be given in any order; with one of them the annotation is a point in time."""
-    found = await one(api, await added(api, **sent))
+    found = await read_annotation(api, await create_annotation(api, **sent))
     assert (found["time"], found["timeEnd"]) == span
 
 
 @pytest.mark.parametrize(
     ("body", "response"),
     [
-        ({}, refused("Failed to save annotation", "the text must not be empty")),
-        ({"text": "é" * 32769}, refused("Failed to save annotation", "the text is longer than 65536 bytes")),
-        ({"text": "T", "tags": [str(n) for n in range(101)]}, refused("Failed to save annotation", "there are more than 100 tags")),
-        ({"text": "T", "data": {"a": "x" * 65529}}, refused("Failed to save annotation", "the data is larger than 65536 bytes")),
-        ({"text": "T", "tags": ["x" * 191]}, refused("Failed to save annotation", "a tag is longer than 190 characters")),
+        ({}, refusal("Failed to save annotation", "the text must not be empty")),
+        ({"text": "é" * 32769}, refusal("Failed to save annotation", "the text is longer than 65536 bytes")),
+        ({"text": "T", "tags": [str(n) for n in range(101)]}, refusal("Failed to save annotation", "there are more than 100 tags")),
+        ({"text": "T", "data": {"a": "x" * 65529}}, refusal("Failed to save annotation", "the data is larger than 65536 bytes")),
+        ({"text": "T", "tags": ["x" * 191]}, refusal("Failed to save annotation", "a tag is longer than 190 characters")),
         ({"text": "T", "dashboardUID": "none"}, (400, {"message": "Invalid dashboard UID in annotation request"})),
         ({"text": "T", "dashboardId": 77}, (400, {"message": "Invalid dashboard ID in annotation request"})),
         ({"text": "a\0b"}, (400, {"message": "bad request data"})),
@@ -117,12 +117,14 @@ async def test_the_times_of_a_span_are_ordered(api: Api, sent: Any, span: tuple[
 async def test_invalid_annotations_are_refused(api: Api, body: Any, response: Any) -> None:
     """An invalid annotation is refused with the message that clients expect and the reason, and nothing is stored."""
     assert await api("POST", PATH, body) == response
-    assert await texts(api) == []
+    assert await list_texts(api) == []
 
 
 async def test_content_at_the_limits_is_accepted(api: Api) -> None:
     """A text and data of 64 KiB before escaping, and 100 tags of 190 characters, are accepted."""
-    found = await one(api, await added(api, "é" * 32768, tags=[f"{n:0190}" for n in range(100)], data={"a": "é" * 32764}))
+    found = await read_annotation(
+        api, await create_annotation(api, "é" * 32768, tags=[f"{n:0190}" for n in range(100)], data={"a": "é" * 32764})
+    )
     assert (len(found["text"]), len(found["tags"]), len(found["data"]["a"])) == (32768, 100, 32764)
 
 
@@ -134,35 +136,35 @@ async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:
 
 async def test_annotations_are_found_by_each_filter(api: Api) -> None:
     """Annotations are listed newest first. A filter with an invalid number is ignored, and a time span needs both ends."""
-    dashboard = await saved(api, "abc", "A")
-    await added(api, "old", time=1000, timeEnd=2000, tags=["a"])
-    await added(api, "mid", time=3000, tags=["a", "b"], dashboardUID="abc", panelId=1)
-    await added(api, "new", time=4000, tags=["b"], dashboardUID="abc", panelId=2)
-    assert await texts(api) == ["new", "mid", "old"]
-    assert await texts(api, "limit=2") == ["new", "mid"]
-    assert await texts(api, "limit=0") == ["new", "mid", "old"]
-    assert await texts(api, "from=2000&to=3000") == ["mid", "old"]
-    assert await texts(api, "from=2001&to=2999") == []
-    assert await texts(api, "from=2001") == ["new", "mid", "old"]
-    assert await texts(api, "tags=a") == ["mid", "old"]
-    assert await texts(api, "tags=a&tags=b") == ["mid"]
-    assert await texts(api, "tags=a&tags=b&matchAny=true") == ["new", "mid", "old"]
-    assert await texts(api, "dashboardUID=abc") == ["new", "mid"]
-    assert await texts(api, f"dashboardId={dashboard['id']}") == ["new", "mid"]
-    assert await texts(api, "dashboardId=77") == []
-    assert await texts(api, "dashboardUID=abc&panelId=2") == ["new"]
-    assert await texts(api, "userId=1") == ["new", "mid", "old"]
-    assert await texts(api, "userId=77") == []
-    assert await texts(api, "type=annotation&panelId=x") == ["new", "mid", "old"]
-    assert await texts(api, "type=alert") == []
-    assert await texts(api, "alertId=3") == []
+    dashboard = await save(api, "abc", "A")
+    await create_annotation(api, "old", time=1000, timeEnd=2000, tags=["a"])
+    await create_annotation(api, "mid", time=3000, tags=["a", "b"], dashboardUID="abc", panelId=1)
+    await create_annotation(api, "new", time=4000, tags=["b"], dashboardUID="abc", panelId=2)
+    assert await list_texts(api) == ["new", "mid", "old"]
+    assert await list_texts(api, "limit=2") == ["new", "mid"]
+    assert await list_texts(api, "limit=0") == ["new", "mid", "old"]
+    assert await list_texts(api, "from=2000&to=3000") == ["mid", "old"]
+    assert await list_texts(api, "from=2001&to=2999") == []
+    assert await list_texts(api, "from=2001") == ["new", "mid", "old"]
+    assert await list_texts(api, "tags=a") == ["mid", "old"]
+    assert await list_texts(api, "tags=a&tags=b") == ["mid"]
+    assert await list_texts(api, "tags=a&tags=b&matchAny=true") == ["new", "mid", "old"]
+    assert await list_texts(api, "dashboardUID=abc") == ["new", "mid"]
+    assert await list_texts(api, f"dashboardId={dashboard['id']}") == ["new", "mid"]
+    assert await list_texts(api, "dashboardId=77") == []
+    assert await list_texts(api, "dashboardUID=abc&panelId=2") == ["new"]
+    assert await list_texts(api, "userId=1") == ["new", "mid", "old"]
+    assert await list_texts(api, "userId=77") == []
+    assert await list_texts(api, "type=annotation&panelId=x") == ["new", "mid", "old"]
+    assert await list_texts(api, "type=alert") == []
+    assert await list_texts(api, "alertId=3") == []
     assert await api("GET", f"{PATH}?dashboardUID=none") == (400, {"message": "Invalid dashboard UID in annotation request"})
 
 
 async def test_tags_are_counted(api: Api) -> None:
     """The tags that contain a string, ignoring case, are counted and sorted."""
-    await added(api, tags=["b", "Deploy:prod"])
-    await added(api, tags=["b", "a"])
+    await create_annotation(api, tags=["b", "Deploy:prod"])
+    await create_annotation(api, tags=["b", "a"])
 
     async def counted(query: str = "") -> Any:
         status, body = await api("GET", f"{PATH}/tags?{query}")
@@ -174,25 +176,25 @@ async def test_tags_are_counted(api: Api) -> None:
     assert await counted("limit=1&tag=b") == {"b": 2}
 
 
-async def test_put_and_patch(api: Api) -> None:
+async def test_put_replaces_and_patch_changes_fields(api: Api) -> None:
     """A PUT replaces text and tags, and a PATCH the given fields; times and data are kept if absent. A PATCH ignores an empty text."""
-    number = await added(api, "T", time=1000, timeEnd=2000, tags=["a"], data={"k": 1})
+    number = await create_annotation(api, "T", time=1000, timeEnd=2000, tags=["a"], data={"k": 1})
     assert await api("PATCH", f"{PATH}/{number}", {"text": "", "timeEnd": 3000, "tags": None}) == (200, {"message": "Annotation patched"})
-    found = await one(api, number)
+    found = await read_annotation(api, number)
     assert (found["text"], found["tags"], found["time"], found["timeEnd"], found["data"]) == ("T", ["a"], 1000, 3000, {"k": 1})
     assert await api("PATCH", f"{PATH}/{number}", {"text": "U", "tags": [], "data": {}}) == (200, {"message": "Annotation patched"})
-    found = await one(api, number)
+    found = await read_annotation(api, number)
     assert (found["text"], found["tags"], found["data"]) == ("U", [], {})
     assert await api("PUT", f"{PATH}/{number}", {"text": "V", "time": 5000, "tags": ["z"]}) == (200, {"message": "Annotation updated"})
-    found = await one(api, number)
+    found = await read_annotation(api, number)
     assert (found["text"], found["tags"], found["time"], found["timeEnd"]) == ("V", ["z"], 3000, 5000)
     assert found["updated"] >= found["created"]
     assert await api("PUT", f"{PATH}/{number}", {}) == (200, {"message": "Annotation updated"})
-    found = await one(api, number)
+    found = await read_annotation(api, number)
     assert (found["text"], found["tags"], found["time"]) == ("", [], 3000)
     too_many = {"tags": [str(n) for n in range(101)]}
     for method in ("PUT", "PATCH"):
-        assert await api(method, f"{PATH}/{number}", too_many) == refused("Failed to update annotation", "there are more than 100 tags")
+        assert await api(method, f"{PATH}/{number}", too_many) == refusal("Failed to update annotation", "there are more than 100 tags")
 
 
 @pytest.mark.parametrize(
@@ -202,17 +204,17 @@ async def test_graphite_events_are_annotations(api: Api, tags: Any, expected: li
     """A Graphite event is an annotation of the organization with its data appended to the text; its time is in seconds."""
     status, body = await api("POST", f"{PATH}/graphite", {"what": "Deploy", "data": "by me", "when": 1467844481, "tags": tags})
     assert (status, body["message"]) == (200, "Graphite annotation added")
-    found = await one(api, body["id"])
+    found = await read_annotation(api, body["id"])
     assert (found["text"], found["tags"], found["time"], found["timeEnd"]) == ("Deploy\nby me", expected, 1467844481000, 1467844481000)
 
 
 @pytest.mark.parametrize(
     ("body", "response"),
     [
-        ({"tags": []}, refused("Failed to save Graphite annotation", "what must not be empty")),
+        ({"tags": []}, refusal("Failed to save Graphite annotation", "what must not be empty")),
         (
             {"what": "T"},
-            refused("Failed to save Graphite annotation", "tags must be a list of strings, or a string of tags separated by blanks"),
+            refusal("Failed to save Graphite annotation", "tags must be a list of strings, or a string of tags separated by blanks"),
         ),
         ({"what": "T", "tags": [5]}, (400, {"message": "bad request data"})),
         ({"what": "T", "tags": [], "when": 2**53 + 1}, (400, {"message": "bad request data"})),
@@ -225,35 +227,35 @@ async def test_invalid_graphite_events_are_refused(api: Api, body: Any, response
 
 async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None:
     """One request deletes the annotations of one panel, or one by its id, and never all of them."""
-    dashboard = await saved(api, "abc", "A")
-    await saved(api, "other", "B")
+    dashboard = await save(api, "abc", "A")
+    await save(api, "other", "B")
     for text, place in (
         ("1", {"dashboardUID": "abc", "panelId": 1}),
         ("2", {"dashboardUID": "abc", "panelId": 2}),
         ("3", {"dashboardUID": "other", "panelId": 1}),
         ("4", {"panelId": 1}),
     ):
-        await added(api, text, time=int(text), **place)
+        await create_annotation(api, text, time=int(text), **place)
     for missing in ({}, {"panelId": 1}, {"dashboardUID": "abc"}, {"dashboardId": dashboard["id"]}):
         assert (await api("POST", f"{PATH}/mass-delete", missing))[0] == 400
     assert (await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "none", "panelId": 1}))[0] == 400
     deleted = (200, {"message": "Annotations deleted"})
     for _ in range(2):
         assert await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "abc", "panelId": 1}) == deleted
-    assert await texts(api) == ["4", "3", "2"]
+    assert await list_texts(api) == ["4", "3", "2"]
     assert await api("POST", f"{PATH}/mass-delete", {"dashboardId": dashboard["id"], "panelId": 2}) == deleted
     number = (await api("GET", f"{PATH}?dashboardUID=other"))[1][0]["id"]
     assert await api("POST", f"{PATH}/mass-delete", {"annotationId": number}) == deleted
     assert await api("POST", f"{PATH}/mass-delete", {"annotationId": number}) == NOT_FOUND
-    assert await texts(api) == ["4"]
+    assert await list_texts(api) == ["4"]
     statement = "select string_agg(object || details::text, ' ' order by id) from audit_event where details ? 'count'"
     assert await api.sql(statement) == 'dashboard:abc{"count": 1, "panel": 1} dashboard:abc{"count": 1, "panel": 2}'
 
 
 async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
     """Annotations of the organization are kept, and the author of an annotation can be deleted without it."""
-    await saved(api, "abc", "A")
-    await added(api, "on it", dashboardUID="abc")
+    await save(api, "abc", "A")
+    await create_annotation(api, "on it", dashboardUID="abc")
     auth = await api.person("ed", Role.EDITOR)
     assert (await api("POST", PATH, {"text": "of all"}, auth=auth))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/abc"))[0] == 200
@@ -265,20 +267,20 @@ async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
 
 async def test_annotations_belong_to_one_organization(api: Api) -> None:
     """Annotations and dashboards of another organization are not found."""
-    await saved(api, "abc", "A")
-    number = await added(api, dashboardUID="abc")
+    await save(api, "abc", "A")
+    number = await create_annotation(api, dashboardUID="abc")
     abroad = await api.person("abroad", Role.ADMIN, org_id=await api.organization("Other"))
-    assert await texts(api, auth=abroad) == []
+    assert await list_texts(api, auth=abroad) == []
     for method, body in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):
         assert await api(method, f"{PATH}/{number}", body, auth=abroad) == NOT_FOUND
     assert (await api("POST", PATH, {"text": "x", "dashboardUID": "abc"}, auth=abroad))[0] == 400
     assert await api("GET", f"{PATH}/tags", auth=abroad) == (200, {"result": {"tags": []}})
 
 
-async def may(api: Api, auth: str, number: int, place: Any) -> str:
+async def permitted_verbs(api: Api, auth: str, number: int, place: Any) -> str:
     """Return the permitted verbs of a caller on an annotation as first letters: read, list, create, write."""
     read = (await api("GET", f"{PATH}/{number}", auth=auth))[0]
-    text = (await one(api, number))["text"]
+    text = (await read_annotation(api, number))["text"]
     status, found = await api("GET", PATH, auth=auth)
     is_listed = status == 200 and text in [annotation["text"] for annotation in found]
     create = (await api("POST", PATH, {"text": "mine", **place}, auth=auth))[0]
@@ -318,12 +320,12 @@ async def test_permissions_are_those_of_the_dashboard(
     await folder(api, "f1", "F")
     rules = {"items": [{"role": "Viewer", "permission": 2}]}
     assert (await api("POST", "/api/folders/f1/permissions", rules))[0] == 200
-    await saved(api, "top", "Top")
-    await saved(api, "low", "Low", folder="f1")
+    await save(api, "top", "Top")
+    await save(api, "low", "Low", folder="f1")
     places: tuple[Any, ...] = ({}, {"dashboardUID": "top"}, {"dashboardUID": "low"})
-    numbers = [await added(api, f"note {index}", **place) for index, place in enumerate(places)]
+    numbers = [await create_annotation(api, f"note {index}", **place) for index, place in enumerate(places)]
     auth = await api.person("somebody", role, *([grant] if grant else []))
-    assert [await may(api, auth, number, place) for number, place in zip(numbers, places, strict=True)] == [
+    assert [await permitted_verbs(api, auth, number, place) for number, place in zip(numbers, places, strict=True)] == [
         of_organization,
         at_root,
         in_folder,
@@ -332,11 +334,11 @@ async def test_permissions_are_those_of_the_dashboard(
 
 async def test_unreadable_annotations_are_neither_counted_nor_deleted(api: Api) -> None:
     """An Editor whom a dashboard's rules exclude neither counts nor deletes its annotations."""
-    await saved(api, "closed", "Closed")
+    await save(api, "closed", "Closed")
     assert (await api("POST", "/api/dashboards/uid/closed/permissions", {"items": []}))[0] == 200
-    number = await added(api, dashboardUID="closed", panelId=1, tags=["secret"])
+    number = await create_annotation(api, dashboardUID="closed", panelId=1, tags=["secret"])
     auth = await api.person("ed", Role.EDITOR)
-    assert await texts(api, "dashboardUID=closed", auth=auth) == []
+    assert await list_texts(api, "dashboardUID=closed", auth=auth) == []
     assert await api("GET", f"{PATH}/tags", auth=auth) == (200, {"result": {"tags": []}})
     for method, path, body in (
         ("GET", f"/{number}", None),
@@ -345,20 +347,20 @@ async def test_unreadable_annotations_are_neither_counted_nor_deleted(api: Api) 
         ("POST", "/mass-delete", {"annotationId": number}),
     ):
         assert (await api(method, PATH + path, body, auth=auth))[0] == 403
-    assert (await one(api, number))["tags"] == ["secret"]
+    assert (await read_annotation(api, number))["tags"] == ["secret"]
 
 
 async def test_a_rule_on_a_dashboard_allows_reading_its_annotations(api: Api) -> None:
     """A rule on a dashboard allows a member without a role to read its annotations and nothing else."""
-    await saved(api, "abc", "A")
+    await save(api, "abc", "A")
     auth = await api.person("guest", Role.NONE)
     guest = await api.sql("""select id from "user" where login = 'guest'""")
-    await added(api, "of all")
-    await added(api, "on it", dashboardUID="abc")
+    await create_annotation(api, "of all")
+    await create_annotation(api, "on it", dashboardUID="abc")
     assert (await api("GET", PATH, auth=auth))[0] == 403
     rules = {"items": [{"userId": guest, "permission": 1}]}
     assert (await api("POST", "/api/dashboards/uid/abc/permissions", rules))[0] == 200
-    assert await texts(api, auth=auth) == ["on it"]
+    assert await list_texts(api, auth=auth) == ["on it"]
     dto = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards/abc/dto"
     actions = dict.fromkeys(("canAdd", "canEdit", "canDelete"), False)
     _, found = await api("GET", dto, auth=auth)

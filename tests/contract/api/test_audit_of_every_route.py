@@ -561,7 +561,7 @@ def content_type(route: Route) -> Mapping[str, str]:
 
 @pytest.fixture
 async def files(broker: MemoryBroker) -> AsyncIterator[None]:
-    """Start a worker that reports every change of a file as made."""
+    """Start a fake jobs worker that reports every change of a file as successful."""
     server = RpcServer(broker, broker.topology.repositories, FakeJobsWorker().respond, SIGNER, prefetch=1)
     await server.start()
     yield

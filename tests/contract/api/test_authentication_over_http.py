@@ -45,9 +45,9 @@ class RunningGateway:
         await sql(database, "select pg_notify('identity', $1)", mark)
         await self.wait_for(mark)
 
-    async def ask(self, authorization: str | None, path: str = NAMESPACE, **headers: str) -> tuple[int, Any]:
-        given = headers if authorization is None else {"Authorization": authorization, **headers}
-        async with self._session.get(path, headers=given) as response:
+    async def get(self, authorization: str | None, path: str = NAMESPACE, **headers: str) -> tuple[int, Any]:
+        sent = headers if authorization is None else {"Authorization": authorization, **headers}
+        async with self._session.get(path, headers=sent) as response:
             return response.status, await response.json()
 
     async def change(self, authorization: str, method: str, path: str, body: Any) -> tuple[int, Any]:
@@ -121,12 +121,12 @@ async def test_a_token_revoked_by_one_gateway_is_refused_by_the_next(start: Star
     await add_token(database)
     for gateway in (one, two):
         await gateway.settle(database)
-        assert (await gateway.ask(f"Bearer {TOKEN}"))[0] == 200
-        assert (await gateway.ask(f"bearer {TOKEN}", **{"X-Grafana-Org-Id": "1"}))[0] == 200
+        assert (await gateway.get(f"Bearer {TOKEN}"))[0] == 200
+        assert (await gateway.get(f"bearer {TOKEN}", **{"X-Grafana-Org-Id": "1"}))[0] == 200
     await sql(database, "update api_key set is_revoked = true where id = 5")
     for gateway in (one, two):
         await gateway.wait_for("key:5")
-        status, body = await gateway.ask(f"Bearer {TOKEN}")
+        status, body = await gateway.get(f"Bearer {TOKEN}")
         assert (status, body["reason"], body["message"]) == (401, "Unauthorized", "Revoked API key")
 
 
@@ -136,11 +136,11 @@ async def test_a_change_of_rights_is_in_force_immediately(start: StartGateway, d
     await add_token(database)
     for gateway in (one, two):
         await gateway.settle(database)
-        assert (await gateway.ask(f"Bearer {TOKEN}"))[0] == 200
+        assert (await gateway.get(f"Bearer {TOKEN}"))[0] == 200
     await sql(database, "update org_user set role = 'None' where user_id = 9")
     for gateway in (one, two):
         await gateway.wait_for("user:9")
-        status, body = await gateway.ask(f"Bearer {TOKEN}")
+        status, body = await gateway.get(f"Bearer {TOKEN}")
         assert (status, body["reason"]) == (403, "Forbidden")
         assert "dashboards:read" in body["message"]
 
@@ -201,21 +201,21 @@ async def test_a_change_at_one_gateway_is_in_force_at_the_other(start: StartGate
     hashed = await one.gateway.authentication.passwords.hash(PASSWORD)
     await sql(database, "insert into org (id, name) values (2, 'Two'), (3, 'Three')")
     await sql(database, """insert into "user" (id, login, email, org_id, password) values (7, 'anna', 'anna', 1, $1)""", hashed)
-    await sql(database, "insert into org_user (org_id, user_id, role) values (1, 7, 'Admin'), (2, 7, $1)", _role_in_two(change))
+    await sql(database, "insert into org_user (org_id, user_id, role) values (1, 7, 'Admin'), (2, 7, $1)", _role_in_organization_2(change))
     await sql(database, "insert into org_user (org_id, user_id, role) values (2, 1, 'Admin')")
     await add_token(database)
     before, after = change.answers
     for gateway in (one, two):
         await gateway.settle(database)
-        assert (await gateway.ask(change.caller, change.asks, **change.headers))[0] == before
+        assert (await gateway.get(change.caller, change.asks, **change.headers))[0] == before
     status, response = await one.change(ADMIN, change.method, change.path, change.body)
     assert status == 200, response
-    assert (await one.ask(change.caller, change.asks, **change.headers))[0] == after
+    assert (await one.get(change.caller, change.asks, **change.headers))[0] == after
     await two.settle(database)
-    assert (await two.ask(change.caller, change.asks, **change.headers))[0] == after
+    assert (await two.get(change.caller, change.asks, **change.headers))[0] == after
 
 
-def _role_in_two(change: Change) -> str:
+def _role_in_organization_2(change: Change) -> str:
     return "Editor" if change.body == {"role": "Admin"} else "Admin"
 
 
@@ -223,9 +223,9 @@ async def test_a_foreign_namespace_is_forbidden_to_a_token(start: StartGateway, 
     """A token is refused like a user who is not a member. In the classic API, a header names the organization, so the status is 401."""
     gateway = await start()
     await add_token(database)
-    status, body = await gateway.ask(f"Bearer {TOKEN}", NAMESPACE.replace("default", "org-2"))
+    status, body = await gateway.get(f"Bearer {TOKEN}", NAMESPACE.replace("default", "org-2"))
     assert (status, body["reason"]) == (403, "Forbidden")
-    status, body = await gateway.ask(f"Bearer {TOKEN}", NAMESPACE, **{"X-Grafana-Org-Id": "2"})
+    status, body = await gateway.get(f"Bearer {TOKEN}", NAMESPACE, **{"X-Grafana-Org-Id": "2"})
     assert status == 200
 
 
@@ -235,9 +235,9 @@ async def test_without_basic_auth_tokens_are_still_accepted(start: StartGateway,
     await add_token(database)
     as_password = "Basic " + base64.b64encode(f"api_key:{TOKEN}".encode()).decode()
     for authorization in (f"Bearer {TOKEN}", as_password):
-        assert (await gateway.ask(authorization))[0] == 200
+        assert (await gateway.get(authorization))[0] == 200
     for password in (ADMIN, ADMIN[:-4], None):
-        status, body = await gateway.ask(password)
+        status, body = await gateway.get(password)
         assert (status, body["message"]) == (401, "Unauthorized")
 
 
@@ -249,19 +249,19 @@ async def test_guessing_through_one_address_does_not_lock_out_another(start: Sta
     gateway = await start(trusted_proxies="127.0.0.1", login_attempts=2)
     wrong = "Basic " + base64.b64encode(b"admin:wrong").decode()
     for _ in range(3):
-        assert (await gateway.ask(wrong, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
-    status, body = await gateway.ask(ADMIN, **{"X-Forwarded-For": "203.0.113.9"})
+        assert (await gateway.get(wrong, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
+    status, body = await gateway.get(ADMIN, **{"X-Forwarded-For": "203.0.113.9"})
     assert (status, body["message"]) == (401, "Invalid username or password")
-    assert (await gateway.ask(ADMIN, **{"X-Forwarded-For": "203.0.113.10"}))[0] == 200
-    assert (await gateway.ask(ADMIN, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
+    assert (await gateway.get(ADMIN, **{"X-Forwarded-For": "203.0.113.10"}))[0] == 200
+    assert (await gateway.get(ADMIN, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
 
 
 async def test_times_of_last_use_are_written_when_the_gateway_stops(start: StartGateway, database: Database) -> None:
     """A gateway that stops writes the times of last use that are not written yet."""
     gateway = await start(last_used_seconds=3600)
     await add_token(database)
-    assert (await gateway.ask(f"Bearer {TOKEN}"))[0] == 200
-    assert (await gateway.ask(ADMIN))[0] == 200
+    assert (await gateway.get(f"Bearer {TOKEN}"))[0] == 200
+    assert (await gateway.get(ADMIN))[0] == 200
     await gateway.gateway.stop()
     async with database.connection() as connection:
         assert await connection.fetchval("select last_used_at is not null from api_key where id = 5")
@@ -284,8 +284,8 @@ async def test_no_log_line_contains_a_secret(start: StartGateway, database: Data
             "Digest hunter2",
             "Basic hunter2",
         ):
-            await gateway.ask(authorization)
-            await gateway.ask(authorization, QUERY)
+            await gateway.get(authorization)
+            await gateway.get(authorization, QUERY)
     assert len(lines) >= 7
     text = str(lines)
     for secret in (TOKEN, TOKEN.split("_")[1], unknown, unknown.split("_")[1], ADMIN.split()[1], guessed.split()[1], "hunter2"):

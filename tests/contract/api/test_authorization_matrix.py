@@ -30,7 +30,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 NONE, VIEWER, EDITOR, ADMIN, SERVER_ADMIN = "None", "Viewer", "Editor", "Admin", "server admin"
 LADDER: Final = (NONE, VIEWER, EDITOR, ADMIN, SERVER_ADMIN)
 
-# action: the lowest that holds it by default. A server admin holds it everywhere, the others in the organization they have the role in.
+# By action: the lowest role that has it by default. A server admin has it everywhere, others in the organization of their role.
 GOLDEN: Final[Mapping[str, str]] = {
     "dashboards:read": VIEWER,
     "folders:read": VIEWER,
@@ -263,7 +263,7 @@ REPOSITORY_ROUTES: Final[Mapping[str, str]] = {
 PASSWORD: Final = "pw-of-everybody"
 OTHER_ORG: Final = 2
 UNKNOWN_ID: Final = 9007
-AT_ONCE: Final = 12
+MAX_CONCURRENT_REQUESTS: Final = 12
 DOCUMENTS: Final = ("/openapi.json", "/asyncapi.json", "/openapi/v2", "/openapi/v3", "/docs")
 ADMITTED: Final = "admitted"
 UNAUTHENTICATED: Final = "401"
@@ -337,12 +337,12 @@ class MatrixTest:
     """A gateway, callers of every kind, and a limited number of concurrent requests."""
 
     def __init__(self, gateway: Gateway, session: aiohttp.ClientSession, database: Database) -> None:
-        # Migration of keys makes accounts of them: it comes last.
+        # The migration of keys turns them into service accounts, so its route comes last.
         self.routes = sorted(gateway.routes, key=lambda route: "/migrate" in route.path)
         self._gateway = gateway
         self._session = session
         self._database = database
-        self._hands = asyncio.Semaphore(AT_ONCE)
+        self._hands = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     async def sql(self, statement: str, *values: object) -> int:
         async with self._database.connection() as connection:
@@ -423,9 +423,9 @@ class MatrixTest:
         chosen = list(routes)
         seen: dict[str, tuple[int, str]] = {}
         for late in (False, True):
-            asked = [route for route in chosen if ("/migrate" in route.path) is late]
-            found = await asyncio.gather(*(self.outcome(caller, route) for route in asked))
-            seen |= dict(zip(map(named, asked), found, strict=True))
+            selected = [route for route in chosen if ("/migrate" in route.path) is late]
+            found = await asyncio.gather(*(self.outcome(caller, route) for route in selected))
+            seen |= dict(zip(map(named, selected), found, strict=True))
         return seen
 
 
@@ -435,12 +435,12 @@ def basic(login: str, password: str) -> str:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MatrixTest]:
-    """Yield one gateway, database and worker for the module. The throttle is off, or it would refuse the wrong passwords."""
+    """Yield one gateway, database and worker for the module. Failed logins are not limited, because some callers send wrong passwords."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(databases.fresh(postgres_dsn, _template))
-        # A timeout is a status other than the expected one, so no request may wait in vain on a busy machine.
+        # A request that times out has an unexpected status, so timeouts are long enough for a busy machine.
         timeouts = Timeouts(acquire=60, lock=60)
-        database = await Database.open(url, application_name="test", min_size=1, max_size=AT_ONCE, timeouts=timeouts)
+        database = await Database.open(url, application_name="test", min_size=1, max_size=MAX_CONCURRENT_REQUESTS, timeouts=timeouts)
         stack.push_async_callback(database.close)
         broker = MemoryBroker()
         await broker.start()
@@ -510,8 +510,8 @@ async def test_repository_routes_need_the_documented_roles(stage: MatrixTest, ve
     needed = {
         f"{route.method} {route.path.removeprefix(base)}": route.required_access for route in stage.routes if route.path.startswith(base)
     }
-    asked = {route: needed[route] for route in REPOSITORY_ROUTES}
-    assert {route: GOLDEN[needs.action] for route, needs in asked.items() if isinstance(needs, Permission)} == REPOSITORY_ROUTES
+    selected = {route: needed[route] for route in REPOSITORY_ROUTES}
+    assert {route: GOLDEN[needs.action] for route, needs in selected.items() if isinstance(needs, Permission)} == REPOSITORY_ROUTES
 
 
 async def test_every_route_admits_exactly_the_permitted_callers(stage: MatrixTest, callers: list[Caller]) -> None:
@@ -530,7 +530,7 @@ async def test_every_route_admits_exactly_the_permitted_callers(stage: MatrixTes
     assert not faults, "\n".join(faults)
 
 
-async def test_the_migration_of_keys_with_a_key(stage: MatrixTest) -> None:
+async def test_only_the_key_of_an_admin_may_migrate_keys(stage: MatrixTest) -> None:
     """An Admin's key may migrate keys, and no other key may.
 
     Each such request gets new keys, because a migration turns keys into service accounts.
@@ -544,7 +544,7 @@ async def test_the_migration_of_keys_with_a_key(stage: MatrixTest) -> None:
 
 
 async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> None:
-    """An account of role None may use a route only with a grant of its action and scope.
+    """An account of role None may use a route only with a grant of the route's action and scope.
 
     The grant is in organization 1 if the route checks there, and otherwise a global one.
     """
@@ -565,10 +565,10 @@ async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> Non
         )
         if grant not in holders:
             holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
-        asked = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))
+        selected = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))
         second = ALSO.get(named(route))
         expected = (denied(needs.action), ADMITTED if second is None else denied(f"all of {needs.action}, {second}"))
-        for caller, outcome, (status, seen) in zip((bare, holders[grant]), expected, asked, strict=True):
+        for caller, outcome, (status, seen) in zip((bare, holders[grant]), expected, selected, strict=True):
             if seen != outcome:
                 faults.append(wrong(named(route), outcome, status, seen, caller.name))
     assert not faults, "\n".join(faults)
@@ -597,7 +597,7 @@ async def test_a_rule_on_one_folder_passes_the_first_check(stage: MatrixTest, le
     user = await stage.sql("""select id from "user" where login = $1""", login)
     await stage.change("/api/folders", {"uid": uid, "title": "T"})
     await stage.change(f"/api/access-control/folders/{uid}/users/{user}", {"permission": level})
-    # Removing all that one may remove would remove the folder, and with it the rule.
+    # Deletes of whole collections are omitted, because they would delete the folder and with it the rule.
     lasting = [route for route in stage.routes if route.method != "DELETE" or route.path.endswith("}")]
     guarded = [route for route in lasting if isinstance(route.required_access, Permission)]
     row = await stage.row(caller, [route for route in guarded if named(route) not in ALSO])

@@ -113,7 +113,7 @@ async def test_each_refused_line_has_its_reason(api: Api) -> None:
 
 
 async def test_a_batch_is_closed_after_its_items(api: Api) -> None:
-    """With close=true the batch accepts no items afterwards: they are refused with 409."""
+    """After a request with close=true, items for the batch are refused with 409."""
     await create(api)
     assert (await submit(api, [evaluation(1)], "?close=true"))[0] == 200
     assert await api.sql("select is_closed from batch")
@@ -130,7 +130,7 @@ async def test_a_batch_is_closed_after_its_items(api: Api) -> None:
     ],
 )
 async def test_a_batch_that_accepts_no_items_is_a_conflict(api: Api, spec: dict[str, Any], statement: str | None, reason: str) -> None:
-    """The response is 409 with the reason, and no item is stored."""
+    """Items for a batch that accepts none get 409 with the reason, and are not stored."""
     await create(api, **spec)
     if statement is not None:
         await api.sql(statement)
@@ -159,7 +159,7 @@ async def test_closing_does_not_discard_the_items_of_the_spec(api: Api) -> None:
 
 
 async def test_an_unknown_batch_and_another_media_type_are_refused(api: Api) -> None:
-    """The responses are 404 and 415."""
+    """An unknown batch gets 404, and another media type gets 415."""
     assert (await submit(api, [evaluation(1)]))[0] == 404
     await create(api)
     async with api.session.post(ITEMS, json=evaluation(1), headers={"Authorization": ADMIN}) as response:
@@ -223,7 +223,7 @@ async def test_exports_need_the_permissions_of_single_exports(api: Api) -> None:
 
 
 async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> None:
-    """A batch that is closed during an upload accepts the items before, and refuses those after with the reason."""
+    """A batch that is closed during an upload accepts the items before the close, and refuses later ones with the reason."""
     await create(api)
     accepted = asyncio.Event()
 

@@ -166,7 +166,7 @@ async def test_results_are_filtered_and_resumed(client: BatchClient, archiver: B
 
 @pytest.mark.parametrize("is_archived", [False, True])
 async def test_arrow_has_the_same_results(client: BatchClient, archiver: BatchArchiver, is_archived: bool) -> None:
-    """With Accept, the results are one Arrow stream with a row for each item."""
+    """If Accept names Arrow, the results are one Arrow stream with a row for each item."""
     await ended_batch(client, failed=3)
     if is_archived:
         await archiver.run_once()
@@ -181,7 +181,7 @@ async def test_arrow_has_the_same_results(client: BatchClient, archiver: BatchAr
 
 
 async def test_arrow_of_an_empty_batch_has_a_schema(client: BatchClient) -> None:
-    """The stream of a batch without items is complete."""
+    """The Arrow stream of a batch without items is complete, with its schema."""
     await client.create("b")
     async with client.api.session.get(f"{BATCHES}/b/results", headers={"Authorization": ADMIN, "Accept": ARROW}) as response:
         table = pa.ipc.open_stream(io.BytesIO(await response.read())).read_all()
@@ -224,7 +224,7 @@ async def test_a_running_batch_stores_its_complete_segments(client: BatchClient,
 async def test_a_retry_of_stored_items_replaces_their_segment(
     client: BatchClient, archiver: BatchArchiver, database: Database, tmp_path: Path
 ) -> None:
-    """Retried items have new results, the others keep theirs, and the object of the segment is replaced."""
+    """Retried items have new results, other items keep theirs, and the object of the segment is replaced."""
     first = await ended_batch(client, failed=13)
     await archiver.run_once()
     before, old_objects = await read(client), objects(tmp_path)
@@ -362,7 +362,7 @@ async def test_a_segment_is_not_stored_if_its_items_were_retried(
 
 
 async def test_results_are_read_while_they_are_moved(client: BatchClient, archiver: BatchArchiver, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A reader finds a result that was moved from the database to storage, or replaced by a new object, since it looked it up."""
+    """A reader finds a result that was moved to storage, or replaced by a new object, after the reader had looked it up."""
     await ended_batch(client)
     before = await read(client)
     list_page = batch_results.list_page

@@ -62,7 +62,7 @@ async def client(api: Api) -> BatchClient:
     return BatchClient(api)
 
 
-def notified(receiver: WebhookReceiver, **spec: Any) -> dict[str, Any]:
+def spec_with_receiver(receiver: WebhookReceiver, **spec: Any) -> dict[str, Any]:
     """Return the spec of a batch that notifies a receiver."""
     return {"items": [evaluation(1)], "notify": {"webhook": {"url": receiver.url}}, **spec}
 
@@ -83,7 +83,7 @@ async def test_the_end_of_a_batch_is_a_signed_event(client: BatchClient, start_w
     """A verifiable request has the final status as a CloudEvent. Two workers send one, and the status has its time."""
     await start_worker()
     await start_worker()
-    created = await create(client, "b", notified(receiver))
+    created = await create(client, "b", spec_with_receiver(receiver))
     request = await receiver.next()
     status = await delivered(client, "b")
     event = request.event
@@ -103,7 +103,7 @@ async def test_the_end_of_a_batch_is_a_signed_event(client: BatchClient, start_w
 async def test_each_end_has_an_event_of_its_own(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
     """A batch that ends again after a retry is notified again, with another id and the new status."""
     await start_worker()
-    await create(client, "b", notified(receiver, items=[evaluation(1, expression=INVALID)]))
+    await create(client, "b", spec_with_receiver(receiver, items=[evaluation(1, expression=INVALID)]))
     first = await receiver.next()
     await delivered(client, "b")
     assert (await client.post("b", "retry"))[0] == 200
@@ -129,7 +129,7 @@ async def test_a_failing_receiver_gets_the_same_event_again(
 
     receiver.respond = fail_at_first
     await start_worker()
-    await create(client, "b", notified(receiver))
+    await create(client, "b", spec_with_receiver(receiver))
     await client.until("b", lambda status: status.get("notifyError") == "the webhook responded with status 404")
     failed.set()
     status = await delivered(client, "b")
@@ -145,14 +145,14 @@ async def test_attempts_end_at_410_and_at_their_time_limit(
     """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
     receiver.respond = respond_with(*statuses)
     await start_worker(notification_seconds=0.001)
-    await create(client, "b", notified(receiver))
+    await create(client, "b", spec_with_receiver(receiver))
     status = await client.until("b", lambda status: error in status.get("notifyError", ""))
     assert "notified" not in status
     assert await client.api.sql("select count(*) from notification where next_attempt_at is not null") == 0
     assert [request.path for request in receiver.received] == ["/hooks/secret-path"]
 
 
-async def test_a_receiver_that_never_responds_delays_no_other(
+async def test_a_receiver_that_never_responds_delays_no_other_receiver(
     client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """While one receiver does not respond, another one gets its events. The attempts end at the time limit."""
@@ -167,9 +167,9 @@ async def test_a_receiver_that_never_responds_delays_no_other(
     async with receiving() as hanging:
         hanging.respond = hang
         for index in range(3):
-            await create(client, f"slow{index}", notified(hanging))
+            await create(client, f"slow{index}", spec_with_receiver(hanging))
         await hanging.next()
-        await create(client, "b", notified(receiver))
+        await create(client, "b", spec_with_receiver(receiver))
         await receiver.next()
         await client.until("slow0", lambda status: "did not respond within 0.5 s" in status.get("notifyError", ""))
         release.set()
@@ -189,10 +189,10 @@ async def test_a_worker_that_dies_during_a_request_loses_no_event(
 
     receiver.respond = hang
     first_worker = await start_worker()
-    await create(client, "b", notified(receiver))
+    await create(client, "b", spec_with_receiver(receiver))
     first = await receiver.next()
     await first_worker.stop()
-    await client.api.sql("update notification set next_attempt_at = now()")  # The lease has expired.
+    await client.api.sql("update notification set next_attempt_at = now()")  # Let the lease expire.
     release.set()
     await start_worker()
     second = await receiver.next()
@@ -207,7 +207,7 @@ async def test_a_worker_that_dies_before_the_request_loses_no_event(
     with monkeypatch.context() as context:
         context.setattr(sender.NotificationSender, "start", lambda _: None)
         worker = await start_worker()
-        await create(client, "b", notified(receiver, keep=0))
+        await create(client, "b", spec_with_receiver(receiver, keep=0))
         async with client.watch("b") as statuses:
             async for _ in statuses:
                 if (await client.api("GET", f"{BATCHES}/b"))[0] == 404:
@@ -223,7 +223,7 @@ async def test_a_corrected_receiver_gets_the_event(client: BatchClient, start_wo
     await start_worker()
     async with receiving() as wrong:
         wrong.respond = respond_with(*[500] * 1000)
-        await create(client, "b", notified(wrong))
+        await create(client, "b", spec_with_receiver(wrong))
         first = await wrong.next()
         patch = {"spec": {"notify": {"webhook": {"url": receiver.url}}}, "secure": SECURE}
         headers = {"Content-Type": "application/merge-patch+json"}
@@ -236,7 +236,7 @@ async def test_a_name_with_a_private_address_is_not_called(api: Api, start_worke
     """The address of a host name is checked when an event is sent. If the address is refused, the status has the reason."""
     client = BatchClient(api)
     await start_worker(allowed_hosts="192.0.2.1")
-    await create(client, "b", notified(receiver, notify={"webhook": {"url": receiver.url.replace("127.0.0.1", "localhost")}}))
+    await create(client, "b", spec_with_receiver(receiver, notify={"webhook": {"url": receiver.url.replace("127.0.0.1", "localhost")}}))
     status = await client.until("b", lambda status: "notifyError" in status)
     assert "not public" in status["notifyError"]
     assert receiver.received == []
@@ -278,7 +278,7 @@ async def test_a_secret_is_kept_and_never_shown(
     """
     await start_worker()
     applied = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"spec":{{}},"secure":{{"webhookSecret":{{"create":"{SECRET}"}}}}}}'}
-    created = await create(client, "b", notified(receiver), metadata={"name": "b", "annotations": applied})
+    created = await create(client, "b", spec_with_receiver(receiver), metadata={"name": "b", "annotations": applied})
     await receiver.next()
     await delivered(client, "b")
     sealed = await client.api.sql("select secret from notification")

@@ -140,7 +140,7 @@ async def test_a_batch_is_created_with_a_spec(api: Api, send: Send) -> None:
     ],
 )
 async def test_an_invalid_batch_is_refused(api: Api, send: Send, body: Any, message: str) -> None:
-    """The reply is a Status that names the fault, and no batch is created."""
+    """The reply to an invalid batch is a Status that names the fault, and no batch is created."""
     refusal = await send(body, batch=None)
     assert (refusal["kind"], message in refusal["message"]) == ("Status", True), refusal
     assert await api.sql("select count(*) from batch") == 0
@@ -156,7 +156,7 @@ async def test_an_invalid_batch_is_refused(api: Api, send: Send, body: Any, mess
     ],
 )
 async def test_an_invalid_message_is_refused(api: Api, send: Send, body: Any, batch: str, message: str) -> None:
-    """The reply is a Status, and nothing is stored."""
+    """The reply to an invalid message is a Status, and nothing is stored."""
     refusal = await send(body, batch=batch)
     assert (refusal["kind"], message in refusal["message"]) == ("Status", True), refusal
     assert await api.sql("select count(*) from batch") == 0

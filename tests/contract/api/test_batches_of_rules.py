@@ -35,7 +35,7 @@ def rule(threshold: int) -> dict[str, Any]:
     return {"kind": "Evaluation", "spec": spec}
 
 
-async def test_rules_over_one_query_ask_the_data_source_once(
+async def test_rules_over_one_query_send_one_request_to_the_data_source(
     api: Api, source: Fake, database: Database, broker: MemoryBroker, tmp_path: Any
 ) -> None:
     """A data source gets one request for all rules of a batch with the same query and time range."""
@@ -45,4 +45,4 @@ async def test_rules_over_one_query_ask_the_data_source_once(
         await client.create("rules", items=[rule(threshold) for threshold in range(RULES)])
         status = await client.ended("rules")
     assert status["counts"]["success"] == RULES, status
-    assert len(source.asked) == 1
+    assert len(source.requests) == 1

@@ -11,7 +11,7 @@ from dashwright.common.identity import Role
 STORED = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards"
 
 
-async def saved(api: Api, uid: str, title: str, *, folder: str = "", **spec: Any) -> dict[str, Any]:
+async def save(api: Api, uid: str, title: str, *, folder: str = "", **spec: Any) -> dict[str, Any]:
     body = {"dashboard": {"uid": uid, "title": title, **spec}, "folderUid": folder, "overwrite": True}
     status, response = await api("POST", "/api/dashboards/db", body)
     assert status == 200, response
@@ -62,8 +62,8 @@ async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
 
 
 async def test_a_save_replaces_only_its_version(api: Api) -> None:
-    """A save of an old version is 412 unless it overwrites; each change is a new version with its message."""
-    await saved(api, "abc", "A")
+    """A save of an old version gets 412 unless it overwrites; each change is a new version with its message."""
+    await save(api, "abc", "A")
     mismatch = (412, {"status": "version-mismatch", "message": "The dashboard has been changed by someone else"})
     for version in ({}, {"version": 2}, {"version": 0}):
         assert await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "abc", "title": "B", **version}}) == mismatch
@@ -71,7 +71,7 @@ async def test_a_save_replaces_only_its_version(api: Api) -> None:
     status, response = await api("POST", "/api/dashboards/db", body)
     assert (status, response["version"]) == (200, 2)
     assert await api("POST", "/api/dashboards/db", body) == mismatch
-    assert (await saved(api, "abc", "C"))["version"] == 3
+    assert (await save(api, "abc", "C"))["version"] == 3
     assert await api.sql("select string_agg(message, ',' order by generation) from resource_history") == "second"
 
 
@@ -83,7 +83,7 @@ async def test_a_dashboard_without_uid_gets_one(api: Api) -> None:
 
 async def test_a_dashboard_may_be_given_by_id(api: Api) -> None:
     """A save by id needs an existing dashboard in the given version; a uid takes precedence."""
-    number = (await saved(api, "abc", "A"))["id"]
+    number = (await save(api, "abc", "A"))["id"]
     mismatch = {"dashboard": {"id": number, "title": "x", "version": 7}, "overwrite": False}
     assert (await api("POST", "/api/dashboards/db", mismatch))[0] == 412
     status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"id": number, "title": "B", "version": 1}})
@@ -91,7 +91,7 @@ async def test_a_dashboard_may_be_given_by_id(api: Api) -> None:
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"id": 77, "title": "B"}}))[0] == 404
 
 
-async def test_the_folder_of_a_save(api: Api) -> None:
+async def test_a_save_chooses_the_folder_by_uid_id_or_meta(api: Api) -> None:
     """The folder is the first one given by uid, by id or in ``meta``, otherwise the root. An id may have sixteen digits."""
     far = 9_007_199_254_740_991
     first, second = await folder(api, "f1", "One"), await folder(api, "f2", "Two")
@@ -140,7 +140,7 @@ async def test_one_of_concurrent_saves_succeeds(api: Api) -> None:
 async def test_access_rules_apply_to_dashboards(api: Api) -> None:
     """Access rules of the folder and of the dashboard apply. The response has the caller's rights."""
     await folder(api, "f1", "F")
-    await saved(api, "abc", "A", folder="f1")
+    await save(api, "abc", "A", folder="f1")
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
     assert (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[0] == 403
@@ -161,14 +161,14 @@ async def test_a_save_keeps_resource_metadata(api: Api) -> None:
     """A save keeps labels, annotations and finalizers that were set through the resource API."""
     created = {"metadata": {"name": "abc", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": {"title": "A"}}
     assert (await api("POST", STORED, created))[0] == 201
-    await saved(api, "abc", "B")
+    await save(api, "abc", "B")
     metadata = (await api("GET", f"{STORED}/abc"))[1]["metadata"]
     assert (metadata["labels"]["team"], metadata["annotations"]["note"], metadata["generation"]) == ("a", "n", 2)
 
 
 async def test_a_dashboard_with_a_layout_is_saved(api: Api) -> None:
     """A dashboard with a layout is stored unchanged, in a version with layouts. The classic API converts it."""
-    await saved(api, "abc", "A", elements={}, layout={"kind": "GridLayout"}, version=3)
+    await save(api, "abc", "A", elements={}, layout={"kind": "GridLayout"}, version=3)
     _, found = await api("GET", f"{STORED.replace('v0alpha1', 'v2alpha1')}/abc")
     assert (found["spec"]["layout"], found["spec"]["version"]) == ({"kind": "GridLayout"}, 3)
     assert (await api("GET", f"{STORED}/abc"))[1]["status"]["conversion"]["storedVersion"] == "v2alpha1"
@@ -202,7 +202,7 @@ async def test_invalid_saves_are_rejected(api: Api, body: Any, status: int, mess
 
 
 async def test_a_folder_is_made_read_and_removed(api: Api) -> None:
-    """A used uid is 412; a folder inside another one is deleted with it."""
+    """Creating a folder with a used uid returns 412; a folder inside another one is deleted with it."""
     created = await folder(api, "f1", "Test drive")
     assert (created["uid"], created["url"], created["version"], created["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
     assert await api("GET", "/api/folders/f1") == (200, created)
@@ -223,7 +223,7 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
     """The list has the folders at the root or in the given parent; an unknown parent is 404."""
     for uid, title, parent in (("b", "Beta", ""), ("a", "alpha", ""), ("c", "Inner", "b")):
         await folder(api, uid, title, parentUid=parent)
-    await saved(api, "d1", "A dashboard")
+    await save(api, "d1", "A dashboard")
 
     async def listed(query: str) -> list[tuple[str, str | None]]:
         status, body = await api("GET", f"/api/folders?{query}")
@@ -238,7 +238,7 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
 
 async def test_roles_limit_reads_and_writes(api: Api) -> None:
     """A Viewer may read objects but not change them, a member without a role finds none, and each organization has its own objects."""
-    await saved(api, "d1", "A")
+    await save(api, "d1", "A")
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert len((await api("GET", "/api/search", auth=viewer))[1]) == 1
     assert (await api("GET", "/api/dashboards/uid/d1", auth=viewer))[1]["meta"]["canSave"] is False
@@ -257,7 +257,7 @@ async def test_roles_limit_reads_and_writes(api: Api) -> None:
 
 async def test_managed_objects_cannot_be_changed(api: Api) -> None:
     """Managed objects are changed in their files. Responses mark those provisioned by a repository or file, not by other tools."""
-    await saved(api, "d1", "A")
+    await save(api, "d1", "A")
     marks = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}'
     async with api.database.transaction() as connection:
         await connection.execute("select lock_namespaces(1, array['default'])")
@@ -276,17 +276,17 @@ async def test_managed_objects_cannot_be_changed(api: Api) -> None:
 
 async def test_the_quota_of_dashboards_applies(api: Api) -> None:
     """A new dashboard above the limit is rejected, and a save of an existing one never is."""
-    await saved(api, "d1", "A")
+    await save(api, "d1", "A")
     await api.sql("""insert into quota (org_id, target, "limit") values (1, 'dashboard', 1)""")
     status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"title": "B"}})
     assert (status, response["message"], response["extra"]["limit"]) == (403, "Quota reached", 1)
-    assert (await saved(api, "d1", "B"))["version"] == 2
+    assert (await save(api, "d1", "B"))["version"] == 2
 
 
 async def test_each_change_is_on_record(api: Api) -> None:
     """The audit has an event with the name of the classic operation and the object."""
     await folder(api, "f1", "F")
-    await saved(api, "d1", "A")
+    await save(api, "d1", "A")
     await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "d1", "title": "B"}})
     await api("DELETE", "/api/dashboards/uid/d1")
     await api("DELETE", "/api/folders/f1")

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_api import folder, saved
+from tests.contract.api.test_classic_api import folder, save
 
 from dashwright.common.identity import Role
 
@@ -17,7 +17,7 @@ NO_VERSION = (404, {"message": "Dashboard version not found"})
 async def dashboard_id(api: Api) -> int:
     """Create the dashboard ``d1`` with three versions in two folders and return its id."""
     await folder(api, "f1", "F")
-    await saved(api, "d1", "First", exact=1.5)
+    await save(api, "d1", "First", exact=1.5)
     body = {"dashboard": {"uid": "d1", "title": "Second"}, "folderUid": "f1", "overwrite": True, "message": "moved"}
     assert (await api("POST", "/api/dashboards/db", body))[1]["version"] == 2
     body = {"dashboard": {"uid": "d1", "title": "Third"}, "folderUid": "f1", "overwrite": True}
@@ -100,10 +100,10 @@ async def test_a_version_is_restored_as_a_new_one(api: Api, dashboard_id: int) -
     assert (await api("POST", "/api/dashboards/uid/none/restore", {"version": 1}))[0] == 404
 
 
-async def test_a_layout_is_restored_as_one(api: Api) -> None:
+async def test_a_layout_is_restored_as_a_layout(api: Api) -> None:
     """A version with elements is restored with elements, even if the current version is classic."""
-    await saved(api, "d1", "A", elements={}, layout={"kind": "GridLayout"})
-    await saved(api, "d1", "B")
+    await save(api, "d1", "A", elements={}, layout={"kind": "GridLayout"})
+    await save(api, "d1", "B")
     assert (await api("POST", f"{ONE}/restore", {"version": 1}))[1]["version"] == 3
     _, found = await api("GET", STORED.replace("v0alpha1", "v2alpha1"))
     assert found["spec"]["layout"] == {"kind": "GridLayout"}
@@ -131,7 +131,7 @@ async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> N
     assert (await listed(api, f"{ONE}/versions"))[0] == [4, 3, 2, 1]
     assert (await api("PATCH", path, {}))[0] == 404
     await api("DELETE", ONE)
-    await saved(api, "d1", "Another")
+    await save(api, "d1", "Another")
     assert (await api("PATCH", path, {}))[0] == 409
     await api("DELETE", ONE)
     assert (await api("PATCH", path, {"folderUid": ""}))[1]["title"] == "Another"

@@ -15,11 +15,11 @@ from tests.contract.api.test_exports import (
     Export,
     count_commits,
     counts,
+    create_repository,
     dashboard,
     export,
     folder,
     list_files,
-    make,
     wait_for_job,
 )
 from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, run_sync
@@ -37,24 +37,24 @@ _STORED = """select name, r.stored_version, h.spec, r.folder from resource r joi
 async def test_a_cancelled_export_changes_nothing(git_api: Api, git_server: GitServer) -> None:
     """An export that is cancelled while it fetches pushes nothing and manages no object, and the next export succeeds."""
     git_server.make("team.git").commit({"README.md": "x"})
-    await make(git_api, git_server)
+    await create_repository(git_api, git_server)
     await dashboard(git_api, "a", "A")
-    asked, over = asyncio.Event(), asyncio.Event()
+    requested, finished = asyncio.Event(), asyncio.Event()
 
     async def wait(request: web.Request) -> web.StreamResponse | None:
         if request.path.endswith("git-upload-pack"):
-            asked.set()
-            await over.wait()
+            requested.set()
+            await finished.wait()
         return None
 
     await git_api("POST", f"{REPOSITORIES}/team/test")
     git_server.fault = wait
     _, job = await git_api("POST", f"{REPOSITORIES}/team/export", {"identifier": True})
-    await asyncio.wait_for(asked.wait(), 30)
+    await asyncio.wait_for(requested.wait(), 30)
     jobs = REPOSITORIES.replace("repositories", "jobs")
     assert (await git_api("DELETE", f"{jobs}/{job['metadata']['name']}"))[0] == 200
     git_server.fault = None
-    over.set()
+    finished.set()
     _, second = await git_api("POST", f"{REPOSITORIES}/team/export", {"identifier": True, "branch": "side"})
     assert (await wait_for_job(git_api, second))["state"] == "success"
     assert (list_files(git_server), count_commits(git_server)) == ([], 0)

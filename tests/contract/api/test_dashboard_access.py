@@ -9,14 +9,14 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards
 ABILITIES = ("canSave", "canEdit", "canAdmin", "canDelete", "canStar")
 
 
-async def make(api: Api, title: str = "Prod Overview") -> None:
+async def create_dashboard(api: Api, title: str = "Prod Overview") -> None:
     status, found = await api("POST", DASHBOARDS, {"metadata": {"name": "abc"}, "spec": {"title": title}})
     assert status == 201, found
 
 
 async def test_a_dashboard_has_its_address(api: Api) -> None:
     """The response has the slug of the title, the page's address and the complete object."""
-    await make(api)
+    await create_dashboard(api)
     status, found = await api("GET", f"{DASHBOARDS}/abc/dto")
     assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardWithAccessInfo", "dashboard.grafana.app/v2alpha1")
     assert (found["access"]["slug"], found["access"]["url"]) == ("prod-overview", "/d/abc/prod-overview")
@@ -26,13 +26,13 @@ async def test_a_dashboard_has_its_address(api: Api) -> None:
 
 async def test_the_access_is_optional(api: Api) -> None:
     """The response without access information is only the dashboard."""
-    await make(api)
+    await create_dashboard(api)
     assert (await api("GET", f"{DASHBOARDS}/abc/dto?includeAccess=false")) == (await api("GET", f"{DASHBOARDS}/abc"))
 
 
 async def test_the_classic_address_has_the_same_response(api: Api) -> None:
     """``/api/dashboards/uid/{uid}/dto`` is the subresource in the classic version, with the same rights and errors."""
-    await make(api)
+    await create_dashboard(api)
     resource = f"{DASHBOARDS.replace('v2alpha1', 'v0alpha1')}/abc/dto"
     for query in ("", "?includeAccess=false"):
         assert await api("GET", f"/api/dashboards/uid/abc/dto{query}") == await api("GET", f"{resource}{query}")
@@ -50,7 +50,7 @@ async def test_the_classic_address_has_the_same_response(api: Api) -> None:
 )
 async def test_abilities_are_those_of_the_caller(api: Api, role: Role, able: tuple[str, ...]) -> None:
     """Responses list all abilities of the caller, true or false; those on annotations follow from the ability to save."""
-    await make(api)
+    await create_dashboard(api)
     _, found = await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("somebody", role))
     assert {key: found["access"][key] for key in ABILITIES} == {key: key in able for key in ABILITIES}
     actions = dict.fromkeys(("canAdd", "canEdit", "canDelete"), "canSave" in able)
@@ -59,7 +59,7 @@ async def test_abilities_are_those_of_the_caller(api: Api, role: Role, able: tup
 
 async def test_a_token_has_no_stars(api: Api) -> None:
     """``canStar`` is false for a token with any role."""
-    await make(api)
+    await create_dashboard(api)
     _, key = await api.token(await api.account("robot", Role.ADMIN), "t")
     _, found = await api("GET", f"{DASHBOARDS}/abc/dto", auth=f"Bearer {key}")
     assert (found["access"]["canAdmin"], found["access"]["canStar"]) == (True, False)
@@ -67,16 +67,16 @@ async def test_a_token_has_no_stars(api: Api) -> None:
 
 async def test_an_explicit_grant_is_an_ability(api: Api) -> None:
     """An explicit grant is reported for its action on its dashboard only."""
-    await make(api)
+    await create_dashboard(api)
     _, found = await api(
         "GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("v", Role.VIEWER, ("dashboards:write", "dashboards:uid:abc"))
     )
     assert [key for key in ABILITIES if found["access"][key]] == ["canSave", "canEdit", "canStar"]
 
 
-async def test_an_unreadable_dashboard(api: Api) -> None:
+async def test_an_unreadable_dashboard_is_refused(api: Api) -> None:
     """A caller without read access receives 403 or 404, as for the dashboard itself."""
-    await make(api)
+    await create_dashboard(api)
     assert (await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("n", Role.NONE)))[0] == 403
     assert (await api("GET", f"{DASHBOARDS}/nothing/dto"))[0] == 404
 

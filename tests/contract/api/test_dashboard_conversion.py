@@ -82,7 +82,7 @@ TABS: dict[str, Any] = {
 BROKEN = {"title": "T", "elements": {}, "layout": grid("missing")}
 
 
-async def make(api: Api, spec: dict[str, Any], path: str = DASHBOARDS, name: str = "d") -> tuple[int, Any]:
+async def create_dashboard(api: Api, spec: dict[str, Any], path: str = DASHBOARDS, name: str = "d") -> tuple[int, Any]:
     return await api("POST", path, {"metadata": {"name": name}, "spec": spec})
 
 
@@ -104,8 +104,8 @@ async def write(api: Api, found: Any, **members: Any) -> Any:
 async def test_a_dashboard_is_readable_in_every_version(api: Api) -> None:
     """A dashboard is returned as sent in its version, and converted in all others. The status names the stored version."""
     classic = {"title": "T", "panels": [{"id": 1, "type": "text", "title": "One"}], "schemaVersion": 41}
-    assert (await make(api, classic, ALPHA, "classic"))[0] == 201
-    assert (await make(api, TABS, path_in("v2beta1"), "tabs"))[0] == 201
+    assert (await create_dashboard(api, classic, ALPHA, "classic"))[0] == 201
+    assert (await create_dashboard(api, TABS, path_in("v2beta1"), "tabs"))[0] == 201
     for name, stored, spec in (("classic", "v0alpha1", classic), ("tabs", "v2beta1", TABS)):
         for version in VERSIONS:
             found = await read(api, version, name)
@@ -124,10 +124,10 @@ async def test_a_dashboard_is_readable_in_every_version(api: Api) -> None:
 
 async def test_lists_and_watches_show_the_requested_version(api: Api) -> None:
     """Initial events, changes and lists show the spec and the status that a single read shows."""
-    await make(api, TABS, path_in("v2"))
+    await create_dashboard(api, TABS, path_in("v2"))
     async with api.session.get(f"{BETA}?watch=true", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
         events = [await asyncio.wait_for(response.content.readline(), 30)]
-        await make(api, TABS, path_in("v2"), name="e")
+        await create_dashboard(api, TABS, path_in("v2"), name="e")
         events.append(await asyncio.wait_for(response.content.readline(), 30))
     found = await read(api, "v1beta1")
     _, listing = await api("GET", BETA)
@@ -138,7 +138,7 @@ async def test_lists_and_watches_show_the_requested_version(api: Api) -> None:
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version != "v2beta1"])
 async def test_writing_back_what_was_read_changes_nothing(api: Api, version: str) -> None:
     """A write of an unchanged read keeps the generation, the stored version and the stored spec."""
-    await make(api, TABS, path_in("v2beta1"))
+    await create_dashboard(api, TABS, path_in("v2beta1"))
     written = await write(api, await read(api, version))
     assert written["metadata"]["generation"] == 1
     assert (await read(api, "v2beta1"))["spec"] == TABS
@@ -147,7 +147,7 @@ async def test_writing_back_what_was_read_changes_nothing(api: Api, version: str
 @pytest.mark.parametrize("version", CLASSIC)
 async def test_an_edit_in_a_classic_version_keeps_the_tabs(api: Api, version: str) -> None:
     """Members that the classic version cannot express are named in the status, and are returned in the version of the dashboard."""
-    await make(api, TABS, path_in("v2beta1"))
+    await create_dashboard(api, TABS, path_in("v2beta1"))
     found = await read(api, version)
     assert "layout" in found["status"]["conversion"]["preserved"]
     written = await write(api, found, title="New", tags=["b"])
@@ -155,7 +155,7 @@ async def test_an_edit_in_a_classic_version_keeps_the_tabs(api: Api, version: st
     restored = await read(api, "v2beta1")
     assert restored["spec"] == TABS | {"title": "New", "tags": ["b"]}
     assert restored["status"]["conversion"]["storedVersion"] == version
-    # Once more from the other side.
+    # An edit in the version with tabs is visible in the classic version.
     await write(api, restored, title="Newest")
     assert (await read(api, "v2beta1"))["spec"] == TABS | {"title": "Newest", "tags": ["b"]}
     assert (await read(api, version))["spec"]["title"] == "Newest"
@@ -170,7 +170,7 @@ async def test_an_edit_with_elements_keeps_unknown_members(api: Api, version: st
         "schemaVersion": 42,
         "ours": [1, 2],
     }
-    await make(api, classic, path_in("v1"))
+    await create_dashboard(api, classic, path_in("v1"))
     await write(api, await read(api, version), title="New")
     assert (await read(api, "v1"))["spec"] == classic | {"title": "New"}
 
@@ -180,14 +180,14 @@ async def test_an_edit_in_another_version_with_elements_keeps_its_members(api: A
     element = panel(1, "One")
     element["spec"]["data"]["spec"]["queryOptions"] = {"timeCompare": "1d"}
     spec = {**TABS, "elements": {"first": element}, "layout": grid("first")}
-    await make(api, spec, path_in("v2"))
+    await create_dashboard(api, spec, path_in("v2"))
     await write(api, await read(api, "v2alpha1"), title="New")
     assert (await read(api, "v2"))["spec"] == {**spec, "title": "New"}
 
 
 async def test_each_form_of_a_dashboard_is_kept(api: Api) -> None:
     """After edits in versions of both forms, each form still has the members that only it can express."""
-    await make(api, TABS, path_in("v2"))
+    await create_dashboard(api, TABS, path_in("v2"))
     await write(api, await read(api, "v0alpha1"), ours={"a": 1})
     await write(api, await read(api, "v2alpha1"), title="New")
     assert (await read(api, "v2"))["spec"] == TABS | {"title": "New"}
@@ -197,7 +197,7 @@ async def test_each_form_of_a_dashboard_is_kept(api: Api) -> None:
 
 async def test_the_classic_api_reads_and_saves_dashboards_with_elements(api: Api) -> None:
     """The classic API returns panels, and a save of these panels keeps the tabs."""
-    await make(api, TABS, path_in("v2beta1"))
+    await create_dashboard(api, TABS, path_in("v2beta1"))
     _, found = await api("GET", "/api/dashboards/uid/d")
     assert [panel["title"] for panel in found["dashboard"]["panels"] if panel["type"] != "row"] == ["One", "Two"]
     saved = {"dashboard": {**found["dashboard"], "title": "New"}, "overwrite": True}
@@ -210,7 +210,7 @@ async def test_a_dashboard_that_cannot_be_converted_has_a_placeholder(api: Api) 
 
     Labels can be changed through the placeholder, but not the spec.
     """
-    await make(api, BROKEN)
+    await create_dashboard(api, BROKEN)
     for version in CLASSIC:
         found = await read(api, version)
         conversion = found["status"]["conversion"]
@@ -223,18 +223,18 @@ async def test_a_dashboard_that_cannot_be_converted_has_a_placeholder(api: Api) 
     for spec in ({**STUB, "title": "New"}, {**STUB, "panels": []}):
         status, error = await api("PUT", f"{BETA}/d", {"metadata": {"name": "d"}, "spec": spec})
         assert (status, error["details"]["causes"][0]["field"]) == (422, "spec.schemaVersion")
-    assert (await make(api, STUB, BETA, "other"))[0] == 422
+    assert (await create_dashboard(api, STUB, BETA, "other"))[0] == 422
 
 
 @pytest.mark.parametrize("kind", ["merge-patch", "strategic-merge-patch"])
 async def test_a_patch_applies_to_the_requested_version(api: Api, kind: str) -> None:
     """A patch changes members of the requested version. A patch of a placeholder can change only the metadata."""
     headers = {"Content-Type": f"application/{kind}+json"}
-    await make(api, TABS, path_in("v2beta1"), "tabs")
+    await create_dashboard(api, TABS, path_in("v2beta1"), "tabs")
     status, found = await api("PATCH", f"{BETA}/tabs", {"spec": {"title": "New"}}, headers=headers)
     assert (status, found["spec"]["title"]) == (200, "New")
     assert (await read(api, "v2beta1", "tabs"))["spec"] == TABS | {"title": "New"}
-    await make(api, BROKEN)
+    await create_dashboard(api, BROKEN)
     status, found = await api("PATCH", f"{BETA}/d", {"metadata": {"labels": {"team": "a"}}}, headers=headers)
     assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, STUB, "a", 1)
     assert (await api("PATCH", f"{BETA}/d", {"spec": {"title": "New"}}, headers=headers))[0] == 422
@@ -244,7 +244,7 @@ async def test_a_patch_applies_to_the_requested_version(api: Api, kind: str) -> 
 
 async def test_labels_are_applied_through_a_placeholder(api: Api) -> None:
     """An apply may have the placeholder's spec or none, but not another spec of that schema version."""
-    await make(api, BROKEN)
+    await create_dashboard(api, BROKEN)
     headers = {"Content-Type": "application/apply-patch+yaml"}
     for spec in ({}, {"spec": STUB}):
         body = {"metadata": {"labels": {"team": "a"}}, **spec}
@@ -256,7 +256,7 @@ async def test_labels_are_applied_through_a_placeholder(api: Api) -> None:
 
 async def test_fields_are_applied_in_another_version(api: Api) -> None:
     """A server-side apply in a classic version changes the dashboard as other writes in that version do."""
-    await make(api, TABS, path_in("v2beta1"))
+    await create_dashboard(api, TABS, path_in("v2beta1"))
     headers = {"Content-Type": "application/apply-patch+yaml"}
     status, found = await api("PATCH", f"{path_in('v1', 'd')}?fieldManager=m&force=true", {"spec": {"title": "New"}}, headers=headers)
     assert (status, found["spec"]["title"]) == (200, "New"), found
@@ -267,11 +267,11 @@ async def test_fields_are_applied_in_another_version(api: Api) -> None:
 async def test_typed_classic_versions_check_the_schema(api: Api, version: str) -> None:
     """Typed classic versions refuse invalid members with 422 and a cause for each. Versions without a schema accept the same body."""
     spec = {"title": "T", "schemaVersion": 41, "editable": "elephant", "time": 9000}
-    status, refused = await make(api, spec, path_in(version))
+    status, refused = await create_dashboard(api, spec, path_in(version))
     assert (status, refused["reason"]) == (422, "Invalid")
     assert [cause["field"] for cause in refused["details"]["causes"]] == ["spec.editable", "spec.time"]
-    assert (await make(api, spec, ALPHA))[0] == 201
-    assert (await make(api, spec, DASHBOARDS, "e"))[0] == 201
+    assert (await create_dashboard(api, spec, ALPHA))[0] == 201
+    assert (await create_dashboard(api, spec, DASHBOARDS, "e"))[0] == 201
 
 
 async def test_data_sources_and_library_panels_of_the_organization_are_known(api: Api) -> None:
@@ -284,7 +284,7 @@ async def test_data_sources_and_library_panels_of_the_organization_are_known(api
         {"id": 1, "type": "timeseries", "datasource": {"uid": "metrics"}, "targets": [{"refId": "A", "datasource": {"uid": "metrics"}}]},
         {"id": 2, "libraryPanel": {"uid": "lib", "name": "Shared"}},
     ]
-    await make(api, {"title": "T", "panels": panels, "schemaVersion": 42}, path_in("v1"))
+    await create_dashboard(api, {"title": "T", "panels": panels, "schemaVersion": 42}, path_in("v1"))
     spec = (await read(api, "v2beta1"))["spec"]
     [query] = spec["elements"]["panel-1"]["spec"]["data"]["spec"]["queries"]
     assert query["spec"]["query"]["group"] == "prometheus"
@@ -303,13 +303,13 @@ async def test_data_sources_and_library_panels_of_the_organization_are_known(api
 )
 async def test_elements_and_layouts_are_checked(api: Api, version: str, members: dict[str, Any], field: str) -> None:
     """Invalid elements and layouts are refused with 422 and a cause for each fault, and nothing is stored."""
-    status, refused = await make(api, TABS | members, path_in(version))
+    status, refused = await create_dashboard(api, TABS | members, path_in(version))
     assert (status, refused["reason"]) == (422, "Invalid")
     assert [cause["field"] for cause in refused["details"]["causes"] if cause["field"].startswith(field)]
     assert (await api("GET", path_in(version, "d")))[0] == 404
 
 
-async def test_unknown_versions(api: Api) -> None:
+async def test_unknown_versions_are_refused(api: Api) -> None:
     """An unknown version is 404 in the path and 400 in the body."""
     assert (await api("GET", f"{DASHBOARDS.replace('v2alpha1', 'v3')}/d"))[0] == 404
     body = {"apiVersion": "dashboard.grafana.app/v3", "metadata": {"name": "d"}, "spec": {"title": "T"}}
@@ -322,5 +322,5 @@ async def test_unknown_versions(api: Api) -> None:
 async def test_a_refresh_below_the_minimum_is_rejected(start_api: StartApi, refresh: str, status: int) -> None:
     """A refresh below the setting's minimum is rejected in either layout."""
     api = await start_api(min_refresh=10)
-    assert (await make(api, {"title": "T", "refresh": refresh}))[0] == status
-    assert (await make(api, {"title": "T", "timeSettings": {"autoRefresh": refresh}, "layout": {}}, name="e"))[0] == status
+    assert (await create_dashboard(api, {"title": "T", "refresh": refresh}))[0] == status
+    assert (await create_dashboard(api, {"title": "T", "timeSettings": {"autoRefresh": refresh}, "layout": {}}, name="e"))[0] == status

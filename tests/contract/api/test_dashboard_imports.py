@@ -70,7 +70,7 @@ async def test_an_invalid_import_stores_nothing(api: Api, request_body: dict[str
 
 
 async def test_a_stored_dashboard_is_replaced_only_with_overwrite(api: Api) -> None:
-    """Without ``overwrite`` a used uid is 412, and no library panel is created."""
+    """Without ``overwrite``, an import with a used uid gets 412, and no library panel is created."""
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "disks", "title": "Other"}}))[0] == 200
     status, response = await api("POST", IMPORT, body())
     assert (status, response["status"]) == (412, "version-mismatch")

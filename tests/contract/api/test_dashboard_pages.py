@@ -91,7 +91,7 @@ class _Reader(HTMLParser):
         else:
             self.text += data
 
-    def all(self, tag: str) -> list[dict[str, str]]:
+    def elements_named(self, tag: str) -> list[dict[str, str]]:
         return [attributes for name, attributes in self.elements if name == tag]
 
 
@@ -109,7 +109,7 @@ async def save(api: Api, dashboard: dict[str, Any]) -> None:
     assert status == 200, found
 
 
-async def opened(api: Api, path: str, auth: str = ADMIN, status: int = 200) -> _Reader:
+async def open_page(api: Api, path: str, auth: str = ADMIN, status: int = 200) -> _Reader:
     """Return a page whose Content-Security-Policy permits exactly its own styles and scripts."""
     async with api.session.get(path, headers={"Authorization": auth, "Accept": "text/html"}) as response:
         body = await response.text()
@@ -129,10 +129,10 @@ async def opened(api: Api, path: str, auth: str = ADMIN, status: int = 200) -> _
 
 async def test_a_page_has_each_panel_as_a_picture(drawing: Api) -> None:
     """Pictures load lazily, have alternative texts and sizes, and are those of the panels; the dashboard's title is shown once."""
-    page = await opened(drawing, "/d/shown/any-slug?from=now-2h&theme=light&var-stage=test")
+    page = await open_page(drawing, "/d/shown/any-slug?from=now-2h&theme=light&var-stage=test")
     assert page.text.count("Shown") == 2  # in the title of the window and in the heading
     assert [name for name, _ in page.elements].count("h1") == 1
-    pictures = page.all("img")
+    pictures = page.elements_named("img")
     assert [picture["alt"] for picture in pictures] == ["Answer (stat)", "On a (stat)", "On b (stat)", "Deep (stat)"]
     for picture in pictures:
         assert picture["loading"] == "lazy"
@@ -164,12 +164,12 @@ async def test_descriptions_can_be_opened(drawing: Api) -> None:
 
 async def test_collapsed_rows_can_be_opened(drawing: Api) -> None:
     """The heading of a collapsed row has the number of its panels; ``rows=expanded`` opens all rows."""
-    page = await opened(drawing, "/d/shown")
+    page = await open_page(drawing, "/d/shown")
     assert re.search(r"Details\s*\(1 panel\)", page.text)
-    row = [attributes for attributes in page.all("details") if attributes.get("class") == "row"]
+    row = [attributes for attributes in page.elements_named("details") if attributes.get("class") == "row"]
     assert ["open" in attributes for attributes in row] == [False]
     assert "open" in next(
-        found for found in (await opened(drawing, "/d/shown?rows=expanded")).all("details") if found.get("class") == "row"
+        found for found in (await open_page(drawing, "/d/shown?rows=expanded")).elements_named("details") if found.get("class") == "row"
     )
 
 
@@ -185,22 +185,22 @@ async def test_links_to_one_panel_open_its_page(drawing: Api) -> None:
 async def test_the_controls_have_the_values_of_the_url(drawing: Api) -> None:
     """The time range, the variables and the refresh interval of the URL are fields of a form, which keeps the other parameters."""
     query = "from=now-3h&to=now-1h&refresh=1m&tz=Asia/Tokyo&theme=dark&var-host=b&var-filter=POST&var-hidden=y"
-    page = await opened(drawing, f"/d/shown?{query}")
-    fields = {field["name"]: field.get("value", "") for field in page.all("input")}
+    page = await open_page(drawing, f"/d/shown?{query}")
+    fields = {field["name"]: field.get("value", "") for field in page.elements_named("input")}
     assert (fields["from"], fields["to"], fields["var-filter"]) == ("now-3h", "now-1h", "POST")
-    assert {field["name"]: field["value"] for field in page.all("input") if field.get("type") == "hidden"} == {
+    assert {field["name"]: field["value"] for field in page.elements_named("input") if field.get("type") == "hidden"} == {
         "tz": "Asia/Tokyo",
         "theme": "dark",
         "var-hidden": "y",
     }
-    assert [("multiple" in choice, choice["name"]) for choice in page.all("select")] == [
+    assert [("multiple" in choice, choice["name"]) for choice in page.elements_named("select")] == [
         (True, "var-host"),
         (False, "var-stage"),
         (False, "refresh"),
     ]
-    assert [option.get("value") for option in page.all("option") if "selected" in option] == ["b", "live", None]
-    assert page.all("meta")[-1] == {"http-equiv": "refresh", "content": "60"}
-    assert page.all("html") == [{"lang": "en", "class": "dark"}]
+    assert [option.get("value") for option in page.elements_named("option") if "selected" in option] == ["b", "live", None]
+    assert page.elements_named("meta")[-1] == {"http-equiv": "refresh", "content": "60"}
+    assert page.elements_named("html") == [{"lang": "en", "class": "dark"}]
     assert "Asia/Tokyo" in page.text
 
 
@@ -208,7 +208,7 @@ async def test_links_of_a_dashboard_lead_to_safe_addresses(drawing: Api) -> None
     """Links to tags are links to the readable dashboards with these tags."""
     await save(drawing, {"uid": "linked", "title": "Linked", "tags": ["linked"]})
     await save(drawing, {"uid": "other", "title": "Other", "tags": ["different"]})
-    links = [link["href"] for link in (await opened(drawing, "/d/shown")).all("a")]
+    links = [link["href"] for link in (await open_page(drawing, "/d/shown")).elements_named("a")]
     assert "https://example.com/live" in links
     assert "/d/linked/linked?from=now-1h&to=now" in links
     assert not [link for link in links if "javascript" in link or "/d/other" in link]
@@ -223,33 +223,33 @@ async def test_user_text_is_escaped(drawing: Api) -> None:
     hostile = {"uid": "hostile", "title": HOSTILE, "panels": panels, "templating": {"list": variables}, "links": links}
     await save(drawing, hostile)
     for path in ("/d/hostile", "/d-solo/hostile?panelId=1", f"/d/hostile?from={HOSTILE}&var-x={HOSTILE}"):
-        page = await opened(drawing, path, status=400 if "from" in path else 200)
+        page = await open_page(drawing, path, status=400 if "from" in path else 200)
         assert HOSTILE in page.text
         assert len(page.sources["script"]) == 1
-        assert "x" not in [picture["src"] for picture in page.all("img")]
+        assert "x" not in [picture["src"] for picture in page.elements_named("img")]
 
 
 async def test_a_panel_has_a_page(drawing: Api) -> None:
     """The dashboard's page links to the page of each panel with its own parameters, and the panel's page links back."""
-    page = await opened(drawing, "/d/shown?from=now-2h")
-    address = next(link["href"] for link in page.all("a") if link["href"].startswith("/d-solo/shown?panelId=2"))
+    page = await open_page(drawing, "/d/shown?from=now-2h")
+    address = next(link["href"] for link in page.elements_named("a") if link["href"].startswith("/d-solo/shown?panelId=2"))
     assert parse_qs(urlsplit(address).query) == {"panelId": ["2"], "from": ["now-2h"], "var-host": ["a"]}
-    alone = await opened(drawing, "/d-solo/shown/slug?panelId=panel-1&from=now-2h")
-    assert [picture["alt"] for picture in alone.all("img")] == ["Answer (stat)"]
-    assert "/d/shown/shown?from=now-2h" in [link["href"] for link in alone.all("a")]
+    alone = await open_page(drawing, "/d-solo/shown/slug?panelId=panel-1&from=now-2h")
+    assert [picture["alt"] for picture in alone.elements_named("img")] == ["Answer (stat)"]
+    assert "/d/shown/shown?from=now-2h" in [link["href"] for link in alone.elements_named("a")]
     assert "What it means" in alone.text
-    assert {"panelId"} <= {field["name"] for field in alone.all("input")}
+    assert {"panelId"} <= {field["name"] for field in alone.elements_named("input")}
     for path, status, words in (("/d-solo/shown", 400, "panelId is missing"), ("/d-solo/shown?panelId=99", 404, "no panel 99")):
-        assert words in (await opened(drawing, path, status=status)).text
+        assert words in (await open_page(drawing, path, status=status)).text
 
 
 @pytest.mark.parametrize(
     ("path", "words"), [("/d/shown?from=never", "never"), ("/d/shown?tz=Mars", "Mars"), ("/d/shown?theme=pink", "theme")]
 )
 async def test_a_mistake_in_the_address_is_explained(drawing: Api, path: str, words: str) -> None:
-    page = await opened(drawing, path, status=400)
+    page = await open_page(drawing, path, status=400)
     assert words in page.text
-    assert not page.all("img")
+    assert not page.elements_named("img")
 
 
 @pytest.mark.parametrize("path", ["/d/{}", "/d-solo/{}?panelId=1"])
@@ -259,11 +259,11 @@ async def test_a_page_needs_the_rights_on_its_dashboard(drawing: Api, path: str)
     blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
     reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:uid:shown"))
     stranger = await drawing.person("stranger", Role.NONE, ("dashboards:read", "dashboards:uid:another"))
-    theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
-    for auth, status in ((blind, 403), (stranger, 404), (theirs, 404)):
-        assert "Shown" not in (await opened(drawing, path.format("shown"), auth, status)).text
-    await opened(drawing, path.format("nothing"), status=404)
-    page = await opened(drawing, path.format("shown"), reader)
-    assert ("datasources:query" in page.text, page.all("img")) == (True, [])
+    other_admin = await drawing.person("theirs", Role.ADMIN, org_id=other)
+    for auth, status in ((blind, 403), (stranger, 404), (other_admin, 404)):
+        assert "Shown" not in (await open_page(drawing, path.format("shown"), auth, status)).text
+    await open_page(drawing, path.format("nothing"), status=404)
+    page = await open_page(drawing, path.format("shown"), reader)
+    assert ("datasources:query" in page.text, page.elements_named("img")) == (True, [])
     async with drawing.session.get(path.format("shown")) as response:
         assert response.status == 401

@@ -20,8 +20,8 @@ async def save(api: Api, name: str, *titles: str, **spec: Any) -> None:
 
 
 def history(name: str, **query: Any) -> str:
-    asked = {"labelSelector": "grafana.app/get-history=true", "fieldSelector": f"metadata.name={name}", **query}
-    return f"{DASHBOARDS}?{'&'.join(f'{key}={quote(str(value))}' for key, value in asked.items())}"
+    selector = {"labelSelector": "grafana.app/get-history=true", "fieldSelector": f"metadata.name={name}", **query}
+    return f"{DASHBOARDS}?{'&'.join(f'{key}={quote(str(value))}' for key, value in selector.items())}"
 
 
 async def test_versions_are_listed_newest_first(api: Api) -> None:
@@ -88,8 +88,8 @@ async def test_a_version_contains_the_old_dashboard(api: Api, path: str) -> None
 async def test_invalid_versions_are_refused(api: Api, path: str, status: int) -> None:
     """An unknown number or dashboard is 404, an invalid number 400; each as a Status."""
     await save(api, "d", "one")
-    answered, found = await api("GET", f"{DASHBOARDS}/{path}")
-    assert (answered, found["kind"], found["code"]) == (status, "Status", status)
+    actual_status, found = await api("GET", f"{DASHBOARDS}/{path}")
+    assert (actual_status, found["kind"], found["code"]) == (status, "Status", status)
 
 
 async def test_a_history_has_complete_objects(api: Api) -> None:
@@ -115,11 +115,11 @@ async def test_a_history_is_printed_as_a_table(api: Api) -> None:
 
 async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:
     """A history without a name is 400, and of an unknown name it is empty. Folders have no history."""
-    asked = "labelSelector=grafana.app/get-history=true"
-    assert (await api("GET", f"{DASHBOARDS}?{asked}"))[0] == 400
+    selector = "labelSelector=grafana.app/get-history=true"
+    assert (await api("GET", f"{DASHBOARDS}?{selector}"))[0] == 400
     assert (await api("GET", history("nothing")))[1]["items"] == []
     folders = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
-    assert (await api("GET", f"{folders}?{asked}&fieldSelector=metadata.name%3Df"))[0] == 400
+    assert (await api("GET", f"{folders}?{selector}&fieldSelector=metadata.name%3Df"))[0] == 400
 
 
 async def test_old_versions_are_converted(api: Api) -> None:

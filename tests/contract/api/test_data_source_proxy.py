@@ -47,7 +47,7 @@ class Source:
 
 
 @dataclass
-class Setup:
+class ProxyGateway:
     """A gateway with the data source ``prom``."""
 
     api: Api
@@ -94,11 +94,11 @@ async def serving(source: Source) -> AsyncIterator[str]:
 
 
 @pytest.fixture
-async def desk(start_api: StartApi) -> AsyncIterator[Setup]:
+async def gateway(start_api: StartApi) -> AsyncIterator[ProxyGateway]:
     source = Source()
     async with serving(source) as url:
         api = await start_api(allowed_hosts="127.0.0.1", proxy_max_bytes=LIMIT, query_seconds=0.5, proxy_streams=4)
-        setup = Setup(api, source, url)
+        setup = ProxyGateway(api, source, url)
         await setup.add("prom")
         yield setup
 
@@ -106,39 +106,39 @@ async def desk(start_api: StartApi) -> AsyncIterator[Setup]:
 @pytest.mark.parametrize(
     "path", [f"{PROXY}/prom", "/api/datasources/proxy/{id}", "/api/datasources/uid/prom/resources", "/api/datasources/{id}/resources"]
 )
-async def test_each_path_reaches_the_data_source(desk: Setup, path: str) -> None:
+async def test_each_path_reaches_the_data_source(gateway: ProxyGateway, path: str) -> None:
     """The proxy and the resources, by uid and by id, forward GET with its parameters and POST with its form."""
-    number = await desk.api.sql("select id from data_source where uid = 'prom'")
+    number = await gateway.api.sql("select id from data_source where uid = 'prom'")
     at = path.format(id=number)
-    status, headers, body = await desk.get(f"{at}/api/v1/series?match[]=up&match[]=%7Ba%3D%22b%26c%22%7D")
+    status, headers, body = await gateway.get(f"{at}/api/v1/series?match[]=up&match[]=%7Ba%3D%22b%26c%22%7D")
     assert (status, body) == (200, b'{"status": "success", "data": []}')
     assert headers["Content-Type"] == "application/json; charset=utf-8"
-    method, target, _, _ = desk.source.last
+    method, target, _, _ = gateway.source.last
     assert (method, URL(target).path, [*URL(target).query.items()]) == (
         "GET",
         "/api/v1/series",
         [("match[]", "up"), ("match[]", '{a="b&c"}')],
     )
-    status, _, _ = await desk.get(f"{at}/api/v1/query", "POST", data={"query": "1+1"})
-    assert (status, desk.source.last[0], desk.source.last[3]) == (200, "POST", "query=1%2B1")
+    status, _, _ = await gateway.get(f"{at}/api/v1/query", "POST", data={"query": "1+1"})
+    assert (status, gateway.source.last[0], gateway.source.last[3]) == (200, "POST", "query=1%2B1")
 
 
-async def test_a_path_below_the_url_and_names_in_utf_8_are_kept(desk: Setup) -> None:
+async def test_a_path_below_the_url_and_names_in_utf_8_are_kept(gateway: ProxyGateway) -> None:
     """The path is appended to that of the URL, and a name in it is encoded as the client sent it."""
-    await desk.add("below", url=f"{desk.url}/tenant/prometheus/")
-    await desk.get(URL(f"{PROXY}/below/api/v1/label/%C3%A9t%20%C3%A9/values", encoded=True))  # type: ignore[arg-type]
-    assert desk.source.last[1] == "/tenant/prometheus/api/v1/label/%C3%A9t%20%C3%A9/values"
+    await gateway.add("below", url=f"{gateway.url}/tenant/prometheus/")
+    await gateway.get(URL(f"{PROXY}/below/api/v1/label/%C3%A9t%20%C3%A9/values", encoded=True))  # type: ignore[arg-type]
+    assert gateway.source.last[1] == "/tenant/prometheus/api/v1/label/%C3%A9t%20%C3%A9/values"
 
 
-async def test_credentials_are_those_of_the_data_source(desk: Setup) -> None:
+async def test_credentials_are_those_of_the_data_source(gateway: ProxyGateway) -> None:
     """Neither the caller's credentials, cookies and headers nor the data source's response headers pass the proxy."""
 
     def respond(_: web.Request) -> web.StreamResponse:
         names = ("Set-Cookie", "Server", "Authorization", "X-Internal", "Access-Control-Allow-Origin", "Strict-Transport-Security")
         return web.Response(text="<script>", content_type="text/html", headers=dict.fromkeys(names, "a=b"))
 
-    desk.source.handler = respond
-    await desk.add("auth", basicAuth=True, basicAuthUser="me", secureJsonData={"basicAuthPassword": "s3cret"})
+    gateway.source.handler = respond
+    await gateway.add("auth", basicAuth=True, basicAuthUser="me", secureJsonData={"basicAuthPassword": "s3cret"})
     sent = {
         "Cookie": "grafana_session=x",
         "X-DS-Authorization": "Bearer y",
@@ -147,16 +147,16 @@ async def test_credentials_are_those_of_the_data_source(desk: Setup) -> None:
         "Proxy-Authorization": "z",
         "Referer": "http://gateway/",
     }
-    _, headers, _ = await desk.get(f"{PROXY}/auth/api/v1/labels", headers=sent)
-    received = desk.source.last[2]
+    _, headers, _ = await gateway.get(f"{PROXY}/auth/api/v1/labels", headers=sent)
+    received = gateway.source.last[2]
     assert b64decode(received["Authorization"].removeprefix("Basic ")) == b"me:s3cret"
     assert not {*sent} & {*received}
     assert not {"Set-Cookie", "Authorization", "X-Internal", "Access-Control-Allow-Origin"} & {*headers}
     assert headers.get("Server") != "a=b"
     assert headers["Content-Security-Policy"] == "sandbox"
     assert headers["X-Content-Type-Options"] == "nosniff"
-    await desk.get(f"{PROXY}/prom/api/v1/labels")
-    assert "Authorization" not in desk.source.last[2]
+    await gateway.get(f"{PROXY}/prom/api/v1/labels")
+    assert "Authorization" not in gateway.source.last[2]
 
 
 @pytest.mark.parametrize(
@@ -171,19 +171,19 @@ async def test_credentials_are_those_of_the_data_source(desk: Setup) -> None:
         ("GET", "api"),
     ],
 )
-async def test_undeclared_requests_are_refused(desk: Setup, method: str, path: str) -> None:
+async def test_undeclared_requests_are_refused(gateway: ProxyGateway, method: str, path: str) -> None:
     """Only declared methods and paths reach a data source; others receive 403, and the source receives nothing."""
-    status, body = await desk.api(method, f"{PROXY}/prom/{path}")
+    status, body = await gateway.api(method, f"{PROXY}/prom/{path}")
     assert status == 403
     assert "does not forward" in body["message"]
-    assert not desk.source.requests
+    assert not gateway.source.requests
 
 
-async def test_methods_that_change_data_are_not_served(desk: Setup) -> None:
+async def test_methods_that_change_data_are_not_served(gateway: ProxyGateway) -> None:
     """PUT, PATCH and DELETE are refused with 405."""
     for method in ("PUT", "PATCH", "DELETE"):
-        assert (await desk.api(method, f"{PROXY}/prom/api/v1/query"))[0] == 405
-    assert not desk.source.requests
+        assert (await gateway.api(method, f"{PROXY}/prom/api/v1/query"))[0] == 405
+    assert not gateway.source.requests
 
 
 @pytest.mark.parametrize(("type_", "method", "path", "status"), [
@@ -196,11 +196,11 @@ async def test_methods_that_change_data_are_not_served(desk: Setup) -> None:
     ("grafana-postgresql-datasource", "GET", "render", 403),
     ("unknown-datasource", "GET", "api/v1/query", 403),
 ])  # fmt: skip
-async def test_other_types_have_rules_of_their_own(desk: Setup, type_: str, method: str, path: str, status: int) -> None:
-    """Each type has its own list; a type without one has no proxy."""
-    await desk.add("other", type=type_, url="db.example.com:5432" if "postgresql" in type_ else desk.url)
+async def test_other_types_have_rules_of_their_own(gateway: ProxyGateway, type_: str, method: str, path: str, status: int) -> None:
+    """Each type of data source has its own list of permitted paths; a type without a list has no proxy."""
+    await gateway.add("other", type=type_, url="db.example.com:5432" if "postgresql" in type_ else gateway.url)
     body: dict[str, Any] = {"data": "{}\n", "headers": {"Content-Type": "application/x-ndjson"}} if method == "POST" else {}
-    assert (await desk.get(f"{PROXY}/other/{path}", method, **body))[0] == status
+    assert (await gateway.get(f"{PROXY}/other/{path}", method, **body))[0] == status
 
 
 @pytest.mark.parametrize(
@@ -222,11 +222,11 @@ async def test_other_types_have_rules_of_their_own(desk: Setup, type_: str, meth
         "//other.example/api/v1/query",
     ],
 )
-async def test_paths_that_could_lead_elsewhere_are_refused(desk: Setup, path: str) -> None:
+async def test_paths_that_could_lead_elsewhere_are_refused(gateway: ProxyGateway, path: str) -> None:
     """The gateway refuses relative segments, encoded separators and absolute addresses in any encoding."""
-    status, response = await desk.raw(f"{PROXY}/prom/{path}")
+    status, response = await gateway.raw(f"{PROXY}/prom/{path}")
     assert status in (400, 403, 404), response
-    assert not desk.source.requests
+    assert not gateway.source.requests
 
 
 @pytest.mark.parametrize(
@@ -241,87 +241,87 @@ async def test_paths_that_could_lead_elsewhere_are_refused(desk: Setup, path: st
         "*",
     ],
 )
-async def test_a_request_target_with_another_host_is_refused(desk: Setup, target: str) -> None:
+async def test_a_request_target_with_another_host_is_refused(gateway: ProxyGateway, target: str) -> None:
     """A target in absolute form reaches neither its host nor a data source: the gateway forwards only its own paths."""
-    status, response = await desk.raw(target)
+    status, response = await gateway.raw(target)
     assert status in (400, 403, 404), response
-    assert not desk.source.requests
+    assert not gateway.source.requests
 
 
 @pytest.mark.parametrize("uid", ["..%2fprom", "%2e%2e/prom", "prom%2f..%2fprom", "prom%00", "*", "../uid/prom"])
-async def test_a_uid_is_never_a_path(desk: Setup, uid: str) -> None:
+async def test_a_uid_is_never_a_path(gateway: ProxyGateway, uid: str) -> None:
     """A uid with separators or relative parts names no data source (path traversal in the name of a scope)."""
-    status, response = await desk.raw(f"{PROXY}/{uid}/api/v1/query")
+    status, response = await gateway.raw(f"{PROXY}/{uid}/api/v1/query")
     assert status in (400, 403, 404), response
-    assert not desk.source.requests
+    assert not gateway.source.requests
 
 
-async def test_the_organization_is_never_taken_from_a_parameter(desk: Setup) -> None:
+async def test_the_organization_is_never_taken_from_a_parameter(gateway: ProxyGateway) -> None:
     """A caller reaches data sources of an organization only as its member; parameters and headers make no difference."""
-    api = desk.api
+    api = gateway.api
     other = await api.organization("other")
-    theirs = await api.person("olga", Role.ADMIN, org_id=other)
-    number = await desk.add("only-theirs", auth=theirs)
+    other_admin = await api.person("olga", Role.ADMIN, org_id=other)
+    number = await gateway.add("only-theirs", auth=other_admin)
     variants: list[dict[str, Any]] = [{}, {"params": {"orgId": str(other)}}, {"headers": {"X-Grafana-Org-Id": str(other)}}]
     for options in variants:
         stranger = await api.person(f"stan{len(options)}{'params' in options}", Role.ADMIN)
         for at in (f"{PROXY}/only-theirs", f"/api/datasources/proxy/{number}", "/api/datasources/uid/only-theirs/resources"):
-            status, _, body = await desk.get(f"{at}/api/v1/query", auth=stranger, **options)
+            status, _, body = await gateway.get(f"{at}/api/v1/query", auth=stranger, **options)
             assert status in (401, 403, 404), body
-    assert not desk.source.requests
+    assert not gateway.source.requests
 
 
-async def test_a_grant_on_one_data_source_opens_no_other(desk: Setup) -> None:
+async def test_a_grant_on_one_data_source_opens_no_other(gateway: ProxyGateway) -> None:
     """The right to query is checked on the data source of the path, by uid and by id, before its settings are read."""
-    number = await desk.add("secret")
-    some = await desk.api.person("some", Role.NONE, (QUERY, "datasources:uid:prom"))
-    assert (await desk.get(f"{PROXY}/prom/api/v1/query", auth=some))[0] == 200
-    before = len(desk.source.requests)
+    number = await gateway.add("secret")
+    some = await gateway.api.person("some", Role.NONE, (QUERY, "datasources:uid:prom"))
+    assert (await gateway.get(f"{PROXY}/prom/api/v1/query", auth=some))[0] == 200
+    before = len(gateway.source.requests)
     for at in (f"{PROXY}/secret", f"/api/datasources/proxy/{number}", f"{PROXY}/unknown", "/api/datasources/proxy/999"):
         for query in ("", "?uid=prom", "?datasource=prom"):
-            assert (await desk.get(f"{at}/api/v1/query{query}", auth=some))[0] == 403
-    assert len(desk.source.requests) == before
-    assert (await desk.get(f"{PROXY}/unknown/api/v1/query"))[0] == 404
+            assert (await gateway.get(f"{at}/api/v1/query{query}", auth=some))[0] == 403
+    assert len(gateway.source.requests) == before
+    assert (await gateway.get(f"{PROXY}/unknown/api/v1/query"))[0] == 404
 
 
 @pytest.mark.parametrize("place", ["query", "form"])
-async def test_parameters_of_the_settings_cannot_be_replaced(desk: Setup, place: str) -> None:
+async def test_parameters_of_the_settings_cannot_be_replaced(gateway: ProxyGateway, place: str) -> None:
     """A parameter that the settings fix, such as a tenant's filter, is refused in the URL and in a form."""
-    await desk.add("tenant", jsonData={"customQueryParameters": "tenant=a"})
-    await desk.get(f"{PROXY}/tenant/api/v1/query?query=up")
-    assert desk.source.last[1] == "/api/v1/query?tenant=a&query=up"
+    await gateway.add("tenant", jsonData={"customQueryParameters": "tenant=a"})
+    await gateway.get(f"{PROXY}/tenant/api/v1/query?query=up")
+    assert gateway.source.last[1] == "/api/v1/query?tenant=a&query=up"
     options: dict[str, Any] = {"params": {"tenant": "b"}} if place == "query" else {"data": {"tenant": "b"}}
-    status, _, body = await desk.get(f"{PROXY}/tenant/api/v1/query", "POST", **options)
+    status, _, body = await gateway.get(f"{PROXY}/tenant/api/v1/query", "POST", **options)
     assert status == 400
     assert b"fix the parameter 'tenant'" in body
     form = aiohttp.FormData({"tenant": "b"}, default_to_multipart=True)
-    assert (await desk.get(f"{PROXY}/tenant/api/v1/query", "POST", data=form))[0] == 415
+    assert (await gateway.get(f"{PROXY}/tenant/api/v1/query", "POST", data=form))[0] == 415
 
 
-async def test_addresses_follow_the_rules_of_queries(desk: Setup) -> None:
+async def test_addresses_follow_the_rules_of_queries(gateway: ProxyGateway) -> None:
     """An address that no query may use is not reached by the proxy, nor is the target of a redirect."""
-    await desk.add("private", url="http://10.255.255.1")
-    status, _, body = await desk.get(f"{PROXY}/private/api/v1/query")
+    await gateway.add("private", url="http://10.255.255.1")
+    status, _, body = await gateway.get(f"{PROXY}/private/api/v1/query")
     assert status == 400
     assert b"DASHWRIGHT_ALLOWED_HOSTS" in body
 
-    desk.source.handler = lambda _: web.Response(status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
-    status, headers, body = await desk.get(f"{PROXY}/prom/api/v1/query", allow_redirects=False)
+    gateway.source.handler = lambda _: web.Response(status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
+    status, headers, body = await gateway.get(f"{PROXY}/prom/api/v1/query", allow_redirects=False)
     assert status == 502
     assert "Location" not in headers
     assert b"169.254" not in body
 
 
 @pytest.mark.parametrize(("upstream", "status"), [(400, 400), (401, 400), (404, 404), (422, 422), (503, 503)])
-async def test_statuses_are_returned(desk: Setup, upstream: int, status: int) -> None:
+async def test_statuses_are_returned(gateway: ProxyGateway, upstream: int, status: int) -> None:
     """The status of the data source is returned, except for 401, which the client would take for its own credentials."""
-    desk.source.handler = lambda _: web.Response(status=upstream, text="reason")
-    received, _, body = await desk.get(f"{PROXY}/prom/api/v1/query")
+    gateway.source.handler = lambda _: web.Response(status=upstream, text="reason")
+    received, _, body = await gateway.get(f"{PROXY}/prom/api/v1/query")
     assert received == status
     assert body == b"reason" if upstream != 401 else b"Authentication to data source failed" in body
 
 
-async def test_compressed_responses_pass_unchanged(desk: Setup) -> None:
+async def test_compressed_responses_pass_unchanged(gateway: ProxyGateway) -> None:
     """A client that accepts gzip receives the compressed bytes, another one plain bytes."""
 
     def respond(request: web.Request) -> web.StreamResponse:
@@ -329,22 +329,22 @@ async def test_compressed_responses_pass_unchanged(desk: Setup) -> None:
             return web.Response(body=gzip.compress(b"x" * 1000), headers={"Content-Encoding": "gzip"})
         return web.Response(body=b"x" * 1000)
 
-    desk.source.handler = respond
+    gateway.source.handler = respond
     for encoding in ("gzip", "identity"):
-        status, headers, body = await desk.get(f"{PROXY}/prom/api/v1/query", headers={"Accept-Encoding": encoding})
+        status, headers, body = await gateway.get(f"{PROXY}/prom/api/v1/query", headers={"Accept-Encoding": encoding})
         assert (status, body) == (200, b"x" * 1000)
         assert headers.get("Content-Encoding", "identity") == encoding
 
 
-async def test_an_announced_size_above_the_limit_is_an_error(desk: Setup) -> None:
+async def test_an_announced_size_above_the_limit_is_an_error(gateway: ProxyGateway) -> None:
     """A response that is too large by its header is refused before a byte of it is sent."""
-    desk.source.handler = lambda _: web.Response(body=bytes(LIMIT + 1))
-    status, _, body = await desk.get(f"{PROXY}/prom/api/v1/query")
+    gateway.source.handler = lambda _: web.Response(body=bytes(LIMIT + 1))
+    status, _, body = await gateway.get(f"{PROXY}/prom/api/v1/query")
     assert status == 413
     assert b"DASHWRIGHT_PROXY_MAX_BYTES" in body
 
 
-async def test_an_endless_response_is_cut(desk: Setup) -> None:
+async def test_an_endless_response_is_cut(gateway: ProxyGateway) -> None:
     """An endless response ends at the limit, and the client sees that it is incomplete."""
     ended = asyncio.Event()
 
@@ -357,13 +357,13 @@ async def test_an_endless_response_is_cut(desk: Setup) -> None:
         finally:
             ended.set()
 
-    desk.source.handler = respond
+    gateway.source.handler = respond
     with pytest.raises(aiohttp.ClientError):
-        await desk.get(f"{PROXY}/prom/api/v1/query")
+        await gateway.get(f"{PROXY}/prom/api/v1/query")
     await asyncio.wait_for(ended.wait(), 5)
 
 
-async def test_a_response_that_breaks_off_is_incomplete_for_the_client(desk: Setup) -> None:
+async def test_a_response_that_breaks_off_is_incomplete_for_the_client(gateway: ProxyGateway) -> None:
     """A body that ends before its announced length is not completed by the proxy."""
 
     async def respond(request: web.Request) -> web.StreamResponse:
@@ -374,12 +374,12 @@ async def test_a_response_that_breaks_off_is_incomplete_for_the_client(desk: Set
         request.transport.abort()
         return response
 
-    desk.source.handler = respond
+    gateway.source.handler = respond
     with pytest.raises(aiohttp.ClientError):
-        await desk.get(f"{PROXY}/prom/api/v1/query")
+        await gateway.get(f"{PROXY}/prom/api/v1/query")
 
 
-async def test_a_silent_data_source_is_a_timeout(desk: Setup) -> None:
+async def test_a_silent_data_source_is_a_timeout(gateway: ProxyGateway) -> None:
     """If a data source does not respond in time, the status is 504."""
     released = asyncio.Event()
 
@@ -387,34 +387,34 @@ async def test_a_silent_data_source_is_a_timeout(desk: Setup) -> None:
         await released.wait()
         return ok(request)
 
-    desk.source.handler = respond
-    assert (await desk.get(f"{PROXY}/prom/api/v1/query"))[0] == 504
+    gateway.source.handler = respond
+    assert (await gateway.get(f"{PROXY}/prom/api/v1/query"))[0] == 504
     released.set()
 
 
-async def test_an_unreachable_data_source_is_a_bad_gateway(desk: Setup) -> None:
+async def test_an_unreachable_data_source_is_a_bad_gateway(gateway: ProxyGateway) -> None:
     """If no server listens at the address, the status is 502."""
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
-        await desk.add("gone", url=f"http://127.0.0.1:{unused.getsockname()[1]}")
-        assert (await desk.get(f"{PROXY}/gone/api/v1/query"))[0] == 502
+        await gateway.add("gone", url=f"http://127.0.0.1:{unused.getsockname()[1]}")
+        assert (await gateway.get(f"{PROXY}/gone/api/v1/query"))[0] == 502
 
 
-async def test_upgrades_are_not_forwarded(desk: Setup) -> None:
+async def test_upgrades_are_not_forwarded(gateway: ProxyGateway) -> None:
     """A request for another protocol is served as plain HTTP, without its upgrade."""
-    status, _ = await desk.raw(f"{PROXY}/prom/api/v1/query", "Connection: Upgrade", "Upgrade: websocket", "TE: trailers")
+    status, _ = await gateway.raw(f"{PROXY}/prom/api/v1/query", "Connection: Upgrade", "Upgrade: websocket", "TE: trailers")
     assert status in (200, 400)
-    assert all("Upgrade" not in headers and "TE" not in headers for _, _, headers, _ in desk.source.requests)
+    assert all("Upgrade" not in headers and "TE" not in headers for _, _, headers, _ in gateway.source.requests)
 
 
-async def test_trailers_are_not_forwarded(desk: Setup) -> None:
+async def test_trailers_are_not_forwarded(gateway: ProxyGateway) -> None:
     """Header fields after a body pass the proxy in neither direction, because no filter has seen them."""
     form = ("Content-Type: application/x-www-form-urlencoded", "Transfer-Encoding: chunked", "Trailer: X-Scope-OrgID")
-    status, _ = await desk.raw(
+    status, _ = await gateway.raw(
         f"{PROXY}/prom/api/v1/query", *form, "", "7", "query=1", "0", "X-Scope-OrgID: other", "Authorization: Bearer x", method="POST"
     )
     assert status == 200
-    _, _, headers, body = desk.source.last
+    _, _, headers, body = gateway.source.last
     assert body == "query=1"
     assert not {"X-Scope-OrgID", "Authorization", "Trailer"} & {*headers}
 
@@ -426,13 +426,13 @@ async def test_trailers_are_not_forwarded(desk: Setup) -> None:
         writer.close()
 
     async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
-        await desk.add("trailing", url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        status, response = await desk.raw(f"{PROXY}/trailing/api/v1/query")
+        await gateway.add("trailing", url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
+        status, response = await gateway.raw(f"{PROXY}/trailing/api/v1/query")
     assert (status, "{}" in response) == (200, True)
     assert "Set-Cookie" not in response
 
 
-async def test_no_caller_or_organization_takes_all_streams(desk: Setup) -> None:
+async def test_no_caller_or_organization_takes_all_streams(gateway: ProxyGateway) -> None:
     """Beyond its share, a caller and an organization receive 429, while other ones are served."""
     released = asyncio.Event()
     arrivals: asyncio.Queue[None] = asyncio.Queue()
@@ -445,32 +445,32 @@ async def test_no_caller_or_organization_takes_all_streams(desk: Setup) -> None:
         await released.wait()
         return response
 
-    desk.source.handler = respond
-    colleague = await desk.api.person("carla", Role.ADMIN)
-    other = await desk.api.organization("other")
-    theirs = await desk.api.person("olga", Role.ADMIN, org_id=other)
-    await desk.add("theirs", auth=theirs)
+    gateway.source.handler = respond
+    colleague = await gateway.api.person("carla", Role.ADMIN)
+    other = await gateway.api.organization("other")
+    other_admin = await gateway.api.person("olga", Role.ADMIN, org_id=other)
+    await gateway.add("theirs", auth=other_admin)
     async with asyncio.TaskGroup() as tasks:
-        streams = [tasks.create_task(desk.get(f"{PROXY}/prom/api/v1/query")) for _ in range(2)]
+        streams = [tasks.create_task(gateway.get(f"{PROXY}/prom/api/v1/query")) for _ in range(2)]
         for _ in streams:
             await arrivals.get()
-        assert (await desk.get(f"{PROXY}/prom/api/v1/query"))[0] == 429
-        streams.append(tasks.create_task(desk.get(f"{PROXY}/prom/api/v1/query", auth=colleague)))
+        assert (await gateway.get(f"{PROXY}/prom/api/v1/query"))[0] == 429
+        streams.append(tasks.create_task(gateway.get(f"{PROXY}/prom/api/v1/query", auth=colleague)))
         await arrivals.get()
-        assert (await desk.get(f"{PROXY}/prom/api/v1/query", auth=colleague))[0] == 429
-        streams.append(tasks.create_task(desk.get(f"{PROXY}/theirs/api/v1/query", auth=theirs)))
+        assert (await gateway.get(f"{PROXY}/prom/api/v1/query", auth=colleague))[0] == 429
+        streams.append(tasks.create_task(gateway.get(f"{PROXY}/theirs/api/v1/query", auth=other_admin)))
         await arrivals.get()
         released.set()
     assert [stream.result()[0] for stream in streams] == [200] * 4
-    assert (await desk.get(f"{PROXY}/prom/api/v1/query"))[0] == 200
+    assert (await gateway.get(f"{PROXY}/prom/api/v1/query"))[0] == 200
 
 
-async def test_requests_are_audited(desk: Setup) -> None:
+async def test_requests_are_audited(gateway: ProxyGateway) -> None:
     """Each forwarded request is recorded with its method and path, without parameters and body."""
-    await desk.get(f"{PROXY}/prom/api/v1/query?query=s3cret")
-    desk.source.handler = lambda _: web.Response(status=503)
-    await desk.get(f"{PROXY}/prom/api/v1/labels", "POST", data={"match[]": "s3cret"})
-    status, body = await desk.api("GET", "/api/audit?action=data-source.proxy")
+    await gateway.get(f"{PROXY}/prom/api/v1/query?query=s3cret")
+    gateway.source.handler = lambda _: web.Response(status=503)
+    await gateway.get(f"{PROXY}/prom/api/v1/labels", "POST", data={"match[]": "s3cret"})
+    status, body = await gateway.api("GET", "/api/audit?action=data-source.proxy")
     assert status == 200
     events = [(event["outcome"], event["status"], event["details"]) for event in body["events"]]
     assert events == [

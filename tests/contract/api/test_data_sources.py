@@ -145,10 +145,10 @@ async def test_names_and_uids_are_unique_in_an_organization(api: Api) -> None:
     same_name, same_uid = ({"message": f"data source with the same {what} already exists"} for what in ("name", "uid"))
     assert await api("POST", AT, {"name": "A", "type": "x"}) == (409, same_name)
     assert await api("POST", AT, {"name": "C", "type": "x", "uid": "a"}) == (409, same_uid)
-    for fields, said in (({"name": "A"}, same_name), ({"name": "B", "uid": "a"}, same_uid)):
+    for fields, expected_message in (({"name": "A"}, same_name), ({"name": "B", "uid": "a"}, same_uid)):
         assert await api("PUT", f"{AT}/uid/b", {"type": "x", **fields}) == (
             409,
-            {"message": f"Failed to update datasource: {said['message']}"},
+            {"message": f"Failed to update datasource: {expected_message['message']}"},
         )
     org_id = await api.organization("Second")
     await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", org_id)
@@ -218,15 +218,15 @@ async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
 
 async def test_a_grant_is_limited_to_its_data_source(api: Api) -> None:
     """A grant on one data source applies to all of its addresses, and the list has only readable data sources."""
-    mine, other = await create_data_source(api, name="mine", uid="m"), await create_data_source(api, name="other", uid="o")
+    own, other = await create_data_source(api, name="mine", uid="m"), await create_data_source(api, name="other", uid="o")
     reader = await granted(api, Role.NONE, ("datasources:read", "datasources:uid:m"), ("datasources:write", "datasources:uid:m"))
     assert names(await api("GET", AT, auth=reader)) == ["mine"]
     body = {"name": "mine", "type": "x"}
-    for path in ("uid/m", str(mine["id"]), "name/mine", "id/mine"):
+    for path in ("uid/m", str(own["id"]), "name/mine", "id/mine"):
         assert (await api("GET", f"{AT}/{path}", auth=reader))[0] == 200
     for path in ("uid/o", str(other["id"]), "name/other", "id/other", "uid/none", "9007", "name/none", "id/none"):
         assert (await api("GET", f"{AT}/{path}", auth=reader))[0] == 403, path
-    assert (await api("PUT", f"{AT}/{mine['id']}", body, auth=reader))[0] == 200
+    assert (await api("PUT", f"{AT}/{own['id']}", body, auth=reader))[0] == 200
     for path in ("uid/o", str(other["id"]), "uid/none", "9007"):
         assert (await api("PUT", f"{AT}/{path}", body, auth=reader))[0] == 403, path
     assert (await api("DELETE", f"{AT}/uid/m", auth=reader))[1]["title"] == "Access denied"

@@ -25,7 +25,7 @@ def body(url: str = URL, create: str | None = None, **block: Any) -> dict[str, A
     return {"metadata": {"name": "team"}, "spec": spec} | ({"secure": {"sshKey": {"create": create}}} if create else {})
 
 
-async def refused(api: Api, method: str, path: str, sent: dict[str, Any]) -> list[tuple[str, str]]:
+async def refusal(api: Api, method: str, path: str, sent: dict[str, Any]) -> list[tuple[str, str]]:
     status, found = await api(method, path, sent)
     assert status == 422, found
     return [(cause["field"], cause["message"]) for cause in found["details"]["causes"]]
@@ -52,7 +52,7 @@ async def test_a_key_is_not_kept_for_another_host(api: Api, key: str) -> None:
     """A change of host, port, user or scheme removes the key, so an SSH address then needs the key again."""
     await api("POST", REPOSITORIES, body(create=key))
     for url in ("ssh://git@elsewhere.example/team", "ssh://git@git.example:2222/team", "ssh://root@git.example/team"):
-        ((field, message),) = await refused(api, "PUT", f"{REPOSITORIES}/team", body(url))
+        ((field, message),) = await refusal(api, "PUT", f"{REPOSITORIES}/team", body(url))
         assert (field, "secure.sshKey.create" in message) == ("secure.sshKey", True)
     _, found = await api("PUT", f"{REPOSITORIES}/team", body("https://git.example/team"))
     assert ("secure" in found, "encryptedSshKey" in found["spec"]["git"]) == (False, False)
@@ -61,13 +61,13 @@ async def test_a_key_is_not_kept_for_another_host(api: Api, key: str) -> None:
 async def test_a_faulty_key_is_refused(api: Api, tmp_path: Path, key: str) -> None:
     """A key with a passphrase, a forged one, and a secret for the wrong kind of address are refused with their field."""
     ssh.make_key(tmp_path / "locked", passphrase="a passphrase")
-    ((field, message),) = await refused(api, "POST", REPOSITORIES, body(create=(tmp_path / "locked").read_text()))
+    ((field, message),) = await refusal(api, "POST", REPOSITORIES, body(create=(tmp_path / "locked").read_text()))
     assert (field, "has a passphrase" in message) == ("secure.sshKey.create", True)
-    ((field, _),) = await refused(api, "POST", REPOSITORIES, body(encryptedSshKey="Zm9yZ2Vk"))
+    ((field, _),) = await refusal(api, "POST", REPOSITORIES, body(encryptedSshKey="Zm9yZ2Vk"))
     assert field == "spec.git.encryptedSshKey"
-    ((field, message),) = await refused(api, "POST", REPOSITORIES, body("https://git.example/team", key))
+    ((field, message),) = await refusal(api, "POST", REPOSITORIES, body("https://git.example/team", key))
     assert (field, "only an SSH address" in message) == ("secure.sshKey.create", True)
-    ((field, message),) = await refused(api, "POST", REPOSITORIES, body() | {"secure": {"token": {"create": "a-token"}}})
+    ((field, message),) = await refusal(api, "POST", REPOSITORIES, body() | {"secure": {"token": {"create": "a-token"}}})
     assert (field, "an SSH address has no token" in message) == ("secure.token.create", True)
     assert key.splitlines()[2] not in message
 

@@ -67,7 +67,7 @@ class DescribedApi:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def desk(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[DescribedApi]:
+async def described_api(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[DescribedApi]:
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(databases.fresh(postgres_dsn, _template))
         database = await Database.open(url, application_name="test", min_size=1, max_size=5)
@@ -113,7 +113,7 @@ def generate_cases(described: Any) -> list[Case[Any]]:
             drawn[described_input] = draw_cases(operation)
         created += [case_of(operation, case) for case in drawn[described_input]]
     for index, case in enumerate(created):
-        case.query.pop("watch", None)  # it would not end
+        case.query.pop("watch", None)  # A watch would not end.
         for name in case.path_parameters:
             if name == "namespace" and index % 5:
                 case.path_parameters[name] = "default"
@@ -165,40 +165,40 @@ def identifier_of(case: Case[Any]) -> str:
     return str(case.operation.definition.raw["operationId"])
 
 
-def fault_of(case: Case[Any], answer: Response) -> str | None:
+def fault_of(case: Case[Any], actual: Response) -> str | None:
     """Return what is wrong with a response: an unexpected server error or a difference from the description."""
     identifier = identifier_of(case)
-    is_failure = answer.status_code >= 500 and answer.status_code != 501
-    if is_failure and (answer.status_code, answer.json().get("message")) != (500, INTENDED.get(identifier)):
-        return f"{identifier}: {answer.status_code} {answer.text[:300]} after {case.as_curl_command()[:600]}"
+    is_failure = actual.status_code >= 500 and actual.status_code != 501
+    if is_failure and (actual.status_code, actual.json().get("message")) != (500, INTENDED.get(identifier)):
+        return f"{identifier}: {actual.status_code} {actual.text[:300]} after {case.as_curl_command()[:600]}"
     try:
-        case.validate_response(answer, checks=CHECKS)
+        case.validate_response(actual, checks=CHECKS)
     except FailureGroup as group:
-        return f"{identifier}: {answer.status_code} {'; '.join(map(str, group.exceptions))[:900]} after {case.as_curl_command()[:300]}"
+        return f"{identifier}: {actual.status_code} {'; '.join(map(str, group.exceptions))[:900]} after {case.as_curl_command()[:300]}"
     return None
 
 
 @pytest.mark.parametrize(("caller", "successes"), [("server admin", 50), ("Viewer", 20)])
-async def test_every_response_is_as_described(desk: DescribedApi, caller: str, successes: int) -> None:
+async def test_every_response_is_as_described(described_api: DescribedApi, caller: str, successes: int) -> None:
     """Every response has the status, content type and body that its operation declares.
 
     The caller's own login is changed last. Enough operations succeed.
     """
 
-    def ask() -> tuple[list[str], set[str]]:
+    def send() -> tuple[list[str], set[str]]:
         faults, done = [], set()
         with requests.Session() as session:
-            session.auth = desk.credentials[caller]
-            for case in desk.cases:
+            session.auth = described_api.credentials[caller]
+            for case in described_api.cases:
                 if identifier_of(case) == OWN_LOGIN and OWN_LOGIN not in done:
-                    assert session.get(f"{desk.address}/api/user", timeout=30).status_code == 200
-                response = case.call(base_url=desk.address, session=session, timeout=30)
+                    assert session.get(f"{described_api.address}/api/user", timeout=30).status_code == 200
+                response = case.call(base_url=described_api.address, session=session, timeout=30)
                 if (fault := fault_of(case, response)) is not None:
                     faults.append(fault)
                 if response.status_code < 300:
                     done.add(identifier_of(case))
         return faults, done
 
-    faults, done = await asyncio.to_thread(ask)
+    faults, done = await asyncio.to_thread(send)
     assert not faults, "\n".join(faults)
     assert len(done) >= successes, sorted(done)

@@ -172,7 +172,9 @@ async def test_permissions_are_checked_first(api: Api, worker: FakeJobsWorker) -
         (("write",), False, ", whose sync is off"),
     ],
 )
-async def test_a_repository_without_edits(api: Api, worker: FakeJobsWorker, workflows: tuple[str, ...], enabled: bool, why: str) -> None:
+async def test_edits_are_refused_without_the_workflow(
+    api: Api, worker: FakeJobsWorker, workflows: tuple[str, ...], enabled: bool, why: str
+) -> None:
     """If the workflows exclude writes or sync is disabled, every write is 403 with the reason and an alternative.
 
     The caller's abilities exclude writes.
@@ -196,16 +198,16 @@ async def abilities(api: Api, auth: str = ADMIN) -> dict[str, bool]:
 
 
 async def test_reported_abilities_follow_the_workflow(api: Api, worker: FakeJobsWorker) -> None:
-    """With the workflow, permissions decide; a repository's folder is a directory and cannot be changed through this API."""
+    """If the workflow permits writes, permissions decide. A folder of a repository is a directory, so this API cannot change it."""
     await create_managed_dashboard(api, "write")
     assert await abilities(api) == dict.fromkeys(("canSave", "canEdit", "canDelete", "canAdmin"), True)
     assert not any((await abilities(api, await api.person("vic", Role.VIEWER))).values())
     _, folder = await api("GET", "/api/folders/f")
     assert [folder[name] for name in ("canSave", "canEdit", "canDelete", "canAdmin")] == [False, False, False, True]
     status, error = await api("PUT", "/api/folders/f", {"title": "G", "overwrite": True})
-    said = 'folder "f" is managed by the repository "team"; change its directory there instead'
-    assert (status, error["message"]) == (403, said)
-    assert (await api("DELETE", "/api/folders/f"))[1]["message"] == said.replace("change", "remove")
+    message = 'folder "f" is managed by the repository "team"; change its directory there instead'
+    assert (status, error["message"]) == (403, message)
+    assert (await api("DELETE", "/api/folders/f"))[1]["message"] == message.replace("change", "remove")
     assert (await api("DELETE", f"{FOLDERS}/f"))[0] == 403
     assert worker.requests == []
 

@@ -81,7 +81,7 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
 WITHOUT_CATEGORY = ("batches", "deadletters", "users", "teams", "preferences")
 
 
-async def test_groups_and_versions(api: Api) -> None:
+async def test_eight_groups_are_served(api: Api) -> None:
     """There are eight groups, and dashboards prefer v2alpha1. A trailing slash makes no difference."""
     status, found = await api("GET", "/apis/")
     assert (status, found["kind"]) == (200, "APIGroupList")
@@ -93,7 +93,7 @@ async def test_groups_and_versions(api: Api) -> None:
 
 
 @pytest.mark.parametrize("group_version", GOLDEN)
-async def test_resources_of_a_version(api: Api, group_version: str) -> None:
+async def test_resources_have_the_listed_verbs_and_short_names(api: Api, group_version: str) -> None:
     """Kinds, verbs and short names equal the list in this test."""
     status, body = await api("GET", f"/apis/{group_version}")
     assert (status, body["kind"], body["groupVersion"]) == (200, "APIResourceList", group_version)
@@ -185,9 +185,9 @@ async def test_discovery_needs_credentials(api: Api) -> None:
 
 
 async def test_tools_find_the_namespace_without_credentials(api: Api) -> None:
-    """The route needs no credentials, because Grafana's tools read it before they sign in.
+    """The route that reports the namespace needs no credentials, because Grafana's tools read it before they sign in.
 
-    ``default`` is not the name of a cloud stack, so they use the organization.
+    ``default`` is not the name of a cloud stack, so these tools use the organization.
     """
     assert await api("GET", "/bootdata", auth=None) == (200, {"settings": {"namespace": "default"}})
 
@@ -199,6 +199,6 @@ async def test_the_older_description_is_empty_as_protobuf(api: Api) -> None:
     """
     status, found = await api("GET", "/openapi/v2", auth=None)
     assert (status, found["swagger"], "/api/folders" in found["paths"]) == (200, "2.0", True)
-    asked = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
-    async with api.session.get("/openapi/v2", headers={"Accept": asked}) as response:
-        assert (response.headers["Content-Type"], await response.read()) == (asked.replace("@", "."), b"\n\x032.0")
+    media_type = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
+    async with api.session.get("/openapi/v2", headers={"Accept": media_type}) as response:
+        assert (response.headers["Content-Type"], await response.read()) == (media_type.replace("@", "."), b"\n\x032.0")

@@ -71,7 +71,7 @@ async def hooked_repository(api: Api, _: Made) -> str:
     return "boards"
 
 
-# Calls of repositories that need a real one on a git host, and of routes that are on no record.
+# Calls that need a real repository on a git host, and calls of routes whose changes are not audited.
 OWN: Final[Mapping[str, Ask]] = {
     f"POST {REPOSITORY}/files/{{path:rest}}": ask(json.loads(dashboard("new", "New")), name=team, path="deep/new.json"),
     f"PUT {REPOSITORY}/files/{{path:rest}}": ask(json.loads(dashboard("a", "Changed")), name=team, path="a.json"),
@@ -119,8 +119,8 @@ class System:
             digest = "select md5(coalesce(string_agg(row::text, ',' order by row::text), '')) from {} as row"
             tables = {name: await connection.fetchval(digest.format(f'"{name}"')) for name in names if name not in VARYING_TABLES}
         branches = git(self.root / "git-server" / "team.git", "for-each-ref")
-        ours = (self.root / "data", self.root / "git-server")  # copies of repositories are a cache
-        found = (path for path in self.root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in ours))
+        caches = (self.root / "data", self.root / "git-server")  # copies of repositories are a cache
+        found = (path for path in self.root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in caches))
         return Snapshot(tables, branches, {str(path): path.read_bytes() for path in found}, tuple(self.messages))
 
 
@@ -145,7 +145,7 @@ async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_
     return System(git_api, tmp_path, messages)
 
 
-def tried(routes: list[Route]) -> dict[str, Route]:
+def routes_under_test(routes: list[Route]) -> dict[str, Route]:
     """Return the routes of the resource API with which a client can change something, by method and path."""
     return {
         f"{route.method} {route.path}": route
@@ -154,9 +154,9 @@ def tried(routes: list[Route]) -> dict[str, Route]:
     }
 
 
-async def all_prepared(system: System) -> dict[str, PreparedCall]:
+async def prepare_all(system: System) -> dict[str, PreparedCall]:
     asks, calls = {**ASKS, **OWN}, {}
-    for name, route in tried(system.api.routes).items():
+    for name, route in routes_under_test(system.api.routes).items():
         assert name in asks, f"give {name} a call that this test can try"
         calls[name] = await prepared(system.api, route, asks[name])
     body = json.dumps(PUSH).encode()
@@ -184,7 +184,7 @@ async def settled(api: Api) -> None:
 
 async def test_a_dry_run_of_each_route_changes_nothing(system: System) -> None:
     """Each route succeeds as a dry run without changing rows, branches, files or queues. The real call then changes something."""
-    calls = await all_prepared(system)
+    calls = await prepare_all(system)
     before = await system.snapshot()
     for name, call in calls.items():
         status, response = await call.send(system.api, query="dryRun=All")
@@ -199,8 +199,8 @@ async def test_a_dry_run_of_each_route_changes_nothing(system: System) -> None:
 
 async def test_only_all_is_a_dry_run_of_any_route(system: System) -> None:
     """The API's description of each route has the parameter ``dryRun``. Any other value of it is refused, and nothing is written."""
-    calls = await all_prepared(system)
-    for name, route in tried(system.api.routes).items():
+    calls = await prepare_all(system)
+    for name, route in routes_under_test(system.api.routes).items():
         assert route.operation is not None
         assert "dryRun" in route.operation.query, name
     before = await system.snapshot()

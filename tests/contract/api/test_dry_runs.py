@@ -53,7 +53,7 @@ async def test_invalid_dry_runs_are_rejected(start_api: StartApi) -> None:
     """A dry run checks folder, name, version, rules and quota as the real request does."""
     api = await start_api(quota_defaults="org_dashboard=1")
     await create_object(api, dashboard())
-    asked = [
+    requests = [
         ("POST", DASHBOARDS, dashboard("e", annotations={"grafana.app/folder": "unknown"}), 404),
         ("POST", DASHBOARDS, dashboard(), 409),
         ("POST", DASHBOARDS, dashboard("e", title=""), 400),
@@ -62,7 +62,7 @@ async def test_invalid_dry_runs_are_rejected(start_api: StartApi) -> None:
         ("PUT", f"{DASHBOARDS}/unknown", dashboard("unknown"), 404),
         ("DELETE", f"{DASHBOARDS}/unknown", None, 404),
     ]
-    for method, path, body, expected in asked:
+    for method, path, body, expected in requests:
         status, response = await api(method, f"{path}?{TRIED}", body)
         assert status == expected, response
 

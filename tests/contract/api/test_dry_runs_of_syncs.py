@@ -62,7 +62,7 @@ async def test_a_dry_run_writes_nothing(git_api: Api, git_server: GitServer) -> 
     assert await titles(git_api) == {"a": "A"}
 
 
-async def test_permissions_of_dry_runs(git_api: Api, git_server: GitServer) -> None:
+async def test_only_admins_see_the_items_of_a_dry_run(git_api: Api, git_server: GitServer) -> None:
     """Users who may start a sync may start its dry run; only Admins see its items or use other branches."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A")})
@@ -76,7 +76,7 @@ async def test_permissions_of_dry_runs(git_api: Api, git_server: GitServer) -> N
     assert (await git_api("POST", f"{TEAM}/sync", params={"dryRun": "All", "ref": "main"}, auth=editor))[0] == 403
 
 
-async def test_a_dry_run_of_another_branch(git_api: Api, git_server: GitServer) -> None:
+async def test_a_dry_run_compares_another_branch(git_api: Api, git_server: GitServer) -> None:
     """A dry run of another branch compares that branch with the stored objects."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "A")})
@@ -92,14 +92,14 @@ async def test_a_dry_run_of_another_branch(git_api: Api, git_server: GitServer) 
 @pytest.mark.parametrize(
     ("path", "query", "code"), [("none", {}, 404), ("team", {"dryRun": "Some"}, 400)], ids=["no-repository", "another-word"]
 )
-async def test_invalid_dry_runs(git_api: Api, git_server: GitServer, path: str, query: dict[str, str], code: int) -> None:
+async def test_invalid_dry_runs_are_rejected(git_api: Api, git_server: GitServer, path: str, query: dict[str, str], code: int) -> None:
     """A dry run rejects the same requests as a sync."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     assert (await git_api("POST", f"{REPOSITORIES}/{path}/sync", params={"dryRun": "All", **query}))[0] == code
 
 
-async def test_a_dry_run_of_an_empty_repository(git_api: Api, git_server: GitServer) -> None:
+async def test_a_dry_run_of_an_empty_repository_has_no_changes(git_api: Api, git_server: GitServer) -> None:
     """The dry run of an empty repository has neither changes nor a commit."""
     git_server.make("team.git")
     await repository(git_api, git_server)
@@ -107,7 +107,7 @@ async def test_a_dry_run_of_an_empty_repository(git_api: Api, git_server: GitSer
     assert (found["items"], found["summary"], "ref" in found) == ([], [], False)
 
 
-async def test_a_dry_run_of_a_local_repository(git_api: Api) -> None:
+async def test_a_dry_run_of_a_local_repository_has_no_commit(git_api: Api) -> None:
     """The dry run of a local repository returns changes without a commit."""
     (git_api.data / "x").mkdir()
     (git_api.data / "x" / "a.json").write_text(dashboard("a", "A"))
@@ -118,7 +118,7 @@ async def test_a_dry_run_of_a_local_repository(git_api: Api) -> None:
     assert (planned_changes(found), "ref" in found) == ([("create", "a", "a.json")], False)
 
 
-async def test_a_dry_run_while_syncs_are_disabled(git_api: Api, git_server: GitServer) -> None:
+async def test_a_dry_run_works_while_syncs_are_disabled(git_api: Api, git_server: GitServer) -> None:
     """While syncs are disabled a dry run works and a sync is rejected."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)

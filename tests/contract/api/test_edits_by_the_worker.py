@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.contract.api.calls import Calls
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_files_changed_by_the_worker import Team, make, synced_team
+from tests.contract.api.test_files_changed_by_the_worker import Team, create_repository, synced_team
 from tests.contract.api.test_sync_from_git import DASHBOARDS, dashboard, run_sync
 from tests.servers.git import GitServer, git
 
@@ -174,14 +174,14 @@ async def test_a_file_that_has_changed_is_not_overwritten(team: Team, calls: Cal
     """An edit of a file that has changed since the last sync conflicts, and an invalid edit writes no file."""
     with pytest.raises(BadRequest, match="title cannot be empty"):
         await edit(team, calls, "classic", {"title": "", "panels": []})
-    theirs = dashboard("classic", "Theirs")
+    pushed = dashboard("classic", "Theirs")
     if team.work is not None:
-        team.work.commit({"classic.json": theirs})
+        team.work.commit({"classic.json": pushed})
     else:
-        (team.folder / "classic.json").write_text(theirs)
+        (team.folder / "classic.json").write_text(pushed)
     with pytest.raises(Conflict, match="has changed in the repository"):
         await edit(team, calls, "classic", {"title": "Mine", "panels": []})
-    assert team.read("classic.json") == theirs
+    assert team.read("classic.json") == pushed
 
 
 @pytest.mark.parametrize("spec", [{"title": "Mine", "panels": []}, None], ids=["edit", "removal"])
@@ -201,7 +201,7 @@ async def test_a_concurrent_push_is_kept(
     """An edit is repeated on top of a concurrent push to other files; both changes are kept."""
     work = git_server.make("team.git")
     work.commit(dict(TREE))
-    team = await make(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
     await run_sync(git_api)
     commit = RepositoryCheckouts.commit
 

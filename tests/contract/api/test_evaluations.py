@@ -62,8 +62,8 @@ class EvaluationClient:
         async with self._session.request(method, path, headers=headers, **options) as response:
             return response.status, await response.read()
 
-    async def submit(self, given: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-        sent = io.BytesIO(orjson.dumps({"metadata": metadata, "spec": given}))
+    async def submit(self, submitted: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        sent = io.BytesIO(orjson.dumps({"metadata": metadata, "spec": submitted}))
         status, body = await self.call("POST", EVALUATIONS, data=aiohttp.BytesIOPayload(sent, content_type="application/json"))
         assert status == 202, body
         created: dict[str, Any] = orjson.loads(body)
@@ -123,9 +123,9 @@ async def test_an_evaluation_ends_with_a_result(evaluation_client: EvaluationCli
 
 async def test_an_evaluation_with_errors_has_a_result(evaluation_client: EvaluationClient) -> None:
     """An evaluation with an error of one refId ends in the state error, and its result contains that error."""
-    given = spec()
-    given["queries"][0]["rawFrameContent"] = "[{"
-    created = await evaluation_client.submit(given, name="broken")
+    submitted = spec()
+    submitted["queries"][0]["rawFrameContent"] = "[{"
+    created = await evaluation_client.submit(submitted, name="broken")
     status = (await evaluation_client.ended("broken"))["status"]
     assert (status["state"], status["message"]) == ("error", "completed with errors")
     assert status["errors"][0].startswith("B: ")
@@ -136,11 +136,13 @@ async def test_an_evaluation_with_errors_has_a_result(evaluation_client: Evaluat
 
 def broken_spec(**panel: Any) -> dict[str, Any]:
     """Return a spec whose panel has three faults: an unlisted field, a syntax error and a missing input."""
-    given = spec()
+    submitted = spec()
     math = {"type": "math", "refId": "C", "expression": "$A +"}
-    given["panel"] |= {"targets": [{**given["panel"]["targets"][0], "un/listed": 1}, math, {**math, "refId": "D", "expression": "$X"}]}
-    given["panel"] |= panel
-    return given
+    submitted["panel"] |= {
+        "targets": [{**submitted["panel"]["targets"][0], "un/listed": 1}, math, {**math, "refId": "D", "expression": "$X"}]
+    }
+    submitted["panel"] |= panel
+    return submitted
 
 
 @pytest.mark.parametrize(
@@ -266,7 +268,7 @@ async def test_results_are_kept_until_they_expire(evaluation_client: EvaluationC
         from job where job.uid = evaluation.uid and job.name = $1 returning expires_at"""
     async with database.connection() as connection:
         expired_at = await connection.fetchval(expire, names[0])
-    for _ in range(2):  # before the cleaner comes, and after it
+    for _ in range(2):  # The status is the same before and after a round of the cleaner.
         status, body = await evaluation_client.call("GET", f"{EVALUATIONS}/{names[0]}/result")
         assert (status, orjson.loads(body)["reason"]) == (410, "Expired")
         assert f"expired at {expired_at:%Y-%m-%dT%H:%M:%SZ}" in orjson.loads(body)["message"]
@@ -305,9 +307,9 @@ async def test_the_number_of_evaluations_is_limited(start_api: StartApi) -> None
         status, refusal = await api("POST", path, body)
         assert (status, refusal["reason"]) == (403, "Forbidden")
         assert "DASHWRIGHT_EVALUATIONS_KEPT" in refusal["message"]
-    await api("DELETE", f"{EVALUATIONS}/a")  # ends it
+    await api("DELETE", f"{EVALUATIONS}/a")  # the evaluation ends, but is kept
     assert (await api("POST", EVALUATIONS, body))[0] == 403
-    await api("DELETE", f"{EVALUATIONS}/a")  # drops it
+    await api("DELETE", f"{EVALUATIONS}/a")  # an ended evaluation is deleted
     assert (await api("POST", EVALUATIONS, body))[0] == 202
     other = await api.organization("other")
     member = await api.person("member", Role.VIEWER, org_id=other)

@@ -92,13 +92,13 @@ async def test_a_write_requires_the_permission_to_read(api: Api, verb: str) -> N
     objects = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
     assert (await api("POST", objects, {"metadata": {"name": "d"}, "spec": {"title": "Secret"}}))[0] == 201
     name = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}}
-    asked: dict[str, tuple[Any, ...]] = {
+    requests: dict[str, tuple[Any, ...]] = {
         "merge patch": ("PATCH", f"{objects}/d", {}, "application/merge-patch+json"),
         "apply": ("PATCH", f"{objects}/d?fieldManager=me", name, "application/apply-patch+yaml"),
         "update": ("PUT", f"{objects}/d", {**name, "spec": {"title": "Mine"}}, "application/json"),
         "classic": ("POST", "/api/dashboards/db", {"dashboard": {"uid": "d", "title": "B"}, "overwrite": True}, "application/json"),
     }
-    method, path, body, media = asked[verb]
+    method, path, body, media = requests[verb]
     for login, grants, expected in (("writer", ["write"], 403), ("both", ["read", "write"], 200)):
         auth = await api.person(login, Role.NONE, *((f"dashboards:{action}", "dashboards:uid:d") for action in grants))
         status, response = await api(method, path, body, auth=auth, headers={"Content-Type": media})

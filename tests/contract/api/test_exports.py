@@ -27,7 +27,7 @@ async def export(git_api: Api, git_server: GitServer) -> Export:
 
     async def export(*, target: str = "instance", auth: str | None = None, **options: Any) -> dict[str, Any]:
         if (await git_api("GET", f"{REPOSITORIES}/team"))[0] == 404:
-            await make(git_api, git_server, target=target)
+            await create_repository(git_api, git_server, target=target)
         status, job = await git_api("POST", f"{REPOSITORIES}/team/export", options, **({"auth": auth} if auth else {}))
         assert status == 202, job
         return await wait_for_job(git_api, job)
@@ -35,7 +35,9 @@ async def export(git_api: Api, git_server: GitServer) -> Export:
     return export
 
 
-async def make(api: Api, server: GitServer, *, target: str = "instance", workflows: tuple[str, ...] = ("write", "branch")) -> None:
+async def create_repository(
+    api: Api, server: GitServer, *, target: str = "instance", workflows: tuple[str, ...] = ("write", "branch")
+) -> None:
     spec = {"title": "Team", "type": "githost", "workflows": list(workflows), "sync": {"enabled": True, "target": target}}
     spec |= {"githost": {"url": server.url("team.git"), "branch": "main"}}
     status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
@@ -212,7 +214,7 @@ async def test_only_a_dashboard_with_its_newest_version_is_exported(git_api: Api
 
 async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServer, export: Export) -> None:
     """An export does not overwrite files of other objects: it chooses another name or reports the conflict."""
-    await make(git_api, git_server)
+    await create_repository(git_api, git_server)
     other = {"uid": "other", "title": "A", "panels": []}
     assert (await git_api("POST", f"{REPOSITORIES}/team/files/a.json?ref=side", other))[0] == 200
     assert (await git_api("POST", f"{REPOSITORIES}/team/files/Web.json?ref=side", {**other, "uid": "web"}))[0] == 200
@@ -230,7 +232,7 @@ async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServ
 async def test_the_first_export_must_write_the_synced_branch(git_api: Api, git_server: GitServer) -> None:
     """The first export to an empty repository must write the branch that is synced, or that branch would not exist."""
     git_server.make("team.git")
-    await make(git_api, git_server)
+    await create_repository(git_api, git_server)
     await dashboard(git_api, "a", "A")
     for options, state in (({"branch": "side"}, "error"), ({}, "success"), ({"branch": "side"}, "success")):
         _, job = await git_api("POST", f"{REPOSITORIES}/team/export", options)
@@ -255,7 +257,7 @@ async def test_a_folder_that_is_too_deep_is_an_error(git_api: Api, git_server: G
 async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, export: Export) -> None:
     """An export is repeated on top of a concurrent push; after three such pushes it fails and has pushed nothing."""
     remaining = [1]
-    await make(git_api, git_server)
+    await create_repository(git_api, git_server)
     clone = git_server.root / "second"
     git(git_server.root, "clone", "--quiet", str(git_server.root / "team.git"), str(clone))
     await dashboard(git_api, "a", "A")
@@ -282,7 +284,7 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, ex
 async def test_permissions_of_exports(git_api: Api, git_server: GitServer) -> None:
     """Editors who may not read all folders may export one that they may read, and only to another branch."""
     git_server.make("team.git").commit({"README.md": "x"})
-    await make(git_api, git_server)
+    await create_repository(git_api, git_server)
     await folder(git_api, "open", "Open")
     await folder(git_api, "closed", "Closed")
     await dashboard(git_api, "a", "A", "open")
@@ -316,7 +318,7 @@ async def test_invalid_exports_are_rejected(
 ) -> None:
     """An export with a missing workflow, an invalid prefix or an unknown folder is rejected before a job is created."""
     git_server.make("team.git")
-    await make(git_api, git_server, workflows=workflows)
-    answered, found = await git_api("POST", f"{REPOSITORIES}/team/export", options)
-    assert (answered, reason in found["message"]) == (status, True), found
+    await create_repository(git_api, git_server, workflows=workflows)
+    actual_status, found = await git_api("POST", f"{REPOSITORIES}/team/export", options)
+    assert (actual_status, reason in found["message"]) == (status, True), found
     assert await git_api.sql("select count(*) from job") == 0

@@ -67,8 +67,8 @@ async def plan(database: Database, broker: MemoryBroker, hosts: FakeHosts) -> Pl
     clock = FixedClock()
     created: list[scheduler.Scheduler] = []
 
-    async def plan(later: float) -> list[str]:
-        clock.time = NOW + later
+    async def plan(delay: float) -> list[str]:
+        clock.time = NOW + delay
         if not created:
             created.append(
                 scheduler.Scheduler(
@@ -138,9 +138,9 @@ async def test_a_rate_limited_host_does_not_delay_other_hosts(
     assert found["status"]["sync"]["scheduled"] == (NOW + 90) * 1000
     assert found["status"]["health"] == {"healthy": True, "checked": NOW * 1000, "message": ["busy.example.org asks for patience"]}
     hosts.requests.clear()
-    for later in (1, 30, 89):
-        await plan(later)
-    assert hosts.requests == []  # nor is the host of a sync that is queued
+    for delay in (1, 30, 89):
+        await plan(delay)
+    assert hosts.requests == []  # The host of a queued sync is not requested either.
     hosts.busy.clear()
     await delete_jobs(api)
     assert await plan(91) == [f"busy{index}" for index in range(5)]
@@ -161,8 +161,8 @@ async def test_a_rate_limit_without_a_time_lasts_some_seconds(api: Api, plan: Pl
     """A rate limit with a very short time still stops requests for some seconds."""
     await make_due_repository(api, "busy", "busy.example.org", since=100)
     hosts.busy["busy.example.org"] = 0.1
-    for later in (0, 1, 5, 9):
-        await plan(later)
+    for delay in (0, 1, 5, 9):
+        await plan(delay)
     assert hosts.requests == ["busy"]
 
 

@@ -57,7 +57,7 @@ class Team:
         return {path or "": title for path, title in json.loads(rows)}
 
 
-async def make(api: Api, folder: Path, work: Work | None, url: str, **spec: Any) -> Team:
+async def create_repository(api: Api, folder: Path, work: Work | None, url: str, **spec: Any) -> Team:
     block = (
         {"type": "local", "local": {"path": str(folder)}}
         if work is None
@@ -89,12 +89,12 @@ async def synced_team(kind: str, tree: dict[str, str], api: Api, server: GitServ
     if kind == "git":
         work = server.make("team.git")
         work.commit(dict(tree))
-        created = await make(api, folder, work, server.url("team.git"))
+        created = await create_repository(api, folder, work, server.url("team.git"))
     else:
         for path, body in tree.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(body)
-        created = await make(api, folder, None, "")
+        created = await create_repository(api, folder, None, "")
     assert (await run_sync(api))["state"] == "success"
     return created
 
@@ -248,24 +248,24 @@ async def test_a_change_of_too_many_files_is_rejected(
 async def test_a_change_conflicts_with_later_changes(team: Team, calls: Calls) -> None:
     """A change conflicts if the file or an object that it touches has changed since it was planned."""
     looked = await calls.request_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
-    theirs = dashboard("a", "Theirs")
+    pushed = dashboard("a", "Theirs")
     if team.work is not None:
-        team.work.commit({"a.json": theirs})
+        team.work.commit({"a.json": pushed})
     else:
-        (team.folder / "a.json").write_text(theirs)
+        (team.folder / "a.json").write_text(pushed)
     with pytest.raises(Conflict):
         await calls.request_change("update", "a.json", looked.content, base=looked.base)
-    assert team.read("a.json") == theirs
+    assert team.read("a.json") == pushed
     looked = await calls.request_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
     await team.api.sql("delete from resource where name = 'a' returning 1")
     with pytest.raises(Conflict):
         await calls.request_change("update", "a.json", looked.content, base=looked.base)
-    assert team.read("a.json") == theirs
+    assert team.read("a.json") == pushed
 
 
 async def test_a_commit_has_author_and_message(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
     """A commit has the caller as author and the given message, or a generated one."""
-    team = await make(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
 
     def newest() -> str:
         git(work.folder, "fetch", "--quiet", "origin")
@@ -287,7 +287,7 @@ async def test_a_commit_has_author_and_message(git_api: Api, git_server: GitServ
 
 async def test_a_stored_change_is_not_synced_again(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
     """After a change the repository counts as synced at its commit, unless a commit before it was not synced."""
-    team = await make(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
     await run_sync(git_api)
     created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
     _, found = await git_api("GET", f"{REPOSITORIES}/team")
@@ -307,7 +307,7 @@ async def test_a_change_on_a_new_branch_stores_nothing(
     git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path
 ) -> None:
     """A change on another branch creates it from the repository's branch, or continues it, and stores nothing."""
-    team = await make(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
     await run_sync(git_api)
     before = await team.stored()
     created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref="feature/x")
@@ -321,10 +321,10 @@ async def test_a_change_on_a_new_branch_stores_nothing(
         await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref=head)
 
 
-async def test_the_first_file_of_an_empty_repository(git_api: Api, git_server: GitServer, calls: Calls, tmp_path: Path) -> None:
+async def test_an_empty_repository_accepts_its_first_file(git_api: Api, git_server: GitServer, calls: Calls, tmp_path: Path) -> None:
     """The first file of an empty repository creates its first commit."""
     work = git_server.make("team.git")
-    team = await make(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
     created = await calls.plan_and_change("create", "a.json", {"uid": "a", "title": "A", "panels": []})
     assert (created.wrapper.errors, await team.stored()) == (None, {"": "Team", "a.json": "A"})
     assert (await run_sync(git_api))["state"] == "success"
@@ -333,7 +333,7 @@ async def test_the_first_file_of_an_empty_repository(git_api: Api, git_server: G
 
 async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
     """The workflows allow no changes, changes on other branches, or changes on the repository's own branch."""
-    await make(git_api, tmp_path, work, git_server.url("team.git"), workflows=[])
+    await create_repository(git_api, tmp_path, work, git_server.url("team.git"), workflows=[])
     body = {"uid": "a", "title": "A2", "panels": []}
 
     async def allow(*workflows: str) -> None:
@@ -358,7 +358,7 @@ async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer,
 
 
 async def test_without_sync_only_the_file_is_written(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
-    team = await make(git_api, tmp_path, work, git_server.url("team.git"), sync={"enabled": False, "target": "folder"})
+    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"), sync={"enabled": False, "target": "folder"})
     created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
     assert (created.wrapper.resource.action, team.read("x.json") is not None, await team.stored()) == ("create", True, {})
 
@@ -367,7 +367,7 @@ async def test_a_committed_change_is_stored_by_the_next_sync(
     git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path, broken_store: Callable[[], None]
 ) -> None:
     """A change that was committed and could not be stored succeeds with an error text, and the next sync stores it."""
-    team = await make(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
     await run_sync(git_api)
     looked = await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []})
     broken_store()
@@ -383,21 +383,21 @@ async def test_a_committed_change_is_stored_by_the_next_sync(
 def broken_store(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
     """Return a function that makes the next write of objects fail."""
 
-    def break_it() -> None:
+    def break_next_write() -> None:
         async def fail(*_: Any, **__: Any) -> None:
             monkeypatch.undo()
             raise Unavailable("the database is away")
 
         monkeypatch.setattr(DatabaseObjectStore, "apply", fail)
 
-    return break_it
+    return break_next_write
 
 
 async def test_a_later_commit_is_not_overwritten(
     git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If another commit is pushed between a change's commit and its write, the newer object is stored."""
-    team = await make(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
     await run_sync(git_api)
     commit = RepositoryCheckouts.commit
 

@@ -20,7 +20,7 @@ def stored(name: str, parent: str = "", **members: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "annotations": annotations, **members}, "spec": {"title": f"Folder {name}"}}
 
 
-async def moved(api: Api, name: str, parent: str, auth: str = ADMIN) -> tuple[int, str]:
+async def move(api: Api, name: str, parent: str, auth: str = ADMIN) -> tuple[int, str]:
     status, response = await api("PUT", f"{FOLDERS}/{name}", stored(name, parent), auth=auth)
     return status, response.get("message", "")
 
@@ -31,7 +31,7 @@ async def create_chain(api: Api, *names: str) -> None:
         await folder(api, name, parent)
 
 
-async def managed(api: Api, plural: str, name: str) -> None:
+async def mark_managed(api: Api, plural: str, name: str) -> None:
     """Mark an object as managed by a repository."""
     statement = "update resource set annotations = annotations || $1::text::jsonb where resource = $2 and name = $3"
     await api.sql(statement, json.dumps(MANAGED), plural, name)
@@ -45,12 +45,12 @@ async def test_a_folder_is_never_inside_itself(api: Api) -> None:
     """A folder cannot be moved into itself or a folder below it."""
     await create_chain(api, "a", "b", "c")
     for parent in ("a", "b", "c"):
-        status, message = await moved(api, "a", parent)
+        status, message = await move(api, "a", parent)
         assert (status, message) == (400, f'folder "a" cannot be moved into "{parent}", which is the same folder or inside it')
         status, response = await api("POST", "/api/folders/a/move", {"parentUid": parent})
         assert (status, response["messageId"]) == (400, "folder.circular")
-    assert await moved(api, "c", "a") == (200, "")
-    assert await moved(api, "b", "c") == (200, "")
+    assert await move(api, "c", "a") == (200, "")
+    assert await move(api, "b", "c") == (200, "")
     assert (await api("GET", "/api/folders/a"))[1].get("parentUid") is None
 
 
@@ -62,16 +62,16 @@ async def test_folders_are_nested_up_to_the_setting(start_api: StartApi) -> None
     status, response = await api("POST", FOLDERS, stored("d", "c"))
     assert (status, "at most 3 levels" in response["message"]) == (400, True)
     assert (await api("POST", "/api/folders", {"title": "D", "parentUid": "c"}))[0] == 400
-    assert (await moved(api, "x", "b"))[0] == 400
-    assert (await moved(api, "x", "a"))[0] == 200
+    assert (await move(api, "x", "b"))[0] == 400
+    assert (await move(api, "x", "a"))[0] == 200
     await dashboard(api, "d", "c")
 
 
 async def test_the_parent_of_a_folder_exists(api: Api) -> None:
     """A missing parent is 404, a parent that a repository manages is 403, and an empty name is the root."""
     await create_chain(api, "a", "b")
-    await managed(api, "folders", "a")
-    assert await moved(api, "b", "none") == (404, 'folders.folder.grafana.app "none" not found')
+    await mark_managed(api, "folders", "a")
+    assert await move(api, "b", "none") == (404, 'folders.folder.grafana.app "none" not found')
     assert (await api("POST", "/api/folders/b/move", {"parentUid": "none"})) == (404, {"message": "folder not found"})
     assert (await api("POST", FOLDERS, stored("c", "a")))[0] == 403
     status, response = await api("PUT", f"{FOLDERS}/b", stored("b", annotations={IN_FOLDER: ""}))
@@ -154,13 +154,13 @@ async def test_access_names_the_rights_of_the_caller(api: Api, role: Role, level
     assert (status, info["kind"]) == (200, "FolderAccessInfo")
     assert (info["canSave"], info["canAdmin"], info["canDelete"]) == expected
     assert info["canEdit"] == info["canSave"]
-    await managed(api, "folders", "b")
+    await mark_managed(api, "folders", "b")
     _, info = await api("GET", f"{FOLDERS}/b/access", auth=member)
     assert (info["canSave"], info["canEdit"], info["canAdmin"], info["canDelete"]) == (False, False, expected[1], False)
 
 
 async def test_access_to_an_unreadable_folder_is_forbidden(api: Api) -> None:
-    """The response for a folder that the caller may not read is 403, without any rights on it."""
+    """Access to a folder that the caller may not read is 403, and the response reports no rights on it."""
     vic = await api.person("vic", Role.VIEWER)
     await create_chain(api, "secret")
     await allow(api, "folders/secret", {"userId": 1, "permission": 4})
@@ -213,7 +213,7 @@ async def test_a_folder_with_managed_objects_cannot_be_deleted(api: Api, deep: s
     """Deleting a folder with managed objects is a 403 that names them, and nothing is deleted."""
     await create_chain(api, "a", "b")
     await dashboard(api, "d", "b")
-    await managed(api, "folders" if deep == "b" else "dashboards", deep)
+    await mark_managed(api, "folders" if deep == "b" else "dashboards", deep)
     for path, options in ((f"{FOLDERS}/a", {"propagationPolicy": "Foreground"}), ("/api/folders/a", None)):
         status, response = await api("DELETE", path, options)
         assert (status, f'"{deep}", which the repository "git" manages' in response["message"]) == (403, True), response

@@ -63,13 +63,13 @@ async def test_a_generated_client_works(address: str, tmp_path: Path, monkeypatc
     async with aiohttp.ClientSession(address) as session, session.get("/openapi.json") as response:
         (tmp_path / "openapi.json").write_bytes(await response.read())
     (tmp_path / "config.yaml").write_text("post_hooks: []\n")
-    said = await asyncio.to_thread(generate, tmp_path)
-    faults = [text for text in said.split("WARNING")[1:] if not any(limit in text for limit in LIMITS_OF_THE_GENERATOR)]
+    output = await asyncio.to_thread(generate, tmp_path)
+    faults = [text for text in output.split("WARNING")[1:] if not any(limit in text for limit in LIMITS_OF_THE_GENERATOR)]
     assert faults == []
     monkeypatch.syspath_prepend(str(tmp_path))
     models = importlib.import_module("generated.models")
     assert set(dir(models)) >= NEEDED
-    await asyncio.to_thread(work, address)
+    await asyncio.to_thread(use_generated_client, address)
 
 
 def generate(folder: Path) -> str:
@@ -82,7 +82,7 @@ def generate(folder: Path) -> str:
     return ran.stdout
 
 
-def work(address: str) -> None:
+def use_generated_client(address: str) -> None:
     """Create a folder, list repositories, evaluate a query, and submit an evaluation."""
     models: Any = importlib.import_module("generated.models")
     made_for = importlib.import_module("generated").Client(address, headers={"Authorization": ADMIN}, raise_on_unexpected_status=True)

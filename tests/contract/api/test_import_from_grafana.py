@@ -170,16 +170,16 @@ def import_rows(database: Database, tmp_path: Path) -> Import:
     """Import rows from an SQLite file and return the report."""
     files = iter(range(100))
 
-    async def import_rows(listed: Rows, **wishes: Any) -> Report:
-        return await imported(database, grafana_layout.make_sqlite(tmp_path / f"{next(files)}.db", listed), **wishes)
+    async def import_rows(listed: Rows, **options: Any) -> Report:
+        return await imported(database, grafana_layout.make_sqlite(tmp_path / f"{next(files)}.db", listed), **options)
 
     return import_rows
 
 
-async def imported(database: Database, source: str, **wishes: Any) -> Report:
+async def imported(database: Database, source: str, **options: Any) -> Report:
     report = Report()
     async with open_source(source) as origin, database.transaction() as connection:
-        await importing.run(origin, connection, ImportOptions(**wishes), report, lambda table, number: None)
+        await importing.run(origin, connection, ImportOptions(**options), report, lambda table, number: None)
     return report
 
 
@@ -345,7 +345,7 @@ async def test_a_single_organization_can_be_imported(api: Api, import_rows: Impo
     assert await api.sql("select array_agg(name) from resource") == ["row-32"]
 
 
-async def test_a_database_of_postgres_is_read_the_same(api: Api, other_database: str, import_rows: Import) -> None:
+async def test_postgres_and_sqlite_are_imported_equally(api: Api, other_database: str, import_rows: Import) -> None:
     """An import from PostgreSQL gives the same report and the same stored objects as one from SQLite."""
     source = await _emptied(other_database)
     await grafana_layout.make_postgres(source, rows())
@@ -395,11 +395,11 @@ async def test_other_databases_are_refused(tmp_path: Path) -> None:
     text = tmp_path / "text"
     text.write_text("no database " * 100)
     other = grafana_layout.make_sqlite(tmp_path / "other.db", {"org": []})
-    for source, said in (
+    for source, expected_message in (
         (str(tmp_path / "none"), "file not found"),
         (str(text), "not a readable SQLite database"),
         (other, "no table user"),
     ):
-        with pytest.raises(Exception, match=said):
+        with pytest.raises(Exception, match=expected_message):
             async with open_source(source) as origin:
                 await importing.row_counts(origin)

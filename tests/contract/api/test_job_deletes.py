@@ -16,7 +16,7 @@ async def jobs(api: Api) -> dict[str, tuple[str, str | None]]:
     return {item["metadata"]["name"]: (item["status"]["state"], item["status"].get("message")) for item in found["items"]}
 
 
-async def some(api: Api) -> None:
+async def stored_jobs(api: Api) -> None:
     for name, state, repository in (
         ("a", "pending", "team"),
         ("b", "working", "team"),
@@ -37,7 +37,7 @@ async def some(api: Api) -> None:
     ],
 )
 async def test_selected_jobs_are_deleted(api: Api, selector: dict[str, str], left: dict[str, Any]) -> None:
-    await some(api)
+    await stored_jobs(api)
     status, response = await api("DELETE", JOBS, params=selector)
     assert (status, response["status"]) == (200, "Success")
     assert await jobs(api) == left
@@ -46,7 +46,7 @@ async def test_selected_jobs_are_deleted(api: Api, selector: dict[str, str], lef
 @pytest.mark.parametrize("path", [JOBS, f"{JOBS}/a"])
 async def test_a_replaced_job_is_not_deleted(api: Api, path: str) -> None:
     """A job with another uid than requested is kept; with several jobs, all others are kept too."""
-    await some(api)
+    await stored_jobs(api)
     before = await jobs(api)
     status, response = await api("DELETE", path, {"preconditions": {"uid": "0a0a0a0a-0000-4000-8000-000000000000"}})
     assert (status, response["reason"]) == (409, "Conflict")

@@ -28,7 +28,7 @@ async def test_no_keys_are_an_empty_list(api: Api) -> None:
     assert await api("GET", LIST) == (200, [])
 
 
-async def test_the_fields_of_a_key(api: Api) -> None:
+async def test_a_key_has_the_fields_of_grafana(api: Api) -> None:
     """Missing fields are absent, not null; times are RFC 3339 in UTC with whole seconds; the fields keep their order."""
     later = await api.legacy_key("TestAdmin", role=Role.ADMIN, expires=LATER)
     never = await api.legacy_key("API", role=Role.ADMIN)
@@ -163,7 +163,7 @@ async def test_keys_cannot_be_created(api: Api, auth: str | None) -> None:
 
 
 async def test_a_throttled_caller_receives_410(start_api: StartApi) -> None:
-    """A caller above the limit of login attempts receives the same response."""
+    """A caller above the limit of login attempts also receives 410 for the creation of a key."""
     api = await start_api(login_attempts=1)
     for _ in range(3):
         assert (await api("GET", LIST, auth=basic("admin", "wrong")))[0] == 401
@@ -181,7 +181,7 @@ async def test_a_throttled_caller_receives_410(start_api: StartApi) -> None:
     ids=["20 MB", "waits for 100", "snappy", "zstd", "br", "two codings", "gzip", "chunked"],
 )
 async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]) -> None:
-    """The response is sent before any byte of the body, and the client is not asked to send it."""
+    """The response to the creation of a key is sent before the client has sent any byte of the body."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
     head = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "localhost", **headers}.items())
     writer.write(f"POST {LIST} HTTP/1.1\r\n{head}\r\n".encode())

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_api import folder, saved
+from tests.contract.api.test_classic_api import folder, save
 
 from dashwright.common.identity import Role
 
@@ -165,8 +165,8 @@ async def test_an_element_in_use_cannot_be_deleted(api: Api) -> None:
     """Neither API deletes an element in use; connections include dashboards that use it in a row."""
     element = await create_element(api, "p1", "CPU")
     shown = {"id": 1, "libraryPanel": {"uid": "p1", "name": "CPU"}}
-    first = await saved(api, "d1", "A", panels=[{"type": "row", "panels": [shown]}])
-    await saved(api, "d2", "B", panels=[{"id": 2}])
+    first = await save(api, "d1", "A", panels=[{"type": "row", "panels": [shown]}])
+    await save(api, "d2", "B", panels=[{"id": 2}])
     status, body = await api("GET", f"{PATH}/p1/connections")
     connection = body["result"][0]
     assert (status, len(body["result"]), connection["createdBy"]["name"]) == (200, 1, "admin")
@@ -180,7 +180,7 @@ async def test_an_element_in_use_cannot_be_deleted(api: Api) -> None:
     status, body = await api("DELETE", f"{PATH}/p1")
     assert (status, body["message"]) == (403, "the library element has connections")
     assert (await api("DELETE", f"{STORED}/p1"))[0] == 403
-    await saved(api, "d1", "A")
+    await save(api, "d1", "A")
     assert (await api("GET", f"{PATH}/p1/connections"))[1] == {"result": []}
     assert (await api("DELETE", f"{STORED}/p1"))[0] == 200
 
@@ -234,8 +234,8 @@ async def test_elements_follow_the_rules_of_their_folder(api: Api) -> None:
     await folder(api, "f1", "Hidden")
     await create_element(api, "p1", "CPU", folderUid="f1")
     await create_element(api, "p2", "Memory")
-    await saved(api, "d1", "A", folder="f1", panels=[{"libraryPanel": {"uid": "p2"}}])
-    await saved(api, "d2", "B", panels=[{"libraryPanel": {"uid": "p2"}}])
+    await save(api, "d1", "A", folder="f1", panels=[{"libraryPanel": {"uid": "p2"}}])
+    await save(api, "d2", "B", panels=[{"libraryPanel": {"uid": "p2"}}])
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
     assert await found(api, auth=viewer) == ["p2"]

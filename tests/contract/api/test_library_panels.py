@@ -9,7 +9,7 @@ PANELS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/librarypanels"
 SPEC = {"type": "text", "title": "T", "options": {"limit": 1}, "fieldConfig": {"defaults": {}}}
 
 
-async def make(api: Api, spec: Any, name: str = "p", query: str = "") -> tuple[int, Any]:
+async def create_panel(api: Api, spec: Any, name: str = "p", query: str = "") -> tuple[int, Any]:
     return await api("POST", PANELS + query, {"metadata": {"name": name}, "spec": spec})
 
 
@@ -18,7 +18,7 @@ async def stored(api: Api) -> str:
     return text
 
 
-async def keep(api: Api, body: str) -> None:
+async def replace_stored_body(api: Api, body: str) -> None:
     """Replace the stored body of a library panel."""
     await api.sql("update resource_history set spec = $1", body)
     await api.sql("update resource set managed_fields = '[]', content_hash = sha256(convert_to($1, 'utf8') || '\\x00')", body)
@@ -37,8 +37,8 @@ async def test_a_panel_is_returned_as_created(api: Api) -> None:
 
 async def test_unknown_fields_of_the_spec_are_kept(api: Api) -> None:
     """An update of the spec keeps unknown fields of the stored panel."""
-    await make(api, SPEC)
-    await keep(api, '{"type":"text","title":"T","gridPos":{"h":1.10},"datasource":"${DS}"}')
+    await create_panel(api, SPEC)
+    await replace_stored_body(api, '{"type":"text","title":"T","gridPos":{"h":1.10},"datasource":"${DS}"}')
     _, found = await api("GET", f"{PANELS}/p")
     assert found["spec"] == {"type": "text", "title": "T", "options": {}, "fieldConfig": {}}
     assert found["status"]["missing"] == {"gridPos": {"h": 1.1}, "datasource": "${DS}"}
@@ -51,8 +51,8 @@ async def test_unknown_fields_of_the_spec_are_kept(api: Api) -> None:
 
 async def test_a_patch_of_the_spec_keeps_other_fields(api: Api) -> None:
     """A patch of the spec keeps fields of the stored panel that the spec lacks."""
-    await make(api, SPEC)
-    await keep(api, '{"type":"text","title":"T","gridPos":{"h":1.10}}')
+    await create_panel(api, SPEC)
+    await replace_stored_body(api, '{"type":"text","title":"T","gridPos":{"h":1.10}}')
     headers = {"Content-Type": "application/json-patch+json"}
     status, found = await api("PATCH", f"{PANELS}/p", [{"op": "replace", "path": "/spec/title", "value": "New"}], headers=headers)
     assert (status, found["spec"]["title"], found["status"]["missing"]) == (200, "New", {"gridPos": {"h": 1.1}})
@@ -61,8 +61,8 @@ async def test_a_patch_of_the_spec_keeps_other_fields(api: Api) -> None:
 
 async def test_an_unchanged_panel_sent_back_changes_nothing(api: Api) -> None:
     """Sending back a panel does not store the fields that its view adds."""
-    await make(api, SPEC)
-    await keep(api, '{"type":"text","id":7}')
+    await create_panel(api, SPEC)
+    await replace_stored_body(api, '{"type":"text","id":7}')
     _, found = await api("GET", f"{PANELS}/p")
     status, same = await api("PUT", f"{PANELS}/p", found)
     assert (status, same["metadata"]["resourceVersion"]) == (200, found["metadata"]["resourceVersion"])
@@ -81,7 +81,7 @@ async def test_an_unchanged_panel_sent_back_changes_nothing(api: Api) -> None:
 )
 async def test_a_spec_of_another_shape_is_refused(api: Api, change: Any, field: str) -> None:
     """An invalid spec is 422 with its path; so is a repeated target, even with its members in another order."""
-    status, refused = await make(api, SPEC | change)
+    status, refused = await create_panel(api, SPEC | change)
     assert (status, [cause["field"] for cause in refused["details"]["causes"]]) == (422, [field])
     if field == "spec.targets[1]":
         assert "spec.targets[1]: Duplicate value" in refused["message"]
@@ -89,15 +89,15 @@ async def test_a_spec_of_another_shape_is_refused(api: Api, change: Any, field: 
 
 async def test_strict_validation_rejects_unknown_fields(api: Api) -> None:
     """Without strict validation an unknown field is kept, with a warning in the response."""
-    status, refused = await make(api, SPEC | {"gridPos": {}}, query="?fieldValidation=Strict")
+    status, refused = await create_panel(api, SPEC | {"gridPos": {}}, query="?fieldValidation=Strict")
     assert (status, refused["message"]) == (400, 'strict decoding error: unknown field "spec.gridPos"')
-    status, created = await make(api, SPEC | {"gridPos": {}})
+    status, created = await create_panel(api, SPEC | {"gridPos": {}})
     assert (status, created["status"]["missing"]) == (201, {"gridPos": {}})
 
 
 async def test_a_table_of_panels_names_their_types(api: Api) -> None:
     """A table has the names, titles, types and creation times of library panels."""
-    await make(api, SPEC)
+    await create_panel(api, SPEC)
     _, found = await api("GET", PANELS, headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
     assert [column["name"] for column in found["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]
     assert found["rows"][0]["cells"][:3] == ["p", "T", "text"]

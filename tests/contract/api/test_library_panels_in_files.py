@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_exports import counts, export, folder, list_files, make, read_json
+from tests.contract.api.test_exports import counts, create_repository, export, folder, list_files, read_json
 from tests.contract.api.test_sync_from_git import DASHBOARDS, run_sync
 from tests.servers.git import GitServer, Work, git
 
@@ -30,7 +30,7 @@ async def synced(git_api: Api, git_server: GitServer, work: Work) -> dict[str, A
     yaml = "apiVersion: dashboard.grafana.app/v1beta1\nkind: LibraryPanel\nmetadata:\n  name: ram\nspec:\n  title: RAM\n  type: table\n"
     files: dict[str, str | bytes | None] = {"web/cpu.json": json.dumps(FILE), "web/ram.yaml": yaml, "load.json": json.dumps(BOARD)}
     work.commit(files, message="first")
-    await make(git_api, git_server)
+    await create_repository(git_api, git_server)
     return await run_sync(git_api)
 
 

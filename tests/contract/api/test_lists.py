@@ -29,7 +29,7 @@ TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 
 
-async def put(
+async def insert(
     connection: Connection,
     name: str,
     spec: Any = None,
@@ -45,10 +45,10 @@ async def put(
         await resources.put(await resources.lock(connection, namespace), namespace, write, actor="user:1", now=NOW)
 
 
-async def make(api: Api, *names: str, **options: Any) -> None:
+async def create_dashboards(api: Api, *names: str, **options: Any) -> None:
     async with api.database.connection() as connection:
         for name in names:
-            await put(connection, name, **options)
+            await insert(connection, name, **options)
 
 
 def names_of(page: Any) -> list[str]:
@@ -70,7 +70,7 @@ async def pages_of(api: Api, query: str, path: str = LIST, **options: Any) -> li
 async def test_pages_read_while_others_write_are_the_store_at_one_version(api: Api) -> None:
     """While three clients write, the pages of each list together equal the result of all changes up to the list's version."""
     names = [f"d{index:02}" for index in range(30)]
-    await make(api, *names[::2])
+    await create_dashboards(api, *names[::2])
     done = asyncio.Event()
 
     async def write(seed: int) -> None:
@@ -83,7 +83,7 @@ async def test_pages_read_while_others_write_are_the_store_at_one_version(api: A
                         await resources.lock(connection, "default")
                         await connection.execute("delete from resource where name = $1", name)
                 else:
-                    await put(connection, name, {"title": chance.choice("TU"), "n": chance.choice("12")}, labels={"seed": str(seed)})
+                    await insert(connection, name, {"title": chance.choice("TU"), "n": chance.choice("12")}, labels={"seed": str(seed)})
 
     async def read(limit: int) -> list[list[Any]]:
         found = []
@@ -125,10 +125,10 @@ async def _replayed(database: Database, at: int) -> list[Any]:
 
 async def test_a_list_has_its_version_and_the_remaining_count(api: Api) -> None:
     """The remaining count decreases from page to page despite writes in between; the last page has none."""
-    await make(api, "a", "b", "c", "d", "e")
+    await create_dashboards(api, "a", "b", "c", "d", "e")
     _, first = await api("GET", f"{LIST}?limit=2")
     assert first["metadata"]["remainingItemCount"] == 3
-    await make(api, "aa", "dd")
+    await create_dashboards(api, "aa", "dd")
     _, second = await api("GET", f"{LIST}?limit=2&continue={first['metadata']['continue']}")
     assert second["metadata"]["remainingItemCount"] == 1
     _, third = await api("GET", f"{LIST}?limit=2&continue={second['metadata']['continue']}")
@@ -138,7 +138,7 @@ async def test_a_list_has_its_version_and_the_remaining_count(api: Api) -> None:
 
 async def test_a_selection_has_no_remaining_count(api: Api) -> None:
     """A list with a selector has no remaining count, because the number of further matches is unknown."""
-    await make(api, "a", "b", "c", labels={"x": "1"})
+    await create_dashboards(api, "a", "b", "c", labels={"x": "1"})
     pages = await pages_of(api, "limit=1&labelSelector=x")
     assert [names_of(page) for page in pages] == [["a"], ["b"], ["c"]]
     assert not any("remainingItemCount" in page["metadata"] for page in pages)
@@ -146,9 +146,9 @@ async def test_a_selection_has_no_remaining_count(api: Api) -> None:
 
 async def test_an_expired_token_is_410_with_a_new_one(api: Api) -> None:
     """An expired token is 410 with a new token, with which the list continues with current objects."""
-    await make(api, "a", "b", "c")
+    await create_dashboards(api, "a", "b", "c")
     _, first = await api("GET", f"{LIST}?limit=1")
-    await make(api, "bb")
+    await create_dashboards(api, "bb")
     await api.sql("update change_horizon set resource_version = (select max(resource_version) from change) returning 1")
     status, error = await api("GET", f"{LIST}?limit=1&continue={first['metadata']['continue']}")
     assert (status, error["reason"], error["code"]) == (410, "Expired", 410)
@@ -170,11 +170,11 @@ async def test_an_expired_token_is_410_with_a_new_one(api: Api) -> None:
         ("timeout=32s&pretty=true", "abc"),
     ],
 )
-async def test_the_version_of_a_list(api: Api, query: str, names: str) -> None:
+async def test_a_list_has_the_newest_version(api: Api, query: str, names: str) -> None:
     """A list has the newest version; only ``Exact`` selects an older one. Unknown parameters are ignored."""
-    await make(api, "a", "b")
+    await create_dashboards(api, "a", "b")
     _, then = await api("GET", LIST)
-    await make(api, "c")
+    await create_dashboards(api, "c")
     status, found = await api("GET", f"{LIST}?{query.format(then=then['metadata']['resourceVersion'])}")
     assert (status, "".join(names_of(found))) == (200, names)
 
@@ -198,7 +198,7 @@ async def test_the_version_of_a_list(api: Api, query: str, names: str) -> None:
 )
 async def test_invalid_lists_are_rejected(api: Api, query: str, status: int, reason: str) -> None:
     """Each invalid list has the status that Kubernetes clients expect."""
-    await make(api, "a", "b")
+    await create_dashboards(api, "a", "b")
     _, first = await api("GET", f"{LIST}?limit=1")
     await api.sql("update change_horizon set resource_version = 2 returning 1")
     refused = await api("GET", f"{LIST}?{query.format(token=first['metadata']['continue'])}")
@@ -215,9 +215,9 @@ async def test_a_future_version_is_too_large(api: Api) -> None:
 
 async def test_selectors_narrow_a_list_down(api: Api) -> None:
     """Lists are filtered by labels, by names, and by the number that older clients use as id."""
-    await make(api, "a", labels={"team": "x", "tier": "1"})
-    await make(api, "b", labels={"team": "y"})
-    await make(api, "c")
+    await create_dashboards(api, "a", labels={"team": "x", "tier": "1"})
+    await create_dashboards(api, "b", labels={"team": "y"})
+    await create_dashboards(api, "c")
 
     async def found(**query: str) -> list[str]:
         status, page = await api("GET", LIST, params=query)
@@ -238,7 +238,7 @@ async def test_selectors_narrow_a_list_down(api: Api) -> None:
 
 async def test_a_table_is_listed_without_reading_specs(api: Api) -> None:
     """The cells of a table are columns of the store, so rows are returned even without specs."""
-    await make(api, "a", "b", "c")
+    await create_dashboards(api, "a", "b", "c")
     await api.sql("delete from resource_history returning 1")
     status, table = await api("GET", f"{LIST}?limit=2", headers=TABLE)
     assert (status, table["kind"], [row["cells"][:2] for row in table["rows"]]) == (200, "Table", [["a", "a"], ["b", "b"]])
@@ -247,11 +247,11 @@ async def test_a_table_is_listed_without_reading_specs(api: Api) -> None:
     assert (status, error["reason"]) == (410, "Expired")
 
 
-async def test_a_list_in_yaml(api: Api) -> None:
+async def test_a_list_is_served_in_yaml(api: Api) -> None:
     """A list in YAML is the same list, also if it is sent in chunks or empty."""
     headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
     for count in (0, 3):
-        await make(api, *"abc"[:count], spec={"title": "no", "text": "x" * listing.CHUNK_BYTES})
+        await create_dashboards(api, *"abc"[:count], spec={"title": "no", "text": "x" * listing.CHUNK_BYTES})
         _, complete = await api("GET", LIST)
         async with api.session.get(LIST, headers=headers) as response:
             assert response.headers["Content-Type"] == "application/yaml"
@@ -264,7 +264,7 @@ async def test_a_large_list_is_complete(api: Api, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr(listing, "_BATCH_SIZE", 4)
     names = [f"d{index}" for index in range(10)]
     for name in names:
-        await make(api, name, spec={"title": name, "text": name * (listing.CHUNK_BYTES // 5)})
+        await create_dashboards(api, name, spec={"title": name, "text": name * (listing.CHUNK_BYTES // 5)})
     for query in ("", "?limit=7"):
         _, found = await api("GET", f"{LIST}{query}")
         assert [item["spec"]["title"] for item in found["items"]] == names[: 7 if query else 10]
@@ -278,7 +278,7 @@ async def test_a_large_list_is_compressed_in_chunks(api: Api, coding: str) -> No
     headers = {"Authorization": ADMIN, "Content-Encoding": "gzip", "Content-Type": "application/json"}
     async with api.session.post(LIST, data=packed, headers=headers, compress=False) as response:
         assert response.status == 201, await response.text()
-    await make(api, "b", "c", "d", spec={"title": "T", "text": "x" * listing.CHUNK_BYTES})
+    await create_dashboards(api, "b", "c", "d", spec={"title": "T", "text": "x" * listing.CHUNK_BYTES})
     status, complete = await api("GET", LIST, headers={"Accept-Encoding": "identity"})
     assert (status, names_of(complete)) == (200, list("abcd"))
     headers = {"Authorization": ADMIN, "Accept-Encoding": coding}
@@ -290,8 +290,8 @@ async def test_a_large_list_is_compressed_in_chunks(api: Api, coding: str) -> No
 async def test_a_page_is_limited_by_the_size_of_its_objects(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
     """A page has at least one object, and all pages together contain every object once."""
     monkeypatch.setattr(listing, "MAX_PAGE_BYTES", 250)
-    await make(api, *"abcdefg", spec={"title": "x" * 100})
-    await make(api, "d", spec={"title": "y" * 400})
+    await create_dashboards(api, *"abcdefg", spec={"title": "x" * 100})
+    await create_dashboards(api, "d", spec={"title": "y" * 400})
     pages = await pages_of(api, "limit=5")
     assert [names_of(page) for page in pages] == [["a", "b"], ["c"], ["d"], ["e", "f"], ["g"]]
     assert [page["metadata"].get("remainingItemCount") for page in pages] == [5, 4, 3, 1, None]
@@ -302,8 +302,8 @@ async def test_a_list_is_limited_by_access_rules(api: Api) -> None:
     for name in ("f", "g"):
         status, _ = await api("POST", FOLDERS, {"metadata": {"name": name}, "spec": {"title": name}})
         assert status == 201
-    await make(api, "a", "c", folder="f")
-    await make(api, "b", "d", folder="g")
+    await create_dashboards(api, "a", "c", folder="f")
+    await create_dashboards(api, "b", "d", folder="g")
     reader = await api.person("reader", Role.NONE, ("dashboards:read", "folders:uid:f"))
     pages = await pages_of(api, "limit=1", auth=reader)
     assert [names_of(page) for page in pages] == [["a"], ["c"]]
@@ -314,9 +314,9 @@ async def test_a_list_is_limited_by_access_rules(api: Api) -> None:
 
 async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
     """Objects are in the order of namespaces and names, at one version on all pages. Field selectors restrict the namespaces."""
-    await make(api, "a", "c")
-    await make(api, "b", "d", "e", namespace="org-2")
-    await make(api, "a", namespace="org-3")
+    await create_dashboards(api, "a", "c")
+    await create_dashboards(api, "b", "d", "e", namespace="org-2")
+    await create_dashboards(api, "a", namespace="org-3")
     everywhere = LIST.replace("/namespaces/default", "")
 
     def places(pages: list[Any]) -> list[tuple[str, str]]:
@@ -332,7 +332,7 @@ async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
     assert places(await pages_of(api, "fieldSelector=metadata.namespace%3Dorg-2,metadata.name%3Dd", everywhere)) == [known[3]]
     first = (await api("GET", f"{everywhere}?limit=2"))[1]
     assert first["metadata"]["remainingItemCount"] == 4
-    await make(api, "z")
+    await create_dashboards(api, "z")
     await api.sql("delete from resource where namespace = 'org-3' returning 1")
     rest = (await api("GET", f"{everywhere}?continue={first['metadata']['continue']}"))[1]
     assert places([first, rest]) == known

@@ -25,9 +25,9 @@ async def targets(api: Api) -> list[str]:
     return [item["metadata"]["name"] for item in found["items"] if item["spec"]["sync"]["target"] == "instance"]
 
 
-def rejections_have_reason(answers: list[tuple[int, Any]]) -> list[bool]:
+def rejections_have_reason(results: list[tuple[int, Any]]) -> list[bool]:
     """Return, for each response that failed, whether it names the reason and the field."""
-    refusals = [found for status, found in answers if status == 422]
+    refusals = [found for status, found in results if status == 422]
     return [MESSAGE in found["message"] and found["details"]["causes"][0]["field"] == "spec.sync.target" for found in refusals]
 
 

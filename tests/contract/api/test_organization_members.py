@@ -112,7 +112,7 @@ async def test_a_service_account_cannot_be_added(api: Api) -> None:
     assert await api("DELETE", f"/api/org/users/{number}") == (404, {"message": "User not found"})
 
 
-async def test_members_of_an_unknown_organization(api: Api) -> None:
+async def test_members_of_an_unknown_organization_cannot_be_changed(api: Api) -> None:
     """Adding a member to an unknown organization is 404, and changing a role in it is the 500 that clients expect."""
     assert await api("POST", "/api/orgs/9999/users", {"loginOrEmail": "admin", "role": "Viewer"}) == (
         404,
@@ -203,7 +203,7 @@ async def test_one_of_concurrently_removed_admins_remains(api: Api, how: str) ->
 
 
 async def test_a_member_above_the_quota_is_not_added(start_api: StartApi) -> None:
-    """Both routes apply the limits of the organization and of the user."""
+    """Both routes that add members apply the limits of the organization and of the user."""
     api = await start_api(quota_defaults="org_user=2,user_org=2")
     two, three = await api.organization("Two"), await api.organization("Three")
     for login in ("anna", "bert"):

@@ -11,8 +11,8 @@ EMPTY = {"address1": "", "address2": "", "city": "", "zipCode": "", "state": "",
 DENIED = "You'll need additional permissions to perform this action. Permissions needed: "
 
 
-async def test_the_callers_organization(api: Api) -> None:
-    """The response has id, name and address; unknown parts of the address are empty strings."""
+async def test_the_callers_organization_has_id_name_and_address(api: Api) -> None:
+    """The caller's organization has id, name and address; unknown parts of the address are empty strings."""
     assert await api("GET", "/api/org") == (200, {"id": 1, "name": "Main Org.", "address": EMPTY})
 
 
@@ -42,8 +42,8 @@ async def test_an_organization_is_created_found_and_deleted(api: Api) -> None:
     expected = (200, {"id": number, "name": "New Org.", "address": EMPTY})
     assert await api("GET", f"/api/orgs/{number}") == expected
     assert await api("GET", "/api/orgs/name/New%20Org%2E") == expected
-    mine = [{"orgId": 1, "name": "Main Org.", "role": "Admin"}, {"orgId": number, "name": "New Org.", "role": "Admin"}]
-    assert await api("GET", "/api/user/orgs") == (200, mine)
+    memberships = [{"orgId": 1, "name": "Main Org.", "role": "Admin"}, {"orgId": number, "name": "New Org.", "role": "Admin"}]
+    assert await api("GET", "/api/user/orgs") == (200, memberships)
     assert (await api("GET", "/api/org"))[1]["id"] == 1
     assert await api("DELETE", f"/api/orgs/{number}") == (200, {"message": "Organization deleted"})
     assert await api("GET", f"/api/orgs/{number}") == (404, {"message": "Organization not found"})
@@ -114,7 +114,7 @@ async def test_a_current_organization_cannot_be_deleted(api: Api) -> None:
 
 
 @pytest.mark.parametrize("number", ["9999", "-9999", "0", "9223372036854775807"])
-async def test_an_unknown_organization(api: Api, number: str) -> None:
+async def test_an_unknown_organization_is_not_found(api: Api, number: str) -> None:
     """For a server admin an unknown organization is 404 to read, delete or change, and 500 to rename, as in Grafana."""
     assert await api("GET", f"/api/orgs/{number}") == (404, {"message": "Organization not found"})
     assert await api("GET", f"/api/orgs/{number}/users") == (404, {"message": "Organization not found"})
@@ -168,7 +168,7 @@ async def test_an_admin_of_another_organization_sees_that_one(api: Api) -> None:
 
 
 async def test_an_organization_beyond_the_quota_is_not_created(start_api: StartApi) -> None:
-    """The refusal names the target and its limit, and nothing is stored."""
+    """The refusal of an organization above the quota names the target and its limit, and nothing is stored."""
     api = await start_api(quota_defaults="global_org=2,user_org=5")
     assert (await api("POST", "/api/orgs", {"name": "Two"}))[0] == 200
     status, error = await api("POST", "/api/orgs", {"name": "Three"})
@@ -192,7 +192,7 @@ async def test_deleting_an_organization_deletes_its_objects(api: Api) -> None:
 
 
 async def test_every_change_of_an_organization_is_audited(api: Api) -> None:
-    """The events have actor and object, in order; a refused change is not recorded as successful."""
+    """The audit events have actor and object, in order; a refused change is not recorded as successful."""
     number = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
     await api("PUT", f"/api/orgs/{number}", {"name": "Zwei"})
     await api("PUT", f"/api/orgs/{number}", {"name": "Main Org."})

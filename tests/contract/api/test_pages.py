@@ -34,7 +34,7 @@ class _Reader(HTMLParser):
         self.text += data
 
 
-async def shown(api: Api, path: str, auth: str | None = None, status: int = 200) -> _Reader:
+async def open_page(api: Api, path: str, auth: str | None = None, status: int = 200) -> _Reader:
     headers = {**BROWSER, **({"Authorization": auth} if auth else {})}
     async with api.session.get(path, headers=headers) as response:
         body = await response.text()
@@ -64,7 +64,7 @@ async def dashboard(api: Api, uid: str, title: str, folder: str = "", tags: Sequ
 
 
 @pytest.fixture
-async def stocked(api: Api) -> Api:
+async def stored_objects(api: Api) -> Api:
     assert (await api("POST", "/api/folders", {"uid": "shop", "title": "Shop"}))[0] == 200
     assert (await api("POST", "/api/folders", {"uid": "inner", "title": "Inner", "parentUid": "shop"}))[0] == 200
     await dashboard(api, "top", HOSTILE, tags=["a&b"])
@@ -73,63 +73,63 @@ async def stocked(api: Api) -> Api:
     return api
 
 
-async def test_the_start_page_leads_to_everything(stocked: Api) -> None:
+async def test_the_start_page_leads_to_everything(stored_objects: Api) -> None:
     """Links lead to each dashboard; repositories, jobs and the API description are listed."""
-    admin = await stocked.person("ann", Role.ADMIN)
-    page = await shown(stocked, "/", admin)
+    admin = await stored_objects.person("ann", Role.ADMIN)
+    page = await open_page(stored_objects, "/", admin)
     assert {"/dashboards/f/shop/shop", "/docs", "/openapi.json", "/dashboards"} <= set(page.links)
     assert any(link.startswith("/d/top/") for link in page.links)
     assert HOSTILE in page.text
     assert "img" not in page.elements
     assert all(words in page.text for words in ("Repositories", "team", "Jobs"))
-    folder = await shown(stocked, "/dashboards/f/shop/any-slug", admin)
+    folder = await open_page(stored_objects, "/dashboards/f/shop/any-slug", admin)
     assert {"/dashboards/f/inner/inner", "/d/orders/orders"} <= set(folder.links)
-    assert "/dashboards/f/shop/shop" in (await shown(stocked, "/dashboards/f/inner", admin)).links
+    assert "/dashboards/f/shop/shop" in (await open_page(stored_objects, "/dashboards/f/inner", admin)).links
 
 
-async def test_a_search_finds_by_title_everywhere(stocked: Api) -> None:
+async def test_a_search_finds_by_title_everywhere(stored_objects: Api) -> None:
     """A search by title finds objects in all folders, and its text is escaped on the page."""
-    viewer = await stocked.person("vera", Role.VIEWER)
-    assert "/d/orders/orders" in (await shown(stocked, "/dashboards?query=rder", viewer)).links
-    nothing = await shown(stocked, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
+    viewer = await stored_objects.person("vera", Role.VIEWER)
+    assert "/d/orders/orders" in (await open_page(stored_objects, "/dashboards?query=rder", viewer)).links
+    nothing = await open_page(stored_objects, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
     assert "Nothing found that you can view" in nothing.text
 
 
-async def test_a_search_finds_by_tag(stocked: Api) -> None:
+async def test_a_search_finds_by_tag(stored_objects: Api) -> None:
     """Each tag is a link to the dashboards with this tag, and the form of that page has the tag selected."""
-    viewer = await stocked.person("vera", Role.VIEWER)
-    page = await shown(stocked, "/dashboards", viewer)
+    viewer = await stored_objects.person("vera", Role.VIEWER)
+    page = await open_page(stored_objects, "/dashboards", viewer)
     assert "/dashboards?tag=a%26b" in page.links
-    found = await shown(stocked, "/dashboards?tag=a%26b&query=quoted", viewer)
+    found = await open_page(stored_objects, "/dashboards?tag=a%26b&query=quoted", viewer)
     assert any(link.startswith("/d/top/") for link in found.links)
     assert "1 dashboard or folder with “quoted” in the title and with the tag a&b" in found.text
-    assert "Nothing found" in (await shown(stocked, "/dashboards?tag=unknown", viewer)).text
+    assert "Nothing found" in (await open_page(stored_objects, "/dashboards?tag=unknown", viewer)).text
 
 
-async def test_long_lists_have_pages(stocked: Api) -> None:
+async def test_long_lists_have_pages(stored_objects: Api) -> None:
     """Each page links to its neighbours with the same search; a page beyond the last one is the last one."""
     for number in range(101):
-        await dashboard(stocked, f"copy-{number}", f"Copy {number:03}", "shop")
-    viewer = await stocked.person("vera", Role.VIEWER)
-    first = await shown(stocked, "/dashboards?query=Copy", viewer)
-    last = await shown(stocked, "/dashboards?query=Copy&page=9", viewer)
+        await dashboard(stored_objects, f"copy-{number}", f"Copy {number:03}", "shop")
+    viewer = await stored_objects.person("vera", Role.VIEWER)
+    first = await open_page(stored_objects, "/dashboards?query=Copy", viewer)
+    last = await open_page(stored_objects, "/dashboards?query=Copy&page=9", viewer)
     assert "Page 1 of 2" in first.text
     assert "/dashboards?query=Copy&page=2" in first.links
     assert "/d/copy-100/copy-100" in last.links
     assert "/dashboards?query=Copy&page=1" in last.links
-    assert "/dashboards/f/shop/shop?page=2" in (await shown(stocked, "/dashboards/f/shop/shop", viewer)).links
+    assert "/dashboards/f/shop/shop?page=2" in (await open_page(stored_objects, "/dashboards/f/shop/shop", viewer)).links
 
 
-async def test_pages_contain_readable_objects(stocked: Api) -> None:
+async def test_pages_contain_readable_objects(stored_objects: Api) -> None:
     """A hidden folder is neither listed nor found; repositories and jobs need permission to list them."""
-    viewer = await stocked.person("vera", Role.VIEWER)
-    assert (await stocked("POST", "/api/folders/shop/permissions", {"items": []}))[0] == 200
-    page = await shown(stocked, "/", viewer)
+    viewer = await stored_objects.person("vera", Role.VIEWER)
+    assert (await stored_objects("POST", "/api/folders/shop/permissions", {"items": []}))[0] == 200
+    page = await open_page(stored_objects, "/", viewer)
     assert "Shop" not in page.text
-    assert "/d/orders/orders" not in (await shown(stocked, "/dashboards?query=Orders", viewer)).links
-    await shown(stocked, "/dashboards/f/shop", viewer, status=404)
-    await shown(stocked, "/dashboards/f/missing", viewer, status=404)
-    assert "Repositories" not in (await shown(stocked, "/", await stocked.person("nora", Role.NONE))).text
+    assert "/d/orders/orders" not in (await open_page(stored_objects, "/dashboards?query=Orders", viewer)).links
+    await open_page(stored_objects, "/dashboards/f/shop", viewer, status=404)
+    await open_page(stored_objects, "/dashboards/f/missing", viewer, status=404)
+    assert "Repositories" not in (await open_page(stored_objects, "/", await stored_objects.person("nora", Role.NONE))).text
 
 
 @pytest.mark.parametrize(
@@ -144,7 +144,7 @@ async def test_pages_contain_readable_objects(stocked: Api) -> None:
 async def test_browsers_receive_errors_as_pages(api: Api, path: str, with_login: bool, status: int, words: str) -> None:
     """An error is HTML for browsers, with its status and headers, and JSON for other clients."""
     auth = await api.person("vera", Role.VIEWER) if with_login else None
-    page = await shown(api, path, auth, status)
+    page = await open_page(api, path, auth, status)
     assert words in page.text
     assert "b" not in page.elements
     headers = {"Authorization": auth} if auth else {}
@@ -163,14 +163,14 @@ async def test_errors_of_the_api_are_json_for_browsers_too(api: Api, path: str) 
 
 async def test_the_sign_in_leads_back_to_the_page(api: Api) -> None:
     """Visitors without credentials get links to the page itself and to the public documents."""
-    page = await shown(api, "/d/x?var-a=<b>", status=401)
+    page = await open_page(api, "/d/x?var-a=<b>", status=401)
     assert {"/d/x", "/docs"} <= set(page.links)
     assert "b" not in page.elements
 
 
 @pytest.mark.parametrize("path", ["/docs", "/docs/dashboards"])
 async def test_pages_of_the_api_permit_only_their_own_style_and_script(api: Api, path: str) -> None:
-    """The policy has the digest of each, and other sites cannot show the page in a frame."""
+    """The Content-Security-Policy has the digests of style and script, and other sites cannot show the page in a frame."""
     async with api.session.get(path) as response:
         body, policy = await response.text(), response.headers["Content-Security-Policy"]
         assert response.headers["X-Frame-Options"] == "DENY"

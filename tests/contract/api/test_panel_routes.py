@@ -163,7 +163,7 @@ async def test_lenient_ignores_unlisted_fields(session: aiohttp.ClientSession) -
     assert (await post(session, "/api/ds/query?lenient=maybe", {"queries": [target]}))[0] == 400
 
 
-async def test_a_response_with_explanation(session: aiohttp.ClientSession) -> None:
+async def test_an_explanation_describes_all_nodes(session: aiohttp.ClientSession) -> None:
     """An explanation has the order, inputs and outputs of all nodes, the series that unions dropped, and the times."""
     frames = [FRAME, json.loads(json.dumps(FRAME).replace('"a"', '"b"'))]
     queries = [
@@ -260,7 +260,7 @@ TRANSFORMED = {"type": "table", "targets": [SOURCE, {**SOURCE, "refId": "B", "hi
 
 
 async def test_a_panel_has_transformed_frames_on_request(session: aiohttp.ClientSession) -> None:
-    """The frames of visible queries are transformed in order; the results are unchanged. Without the parameter nothing is."""
+    """The frames of visible queries are transformed in order; the results are unchanged. Without the parameter no frame is transformed."""
     steps = [{"id": "reduce", "options": {"reducers": ["max"]}}, {"id": "organize", "options": {"renameByName": {"Max": "Peak"}}}]
     panel = {**TRANSFORMED, "transformations": steps}
     status, body = await post(session, "/api/panels/query?transform=true", panel)

@@ -76,7 +76,7 @@ async def test_both_apis_have_the_same_playlists(api: Api, version: str) -> None
     ],
 )
 async def test_invalid_playlists_are_refused(api: Api, members: Any, status: int, message: str) -> None:
-    """The response has the reason, and nothing is stored."""
+    """An invalid playlist is refused with the reason, and nothing is stored."""
     found, response = await api("POST", PATH, {**BODY, **members})
     assert (found, message in response["message"]) == (status, True), response
     assert await api("GET", PATH) == (200, [])
@@ -107,7 +107,7 @@ async def test_viewers_read_and_editors_change_playlists(api: Api) -> None:
 
 @pytest.mark.parametrize("path", [PATH, STORED.format("v1")])
 async def test_playlists_are_limited(start_api: StartApi, path: str) -> None:
-    """Concurrent creations by both APIs stop at the limit of the organization; others have their own."""
+    """Concurrent creations by both APIs stop at the limit of the organization; another organization has its own limit."""
     api = await start_api(playlists=2)
     body = BODY if path == PATH else {"metadata": {"generateName": "p"}, "spec": {"title": "P", "interval": "5m", "items": []}}
     results = await asyncio.gather(*(api("POST", path, body) for _ in range(5)))

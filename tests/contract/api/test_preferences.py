@@ -26,7 +26,7 @@ async def test_nothing_is_set_at_first(api: Api, paths: list[str]) -> None:
         assert await api("GET", path) == (200, {})
 
 
-async def test_put_and_patch(api: Api, paths: list[str]) -> None:
+async def test_null_resets_a_preference_in_put_and_keeps_it_in_patch(api: Api, paths: list[str]) -> None:
     """In a PUT, null and the empty string reset a preference; in a PATCH, null keeps it and the empty string resets it."""
     everything = {
         "theme": "dark",
@@ -116,7 +116,7 @@ async def test_preferences_of_the_organization_and_of_teams_are_for_admins(api: 
 
 
 async def test_a_change_is_audited(api: Api, paths: list[str]) -> None:
-    """The audit event has the names of the changed preferences and not their values."""
+    """The audit event of a change has the names of the changed preferences and not their values."""
     for path in paths:
         await api("PATCH", path, {"theme": "dark", "timezone": "utc"})
     async with api.database.connection() as connection:

@@ -141,7 +141,7 @@ async def test_a_delete_runs_the_declared_finalizers(api: Api, files: FileProvis
 
 
 async def test_a_renamed_repository_may_keep_its_source(api: Api, files: FileProvisioning) -> None:
-    """The repository with the former name is deleted before the other one is created."""
+    """If a file renames its repository, the repository of the former name is deleted before the new one is created."""
     files.write("a.yaml", declared("before", directory="d"))
     await files.read()
     files.write("a.yaml", declared("after", directory="d"))
@@ -164,7 +164,7 @@ async def test_a_renamed_repository_may_keep_its_source(api: Api, files: FilePro
 async def test_clients_cannot_change_a_declared_repository(
     api: Api, files: FileProvisioning, method: str, suffix: str, body: Any, headers: dict[str, str]
 ) -> None:
-    """Each write is refused with the name of the file, and changes nothing."""
+    """Each write of a declared repository by a client is refused with the name of its file, and changes nothing."""
     files.write("team.yaml", declared())
     await files.read()
     before = await stored(api)
@@ -347,12 +347,12 @@ async def test_gateways_keep_repositories_equal_to_the_files(start_api: StartApi
     files.write("team.yaml", declared())
     settings = {"provisioning_dir": str(files.root), "provisioning_seconds": 0.05}
     first, second = await start_api(**settings), await start_api(**settings)
-    await until_names(database, first, ["team"])
+    await wait_for_names(database, first, ["team"])
     files.write("team.yaml", declared("other"))
-    await until_names(database, first, ["other"])
+    await wait_for_names(database, first, ["other"])
     await first.stop()
     files.write("team.yaml", declared("last"))
-    await until_names(database, second, ["last"])
+    await wait_for_names(database, second, ["last"])
     await second.stop()
 
 
@@ -363,10 +363,10 @@ async def test_a_gateway_starts_without_the_directory(start_api: StartApi, api: 
     files = FileProvisioning(api)
     files.write("team.yaml", declared())
     files.root.rename(root)
-    await until_names(database, started, ["team"])
+    await wait_for_names(database, started, ["team"])
 
 
-async def until_names(database: Database, api: Api, expected: list[str]) -> None:
+async def wait_for_names(database: Database, api: Api, expected: list[str]) -> None:
     """Wait until these repositories are stored. They are listed after every notification of a change."""
     notified = asyncio.Event()
     async with asyncio.timeout(30), database.listen("change", lambda _: notified.set(), notified.set):

@@ -34,18 +34,18 @@ class Tool:
                     name, kind = f"{group['metadata']['name']}/{version['version']}", resource["responseKind"]["kind"]
                     self._paths[f"{name} {kind}"] = f"/apis/{name}/namespaces/default/{resource['resource']}"
 
-    async def push(self, wanted: dict[str, Any], query: str = "") -> tuple[str, int, Any]:
+    async def push(self, manifest: dict[str, Any], query: str = "") -> tuple[str, int, Any]:
         """Create an object or replace the existing one; return the method, the status and the body of the response."""
-        path = self._paths[f"{wanted['apiVersion']} {wanted['kind']}"]
-        metadata = dict(wanted["metadata"])
+        path = self._paths[f"{manifest['apiVersion']} {manifest['kind']}"]
+        metadata = dict(manifest["metadata"])
         marks = {"grafana.app/managedBy": "kubectl", "grafana.app/managerId": "grafanactl", "grafana.app/sourcePath": "file:///d.json"}
         metadata["annotations"] = metadata.get("annotations", {}) | marks
         status, found = await self._api("GET", f"{path}/{metadata['name']}", auth=self._auth)
         if status == 404:
-            status, response = await self._api("POST", path + query, wanted | {"metadata": metadata}, auth=self._auth)
+            status, response = await self._api("POST", path + query, manifest | {"metadata": metadata}, auth=self._auth)
             return "POST", status, response
         metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
-        status, response = await self._api("PUT", f"{path}/{metadata['name']}{query}", wanted | {"metadata": metadata}, auth=self._auth)
+        status, response = await self._api("PUT", f"{path}/{metadata['name']}{query}", manifest | {"metadata": metadata}, auth=self._auth)
         return "PUT", status, response
 
     async def pull(self, kind: str) -> list[dict[str, Any]]:

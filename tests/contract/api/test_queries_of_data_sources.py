@@ -24,7 +24,7 @@ SECRET_KEY = "of tests only"
 
 
 @dataclass
-class Setup:
+class GatewayWithSources:
     """Gateway in which organization 1 has the data sources ``a`` and ``b``, and ``other`` has ``a``. All are one counting server."""
 
     api: Api
@@ -36,14 +36,14 @@ class Setup:
         queries = [query(f"R{uid}", uid) for uid in uids]
         status, body = await self.api("POST", path, {"type": "graph", "targets": [], "queries": queries}, **options)
         results = body.get("results", {})
-        return status, {ref_id[1:]: result.get("error") or shown(result) for ref_id, result in results.items()}
+        return status, {ref_id[1:]: result.get("error") or result_by_uid(result) for ref_id, result in results.items()}
 
 
 def query(ref_id: str, uid: str, **fields: Any) -> dict[str, Any]:
     return {"refId": ref_id, "datasource": {"type": "prometheus", "uid": uid}, "expr": "up", "instant": True, **fields}
 
 
-def shown(result: Any) -> float:
+def result_by_uid(result: Any) -> float:
     number: float = result["frames"][0]["data"]["values"][1][0]
     return number
 
@@ -60,115 +60,115 @@ class CountingHandler:
 
 
 @pytest.fixture
-async def desk(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Setup]:
+async def gateway(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[GatewayWithSources]:
     fake = Fake(CountingHandler())
     async with fake.server:
         other = await api.organization("other")
-        theirs = await api.person("olga", Role.ADMIN, org_id=other)
-        for uid, auth in (("a", ADMIN), ("b", ADMIN), ("a", theirs)):
+        other_admin = await api.person("olga", Role.ADMIN, org_id=other)
+        for uid, auth in (("a", ADMIN), ("b", ADMIN), ("a", other_admin)):
             record = {"name": f"name of {uid}", "type": "prometheus", "uid": uid, "url": fake.url}
             status, created = await api("POST", "/api/datasources", record, auth=auth)
             assert status == 200, created
         worker = ExpressionsWorker(load(allowed_hosts="127.0.0.1", secret_key=SECRET_KEY), database, broker, Clock())
         await worker.start()
-        yield Setup(api, fake, other)
+        yield GatewayWithSources(api, fake, other)
         await worker.stop()
 
 
-async def test_credentials_are_sent_to_the_data_source(desk: Setup) -> None:
+async def test_credentials_are_sent_to_the_data_source(gateway: GatewayWithSources) -> None:
     """Credentials are stored encrypted and sent only to the data source; a change applies immediately."""
-    record = {"name": "c", "type": "prometheus", "uid": "c", "url": desk.fake.url, "basicAuth": True, "basicAuthUser": "me"}
-    await desk.api("POST", "/api/datasources", {**record, "secureJsonData": {"basicAuthPassword": "one"}})
-    await desk.query("c")
-    await desk.api("PUT", "/api/datasources/uid/c", {**record, "secureJsonData": {"basicAuthPassword": "two"}})
-    await desk.query("c")
-    sent = [b64decode(headers["Authorization"].removeprefix("Basic ")) for *_, headers in desk.fake.asked]
+    record = {"name": "c", "type": "prometheus", "uid": "c", "url": gateway.fake.url, "basicAuth": True, "basicAuthUser": "me"}
+    await gateway.api("POST", "/api/datasources", {**record, "secureJsonData": {"basicAuthPassword": "one"}})
+    await gateway.query("c")
+    await gateway.api("PUT", "/api/datasources/uid/c", {**record, "secureJsonData": {"basicAuthPassword": "two"}})
+    await gateway.query("c")
+    sent = [b64decode(headers["Authorization"].removeprefix("Basic ")) for *_, headers in gateway.fake.requests]
     assert sent == [b"me:one", b"me:two"]
 
 
-async def test_health_is_checked_at_the_data_source(desk: Setup) -> None:
+async def test_health_is_checked_at_the_data_source(gateway: GatewayWithSources) -> None:
     """The health route requests the data source and returns a sentence for success and for failure."""
-    assert await desk.api("GET", "/api/datasources/uid/a/health") == (
+    assert await gateway.api("GET", "/api/datasources/uid/a/health") == (
         200,
         {"status": "OK", "message": "Successfully queried the Prometheus API."},
     )
     record = {"name": "d", "type": "prometheus", "uid": "d", "url": "http://10.255.255.1"}
-    await desk.api("POST", "/api/datasources", record)
-    status, body = await desk.api("GET", "/api/datasources/uid/d/health")
+    await gateway.api("POST", "/api/datasources", record)
+    status, body = await gateway.api("GET", "/api/datasources/uid/d/health")
     assert (status, body["status"]) == (400, "ERROR")
     assert "DASHWRIGHT_ALLOWED_HOSTS" in body["message"]
 
 
-async def test_data_sources_belong_to_one_organization(desk: Setup) -> None:
+async def test_data_sources_belong_to_one_organization(gateway: GatewayWithSources) -> None:
     """A data source of another organization is not found."""
-    assert await desk.query("a", "b") == (200, {"a": 1.0, "b": 2.0})
-    stranger = await desk.api.person("stan", Role.VIEWER, org_id=desk.other)
-    status, results = await desk.query("a", "b", auth=stranger)
+    assert await gateway.query("a", "b") == (200, {"a": 1.0, "b": 2.0})
+    stranger = await gateway.api.person("stan", Role.VIEWER, org_id=gateway.other)
+    status, results = await gateway.query("a", "b", auth=stranger)
     assert (status, results["a"]) == (400, 3.0)
     assert "no data source with the uid (or name) 'b' in this organization" in results["b"]
 
 
 @pytest.mark.parametrize("path", ["/api/ds/query", "/api/panels/query"])
-async def test_queries_need_permission_for_each_data_source(desk: Setup, path: str) -> None:
+async def test_queries_need_permission_for_each_data_source(gateway: GatewayWithSources, path: str) -> None:
     """A caller with permission for some data sources cannot query others; without any, the request is rejected."""
-    some = await desk.api.person("some", Role.NONE, (QUERY, "datasources:uid:a"))
-    every = await desk.api.person("every", Role.NONE, (QUERY, "datasources:uid:*"))
-    unprivileged = await desk.api.person("unprivileged", Role.NONE)
-    status, results = await desk.query("a", "b", path=path, auth=some)
+    some = await gateway.api.person("some", Role.NONE, (QUERY, "datasources:uid:a"))
+    every = await gateway.api.person("every", Role.NONE, (QUERY, "datasources:uid:*"))
+    unprivileged = await gateway.api.person("unprivileged", Role.NONE)
+    status, results = await gateway.query("a", "b", path=path, auth=some)
     assert (status, results["a"]) == (400, 1.0)
     assert "'b' is not among those that you may query" in results["b"]
-    assert (await desk.query("a", "b", path=path, auth=every))[0] == 200
-    assert (await desk.query("a", path=path, auth=unprivileged))[0] == 403
+    assert (await gateway.query("a", "b", path=path, auth=every))[0] == 200
+    assert (await gateway.query("a", path=path, auth=unprivileged))[0] == 403
 
 
-async def test_no_cache_bypasses_the_cache(desk: Setup) -> None:
+async def test_no_cache_bypasses_the_cache(gateway: GatewayWithSources) -> None:
     """A request with ``Cache-Control: no-cache`` is not served from the cache."""
 
     async def value(**headers: str) -> Any:
         body = {"from": "1000000", "to": "2000000", "queries": [query("A", "a")]}
-        status, response = await desk.api("POST", "/api/ds/query?explain=true", body, headers=headers)
+        status, response = await gateway.api("POST", "/api/ds/query?explain=true", body, headers=headers)
         assert status == 200
-        return shown(response["results"]["A"]), response["meta"]["explain"]["nodes"]["A"]["cache"]
+        return result_by_uid(response["results"]["A"]), response["meta"]["explain"]["nodes"]["A"]["cache"]
 
     assert [await value(), await value()] == [(1.0, "miss"), (1.0, "hit")]
     assert await value(**{"Cache-Control": "max-age=0, no-cache"}) == (2.0, "miss")
     assert await value() == (2.0, "hit")
 
 
-async def test_an_evaluation_queries_the_data_sources_of_its_organization(desk: Setup) -> None:
+async def test_an_evaluation_queries_the_data_sources_of_its_organization(gateway: GatewayWithSources) -> None:
     """An evaluation, run as a job, queries the data sources of its namespace's organization."""
     panel = {"type": "graph", "targets": [query("A", "a"), query("B", "b")]}
-    stranger = await desk.api.person("stan", Role.ADMIN, org_id=desk.other)
+    stranger = await gateway.api.person("stan", Role.ADMIN, org_id=gateway.other)
     recorded: list[Sequence[str]] = []
-    for namespace, auth in (("default", None), (f"org-{desk.other}", stranger)):
-        given: dict[str, Any] = {} if auth is None else {"auth": auth}
-        status, created = await desk.api("POST", f"{EVALUATIONS}/{namespace}/evaluations", {"spec": {"panel": panel}}, **given)
+    for namespace, auth in (("default", None), (f"org-{gateway.other}", stranger)):
+        credentials: dict[str, Any] = {} if auth is None else {"auth": auth}
+        status, created = await gateway.api("POST", f"{EVALUATIONS}/{namespace}/evaluations", {"spec": {"panel": panel}}, **credentials)
         assert status == 202, created
         path = f"{EVALUATIONS}/{namespace}/evaluations/{created['metadata']['name']}"
 
-        async def ended(path: str = path, given: dict[str, Any] = given) -> bool:
-            return (await desk.api("GET", path, **given))[1]["status"]["state"] in ("success", "error")
+        async def ended(path: str = path, credentials: dict[str, Any] = credentials) -> bool:
+            return (await gateway.api("GET", path, **credentials))[1]["status"]["state"] in ("success", "error")
 
         await until(ended)
-        _, result = await desk.api("GET", f"{path}/result", **given)
+        _, result = await gateway.api("GET", f"{path}/result", **credentials)
         recorded.append([ref_id for ref_id, found in result["results"].items() if "error" not in found])
     assert recorded == [["A", "B"], ["A"]]
 
 
-async def test_evaluations_need_permission_for_all_data_sources(desk: Setup) -> None:
+async def test_evaluations_need_permission_for_all_data_sources(gateway: GatewayWithSources) -> None:
     """An evaluation by a caller with permission for only some data sources is 403, and with permission for all it is accepted."""
-    some = await desk.api.person("some", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:a"))
-    every = await desk.api.person("every", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:*"))
+    some = await gateway.api.person("some", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:a"))
+    every = await gateway.api.person("every", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:*"))
     body = {"spec": {"panel": {"type": "graph", "targets": [query("B", "b")]}}}
-    status, error = await desk.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=some)
+    status, error = await gateway.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=some)
     assert status == 403
     assert QUERY in error["message"]
-    assert (await desk.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=every))[0] == 202
+    assert (await gateway.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=every))[0] == 202
 
 
-async def test_too_many_single_grants_are_rejected(desk: Setup) -> None:
+async def test_too_many_single_grants_are_rejected(gateway: GatewayWithSources) -> None:
     """A caller with more single grants than a message can contain is rejected and advised to use one grant."""
-    many = await desk.api.person("many", Role.NONE, *((QUERY, f"datasources:uid:x{index}") for index in range(1001)))
-    status, body = await desk.api("POST", "/api/ds/query", {"queries": []}, auth=many)
+    many = await gateway.api.person("many", Role.NONE, *((QUERY, f"datasources:uid:x{index}") for index in range(1001)))
+    status, body = await gateway.api("POST", "/api/ds/query", {"queries": []}, auth=many)
     assert status == 403
     assert "datasources:uid:*" in body["message"]

@@ -21,14 +21,14 @@ async def add(api: Api, queries: Any = QUERIES, source: str = "prom", **options:
     return str(body["result"]["uid"])
 
 
-async def found(api: Api, query: str = "", **options: Any) -> list[str]:
+async def search(api: Api, query: str = "", **options: Any) -> list[str]:
     status, body = await api("GET", f"{PATH}?{query}", **options)
     assert status == 200, body
     return [entry["uid"] for entry in body["result"]["queryHistory"]]
 
 
 async def test_an_entry_is_added_commented_starred_and_deleted(api: Api) -> None:
-    """Each response has the entry with its exact queries."""
+    """Each response about an entry has the entry with its exact queries."""
     status, body = await api("POST", PATH, data='{"datasourceUid":"prom","queries":[{"refId":"A","exact":1.10}]}')
     entry = body["result"]
     uid, created_at = entry["uid"], entry["createdAt"]
@@ -75,7 +75,7 @@ async def test_a_search_narrows_sorts_and_pages(api: Api) -> None:
         ("limit=2&page=2", [cpu]),
         ("page=9", []),
     ):
-        assert await found(api, query) == expected, query
+        assert await search(api, query) == expected, query
     _, body = await api("GET", f"{PATH}?limit=2")
     assert (body["result"]["totalCount"], body["result"]["perPage"]) == (3, 2)
 
@@ -96,7 +96,7 @@ async def test_a_search_narrows_sorts_and_pages(api: Api) -> None:
 async def test_invalid_entries_are_refused(api: Api, body: Any) -> None:
     """Invalid and too large queries return 400, and nothing is stored."""
     assert (await api("POST", PATH, body))[0] == 400
-    assert await found(api) == []
+    assert await search(api) == []
 
 
 async def test_a_long_comment_is_refused(api: Api) -> None:
@@ -117,21 +117,21 @@ async def test_a_history_is_that_of_one_user_in_one_organization(api: Api) -> No
     elsewhere: dict[str, Any] = {"auth": editor, "headers": {"X-Grafana-Org-Id": str(org_id)}}
     as_admin: dict[str, Any] = {}
     for options in (as_admin, elsewhere):
-        assert await found(api, **options) == []
+        assert await search(api, **options) == []
         assert await api("PATCH", f"{PATH}/{uid}", {"comment": "x"}, **options) == NOT_FOUND
         assert await api("POST", f"{PATH}/star/{uid}", **options) == NOT_FOUND
         assert await api("DELETE", f"{PATH}/{uid}", **options) == NOT_FOUND
-    assert await found(api, auth=editor) == [uid]
+    assert await search(api, auth=editor) == [uid]
 
 
-async def test_callers_with_a_history(api: Api) -> None:
+async def test_viewers_and_legacy_keys_have_no_history(api: Api) -> None:
     """Users and service accounts that may explore data sources have a history. Viewers and legacy keys have none."""
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await api("POST", PATH, {"datasourceUid": "p", "queries": QUERIES}, auth=viewer))[0] == 403
     _, token = await api.token(await api.account("robot", Role.EDITOR), "t")
-    assert await found(api, auth=f"Bearer {token}") == []
+    assert await search(api, auth=f"Bearer {token}") == []
     uid = await add(api, auth=f"Bearer {token}")
-    assert await found(api, auth=f"Bearer {token}") == [uid]
+    assert await search(api, auth=f"Bearer {token}") == [uid]
     await api.legacy_key("old", role=Role.EDITOR)
     for method, body in (("GET", None), ("POST", {"datasourceUid": "p", "queries": QUERIES})):
         status, refused = await api(method, PATH, body, auth=f"Bearer {legacy_text('old')}")
@@ -146,15 +146,15 @@ async def test_a_history_is_bounded(start_api: StartApi) -> None:
     first, second, third = await add(api), await add(api), await add(api)
     assert (await api("POST", f"{PATH}/star/{first}"))[0] == 200
     fourth = await add(api)
-    assert await found(api) == [fourth, third, first]
+    assert await search(api) == [fourth, third, first]
     for uid in (third, fourth):
         assert (await api("POST", f"{PATH}/star/{uid}"))[0] == 200
     fifth = await add(api)
-    assert await found(api) == [fifth, fourth, third]
+    assert await search(api) == [fifth, fourth, third]
     await asyncio.gather(*(add(api) for _ in range(6)))
-    assert len(await found(api)) == 3
-    assert len(await found(api, auth=other)) == 1
-    assert second not in await found(api)
+    assert len(await search(api)) == 3
+    assert len(await search(api, auth=other)) == 1
+    assert second not in await search(api)
 
 
 async def test_old_entries_are_deleted(api: Api) -> None:
@@ -164,7 +164,7 @@ async def test_old_entries_are_deleted(api: Api) -> None:
     await api.sql("update query_history set created_at = now() - interval '15 days' where uid <> $1", young)
     for days, left in ((0, {old, starred, young}), (16, {old, starred, young}), (14, {starred, young})):
         await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0, query_history_days=days).clean()
-        assert set(await found(api)) == left
+        assert set(await search(api)) == left
 
 
 async def test_a_history_is_deleted_with_its_user(api: Api) -> None:

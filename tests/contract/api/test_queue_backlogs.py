@@ -15,7 +15,7 @@ async def test_a_backlog_of_messages_leaves_connections_to_requests(api: Api, br
     connection = await asyncpg.connect(database_url)
     waiting = "select count(*) from pg_locks where relation = 'submission'::regclass and not granted"
     async with connection.transaction():
-        # Each message with an id is first searched in this table.
+        # The gateway looks up each message with an id in this table, so that the lock stops all messages.
         await connection.execute("lock table submission in access exclusive mode")
         for number in range(20):
             await submit(broker, SYNC, message_id=str(number))

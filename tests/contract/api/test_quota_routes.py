@@ -7,7 +7,7 @@ import pytest
 from dashwright.common.identity import Role
 
 from .conftest import Api, StartApi
-from .test_service_accounts import typed
+from .test_service_accounts import typed_error
 
 ORG, ORG_1, USER_1, OWN = "/api/org/quotas", "/api/orgs/1/quotas", "/api/admin/users/1/quotas", "/api/user/quotas"
 DEFAULTS = "org_user=10,org_dashboard=100,org_data_source=10,org_api_key=10,org_alert_rule=100,user_org=10"
@@ -52,7 +52,7 @@ async def test_without_defaults_nothing_is_limited(api: Api) -> None:
 
 @pytest.mark.parametrize(("path", "read"), [(ORG_1, ORG), (USER_1, OWN)])
 async def test_a_limit_can_be_changed(api: Api, path: str, read: str) -> None:
-    """Any limit may replace another; negative ones mean unlimited and are returned as -1. Users have the same message."""
+    """Any limit may replace another; negative ones mean unlimited and are returned as -1. Limits of users have the same response."""
     for limit, shown in ((123, 123), (456, 456), (0, 0), (-1, -1), (-(2**63), -1), (2**63 - 1, 2**63 - 1)):
         assert await api("PUT", f"{path}/org_user", {"limit": limit}) == UPDATED
         assert (await limits(api, read))["org_user"] == shown
@@ -80,7 +80,7 @@ async def test_target_and_owner_are_those_of_the_path(api: Api) -> None:
 )
 async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes) -> None:
     """A missing limit, or one that is not a 64-bit integer, is rejected with one message and changes nothing."""
-    assert typed(await api("PUT", f"{path}/org_user", data=body)) == BAD_DATA
+    assert typed_error(await api("PUT", f"{path}/org_user", data=body)) == BAD_DATA
     assert await api.sql("select count(*) from quota") == 0
 
 
@@ -92,7 +92,7 @@ async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes
 async def test_an_unknown_target_is_rejected_with_the_existing_ones(api: Api, path: str, known: str, target: str) -> None:
     """An unknown target is refused with the targets that can be set. Global targets, and those of other owners, count as unknown."""
     response = await api("PUT", f"{path}/{target}", {"limit": 5})
-    assert typed(response) == (f'unknown quota target "{target}"; known: {known}', "quota.invalid-target", 404)
+    assert typed_error(response) == (f'unknown quota target "{target}"; known: {known}', "quota.invalid-target", 404)
 
 
 @pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "9223372036854775808"])
@@ -100,8 +100,8 @@ async def test_an_id_is_an_integer_of_64_bits(api: Api, text: str) -> None:
     """Ids of organizations and users must be integers, for reading and for setting quotas."""
     bad_org, bad_user = ("orgId is invalid", "quota.bad-request", 400), ("id is invalid", "quota.bad-request", 400)
     for path, expected in ((f"/api/orgs/{text}/quotas", bad_org), (f"/api/admin/users/{text}/quotas", bad_user)):
-        assert typed(await api("GET", path)) == expected
-        assert typed(await api("PUT", f"{path}/org_user", {"limit": 5})) == expected
+        assert typed_error(await api("GET", path)) == expected
+        assert typed_error(await api("PUT", f"{path}/org_user", {"limit": 5})) == expected
 
 
 @pytest.mark.parametrize("number", [9999, 0, -1])
@@ -123,9 +123,9 @@ async def test_disabled_quotas_are_reported(start_api: StartApi) -> None:
     api = await start_api(quotas_enabled=False, quota_defaults="org_api_key=0")
     disabled = ("Quotas not enabled", "quota.disabled", 403)
     for path in (ORG, ORG_1, USER_1, OWN, "/api/orgs/9999/quotas"):
-        assert typed(await api("GET", path)) == disabled
+        assert typed_error(await api("GET", path)) == disabled
     for path in (ORG_1, USER_1):
-        assert typed(await api("PUT", f"{path}/org_user", {"limit": 5})) == disabled
+        assert typed_error(await api("PUT", f"{path}/org_user", {"limit": 5})) == disabled
     viewer = await api.person("vic", Role.VIEWER)
     assert (await api("GET", ORG, auth=viewer))[1]["title"] == "Access denied"
     assert (await api("GET", ORG, auth=None))[0] == 401
@@ -199,7 +199,7 @@ async def test_a_token_has_no_user_quotas(api: Api) -> None:
 
 
 async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
-    """The event has actor, owner and limit; a request with an invalid body has no event."""
+    """The audit event of a limit has actor, owner and limit; a request with an invalid body has no event."""
     await api("PUT", f"{ORG_1}/api_key", {"limit": -5})
     await api("PUT", f"{ORG_1}/api_key", {"limit": "x"})
     await api("PUT", f"{USER_1}/org_user", {"limit": 3})
@@ -241,8 +241,8 @@ async def test_an_internal_error_has_only_a_trace_id(api: Api) -> None:
     assert (status, body["message"], list(body)) == (500, "Internal Server Error", ["message", "traceID"])
 
 
-async def test_the_description_of_the_nine_routes(api: Api) -> None:
-    """Three of the routes declare basic authentication, and three are deprecated and name their replacement."""
+async def test_the_description_names_authentication_and_replacements(api: Api) -> None:
+    """Three of the nine quota routes declare basic authentication, and three are deprecated and name their replacement."""
     status, document = await api("GET", "/openapi.json", auth=None)
     assert status == 200
     paths: dict[str, Any] = document["paths"]

@@ -45,7 +45,7 @@ def refuse(server: GitServer, seconds: int) -> None:
     server.fault = refusal
 
 
-async def until(api: Api, path: str, *conditions: tuple[str, str, Any]) -> dict[str, Any]:
+async def wait_for_status(api: Api, path: str, *conditions: tuple[str, str, Any]) -> dict[str, Any]:
     """Return the object at a path once these fields of its status have these values."""
     notified = asyncio.Event()
     async with asyncio.timeout(20), api.database.listen("change", lambda _: notified.set(), notified.set):
@@ -63,20 +63,20 @@ async def test_a_rate_limited_sync_waits(api: Api, git_server: GitServer) -> Non
     await repository(api, git_server)
     status, done = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
-    await until(api, f"{REPOSITORIES}/team/jobs/{done['metadata']['uid']}", ("", "state", "success"))
+    await wait_for_status(api, f"{REPOSITORIES}/team/jobs/{done['metadata']['uid']}", ("", "state", "success"))
     refuse(git_server, 600)
     status, job = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
     path = f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}"
-    waiting = await until(api, path, ("", "message", PATIENCE))
+    waiting = await wait_for_status(api, path, ("", "message", PATIENCE))
     assert (waiting["status"]["state"], waiting["status"].get("errors")) == ("pending", None)
-    team = (await until(api, f"{REPOSITORIES}/team", ("sync", "state", "pending"), ("health", "message", PATIENCE)))["status"]
+    team = (await wait_for_status(api, f"{REPOSITORIES}/team", ("sync", "state", "pending"), ("health", "message", PATIENCE)))["status"]
     assert team["health"]["healthy"]
     assert 500_000 < team["sync"]["scheduled"] - Clock().milliseconds() <= 600_000
     git_server.fault = None
     await api.sql("update git_host_share set paused_until = now() where namespace = 'default' returning 1")
     await api.sql("update job set not_before = now() where not_before is not null returning 1")
-    await until(api, path, ("", "state", "success"))
+    await wait_for_status(api, path, ("", "state", "success"))
     team = (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]
     assert (team["health"]["healthy"], team["health"].get("message")) == (True, None)
     assert await api.sql("select attempts from job where uid::text = $1", job["metadata"]["uid"]) == 1

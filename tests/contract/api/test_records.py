@@ -12,7 +12,7 @@ PREFERENCES: Final = "/apis/preferences.grafana.app/v1alpha1/namespaces/default/
 TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
 
 
-async def listed(api: Api, path: str, auth: str = ADMIN) -> list[dict[str, Any]]:
+async def list_objects(api: Api, path: str, auth: str = ADMIN) -> list[dict[str, Any]]:
     status, response = await api("GET", path, auth=auth)
     assert status == 200, response
     items: list[dict[str, Any]] = response["items"]
@@ -23,7 +23,7 @@ async def test_users_are_the_members_of_the_organization(api: Api) -> None:
     """The list has each member of the organization once, with the role there, under the uid of the classic API."""
     await api.person("vic", Role.VIEWER)
     await api.person("foreigner", Role.ADMIN, org_id=await api.organization("Other"))
-    users = {user["spec"]["login"]: user for user in await listed(api, f"{IAM}/users")}
+    users = {user["spec"]["login"]: user for user in await list_objects(api, f"{IAM}/users")}
     assert {login: user["spec"]["role"] for login, user in users.items()} == {"admin": "Admin", "vic": "Viewer"}
     profile = (await api("GET", "/api/users/lookup?loginOrEmail=vic"))[1]
     vic = users["vic"]
@@ -34,12 +34,12 @@ async def test_users_are_the_members_of_the_organization(api: Api) -> None:
     assert await api("GET", f"{IAM}/users/{profile['uid']}") == (200, vic)
 
 
-async def test_records_of_another_organization(api: Api) -> None:
+async def test_records_belong_to_the_organization_of_their_namespace(api: Api) -> None:
     """The namespace of another organization has its records only, for its admins."""
     org = await api.organization("Other")
     boss = await api.person("boss", Role.ADMIN, org_id=org)
     path = f"{IAM.replace('/default', f'/org-{org}')}/users"
-    (user,) = await listed(api, path, boss)
+    (user,) = await list_objects(api, path, boss)
     assert (user["spec"]["login"], user["spec"]["role"], user["metadata"]["namespace"]) == ("boss", "Admin", f"org-{org}")
     assert (await api("GET", path, auth=await api.person("ann", Role.ADMIN)))[0] == 403
 
@@ -49,7 +49,7 @@ async def test_teams_are_those_of_the_organization(api: Api) -> None:
     created = (await api("POST", "/api/teams", {"name": "Ops", "email": "ops@example.org"}))[1]
     other = await api.organization("Other")
     await api.sql("insert into team (org_id, name) values ($1, 'Foreign') returning id", other)
-    (team,) = await listed(api, f"{IAM}/teams")
+    (team,) = await list_objects(api, f"{IAM}/teams")
     assert team["metadata"]["name"] == created["uid"]
     assert team["spec"] == {"title": "Ops", "email": "ops@example.org", "externalUID": "", "provisioned": False}
     assert await api("GET", f"{IAM}/teams/{created['uid']}") == (200, team)
@@ -67,7 +67,7 @@ async def test_preferences_of_other_users_are_hidden(api: Api) -> None:
     ):
         assert (await api("PUT", path, {"theme": theme, "timezone": "utc"}, auth=auth))[0] == 200
     own = [(await api("GET", "/api/user", auth=auth))[1]["uid"] for auth in (ADMIN, ann)]
-    found = {item["metadata"]["name"]: item["spec"] for item in await listed(api, PREFERENCES)}
+    found = {item["metadata"]["name"]: item["spec"] for item in await list_objects(api, PREFERENCES)}
     expected = {"namespace": "light", f"team-{team['uid']}": "system", f"user-{own[0]}": "dark"}
     assert found == {name: {"theme": theme, "timezone": "utc"} for name, theme in expected.items()}
     assert (await api("GET", f"{PREFERENCES}/user-{own[1]}"))[0] == 404
@@ -90,7 +90,7 @@ async def test_pages_have_every_record_once(api: Api) -> None:
     """Pages continue after the last name, and selectors apply to all pages."""
     for number in range(5):
         await api("POST", "/api/teams", {"name": f"T{number}"})
-    names = [team["metadata"]["name"] for team in await listed(api, f"{IAM}/teams")]
+    names = [team["metadata"]["name"] for team in await list_objects(api, f"{IAM}/teams")]
     assert names == sorted(names)
     seen, token = [], ""
     while True:
@@ -103,11 +103,11 @@ async def test_pages_have_every_record_once(api: Api) -> None:
         assert len(page["items"]) == 2
     assert seen == names
     assert len(seen) == 5
-    selected = await listed(api, f"{IAM}/teams?fieldSelector=metadata.name%3D{names[3]}&limit=1")
+    selected = await list_objects(api, f"{IAM}/teams?fieldSelector=metadata.name%3D{names[3]}&limit=1")
     assert [team["metadata"]["name"] for team in selected] == [names[3]]
 
 
-async def test_records_as_a_table(api: Api) -> None:
+async def test_records_are_served_as_a_table(api: Api) -> None:
     """A table has the columns that ``kubectl get`` prints."""
     status, table = await api("GET", f"{IAM}/users", headers=TABLE)
     assert (status, [column["name"] for column in table["columnDefinitions"]]) == (200, ["Name", "Login", "Role", "Created At"])

@@ -5,7 +5,7 @@ from typing import Any
 
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_direct_edits import DASHBOARDS, create_managed_dashboard, patch
-from tests.contract.api.test_files_changed_by_the_worker import make
+from tests.contract.api.test_files_changed_by_the_worker import create_repository
 from tests.contract.api.test_sync_from_git import dashboard, run_sync
 from tests.servers.git import GitServer
 
@@ -77,7 +77,7 @@ async def test_the_next_sync_reports_the_file(git_api: Api, git_server: GitServe
     """The next sync reports the file of a released object, and the object remains unmanaged, also when the file is deleted."""
     work = git_server.make("team.git")
     work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
-    team = await make(git_api, tmp_path / "team", work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path / "team", work, git_server.url("team.git"))
     assert (await run_sync(git_api))["state"] == "success"
     path = f"{DASHBOARDS}/a"
     assert (await patch(git_api, "merge-patch+json", {**LETS_GO, "spec": {"title": "Ours"}}, path=path))[0] == 200

@@ -52,17 +52,17 @@ async def drawing(api: Api, broker: MemoryBroker, database: Database) -> AsyncIt
     await worker.stop()
 
 
-async def fetched(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, bytes, Any]:
+async def fetch(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, bytes, Any]:
     async with api.session.get(path, headers={"Authorization": auth}) as response:
         return response.status, response.content_type, await response.read(), response.headers
 
 
 async def test_a_dashboard_is_drawn_as_png_and_svg(drawing: Api) -> None:
     """PNG is the default; values and titles are escaped text, errors are in the panel, and nothing is executed."""
-    status, kind, body, headers = await fetched(drawing, PICTURE)
+    status, kind, body, headers = await fetch(drawing, PICTURE)
     assert (status, kind, body[:8]) == (200, "image/png", b"\x89PNG\r\n\x1a\n")
     assert "private" in headers["Cache-Control"]
-    status, kind, body, headers = await fetched(drawing, f"{PICTURE}/slug?format=svg&theme=light")
+    status, kind, body, headers = await fetch(drawing, f"{PICTURE}/slug?format=svg&theme=light")
     text = body.decode()
     assert (status, kind) == (200, "image/svg+xml")
     assert "sandbox" in headers["Content-Security-Policy"]
@@ -73,14 +73,14 @@ async def test_a_dashboard_is_drawn_as_png_and_svg(drawing: Api) -> None:
 
 async def test_a_panel_is_drawn_alone(drawing: Api) -> None:
     """The parameter panelId selects a panel. An unknown panel is 404, and an invalid size 400."""
-    status, _, body, _ = await fetched(drawing, f"{PICTURE}?panelId=panel-1&width=400&height=200&format=svg")
+    status, _, body, _ = await fetch(drawing, f"{PICTURE}?panelId=panel-1&width=400&height=200&format=svg")
     assert status == 200
     assert b'width="400" height="200"' in body
     assert b">42<" in body
     assert b">walk<" not in body
-    assert (await fetched(drawing, f"{PICTURE}?panelId=99"))[0] == 404
+    assert (await fetch(drawing, f"{PICTURE}?panelId=99"))[0] == 404
     for wrong in ("width=9", "width=x", "theme=pink", "format=gif", "scale=9", "from=never"):
-        status, _, body, _ = await fetched(drawing, f"{PICTURE}?{wrong}")
+        status, _, body, _ = await fetch(drawing, f"{PICTURE}?{wrong}")
         assert (status, b"message" in body) == (400, True), wrong
 
 
@@ -90,8 +90,8 @@ async def test_a_picture_needs_permission_to_view_and_query(drawing: Api) -> Non
     unprivileged = await drawing.person("unprivileged", Role.NONE, ("dashboards:read", "dashboards:*"))
     blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
     reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("datasources:query", "datasources:uid:a"))
-    theirs = await drawing.person("theirs", Role.ADMIN, org_id=other)
-    result = {name: (await fetched(drawing, f"{PICTURE}?format=svg", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
+    other_admin = await drawing.person("theirs", Role.ADMIN, org_id=other)
+    result = {name: (await fetch(drawing, f"{PICTURE}?format=svg", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
     assert result == {"unprivileged": 403, "blind": 403, "reader": 200, "theirs": 404}
 
 
@@ -102,31 +102,31 @@ async def test_the_url_sets_variables_zone_and_rows(drawing: Api) -> None:
     templating = {"list": [{"name": "v", "type": "custom", "query": "a,b,c", "multi": True}]}
     await drawing("POST", "/api/dashboards/db", {"dashboard": {"uid": "urls", "title": "U", "panels": panels, "templating": templating}})
     query = "format=json&rows=expanded&var-v=b&var-v=c&tz=Asia/Tokyo"
-    status, media_type, body, _ = await fetched(drawing, f"/render/d/urls?{query}")
+    status, media_type, body, _ = await fetch(drawing, f"/render/d/urls?{query}")
     assert (status, media_type) == (200, "application/json"), body
     assert json.loads(body) == {"panels": [{"id": 9, "title": "In b + c at Asia/Tokyo", "type": "text", "state": "drawn"}], "notices": []}
-    status, _, body, _ = await fetched(drawing, "/render/d-solo/urls?panelId=9&format=svg")
+    status, _, body, _ = await fetch(drawing, "/render/d-solo/urls?panelId=9&format=svg")
     assert (status, b"In a at UTC" in body) == (200, True)
     for wrong, name in (("tz=Mars", b"tz"), ("rows=all", b"rows"), ("&".join(f"var-{index}=1" for index in range(101)), b"variables")):
-        status, _, body, _ = await fetched(drawing, f"/render/d/urls?{wrong}")
+        status, _, body, _ = await fetch(drawing, f"/render/d/urls?{wrong}")
         assert (status, name in body) == (400, True), body
 
 
 async def test_the_url_may_have_the_middle_and_length_of_the_range(drawing: Api) -> None:
     """The URL may have a time range as its middle and length. Pages show this range, and so do their pictures."""
     zoom = "time=1767225600000&time.window=1h&from=now-5m&to=now"
-    _, _, body, _ = await fetched(drawing, f"{PICTURE}?format=outline&{zoom}")
+    _, _, body, _ = await fetch(drawing, f"{PICTURE}?format=outline&{zoom}")
     outline = json.loads(body)
     assert (outline["start"], outline["end"]) == (1767223800000, 1767227400000)
-    status, _, body, _ = await fetched(drawing, f"/d/pictured?{zoom}")
+    status, _, body, _ = await fetch(drawing, f"/d/pictured?{zoom}")
     page = body.decode()
     assert (status, "from=1767223800000&amp;to=1767227400000" in page, "time.window" in page) == (200, True, False)
-    assert (await fetched(drawing, f"{PICTURE}?time=soon&time.window=1h"))[0] == 400
+    assert (await fetch(drawing, f"{PICTURE}?time=soon&time.window=1h"))[0] == 400
 
 
 async def test_an_outline_has_positions_and_options_but_no_data(drawing: Api) -> None:
     """An outline lists the content of a page before any panel is queried."""
-    status, media_type, body, _ = await fetched(drawing, f"{PICTURE}?format=outline")
+    status, media_type, body, _ = await fetch(drawing, f"{PICTURE}?format=outline")
     outline = json.loads(body)
     assert (status, media_type, outline["from"]) == (200, "application/json", "now-1h")
     assert [(panel["id"], panel["x"], panel["y"]) for panel in outline["sections"][0]["panels"]] == [(1, 0, 0), (2, 12, 0), (3, 0, 4)]
@@ -137,19 +137,19 @@ async def test_panels_use_the_default_data_source(drawing: Api) -> None:
     source = {"name": "Here", "type": "prometheus", "uid": "here", "url": "http://127.0.0.1:1", "access": "proxy", "isDefault": True}
     status, found = await drawing("POST", "/api/datasources", source)
     assert status == 200, found
-    _, _, body, _ = await fetched(drawing, f"{PICTURE}?format=json&panelId=3")
+    _, _, body, _ = await fetch(drawing, f"{PICTURE}?format=json&panelId=3")
     assert "host '127.0.0.1'" in json.loads(body)["panels"][0]["message"]
 
 
 async def test_a_panel_is_drawn_at_the_address_of_grafana(drawing: Api) -> None:
     """``/render/d-solo`` draws one panel, 500 pixels high by default, and names the missing id of a panel."""
-    status, kind, body, _ = await fetched(drawing, "/render/d-solo/pictured/slug?panelId=panel-1&format=svg&orgId=1&tz=UTC")
+    status, kind, body, _ = await fetch(drawing, "/render/d-solo/pictured/slug?panelId=panel-1&format=svg&orgId=1&tz=UTC")
     assert (status, kind) == (200, "image/svg+xml")
     text = body.decode()
     assert 'height="500"' in text
     assert ">Answer &lt;&amp;&gt;<" in text
     assert ">Walk<" not in text
-    status, _, body, _ = await fetched(drawing, "/render/d-solo/pictured")
+    status, _, body, _ = await fetch(drawing, "/render/d-solo/pictured")
     assert (status, b"panelId is missing" in body) == (400, True)
 
 
@@ -161,7 +161,7 @@ async def test_library_panels_are_drawn_if_the_caller_may_read_them(drawing: Api
     references = [{"uid": "shared", "name": "Shared value"}, {"uid": "gone", "name": "Lost value"}]
     panels = [{"id": index, "gridPos": PANELS[0]["gridPos"], "libraryPanel": reference} for index, reference in enumerate(references, 1)]
     assert (await drawing("POST", "/api/dashboards/db", {"dashboard": {"uid": "sharing", "title": "S", "panels": panels}}))[0] == 200
-    _, _, body, _ = await fetched(drawing, "/render/d/sharing?format=json")
+    _, _, body, _ = await fetch(drawing, "/render/d/sharing?format=json")
     entries = json.loads(body)["panels"]
     assert [(entry["title"], entry["state"]) for entry in entries] == [("Shared", "drawn"), ("Lost value", "error")]
     assert entries[1]["message"] == "the library panel 'Lost value' does not exist in this organization, or you may not read it"

@@ -22,12 +22,12 @@ def githost(**block: Any) -> dict[str, Any]:
     return {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": {"url": "https://git.example/team.git", **block}}
 
 
-def named(name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+def manifest(name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, **metadata}, "spec": spec}
 
 
 async def create_repository(api: Api, name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-    status, found = await api("POST", REPOSITORIES, named(name, spec, **metadata))
+    status, found = await api("POST", REPOSITORIES, manifest(name, spec, **metadata))
     assert status == 201, found
     return dict(found)
 
@@ -52,9 +52,9 @@ async def test_a_missing_token_is_kept(api: Api) -> None:
     created = await create_repository(api, "team", githost(token=TOKEN))
     sealed = created["spec"]["githost"]["encryptedToken"]
     for block in ({}, {"token": ""}, {"token": TOKEN}, {"encryptedToken": sealed}):
-        status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(**block)))
+        status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(**block)))
         assert (status, found["spec"]["githost"]["encryptedToken"], found["metadata"]["generation"]) == (200, sealed, 1)
-    _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(token="another")))
+    _, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(token="another")))
     assert found["spec"]["githost"]["encryptedToken"] != sealed
     assert found["metadata"]["generation"] == 2
 
@@ -63,10 +63,10 @@ async def test_a_missing_token_is_kept(api: Api) -> None:
 async def test_a_token_is_not_kept_for_another_host(api: Api, url: str) -> None:
     """A changed address on another host removes the token; on the same host, the token is kept."""
     await create_repository(api, "team", githost(token=TOKEN))
-    _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost(url="https://git.example/other.git")))
+    _, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(url="https://git.example/other.git")))
     assert "encryptedToken" in found["spec"]["githost"]
     headers = {"Authorization": ADMIN}
-    async with api.session.put(f"{REPOSITORIES}/team", json=named("team", githost(url=url)), headers=headers) as response:
+    async with api.session.put(f"{REPOSITORIES}/team", json=manifest("team", githost(url=url)), headers=headers) as response:
         assert "token was deleted" in response.headers["Warning"]
         assert "encryptedToken" not in (await response.json())["spec"]["githost"]
 
@@ -74,7 +74,7 @@ async def test_a_token_is_not_kept_for_another_host(api: Api, url: str) -> None:
 async def test_a_sealed_token_of_another_repository_is_refused(api: Api) -> None:
     """A token sealed for another repository, or forged, is refused."""
     other = (await create_repository(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
-    status, found = await api("POST", REPOSITORIES, named("team", githost(encryptedToken=other)))
+    status, found = await api("POST", REPOSITORIES, manifest("team", githost(encryptedToken=other)))
     assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
 
 
@@ -94,7 +94,7 @@ async def test_a_copied_token_is_not_kept_for_another_host(api: Api) -> None:
 
 async def test_a_token_is_removed_from_the_annotation_of_kubectl(api: Api) -> None:
     """The token is removed from the annotation in which client-side apply stores the manifest."""
-    applied = json.dumps(named("team", githost(token=TOKEN)))
+    applied = json.dumps(manifest("team", githost(token=TOKEN)))
     created = await create_repository(
         api, "team", githost(token=TOKEN), annotations={"kubectl.kubernetes.io/last-applied-configuration": applied}
     )
@@ -123,21 +123,21 @@ async def test_a_repository_is_read_as_it_was_written(api: Api, kind: str) -> No
     spec = githost() | {"type": kind, kind: block}
     del spec["githost"]
     headers = {"Authorization": ADMIN}
-    async with api.session.post(f"{REPOSITORIES}?fieldValidation=Strict", json=named("team", spec), headers=headers) as response:
+    async with api.session.post(f"{REPOSITORIES}?fieldValidation=Strict", json=manifest("team", spec), headers=headers) as response:
         created = await response.json()
         assert (response.status, "Warning" in response.headers) == (201, False), created
     assert created["spec"] == spec
-    assert await api("PUT", f"{REPOSITORIES}/team", named("team", spec, finalizers=created["metadata"]["finalizers"])) == (200, created)
+    assert await api("PUT", f"{REPOSITORIES}/team", manifest("team", spec, finalizers=created["metadata"]["finalizers"])) == (200, created)
     other = githost() | {"type": "githost", kind: block}
-    status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", other))
+    status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", other))
     assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [f"spec.{kind}"])
-    _, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost()))
+    _, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()))
     assert (found["spec"]["type"], kind in found["spec"]) == ("githost", False)
 
 
 async def test_a_secret_is_sent_next_to_the_spec(api: Api) -> None:
     """A secret is sent as ``create`` and returned as a name, which keeps it; ``remove`` deletes it."""
-    body = named("team", githost()) | {"secure": {"token": {"create": TOKEN}}}
+    body = manifest("team", githost()) | {"secure": {"token": {"create": TOKEN}}}
     status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body)
     assert (status, list(created["secure"]["token"])) == (201, ["name"])
     assert TOKEN not in json.dumps(created)
@@ -146,9 +146,9 @@ async def test_a_secret_is_sent_next_to_the_spec(api: Api) -> None:
     assert found["secure"] == created["secure"]
     _, found = await api("PUT", f"{REPOSITORIES}/team", created | {"secure": {"token": {"create": "another"}}})
     assert found["secure"]["token"]["name"] != created["secure"]["token"]["name"]
-    status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost()) | {"secure": created["secure"]})
+    status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()) | {"secure": created["secure"]})
     assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["secure.token.name"])
-    removal = named("team", githost()) | {"secure": {"token": {"remove": True}}}
+    removal = manifest("team", githost()) | {"secure": {"token": {"remove": True}}}
     status, found = await api("PUT", f"{REPOSITORIES}/team", removal)
     assert (status, "secure" in found, "encryptedToken" in found["spec"]["githost"]) == (200, False, False)
 
@@ -164,13 +164,13 @@ async def test_a_secret_is_sent_next_to_the_spec(api: Api) -> None:
 )
 async def test_a_secret_against_the_rules_is_refused(api: Api, spec: dict[str, Any], secure: dict[str, Any], field: str) -> None:
     """Two tokens, create with remove, an unknown name, and a value that is not text are refused."""
-    status, found = await api("POST", REPOSITORIES, named("team", githost(**spec)) | {"secure": {"token": secure}})
+    status, found = await api("POST", REPOSITORIES, manifest("team", githost(**spec)) | {"secure": {"token": secure}})
     assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [field])
 
 
 async def test_an_invalid_directory_is_refused(api: Api) -> None:
     """An invalid directory is refused with the field and the reason."""
-    status, found = await api("POST", REPOSITORIES, named("team", githost(path="a/../../b")))
+    status, found = await api("POST", REPOSITORIES, manifest("team", githost(path="a/../../b")))
     assert status == 422
     (cause,) = found["details"]["causes"]
     assert (cause["field"], "traversal attempt" in cause["message"]) == ("spec.githost.path", True)
@@ -194,7 +194,7 @@ async def test_managed_objects_are_deleted_with_their_repository(api: Api) -> No
 
 
 async def test_a_folder_in_use_is_kept(api: Api) -> None:
-    """A managed folder with unmanaged objects, and its ancestors, are kept when the repository is deleted; others are deleted."""
+    """A managed folder with unmanaged objects, and its ancestors, are kept when the repository is deleted; other folders are deleted."""
     await create_repository(api, "team", githost())
     body = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
     for name, above in (("top", None), ("used", "top"), ("unused", "top")):
@@ -246,12 +246,12 @@ async def test_type_and_used_target_do_not_change(api: Api) -> None:
     local = githost()
     local.pop("githost")
     local |= {"type": "local", "local": {"path": str(api.data)}}
-    status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", local))
+    status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", local))
     assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["spec.type"])
     complete = githost()
     complete["sync"] = {"enabled": True, "target": "instance"}
-    assert (await api("PUT", f"{REPOSITORIES}/team", named("team", complete)))[0] == 200
+    assert (await api("PUT", f"{REPOSITORIES}/team", manifest("team", complete)))[0] == 200
     stats = {"stats": [{"group": "g", "resource": "r", "count": 1}]}
     await api.sql("update resource set status = $1 where name = 'team' returning 1", json.dumps(stats))
-    status, found = await api("PUT", f"{REPOSITORIES}/team", named("team", githost()))
+    status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()))
     assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["spec.sync.target"])

@@ -161,7 +161,7 @@ async def test_a_file_is_moved_from_where_it_was(api: Api, worker: FakeJobsWorke
 async def test_directories_are_made_and_removed_and_not_replaced(api: Api, worker: FakeJobsWorker) -> None:
     assert (await api("POST", f"{FILES}/deep/"))[0] == 200
     assert (await api("DELETE", f"{FILES}/deep/"))[0] == 200
-    assert [(asked["method"], asked["path"]) for asked in worker.changes] == [("create", "deep/"), ("delete", "deep/")]
+    assert [(request["method"], request["path"]) for request in worker.changes] == [("create", "deep/"), ("delete", "deep/")]
     async with api.session.put(f"{FILES}/deep/", data=b"{}", headers={"Authorization": ADMIN}) as response:
         assert (response.status, response.headers["Allow"]) == (405, "DELETE, GET, HEAD, POST")
 
@@ -170,7 +170,7 @@ async def test_a_conflicting_change_is_planned_again(api: Api, worker: FakeJobsW
     """After a conflict a change is planned and authorized again, three times at most. An existing file is reported immediately."""
     worker.faults = [Conflict("the branch has moved"), Conflict("the branch has moved")]
     assert (await api("PUT", f"{FILES}/a.json", DASHBOARD))[0] == 200
-    assert [asked["base"] for asked in worker.changes] == ["b1", "b3", "b5"]
+    assert [request["base"] for request in worker.changes] == ["b1", "b3", "b5"]
     worker.faults = [Conflict("the branch has moved")] * 3
     status, error = await api("PUT", f"{FILES}/a.json", DASHBOARD)
     assert (status, "try again" in error["message"]) == (409, True)
@@ -214,7 +214,7 @@ async def test_invalid_content_is_rejected(api: Api, worker: FakeJobsWorker) -> 
 async def test_a_path_is_checked_as_it_was_sent(api: Api, worker: FakeJobsWorker, path: str, message: str) -> None:
     """No component normalizes an unsafe path into a safe one, and the worker is not called."""
     for method in ("GET", "POST", "PUT", "DELETE"):
-        status, body = await raw(api, method, f"{FILES}/{path}")
+        status, body = await send_raw(api, method, f"{FILES}/{path}")
         assert (status, message in body["message"]) == (400, True), (method, body)
     assert worker.requests == []
 
@@ -223,13 +223,13 @@ async def test_a_path_is_checked_as_it_was_sent(api: Api, worker: FakeJobsWorker
 async def test_a_file_with_any_printable_name_is_reached(api: Api, worker: FakeJobsWorker, name: str) -> None:
     """Names are percent-encoded once in the path, or in the query for a move."""
     for method in ("GET", "PUT", "DELETE"):
-        assert (await raw(api, method, f"{FILES}/deep/{quote(name, safe='')}.json"))[0] == 200
+        assert (await send_raw(api, method, f"{FILES}/deep/{quote(name, safe='')}.json"))[0] == 200
         assert worker.requests.pop()["path"] == f"deep/{name}.json"
-    assert (await raw(api, "POST", f"{FILES}/new.json?originalPath={quote(f'{name}/a.json', safe='')}"))[0] == 200
+    assert (await send_raw(api, "POST", f"{FILES}/new.json?originalPath={quote(f'{name}/a.json', safe='')}"))[0] == 200
     assert worker.requests.pop()["originalPath"] == f"{name}/a.json"
 
 
-async def raw(api: Api, method: str, path: str) -> tuple[int, Any]:
+async def send_raw(api: Api, method: str, path: str) -> tuple[int, Any]:
     """Send a request by hand, because HTTP clients normalize paths."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
     body = "" if method == "GET" else "{}"
@@ -255,7 +255,7 @@ async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worke
     assert (await api("GET", f"{FILES}/a.json"))[0] == 200
 
 
-async def test_a_repository_that_cannot_be_worked_with(api: Api, worker: FakeJobsWorker) -> None:
+async def test_a_repository_that_cannot_be_used_is_reported(api: Api, worker: FakeJobsWorker) -> None:
     """A request is 404 for an unknown repository, 424 for an unhealthy one, and 504 for a slow worker.
 
     The worker is not called for the first two.

@@ -48,7 +48,7 @@ async def test_commits_are_listed_newest_first(git_api: Api, git_server: GitServ
     assert found["items"] == [{"ref": first, "message": "One\n\nand why", "authors": authors, "createdAt": created}]
 
 
-async def test_commits_that_touch_a_path(git_api: Api, git_server: GitServer) -> None:
+async def test_the_history_of_a_path_has_the_commits_that_touch_it(git_api: Api, git_server: GitServer) -> None:
     """The history of a file or directory has the commits that changed or deleted it; an unknown path is 404."""
     work = git_server.make("team.git")
     first = work.commit({"deep/ä b.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
@@ -80,7 +80,7 @@ async def test_a_merge_counts_only_for_its_own_changes(git_api: Api, git_server:
 
 
 @pytest.mark.parametrize("ref", ["none", "0" * 40, "refs/heads/main:x", "--upload-pack=x", "a..b"])
-async def test_unknown_and_invalid_refs(git_api: Api, git_server: GitServer, ref: str) -> None:
+async def test_unknown_and_invalid_refs_are_refused(git_api: Api, git_server: GitServer, ref: str) -> None:
     """An unknown ref is not found and an invalid one is rejected; the repository's health is unchanged."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)

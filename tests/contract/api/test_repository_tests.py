@@ -40,7 +40,7 @@ async def run_failing_test(api: Api, body: Any, *, name: str = "new") -> tuple[i
 
 
 @pytest.mark.parametrize("body", [None, {}], ids=["nothing", "empty"])
-async def test_a_stored_repository(git_api: Api, git_server: GitServer, body: Any) -> None:
+async def test_a_stored_repository_is_tested_with_its_token(git_api: Api, git_server: GitServer, body: Any) -> None:
     """The test of a stored repository uses its stored token and changes nothing."""
     git_server.token = TOKEN
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
@@ -53,7 +53,7 @@ async def test_a_stored_repository(git_api: Api, git_server: GitServer, body: An
     assert await git_api("GET", f"{REPOSITORIES}/team") == before
 
 
-async def test_a_new_repository(git_api: Api, git_server: GitServer) -> None:
+async def test_a_new_repository_is_tested_without_being_stored(git_api: Api, git_server: GitServer) -> None:
     """A configuration with any name or none can be tested without being stored."""
     git_server.token = TOKEN
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
@@ -103,11 +103,11 @@ async def test_a_stored_token_is_sent_only_to_its_host(git_api: Api, git_server:
     assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(git_server)) == GOOD
     recorded: list[str | None] = []
 
-    async def note(request: web.Request) -> None:
+    async def record(request: web.Request) -> None:
         recorded.append(request.headers.get("Authorization"))
 
     async with git.serving(git_server.root) as other:
-        other.fault = git_server.fault = note
+        other.fault = git_server.fault = record
         assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(other)) == GOOD
         assert (await run_failing_test(git_api, host_repository(git_server, branch="next")))[0] == 400
     assert (set(recorded), len(recorded) > 1) == ({None}, True)
@@ -118,7 +118,7 @@ async def test_a_stored_token_is_sent_only_to_its_host(git_api: Api, git_server:
 async def test_an_invalid_configuration_is_not_tested(git_api: Api, git_server: GitServer) -> None:
     """A configuration that could not be stored is 422 with every fault and is not tested."""
     await repository(git_api, git_server)
-    asked = len(git_server.requests)
+    request_count = len(git_server.requests)
     spec = host_repository(git_server, url="ftp://x", branch="a..b")["spec"] | {"title": ""}
     status, errors = await run_failing_test(git_api, {"spec": spec})
     assert (status, sorted(str(name) for name, _ in errors)) == (422, ["spec.githost.branch", "spec.githost.url", "spec.title"])
@@ -130,10 +130,10 @@ async def test_an_invalid_configuration_is_not_tested(git_api: Api, git_server: 
     assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "whole"}, "spec": complete}))[0] == 201
     status, errors = await run_failing_test(git_api, {"spec": complete})
     assert (status, [name for name, _ in errors]) == (422, ["spec.sync.target"])
-    assert len(git_server.requests) == asked
+    assert len(git_server.requests) == request_count
 
 
-async def test_other_errors(git_api: Api) -> None:
+async def test_invalid_requests_for_a_test_are_rejected(git_api: Api) -> None:
     """Unknown names, invalid bodies and callers without permission are rejected as by every route."""
     auth = await git_api.person("editor", Role.EDITOR)
     for name, body, expected in (
@@ -152,11 +152,11 @@ async def test_a_token_is_encrypted_in_messages(api: Api, git_server: GitServer,
     """No message to the worker contains the token's plaintext."""
     requests: list[bytes] = []
 
-    async def answer(request: Request) -> Reply:
+    async def respond(request: Request) -> Reply:
         requests.append(request.body)
         return Reply(TrialResponse().to_json())
 
-    worker = RpcServer(broker, broker.topology.repositories, answer, SIGNER, prefetch=1)
+    worker = RpcServer(broker, broker.topology.repositories, respond, SIGNER, prefetch=1)
     await worker.start()
     body = host_repository(git_server, token=TOKEN)
     assert await api("POST", f"{REPOSITORIES}/new/test", body) == GOOD

@@ -110,7 +110,7 @@ async def test_an_invalid_patch_changes_nothing(api: Api, kind: str, body: Any, 
     assert await rows(api) == before
 
 
-async def test_a_patch_of_an_unknown_object(api: Api) -> None:
+async def test_a_patch_of_an_unknown_object_is_404(api: Api) -> None:
     """A patch of an unknown object is 404; only an apply creates objects."""
     assert (await patch(api, {"spec": {"title": "U"}}))[0] == 404
 

@@ -21,7 +21,7 @@ async def dashboard(api: Api, uid: str, title: str, *tags: str, folder: str = ""
 
 
 @pytest.fixture
-async def stocked(api: Api) -> Api:
+async def gateway(api: Api) -> Api:
     """Return a gateway with folders a and b (in a), and dashboards d1 at the root, d2 in a and d3 in b."""
     await folder(api, "a")
     await folder(api, "b", "a")
@@ -31,7 +31,7 @@ async def stocked(api: Api) -> Api:
     return api
 
 
-async def found(api: Api, query: str = "", auth: str = ADMIN) -> list[str]:
+async def search(api: Api, query: str = "", auth: str = ADMIN) -> list[str]:
     status, response = await api("GET", f"{SEARCH}{query}", auth=auth)
     assert status == 200, response
     return [hit["name"] for hit in response["hits"]]
@@ -59,16 +59,16 @@ async def found(api: Api, query: str = "", auth: str = ADMIN) -> list[str]:
         ("?permission=admin&type=folder", ["a", "b"]),
     ],
 )
-async def test_filters_and_order(stocked: Api, query: str, names: list[str]) -> None:
+async def test_hits_are_filtered_and_ordered(gateway: Api, query: str, names: list[str]) -> None:
     """Folders come before dashboards, each by title, and every filter restricts the hits."""
-    assert await found(stocked, query) == names
+    assert await search(gateway, query) == names
 
 
-async def test_a_page_counts_all_hits(stocked: Api) -> None:
+async def test_a_page_counts_all_hits(gateway: Api) -> None:
     """The number of hits and the tags are those of all pages; a hit has its folder and manager."""
     manager = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "git"}
-    await stocked.sql("update resource set annotations = annotations || $1::text::jsonb where name = 'd3'", json.dumps(manager))
-    status, response = await stocked("GET", f"{SEARCH}?limit=1&offset=3&facet=tags&facetLimit=1")
+    await gateway.sql("update resource set annotations = annotations || $1::text::jsonb where name = 'd3'", json.dumps(manager))
+    status, response = await gateway("GET", f"{SEARCH}?limit=1&offset=3&facet=tags&facetLimit=1")
     assert status == 200
     assert (response["kind"], response["totalHits"], response["offset"]) == ("SearchResults", 5, 3)
     assert response["sortBy"] == {"field": "title", "desc": False}
@@ -78,52 +78,52 @@ async def test_a_page_counts_all_hits(stocked: Api) -> None:
     assert response["facets"] == {"tags": tags}
 
 
-async def test_hits_are_those_that_the_caller_may_read(stocked: Api) -> None:
+async def test_hits_are_those_that_the_caller_may_read(gateway: Api) -> None:
     """A caller finds neither unreadable objects nor their tags, their number or the names of their folders."""
-    vic = await stocked.person("vic", Role.VIEWER)
-    await allow(stocked, "folders/a", {"userId": 1, "permission": 4})
-    await allow(stocked, "folders/b", {"userId": await number_of(stocked, "vic"), "permission": 1})
-    status, response = await stocked("GET", f"{SEARCH}?facet=tags", auth=vic)
+    vic = await gateway.person("vic", Role.VIEWER)
+    await allow(gateway, "folders/a", {"userId": 1, "permission": 4})
+    await allow(gateway, "folders/b", {"userId": await number_of(gateway, "vic"), "permission": 1})
+    status, response = await gateway("GET", f"{SEARCH}?facet=tags", auth=vic)
     assert status == 200
     assert [(hit["name"], hit.get("folder")) for hit in response["hits"]] == [("b", None), ("d3", "b"), ("d1", None)]
     assert response["totalHits"] == 3
     assert response["facets"]["tags"]["total"] == 2
-    assert await found(stocked, f"?folder={SHARED}", vic) == ["b"]
+    assert await search(gateway, f"?folder={SHARED}", vic) == ["b"]
 
 
-async def test_the_namespace_is_that_of_the_path(stocked: Api) -> None:
+async def test_the_namespace_is_that_of_the_path(gateway: Api) -> None:
     """A search finds only objects of the namespace in its path, and nothing for callers who are not members."""
-    org = await stocked.organization("Other")
-    boss = await stocked.person("boss", Role.ADMIN, org_id=org)
-    assert (await stocked("POST", "/api/folders", {"uid": "theirs", "title": "T"}, auth=boss))[0] == 200
+    org = await gateway.organization("Other")
+    boss = await gateway.person("boss", Role.ADMIN, org_id=org)
+    assert (await gateway("POST", "/api/folders", {"uid": "theirs", "title": "T"}, auth=boss))[0] == 200
     other = SEARCH.replace("/default/", f"/org-{org}/")
-    status, response = await stocked("GET", other, auth=boss)
+    status, response = await gateway("GET", other, auth=boss)
     assert (status, [hit["name"] for hit in response["hits"]], response["totalHits"]) == (200, ["theirs"], 1)
-    assert (await stocked("GET", other, auth=await stocked.person("vic", Role.VIEWER)))[0] == 403
+    assert (await gateway("GET", other, auth=await gateway.person("vic", Role.VIEWER)))[0] == 403
 
 
-async def test_permission_restricts_to_what_may_be_changed(stocked: Api) -> None:
+async def test_permission_restricts_to_what_may_be_changed(gateway: Api) -> None:
     """With ``edit`` and ``admin`` a caller finds only objects on which they have this permission."""
-    vic = await stocked.person("vic", Role.VIEWER)
-    number = await number_of(stocked, "vic")
-    await allow(stocked, "folders/a", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 2})
-    await allow(stocked, "dashboards/uid/d1", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 4})
-    assert await found(stocked, "", vic) == ["a", "b", "d2", "d3", "d1"]
-    assert await found(stocked, "?permission=view", vic) == ["a", "b", "d2", "d3", "d1"]
-    assert await found(stocked, "?permission=edit", vic) == ["a", "b", "d2", "d3", "d1"]
-    assert await found(stocked, "?permission=admin", vic) == ["d1"]
-    ann = await stocked.person("ann", Role.VIEWER)
-    assert await found(stocked, "?permission=edit", ann) == []
+    vic = await gateway.person("vic", Role.VIEWER)
+    number = await number_of(gateway, "vic")
+    await allow(gateway, "folders/a", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 2})
+    await allow(gateway, "dashboards/uid/d1", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 4})
+    assert await search(gateway, "", vic) == ["a", "b", "d2", "d3", "d1"]
+    assert await search(gateway, "?permission=view", vic) == ["a", "b", "d2", "d3", "d1"]
+    assert await search(gateway, "?permission=edit", vic) == ["a", "b", "d2", "d3", "d1"]
+    assert await search(gateway, "?permission=admin", vic) == ["d1"]
+    ann = await gateway.person("ann", Role.VIEWER)
+    assert await search(gateway, "?permission=edit", ann) == []
 
 
-async def test_dashboards_are_found_by_a_library_panel(stocked: Api) -> None:
+async def test_dashboards_are_found_by_a_library_panel(gateway: Api) -> None:
     """With ``libraryPanel`` only dashboards that show this panel are found."""
     element = {"uid": "p", "name": "P", "kind": 1, "model": {"type": "text"}}
-    assert (await stocked("POST", "/api/library-elements", element))[0] == 200
+    assert (await gateway("POST", "/api/library-elements", element))[0] == 200
     shown = {"uid": "d4", "title": "With P", "panels": [{"id": 1, "libraryPanel": {"uid": "p", "name": "P"}}]}
-    assert (await stocked("POST", "/api/dashboards/db", {"dashboard": shown}))[0] == 200
-    assert await found(stocked, "?libraryPanel=p") == ["d4"]
-    assert await found(stocked, "?libraryPanel=q") == []
+    assert (await gateway("POST", "/api/dashboards/db", {"dashboard": shown}))[0] == 200
+    assert await search(gateway, "?libraryPanel=p") == ["d4"]
+    assert await search(gateway, "?libraryPanel=q") == []
 
 
 @pytest.mark.parametrize(
@@ -136,10 +136,10 @@ async def test_unknown_values_are_refused(api: Api, query: str) -> None:
     assert (status, refusal["kind"]) == (400, "Status")
 
 
-async def test_sortable_fields(api: Api) -> None:
+async def test_sortable_fields_are_listed(api: Api) -> None:
     """The fields by which hits can be sorted have a name and a type."""
     status, response = await api("GET", f"{SEARCH}/sortable")
     fields: list[dict[str, Any]] = response["fields"]
     assert (status, [field["field"] for field in fields]) == (200, ["title", "-title"])
     for field in fields:
-        assert await found(api, f"?sort={field['field']}") == []
+        assert await search(api, f"?sort={field['field']}") == []

@@ -15,7 +15,7 @@ async def _folder(api: Api) -> None:
     assert status == 201
 
 
-async def test_an_object_as_a_table_and_as_metadata(api: Api) -> None:
+async def test_an_object_is_returned_as_a_table_or_as_metadata(api: Api) -> None:
     """``Accept`` selects the format in which a get returns a folder."""
     _, complete = await api("GET", f"{FOLDERS}/ops")
     _, table = await api("GET", f"{FOLDERS}/ops", headers={"Accept": AS.format("Table")})
@@ -25,7 +25,7 @@ async def test_an_object_as_a_table_and_as_metadata(api: Api) -> None:
     assert partial == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": complete["metadata"]}
 
 
-async def test_an_object_in_yaml(api: Api) -> None:
+async def test_an_object_is_returned_in_yaml(api: Api) -> None:
     """An object in YAML has equal data, also for a reader of YAML 1.1, which reads a bare ``no`` as false."""
     _, complete = await api("GET", f"{FOLDERS}/ops")
     headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
@@ -36,7 +36,7 @@ async def test_an_object_in_yaml(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("body", "expected"), [("kind: Folder\n", True), ("{", False), ("", False)])
-async def test_yaml_without_its_content_type(api: Api, body: str, expected: bool) -> None:
+async def test_yaml_without_its_content_type_is_refused(api: Api, body: str, expected: bool) -> None:
     """A body in YAML with the content type of ``curl -d`` is 400 with the right content type."""
     headers = {"Authorization": ADMIN, "Content-Type": "application/x-www-form-urlencoded"}
     async with api.session.post(FOLDERS, data=body, headers=headers) as response:

@@ -23,7 +23,7 @@ from dashwright.common.work.wakeups import WakeupPublisher
 TEAM = f"{REPOSITORIES}/team"
 
 
-async def ended(api: Api, job: dict[str, Any]) -> dict[str, Any]:
+async def wait_for_end(api: Api, job: dict[str, Any]) -> dict[str, Any]:
     """Return the status of a job once it has ended."""
     notified = asyncio.Event()
     async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
@@ -38,11 +38,11 @@ async def ended(api: Api, job: dict[str, Any]) -> dict[str, Any]:
 async def roll_back(api: Api, body: dict[str, str] | None = None) -> dict[str, Any]:
     status, job = await api("POST", f"{TEAM}/rollback", body)
     assert status == 202, job
-    return await ended(api, job)
+    return await wait_for_end(api, job)
 
 
-async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True, by: str = jobs.SCHEDULER) -> dict[str, Any]:
-    """Return the status of a sync submitted as by the scheduler or by a webhook."""
+async def run_scheduled_sync(api: Api, broker: MemoryBroker, *, incremental: bool = True, by: str = jobs.SCHEDULER) -> dict[str, Any]:
+    """Submit a sync like the scheduler or a webhook, and return its status."""
     spec = JobSpec(action=Action.SYNC, repository="team", sync=SyncJobOptions(incremental=incremental))
     async with api.database.transaction() as connection:
         uid = (await resources.get(connection, REPOSITORY, "default", "team")).uid
@@ -52,7 +52,7 @@ async def scheduled(api: Api, broker: MemoryBroker, *, incremental: bool = True,
     wakeups = WakeupPublisher(broker)
     wakeups.publish_soon(submitted.wakeups)
     await wakeups.stop()
-    return await ended(api, {"metadata": {"uid": str(submitted.jobs[0].uid)}})
+    return await wait_for_end(api, {"metadata": {"uid": str(submitted.jobs[0].uid)}})
 
 
 async def revisions(api: Api) -> list[tuple[str, str]]:
@@ -62,7 +62,7 @@ async def revisions(api: Api) -> list[tuple[str, str]]:
     return [(item["ref"], "".join(word for word in ("current", "withdrawn") if item.get(word))) for item in found["items"]]
 
 
-async def three(api: Api, server: GitServer) -> tuple[Work, str, str, str]:
+async def three_commits(api: Api, server: GitServer) -> tuple[Work, str, str, str]:
     """Return three commits, each synced."""
     work = server.make("team.git")
     found = [work.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})]
@@ -75,9 +75,9 @@ async def three(api: Api, server: GitServer) -> tuple[Work, str, str, str]:
     return work, first, second, third
 
 
-async def test_going_back_step_by_step(git_api: Api, git_server: GitServer) -> None:
+async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_server: GitServer) -> None:
     """Each rollback restores the commit before. Then one restores a named commit, and a sync stores the newest commit again."""
-    _, first, second, third = await three(git_api, git_server)
+    _, first, second, third = await three_commits(git_api, git_server)
     assert await revisions(git_api) == [(third, "current"), (second, ""), (first, "")]
     status = await roll_back(git_api)
     assert (status["state"], status["message"]) == ("success", "rolled back; held until the branch moves or a sync is asked for")
@@ -100,7 +100,7 @@ async def test_going_back_step_by_step(git_api: Api, git_server: GitServer) -> N
 
 async def test_withdrawn_commits_are_skipped(git_api: Api, git_server: GitServer) -> None:
     """A rollback from a newer commit skips the commit that an earlier rollback withdrew."""
-    work, _, second, third = await three(git_api, git_server)
+    work, _, second, third = await three_commits(git_api, git_server)
     await roll_back(git_api)
     fourth = work.commit({"a.json": dashboard("a", "4")})
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
@@ -127,16 +127,16 @@ async def test_a_commit_with_a_bad_file_can_be_rolled_back(git_api: Api, git_ser
 
 async def test_a_rollback_holds_until_the_branch_moves(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
     """Scheduled syncs do nothing until the branch moves; then the result equals that of a full sync."""
-    work, _, second, _ = await three(git_api, git_server)
+    work, _, second, _ = await three_commits(git_api, git_server)
     await roll_back(git_api)
     for incremental, by in ((True, jobs.SCHEDULER), (False, jobs.SCHEDULER), (True, f"{jobs.WEBHOOK}1")):
-        assert (await scheduled(git_api, broker, incremental=incremental, by=by))[
+        assert (await run_scheduled_sync(git_api, broker, incremental=incremental, by=by))[
             "message"
         ] == "held at the commit that it was rolled back to"
         found = await sync_status(git_api)
         assert (await titles(git_api), found["held"], found["lastRef"]) == ({"a": "2"}, True, second)
     fourth = work.commit({"a.json": dashboard("a", "4"), "d/e.json": dashboard("e", "E")})
-    status = await scheduled(git_api, broker)
+    status = await run_scheduled_sync(git_api, broker)
     assert (status["state"], status["message"]) == ("success", "completed successfully")
     found = await sync_status(git_api)
     assert (found["lastRef"], found["incremental"], "held" in found) == (fourth, True, False)
@@ -147,30 +147,30 @@ async def test_a_rollback_holds_until_the_branch_moves(git_api: Api, git_server:
 
 async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
     """The sync of a new spec stores the newest commit."""
-    _, _, _, third = await three(git_api, git_server)
+    _, _, _, third = await three_commits(git_api, git_server)
     await roll_back(git_api)
     _, team = await git_api("GET", TEAM)
     team["spec"]["title"] = "Renamed"
     assert (await git_api("PUT", TEAM, team))[0] == 200
-    assert (await scheduled(git_api, broker, incremental=False))["state"] == "success"
+    assert (await run_scheduled_sync(git_api, broker, incremental=False))["state"] == "success"
     assert (await sync_status(git_api))["lastRef"] == third
 
 
 async def test_a_rollback_runs_after_a_pending_sync(git_api: Api, git_server: GitServer) -> None:
     """A rollback requested while a sync is pending runs after it, to the commit chosen at the request, and holds."""
-    work, _, second, third = await three(git_api, git_server)
+    work, _, second, third = await three_commits(git_api, git_server)
     fourth = work.commit({"a.json": dashboard("a", "4")})
     _, first_job = await git_api("POST", f"{TEAM}/sync", {})
     _, then = await git_api("POST", f"{TEAM}/rollback", {"ref": second})
-    await ended(git_api, first_job)
-    assert (await ended(git_api, then))["state"] == "success"
+    await wait_for_end(git_api, first_job)
+    assert (await wait_for_end(git_api, then))["state"] == "success"
     assert (await titles(git_api), (await sync_status(git_api))["held"]) == ({"a": "2"}, True)
     assert await git_api.sql("select head from repository_hold") == fourth
     assert (await revisions(git_api))[:3] == [(fourth, "withdrawn"), (third, "withdrawn"), (second, "current")]
 
 
 @pytest.mark.parametrize("loss", ["of no branch anywhere", "of the copy", "of the copy and the host's"])
-async def test_a_commit_outside_of_all_branches(git_api: Api, git_server: GitServer, tmp_path: Path, loss: str) -> None:
+async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, git_server: GitServer, tmp_path: Path, loss: str) -> None:
     """A synced commit is kept in the mirror after the branch is rewritten, else fetched from the host, else reported missing."""
     work = git_server.make("team.git")
     first = work.commit({"a.json": dashboard("a", "1")})
@@ -201,7 +201,7 @@ async def test_a_commit_outside_of_all_branches(git_api: Api, git_server: GitSer
 
 async def test_a_dry_run_of_a_rollback_changes_nothing(git_api: Api, git_server: GitServer) -> None:
     """The dry run of a rollback returns the plan and changes nothing."""
-    _, _, second, third = await three(git_api, git_server)
+    _, _, second, third = await three_commits(git_api, git_server)
     status, found = await git_api("POST", f"{TEAM}/rollback", params={"dryRun": "All"})
     assert (status, found["kind"], found["ref"], found["base"]) == (200, "SyncPlan", second, third)
     assert [(item["action"], item["name"]) for item in found["items"]] == [("update", "a"), ("delete", "c")]

@@ -222,10 +222,10 @@ async def test_an_unhealthy_repository_is_synced_once_it_is_healthy(api: Api, se
     await plan()
     _, found = await api("GET", f"{REPOSITORIES}/team")
     assert found["status"]["health"]["healthy"] is False
-    asked = len(server.requests)
+    request_count = len(server.requests)
     clock.ahead = 40
     await plan()
-    assert len(server.requests) == asked
+    assert len(server.requests) == request_count
     server.fault = None
     clock.ahead = 75
     await plan()

@@ -117,7 +117,7 @@ async def test_metadata_is_owned_too(api: Api) -> None:
 
 
 async def test_items_of_a_set_are_merged(api: Api) -> None:
-    """The queries of a library panel are a set: each applier has its own in it."""
+    """The queries of a library panel are a set: each applier owns its own queries."""
     panel = {"type": "text", "title": "P", "options": {}, "fieldConfig": {}}
     status, created = await apply(api, panel | {"targets": [{"refId": "A"}]}, path=f"{PANELS}/p")
     assert status == 201, created

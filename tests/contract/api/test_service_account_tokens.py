@@ -12,7 +12,7 @@ from dashwright.api.auth import key_material
 from dashwright.common.identity import Role
 
 from .conftest import Api, StartApi
-from .test_service_accounts import ACCOUNTS, NOT_FOUND, typed
+from .test_service_accounts import ACCOUNTS, NOT_FOUND, typed_error
 
 TAKEN = ("service account token with given name already exists in the organization", "serviceaccounts.ErrTokenAlreadyExists", 400)
 BAD_LIFE = ("invalid SecondsToLive value", "serviceaccounts.ErrInvalidInput", 400)
@@ -25,7 +25,7 @@ async def account(api: Api) -> int:
 
 
 async def test_a_new_token_is_returned_with_its_secret(api: Api, account: int) -> None:
-    """The response is 200 with three fields; the secret has a checksum, and only its hash is stored."""
+    """The response to a new token is 200 with three fields; the secret has a checksum, and only its hash is stored."""
     status, created = await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "random-token"})
     assert (status, list(created), created["name"]) == (200, ["id", "name", "key"], "random-token")
     material = key_material.parse(created["key"])
@@ -96,7 +96,7 @@ async def test_an_invalid_token_body_is_rejected(api: Api, account: int, body: A
 @pytest.mark.parametrize("seconds", [-1, -(2**63), 2**63 - 1, 10**12])
 async def test_an_impossible_lifetime_is_refused(api: Api, account: int, seconds: int) -> None:
     """A negative lifetime, and one that ends after the year 9999, are refused."""
-    assert typed(await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t", "secondsToLive": seconds})) == BAD_LIFE
+    assert typed_error(await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t", "secondsToLive": seconds})) == BAD_LIFE
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ async def test_names_are_unique_in_an_organization(api: Api, account: int) -> No
     await api.legacy_key("legacy")
     other = await api.account("other")
     for owner, name in ((account, "Hotzenplotz"), (other, "Hotzenplotz"), (other, "legacy")):
-        assert typed(await api("POST", f"{ACCOUNTS}/{owner}/tokens", {"name": name})) == TAKEN
+        assert typed_error(await api("POST", f"{ACCOUNTS}/{owner}/tokens", {"name": name})) == TAKEN
     await api.token(other, "hotzenplotz")
     admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
     foreign = await api.account("robot", auth=admin)
@@ -133,7 +133,7 @@ async def test_one_of_concurrent_creates_succeeds(api: Api, account: int) -> Non
     """One of many concurrent creates of a token is 200, and all others are 400."""
     responses = await asyncio.gather(*(api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "same"}) for _ in range(12)))
     assert sorted(status for status, _ in responses) == [200] + [400] * 11
-    assert {typed(response) for response in responses if response[0] == 400} == {TAKEN}
+    assert {typed_error(response) for response in responses if response[0] == 400} == {TAKEN}
 
 
 async def test_the_quota_limits_tokens(start_api: StartApi) -> None:
@@ -150,7 +150,7 @@ async def test_the_quota_limits_tokens(start_api: StartApi) -> None:
 
 
 async def test_missing_values_of_a_token_are_null(api: Api, account: int) -> None:
-    """Missing values are null, whereas those of a legacy key are absent."""
+    """Missing values of a token are null, whereas those of a legacy key are absent."""
     token, _ = await api.token(account, "grafana")
     status, found = await api("GET", f"{ACCOUNTS}/{account}/tokens")
     created = found[0].pop("created")
@@ -167,7 +167,7 @@ async def test_missing_values_of_a_token_are_null(api: Api, account: int) -> Non
     assert (status, found) == (200, [expected])
 
 
-async def test_the_remaining_seconds_of_a_token(api: Api, account: int) -> None:
+async def test_remaining_seconds_are_set_in_the_last_week(api: Api, account: int) -> None:
     """The remaining seconds are set in the last week and otherwise 0; an expired token is marked as such."""
     lives = {"soon": 6 * DAY, "late": 8 * DAY, "ended": 1}
     numbers = {name: (await api.token(account, name, secondsToLive=seconds))[0] for name, seconds in lives.items()}
@@ -188,19 +188,19 @@ async def test_an_unknown_account_has_no_tokens_to_list_and_gets_none(api: Api) 
     for number in (9999, 1, foreign):
         path = f"{ACCOUNTS}/{number}/tokens"
         assert await api("GET", path) == (200, [])
-        assert typed(await api("POST", path, {"name": "t"})) == NOT_FOUND
-        assert typed(await api("DELETE", f"{path}/1")) == NOT_FOUND
+        assert typed_error(await api("POST", path, {"name": "t"})) == NOT_FOUND
+        assert typed_error(await api("DELETE", f"{path}/1")) == NOT_FOUND
     for method, path in (("GET", "tokens"), ("POST", "tokens"), ("DELETE", "tokens/1")):
         assert await api(method, f"{ACCOUNTS}/unprivileged/{path}", {"name": "t"}) == (400, {"message": "Service Account ID is invalid"})
 
 
 async def test_only_tokens_of_the_account_are_deleted(api: Api, account: int) -> None:
     """Tokens of other accounts and legacy keys are not found, and the id must be an integer."""
-    theirs, _ = await api.token(await api.account("other"), "theirs")
+    other_token, _ = await api.token(await api.account("other"), "theirs")
     legacy = await api.legacy_key("legacy")
-    for number in (9999, theirs, legacy):
+    for number in (9999, other_token, legacy):
         response = await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{number}")
-        assert typed(response) == ("service account token not found", "serviceaccounts.ErrTokenNotFound", 404)
+        assert typed_error(response) == ("service account token not found", "serviceaccounts.ErrTokenNotFound", 404)
     assert await api("DELETE", f"{ACCOUNTS}/{account}/tokens/abc") == (400, {"message": "Token ID is invalid"})
     assert await api.sql("select count(*) from api_key") == 2
 
@@ -215,7 +215,7 @@ async def test_tokens_are_found_by_the_uid_of_their_account(api: Api, account: i
 
 
 async def test_a_grant_is_limited_to_its_account(api: Api, account: int) -> None:
-    """A grant on another account is 403, also for an unknown account."""
+    """A caller with a grant on another account gets 403, also for an unknown account."""
     other = await api.account("other", Role.NONE)
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", f"serviceaccounts:id:{other}"))
     for number in (account, 9999):

@@ -22,15 +22,15 @@ EXISTS = ("service account already exists", "serviceaccounts.ErrAlreadyExists", 
 BAD_ROLE = ("invalid role specified", "serviceaccounts.ErrInvalidRoleSpecified", 400)
 
 
-def typed(answer: tuple[int, Any]) -> tuple[str, str, int]:
+def typed_error(error: tuple[int, Any]) -> tuple[str, str, int]:
     """Return the message, identifier and status of a typed error."""
-    status, body = answer
+    status, body = error
     assert body["statusCode"] == status, body
     return body["message"], body["messageId"], status
 
 
 async def test_an_account_is_created(api: Api) -> None:
-    """The response is 201 with the fields of Grafana in their order, without a creation time and without tokens."""
+    """The response to a new account is 201 with the fields of Grafana in their order, without a creation time and without tokens."""
     status, created = await api("POST", ACCOUNTS, {"name": "Grafana Bot", "role": "Editor", "isDisabled": False})
     assert status == 201
     uid, avatar = created.pop("uid"), created.pop("avatarUrl")
@@ -58,7 +58,7 @@ async def test_an_account_is_created(api: Api) -> None:
     ],
     ids=["trailing slash", "without role", "nulls", "other case"],
 )
-async def test_the_defaults_of_an_account(api: Api, path: str, body: dict[str, Any], role: str, is_disabled: bool) -> None:
+async def test_an_account_is_an_enabled_viewer_by_default(api: Api, path: str, body: dict[str, Any], role: str, is_disabled: bool) -> None:
     """An account is a Viewer and enabled by default; a trailing slash and the case of field names are ignored."""
     status, created = await api("POST", path, body)
     assert (status, created["role"], created["isDisabled"]) == (201, role, is_disabled)
@@ -95,17 +95,17 @@ async def test_a_name_that_is_too_long_is_named(api: Api) -> None:
 async def test_an_unknown_role_is_rejected(api: Api, role: str) -> None:
     """An unknown role is rejected for new and existing accounts."""
     account = await api.account("robot")
-    assert typed(await api("POST", ACCOUNTS, {"name": "x", "role": role})) == BAD_ROLE
-    assert typed(await api("PATCH", f"{ACCOUNTS}/{account}", {"role": role})) == BAD_ROLE
+    assert typed_error(await api("POST", ACCOUNTS, {"name": "x", "role": role})) == BAD_ROLE
+    assert typed_error(await api("PATCH", f"{ACCOUNTS}/{account}", {"role": role})) == BAD_ROLE
 
 
 async def test_an_account_above_the_caller_cannot_be_created(api: Api) -> None:
     """An Editor who may create accounts can neither create an Admin nor change the role of an account to Admin."""
     editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:create", "*"), ("serviceaccounts:write", "*"))
     expected = ("can not assign a role higher than user's role", "serviceaccounts.ErrRoleForbidden", 403)
-    assert typed(await api("POST", ACCOUNTS, {"name": "x", "role": "Admin"}, auth=editor)) == expected
+    assert typed_error(await api("POST", ACCOUNTS, {"name": "x", "role": "Admin"}, auth=editor)) == expected
     account = await api.account("y", Role.EDITOR, auth=editor)
-    assert typed(await api("PATCH", f"{ACCOUNTS}/{account}", {"role": "Admin"}, auth=editor)) == expected
+    assert typed_error(await api("PATCH", f"{ACCOUNTS}/{account}", {"role": "Admin"}, auth=editor)) == expected
     assert (await api("PATCH", f"{ACCOUNTS}/{account}", {"role": "Viewer"}, auth=editor))[0] == 200
 
 
@@ -113,9 +113,9 @@ async def test_names_are_unique_in_an_organization(api: Api) -> None:
     """Names are compared without case and dashes, also by a rename; another organization may use the same one."""
     await api.account("My Robot")
     for name in ("My Robot", "my robot", "My-Robot"):
-        assert typed(await api("POST", ACCOUNTS, {"name": name})) == EXISTS
+        assert typed_error(await api("POST", ACCOUNTS, {"name": name})) == EXISTS
     other = await api.account("other")
-    assert typed(await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "MY ROBOT"})) == EXISTS
+    assert typed_error(await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "MY ROBOT"})) == EXISTS
     assert (await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "Other"}))[0] == 200
     org_id = await api.organization("Two")
     admin = await api.person("two", Role.ADMIN, org_id=org_id)
@@ -128,14 +128,14 @@ async def test_a_login_in_use_gets_a_number(api: Api) -> None:
         await api.person(login, Role.VIEWER)
     status, created = await api("POST", ACCOUNTS, {"name": "robot"})
     assert (status, created["login"]) == (201, "sa-1-robot-3")
-    assert typed(await api("POST", ACCOUNTS, {"name": "Robot"})) == EXISTS
+    assert typed_error(await api("POST", ACCOUNTS, {"name": "Robot"})) == EXISTS
 
 
 async def test_one_of_concurrent_creates_succeeds(api: Api) -> None:
     """One of many concurrent creates of a name is 201, and all others are 400."""
     responses = await asyncio.gather(*(api("POST", ACCOUNTS, {"name": "same"}) for _ in range(12)))
     assert sorted(status for status, _ in responses) == [201] + [400] * 11
-    assert {typed(response) for response in responses if response[0] == 400} == {EXISTS}
+    assert {typed_error(response) for response in responses if response[0] == 400} == {EXISTS}
 
 
 async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
@@ -165,14 +165,14 @@ async def test_an_unknown_account_is_not_found(api: Api, method: str, body: Any)
     foreign = await api.account("foreign", auth=admin)
     foreign_uid = (await api("GET", f"{ACCOUNTS}/{foreign}", auth=admin))[1]["uid"]
     for number in (9999, 0, -1, 1, foreign):
-        assert typed(await api(method, f"{ACCOUNTS}/{number}", body)) == NOT_FOUND
+        assert typed_error(await api(method, f"{ACCOUNTS}/{number}", body)) == NOT_FOUND
     text = "Service account ID is invalid" if method == "DELETE" else "Service Account ID is invalid"
     for word in ("abc", "1.5", "9223372036854775808", foreign_uid):
         assert await api(method, f"{ACCOUNTS}/{word}", body) == (400, {"message": text})
 
 
 async def test_an_update_changes_the_given_fields(api: Api) -> None:
-    """Missing fields are kept, and unknown ones have no effect."""
+    """An update keeps missing fields, and unknown ones have no effect."""
     account = await api.account("robot", Role.EDITOR)
     status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {"name": "foo", "role": "Admin"})
     assert status == 200
@@ -202,7 +202,7 @@ async def test_deleting_an_account_deletes_its_data(api: Api) -> None:
     for table in owned:
         assert await api.sql(f"select count(*) from {table} where user_id = $1", account) == 0, table
     assert await api.sql("select count(*) from api_key") == 0
-    assert typed(await api("GET", f"{ACCOUNTS}/{account}")) == NOT_FOUND
+    assert typed_error(await api("GET", f"{ACCOUNTS}/{account}")) == NOT_FOUND
 
 
 async def test_accounts_are_found_by_their_texts(api: Api) -> None:
@@ -267,14 +267,14 @@ async def test_accounts_are_found_by_their_state(api: Api) -> None:
 
 async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
     """A grant on one account restricts lists to it. Other accounts are 403 by number and uid, whether they exist or not."""
-    mine, other = await api.account("mine"), await api.account("other")
-    uids = [(await api("GET", f"{ACCOUNTS}/{number}"))[1]["uid"] for number in (mine, other)]
-    grants = [(action, f"serviceaccounts:id:{mine}") for action in ("serviceaccounts:read", "serviceaccounts:write")]
+    own, other = await api.account("mine"), await api.account("other")
+    uids = [(await api("GET", f"{ACCOUNTS}/{number}"))[1]["uid"] for number in (own, other)]
+    grants = [(action, f"serviceaccounts:id:{own}") for action in ("serviceaccounts:read", "serviceaccounts:write")]
     someone = await api.person("someone", Role.NONE, *grants)
     found = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=someone))[1]
-    assert (found["totalCount"], found["serviceAccounts"][0]["id"]) == (1, mine)
+    assert (found["totalCount"], found["serviceAccounts"][0]["id"]) == (1, own)
     assert found["serviceAccounts"][0]["accessControl"] == {"serviceaccounts:read": True, "serviceaccounts:write": True}
-    for name in (mine, uids[0]):
+    for name in (own, uids[0]):
         assert (await api("GET", f"{ACCOUNTS}/{name}", auth=someone))[0] == 200
     for name in (other, uids[1], 9999, "unprivileged"):
         for method in ("GET", "PATCH", "DELETE"):
@@ -327,7 +327,7 @@ async def test_an_account_with_a_higher_role_cannot_be_controlled(api: Api) -> N
     """Callers cannot create tokens of an account with a higher role or change it."""
     account = await api.account("boss", Role.ADMIN)
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", "*"))
-    assert [typed(response) for response in await takeovers(api, account, someone)] == [ABOVE] * 5
+    assert [typed_error(response) for response in await takeovers(api, account, someone)] == [ABOVE] * 5
     assert await api.sql("select count(*) from api_key") == 0
     lowly = await api.account("lowly", Role.NONE)
     assert [status for status, _ in await takeovers(api, lowly, someone)] == [200] * 5
@@ -363,5 +363,5 @@ async def test_grants_in_the_organization_count_too(api: Api) -> None:
 async def test_the_default_role_is_not_above_the_caller_either(api: Api) -> None:
     """An account without a role is a Viewer, so a caller without a role cannot create one."""
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:create", "*"))
-    assert typed(await api("POST", ACCOUNTS, {"name": "x"}, auth=someone)) == ABOVE
+    assert typed_error(await api("POST", ACCOUNTS, {"name": "x"}, auth=someone)) == ABOVE
     assert (await api("POST", ACCOUNTS, {"name": "x", "role": "None"}, auth=someone))[0] == 201

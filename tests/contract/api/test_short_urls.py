@@ -19,7 +19,7 @@ async def create(api: Api, path: str = "d/abc", **options: Any) -> str:
     return str(body["uid"])
 
 
-async def opened(api: Api, uid: str, auth: str | None = ADMIN) -> tuple[int, str | None]:
+async def open_short_url(api: Api, uid: str, auth: str | None = ADMIN) -> tuple[int, str | None]:
     """Return the status and the redirection of a short URL."""
     headers = {"Authorization": auth} if auth else {}
     async with api.session.get(f"/goto/{uid}?orgId=1", headers=headers, allow_redirects=False) as response:
@@ -32,9 +32,9 @@ async def test_a_short_url_redirects_to_its_path(api: Api) -> None:
     status, body = await api("POST", PATH, {"path": path})
     assert (status, body.keys()) == (200, {"uid", "url"})
     assert body["url"].endswith(f"/goto/{body['uid']}?orgId=1")
-    assert await opened(api, body["uid"]) == (302, f"/{path}")
-    assert await opened(api, body["uid"], auth=None) == (401, None)
-    assert await opened(api, "unknown") == (404, None)
+    assert await open_short_url(api, body["uid"]) == (302, f"/{path}")
+    assert await open_short_url(api, body["uid"], auth=None) == (401, None)
+    assert await open_short_url(api, "unknown") == (404, None)
 
 
 @pytest.mark.parametrize(
@@ -54,20 +54,20 @@ async def test_a_path_has_one_short_url_in_an_organization(api: Api) -> None:
     assert len(set(uids)) == 1
     own = await create(api, auth=other)
     assert own != uids[0]
-    assert await opened(api, uids[0], auth=other) == (404, None)
-    assert await opened(api, own, auth=other) == (302, "/d/abc")
+    assert await open_short_url(api, uids[0], auth=other) == (404, None)
+    assert await open_short_url(api, own, auth=other) == (302, "/d/abc")
 
 
 async def test_unused_short_urls_expire(api: Api) -> None:
     """A short URL is deleted some time after its last use, which is an opening or a request for the same path."""
     unused, used, requested = await create(api, "d/1"), await create(api, "d/2"), await create(api, "d/3")
     await api.sql("update short_url set created_at = now() - interval '8 days', last_used_at = now() - interval '8 days'")
-    assert await opened(api, used) == (302, "/d/2")
+    assert await open_short_url(api, used) == (302, "/d/2")
     assert await create(api, "d/3") == requested
     for days, left in ((0, 3), (9, 3), (7, 2)):
         await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0, short_url_days=days).clean()
         assert await api.sql("select count(*) from short_url") == left
-    assert await opened(api, unused) == (404, None)
+    assert await open_short_url(api, unused) == (404, None)
 
 
 async def test_a_use_is_recorded_once_an_hour(api: Api) -> None:
@@ -75,7 +75,7 @@ async def test_a_use_is_recorded_once_an_hour(api: Api) -> None:
     uid = await create(api)
     for minutes, is_recorded in ((59, False), (61, True)):
         before = await api.sql("update short_url set last_used_at = now() - make_interval(mins => $1) returning last_used_at", minutes)
-        await opened(api, uid)
+        await open_short_url(api, uid)
         assert (await api.sql("select last_used_at from short_url") > before) is is_recorded
 
 
@@ -99,5 +99,5 @@ async def test_a_short_url_survives_its_creator(api: Api) -> None:
     user_id = await api.sql("""select id from "user" where login = 'member'""")
     assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
     assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200
-    assert await opened(api, uid) == (302, "/d/abc")
+    assert await open_short_url(api, uid) == (302, "/d/abc")
     assert await api.sql("select count(*) from short_url") == 1

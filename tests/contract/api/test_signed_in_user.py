@@ -45,7 +45,7 @@ async def test_the_current_organization_can_be_changed(api: Api) -> None:
     assert (await api("GET", "/api/org"))[1]["id"] == 1
 
 
-async def test_a_user_without_organizations(api: Api) -> None:
+async def test_a_user_without_organizations_is_signed_in(api: Api) -> None:
     """A user removed from the only organization is still signed in and has an empty list of organizations."""
     anna = await api.person("anna", Role.VIEWER)
     await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'anna')""")
@@ -75,7 +75,7 @@ async def test_a_password_change_needs_the_old_one(api: Api) -> None:
         ([], "bad request data"),
     ],
 )
-async def test_a_rejected_password_change(api: Api, body: Any, text: str) -> None:
+async def test_a_rejected_password_change_keeps_the_password(api: Api, body: Any, text: str) -> None:
     """The old password is checked first, and it still works after a rejected change."""
     assert await api("PUT", "/api/user/password", body) == (400, {"message": text})
     assert (await api("GET", "/api/user"))[0] == 200
@@ -145,8 +145,8 @@ async def test_a_legacy_key_is_not_a_user_but_has_an_organization(api: Api) -> N
         assert (status, "is about a signed-in user" in error["message"]) == (403, True), path
 
 
-async def test_the_permissions_of_the_caller(api: Api) -> None:
-    """The response has all actions with their scopes, including explicit grants."""
+async def test_the_permissions_of_the_caller_are_listed(api: Api) -> None:
+    """The list of permissions has all actions with their scopes, including explicit grants."""
     viewer = await api.person("vera", Role.VIEWER, ("org.users:read", "users:id:7"))
     actions = (await api("GET", "/api/access-control/user/actions", auth=viewer))[1]
     assert actions["dashboards:read"] is True

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import Api, StartApi
-from tests.contract.api.test_classic_api import folder, saved
+from tests.contract.api.test_classic_api import folder, save
 
 from dashwright.api.housekeeping import Cleaner
 from dashwright.common.clock import Clock
@@ -116,7 +116,7 @@ async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, stor
 async def test_a_snapshot_needs_permission_to_read_its_dashboard(api: Api) -> None:
     """An Editor who may not read the dashboard that the body names cannot create a snapshot of it."""
     await folder(api, "f1", "Hidden")
-    await saved(api, "d1", "D1", folder="f1")
+    await save(api, "d1", "D1", folder="f1")
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
     editor = await api.person("editor", Role.EDITOR)
     body = {"dashboard": {"uid": "d1"}}
@@ -128,11 +128,11 @@ async def test_a_snapshot_needs_permission_to_read_its_dashboard(api: Api) -> No
         assert (await api("POST", PATH, granted_body, auth=grantee))[0] == 403
 
 
-async def test_who_may_delete_a_snapshot(api: Api) -> None:
+async def test_creators_admins_and_editors_may_delete_a_snapshot(api: Api) -> None:
     """The creator, an Admin, and users who may edit the dashboard can delete a snapshot; other Editors and Viewers cannot."""
     await folder(api, "f1", "Restricted")
-    await saved(api, "d1", "D1", folder="f1")
-    await saved(api, "d2", "D2")
+    await save(api, "d1", "D1", folder="f1")
+    await save(api, "d2", "D2")
     author, editor, viewer = [await api.person(f"p{role}{n}", role) for n, role in enumerate((Role.EDITOR, Role.EDITOR, Role.VIEWER))]
     restricted, open_, without = [(await create(api, uid=uid, auth=author))["key"] for uid in ("d1", "d2", "")]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200

@@ -23,14 +23,14 @@ async def repository(database: Database) -> uuid.UUID:
     return await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
 
 
-async def put(database: Database, repository: uuid.UUID, picture: StoredPicture = PICTURE) -> uuid.UUID | None:
+async def store_picture(database: Database, repository: uuid.UUID, picture: StoredPicture = PICTURE) -> uuid.UUID | None:
     async with database.transaction() as connection:
         return await pictures.insert(connection, repository, picture)
 
 
 async def test_a_stored_picture_needs_no_credentials(api: Api, database: Database, repository: uuid.UUID) -> None:
     """A picture has its own content type and is never executed; a wrong repository or id is 404."""
-    number = await put(database, repository)
+    number = await store_picture(database, repository)
     async with api.session.get(f"{RENDER}/{number}") as response:
         assert (response.status, response.content_type, await response.read()) == (200, "image/png", PICTURE.body)
         assert "sandbox" in response.headers["Content-Security-Policy"]
@@ -44,12 +44,12 @@ async def test_a_stored_picture_needs_no_credentials(api: Api, database: Databas
 async def test_pictures_are_bounded(database: Database, repository: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the newest pictures of a repository are kept. Old, large and orphaned ones are deleted."""
     monkeypatch.setattr(pictures, "MAX_PICTURES", 2)
-    created = [await put(database, repository) for _ in range(3)]
+    created = [await store_picture(database, repository) for _ in range(3)]
     async with database.connection() as connection:
         found = [await pictures.find(connection, "default", "r", number) for number in created if number]
         assert found == [None, PICTURE, PICTURE]
         assert await pictures.expire(connection, older_than=timedelta(hours=1), limit=10) == 0
         assert await pictures.expire(connection, older_than=timedelta(0), limit=10) == 2
     with pytest.raises(TooLarge):
-        await put(database, repository, StoredPicture("image/png", bytes(pictures.MAX_PICTURE_BYTES + 1)))
-    assert await put(database, uuid.uuid4()) is None
+        await store_picture(database, repository, StoredPicture("image/png", bytes(pictures.MAX_PICTURE_BYTES + 1)))
+    assert await store_picture(database, uuid.uuid4()) is None

@@ -307,7 +307,7 @@ async def test_a_partly_stored_commit_is_undone_completely(api: Api, git_server:
     assert await titles(api) == {"a": "A", "b": "B"}
 
 
-async def test_the_time_of_the_next_sync(api: Api, git_server: GitServer) -> None:
+async def test_the_status_has_the_time_of_the_next_sync(api: Api, git_server: GitServer) -> None:
     """The status has the time of the next sync: the last one's end plus the interval. Without an interval it is absent."""
     git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(api, git_server)

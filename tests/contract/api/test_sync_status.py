@@ -22,13 +22,13 @@ async def sync_of(api: Api, name: str = "team") -> tuple[str, str]:
     return found["status"]["sync"]["state"], found["status"]["sync"].get("job", "")
 
 
-async def until(api: Api, path: str, is_wanted: Any) -> Any:
+async def wait_for_status(api: Api, path: str, condition: Any) -> Any:
     """Return the status of an object once it satisfies the predicate. It is read after every notification of a change."""
     notified = asyncio.Event()
     async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
             _, found = await api("GET", path)
-            if is_wanted(found["status"]):
+            if condition(found["status"]):
                 return found["status"]
             await notified.wait()
             notified.clear()
@@ -66,7 +66,7 @@ async def test_a_sync_by_webhook_is_pending(api: Api) -> None:
     """The sync that a webhook delivery starts is pending shortly after the delivery."""
     await create_hooked_repository(api)
     assert (await deliver(api))[0] == 202
-    await until(api, f"{REPOSITORIES}/boards", lambda status: status["sync"]["state"] == "pending")
+    await wait_for_status(api, f"{REPOSITORIES}/boards", lambda status: status["sync"]["state"] == "pending")
 
 
 @pytest.mark.parametrize("method", ["PUT", "PATCH"])

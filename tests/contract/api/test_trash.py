@@ -12,7 +12,7 @@ DASHBOARDS = f"{GROUP}/default/dashboards"
 TRASH = f"{DASHBOARDS}?labelSelector=grafana.app/get-trash%3Dtrue"
 
 
-async def make(api: Api, name: str, title: str = "T", **annotations: str) -> dict[str, Any]:
+async def create_dashboard(api: Api, name: str, title: str = "T", **annotations: str) -> dict[str, Any]:
     metadata = {"name": name, "annotations": {f"grafana.app/{key}": text for key, text in annotations.items()}}
     status, created = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": title}})
     assert status == 201, created
@@ -40,7 +40,7 @@ async def trash(api: Api, query: str = "", **options: Any) -> list[Any]:
 async def test_deleted_objects_are_in_the_trash(api: Api) -> None:
     """Deleted objects are complete, with time and user of the delete; existing objects are not listed."""
     for name in ("a", "b", "c"):
-        await make(api, name)
+        await create_dashboard(api, name)
     await delete(api, "b", "a")
     found = await trash(api)
     assert [(item["metadata"]["name"], item["spec"]) for item in found] == [("a", {"title": "T"}), ("b", {"title": "T"})]
@@ -63,7 +63,7 @@ async def test_the_trash_is_filtered_by_labels(api: Api) -> None:
 async def test_the_trash_is_listed_in_pages(api: Api) -> None:
     """The trash is sorted by name, and two objects of one name are both listed."""
     for name in ("b", "a", "a"):
-        await make(api, name)
+        await create_dashboard(api, name)
         await delete(api, name)
     _, first = await api("GET", f"{TRASH}&limit=2")
     _, second = await api("GET", f"{TRASH}&limit=2&continue={first['metadata']['continue']}")
@@ -75,7 +75,7 @@ async def test_the_trash_is_listed_in_pages(api: Api) -> None:
 
 async def test_a_restored_dashboard_is_the_same(api: Api) -> None:
     """A restored dashboard has its uid and id, and its versions continue with a note of the restore."""
-    created = await make(api, "d", "one")
+    created = await create_dashboard(api, "d", "one")
     await change(api, "d", "two")
     await delete(api, "d")
     (found,) = await trash(api)
@@ -95,7 +95,7 @@ async def test_a_restored_dashboard_is_the_same(api: Api) -> None:
 
 async def test_a_restore_without_the_uid_creates_an_object(api: Api) -> None:
     """A restore without the uid creates a new object, as does one under another name. The deleted object remains in the trash."""
-    await make(api, "d")
+    await create_dashboard(api, "d")
     await delete(api, "d")
     (found,) = await trash(api)
     uid = found["metadata"]["uid"]
@@ -108,22 +108,22 @@ async def test_a_restore_without_the_uid_creates_an_object(api: Api) -> None:
 
 async def test_a_conflict_or_dry_run_does_not_change_the_trash(api: Api) -> None:
     """A restore that conflicts, or a dry run, keeps the dashboard in the trash."""
-    await make(api, "d")
+    await create_dashboard(api, "d")
     await delete(api, "d")
     (found,) = await trash(api)
     del found["metadata"]["resourceVersion"]
     status, tried = await api("POST", f"{DASHBOARDS}?dryRun=All", found)
     assert (status, tried["metadata"]["generation"]) == (201, 2)
     assert len(await trash(api)) == 1
-    await make(api, "d")
+    await create_dashboard(api, "d")
     assert (await api("POST", DASHBOARDS, found))[0] == 409
     assert len(await trash(api)) == 1
 
 
 async def test_callers_see_their_own_trash(api: Api) -> None:
     """Callers find and restore only what they deleted, because access rules are deleted with an object; Admins find everything."""
-    await make(api, "d")
-    await make(api, "e")
+    await create_dashboard(api, "d")
+    await create_dashboard(api, "e")
     await delete(api, "d")
     editor, other = await api.person("editor", Role.EDITOR), await api.person("other", Role.EDITOR)
     assert (await api("DELETE", f"{DASHBOARDS}/e", auth=editor))[0] == 200
@@ -141,7 +141,7 @@ async def test_callers_see_their_own_trash(api: Api) -> None:
 
 async def test_the_trash_needs_the_right_to_read(api: Api) -> None:
     """A user who may delete an object, but not read it, does not find it in the trash."""
-    await make(api, "d", "Secret")
+    await create_dashboard(api, "d", "Secret")
     cleaner = await api.person("cleaner", Role.NONE, ("dashboards:delete", "*"), ("dashboards:read", "dashboards:uid:other"))
     assert (await api("DELETE", f"{DASHBOARDS}/d", auth=cleaner))[0] == 200
     assert await trash(api, auth=cleaner) == []
@@ -161,9 +161,9 @@ async def test_a_layout_in_the_trash_is_a_placeholder_in_older_versions(api: Api
     assert len(await trash(api)) == 1
 
 
-async def test_the_message_of_a_restored_version(api: Api) -> None:
+async def test_the_message_of_a_restored_version_names_it(api: Api) -> None:
     """The message of a restored version names it. Its spec is the old one, and its folder the present one."""
-    await make(api, "d", "one")
+    await create_dashboard(api, "d", "one")
     await change(api, "d", "two")
     _, then = await api("GET", f"{DASHBOARDS}/d/versions/1")
     annotations = {"grafana.app/message": "Restored from version 1"}
@@ -180,7 +180,7 @@ async def test_the_message_of_a_restored_version(api: Api) -> None:
 
 async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> None:
     """If a client sends a read object back with a change, the message in it is not stored as that of the change."""
-    await make(api, "d", "one", message="first")
+    await create_dashboard(api, "d", "one", message="first")
     _, body = await api("GET", f"{DASHBOARDS}/d")
     assert body["metadata"]["annotations"]["grafana.app/message"] == "first"
     assert await api("PUT", f"{DASHBOARDS}/d", body) == (200, body)
@@ -193,7 +193,7 @@ async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> 
 @pytest.mark.parametrize("message", ["restored from version 1", "Restored from version 0", "Restored from version 1 and more", ""])
 async def test_another_message_restores_nothing(api: Api, message: str) -> None:
     """A message that is similar to that of a restore restores nothing."""
-    created = await make(api, "d", message=message)
+    created = await create_dashboard(api, "d", message=message)
     assert await api.sql("select restored_from from resource_history where uid = $1", created["metadata"]["uid"]) is None
 
 

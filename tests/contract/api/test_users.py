@@ -140,8 +140,8 @@ async def test_a_login_is_not_another_users_login_or_e_mail(api: Api, body: dict
     assert await api("PUT", f"/api/users/{number}", body) == (409, {"message": "Update would result in user login conflict"})
 
 
-async def test_the_organizations_of_a_user(api: Api) -> None:
-    """The organizations are sorted by name and have exactly these fields."""
+async def test_the_organizations_of_a_user_are_sorted_by_name(api: Api) -> None:
+    """The organizations of a user are sorted by name and have exactly three fields."""
     two = await api.organization("A first one")
     number = await create_user(api)
     await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "testdrive", "role": "Editor"})

@@ -103,7 +103,7 @@ async def sync(world: SharedObjects) -> None:
             await connection.execute("delete from resource where name like 's%' and right(name, 1) = $1", str(round_))
 
 
-async def work(world: SharedObjects) -> None:
+async def submit_jobs(world: SharedObjects) -> None:
     """Submit jobs. Their versions are from the same sequence as those of objects, but are assigned under another lock."""
     for index in range(2 * ROUNDS):
         labels = {"team": world.random.choice(("a", "b"))}
@@ -244,6 +244,6 @@ async def test_every_watcher_ends_with_the_content_of_the_store(start_api: Start
     async with asyncio.TaskGroup() as group:
         for follower in followers:
             group.create_task(follower.follow())
-        await asyncio.gather(change_one_by_one(world), change_one_by_one(world), create_and_delete(world), sync(world), work(world))
+        await asyncio.gather(change_one_by_one(world), change_one_by_one(world), create_and_delete(world), sync(world), submit_jobs(world))
         world.is_still = True
     assert all(follower.checks for follower in followers)

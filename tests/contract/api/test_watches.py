@@ -35,7 +35,7 @@ async def test_a_watch_without_a_version_starts_with_all_objects(api: Api) -> No
         assert await watch.next_event() == ("ADDED", "c")
 
 
-async def test_a_watch_is_of_its_kind(api: Api) -> None:
+async def test_a_watch_sends_only_changes_of_its_kind(api: Api) -> None:
     """Changes of other kinds and namespaces are not sent."""
     async with watching(api, FOLDERS, resourceVersion=await position(api)) as watch:
         await create(api, dashboard("d"))
@@ -68,7 +68,7 @@ async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
 
 
 async def test_initial_events_end_with_a_mark(api: Api) -> None:
-    """The bookmark has a version of the store and marks the end, also for an empty collection."""
+    """The bookmark after the initial events has a version of the store and marks their end, also for an empty collection."""
     query: dict[str, Any] = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     for names in ([], ["a"]):
         async with watching(api, **query) as watch:
@@ -118,7 +118,7 @@ async def test_invalid_watches_are_rejected(api: Api, query: dict[str, Any], sta
 
 
 @pytest.mark.parametrize("word", ["1", "True", "yes", ""])
-async def test_the_values_of_the_parameter_watch(api: Api, word: str) -> None:
+async def test_every_value_but_false_requests_a_watch(api: Api, word: str) -> None:
     """Every value that does not mean false requests a watch, as in Kubernetes."""
     await create(api, dashboard("a"))
     async with watching(api, watch=word) as watch:
@@ -128,7 +128,7 @@ async def test_the_values_of_the_parameter_watch(api: Api, word: str) -> None:
 
 
 async def test_a_version_before_the_horizon_is_410(api: Api) -> None:
-    """The watch has one ERROR event with the Status that makes clients list again, and ends."""
+    """A watch from a version before the horizon has one ERROR event with the Status that makes clients list again, and ends."""
     begun = await position(api)
     await create(api, dashboard("a"))
     await api.sql("delete from change")
@@ -145,7 +145,7 @@ async def test_a_version_before_the_horizon_is_410(api: Api) -> None:
 
 
 async def test_a_version_of_another_database_is_410(api: Api) -> None:
-    """The watch does not wait for a version that this database never issued."""
+    """A watch from a version that this database never issued is refused instead of waiting for it."""
     await create(api, dashboard("a"))
     for after in (await api.sql("select last_value + 1 from resource_version"), 2**62):
         async with watching(api, resourceVersion=after) as watch:
@@ -200,7 +200,7 @@ async def test_one_object_is_watched_by_its_name(api: Api) -> None:
         assert [await watch.next_event() for _ in range(2)] == [("ADDED", "b"), ("DELETED", "b")]
 
 
-async def test_events_as_rows_of_a_table(api: Api) -> None:
+async def test_events_are_sent_as_rows_of_a_table(api: Api) -> None:
     """kubectl receives events as rows; only the first event has the columns."""
     accept = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io,application/json"}
     await create(api, dashboard("a"))
@@ -214,7 +214,7 @@ async def test_events_as_rows_of_a_table(api: Api) -> None:
     assert second["object"]["rows"][0]["cells"][:2] == ["b", "Title of b"]
 
 
-async def test_events_as_metadata_only(api: Api) -> None:
+async def test_events_are_sent_as_metadata_only(api: Api) -> None:
     """Events with metadata only are sent without reading specs."""
     accept = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
     async with watching(api, headers=accept, resourceVersion=await position(api)) as watch:

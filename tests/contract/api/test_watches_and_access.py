@@ -17,8 +17,8 @@ async def viewer(api: Api) -> str:
 
 
 async def hide(api: Api, folder: str) -> None:
-    status, answered = await api("POST", f"/api/folders/{folder}/permissions", {"items": []})
-    assert status == 200, answered
+    status, body = await api("POST", f"/api/folders/{folder}/permissions", {"items": []})
+    assert status == 200, body
 
 
 async def move(api: Api, name: str, folder: str) -> None:

@@ -56,7 +56,7 @@ async def test_an_unexpected_exception_has_only_a_trace_id(calls: CallFactory) -
     assert "hunter2" not in caught.value.message
 
 
-async def test_an_error_in_the_middle_of_a_response(calls: CallFactory) -> None:
+async def test_an_error_in_the_middle_of_a_response_reaches_the_reader(calls: CallFactory) -> None:
     """The reader receives the chunks before the error and then the error."""
     client = await calls.client()
 

@@ -26,7 +26,7 @@ async def test_a_call_returns_body_and_headers(calls: CallFactory) -> None:
     assert await response.read() == b"hello"
 
 
-async def test_an_empty_response(calls: CallFactory) -> None:
+async def test_a_response_may_be_empty(calls: CallFactory) -> None:
     """A body may be empty, from bytes and from an iterator."""
     client = await calls.client()
     await calls.server(echo)
@@ -44,14 +44,14 @@ async def test_a_small_response_is_one_message(calls: CallFactory, monkeypatch: 
     recorded: list[Message] = []
     accept = RpcResponse.accept
 
-    def counting(answer: RpcResponse, message: Message) -> bool:
+    def counting(reply: RpcResponse, message: Message) -> bool:
         recorded.append(message)
-        return accept(answer, message)
+        return accept(reply, message)
 
     monkeypatch.setattr(RpcResponse, "accept", counting)
     for body in (b"bytes", b"chunks"):
-        answer = await client.call(calls.broker.topology.query, body, timeout=5)
-        assert answer.complete_body is not None
+        reply = await client.call(calls.broker.topology.query, body, timeout=5)
+        assert reply.complete_body is not None
     assert len(recorded) == 2
 
 
@@ -204,11 +204,11 @@ async def test_an_expired_request_is_not_started(calls: CallFactory, clock: Cloc
     client, handler = await calls.client(), ChunkedBody(1)
     begun: list[bytes] = []
 
-    async def answer(request: Request) -> Reply:
+    async def reply(request: Request) -> Reply:
         begun.append(request.body)
         return handler.reply()
 
-    await calls.server(answer)
+    await calls.server(reply)
     headers = {wire.DEADLINE: clock.milliseconds() - 1, wire.IDLE_TIMEOUT: 1000}
     late = Message(body=b"late", headers=headers, reply_to="unprivileged", correlation_id="late", persistent=False)
     await calls.broker.publish("", calls.broker.topology.query, late)

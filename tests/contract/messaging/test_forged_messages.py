@@ -19,7 +19,7 @@ STRANGER = Signer("another key")
 
 
 class Worker:
-    """A handler that notes the bodies it was given."""
+    """A handler that records the bodies of its requests."""
 
     def __init__(self) -> None:
         self.bodies: list[bytes] = []
@@ -120,9 +120,9 @@ async def test_a_response_is_valid_for_its_own_call(calls: CallFactory) -> None:
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"asked", timeout=20))
     await asyncio.wait_for(handler.begun.get(), 5)
     other = Message(body=b"other", headers={wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True}, correlation_id=uuid4().hex)
-    (asked,) = client._responses
-    client._receive(replace(SIGNER.signed(other, Purpose.RESPONSE), correlation_id=asked))
-    assert not client._responses[asked]._is_ended
+    (pending,) = client._responses
+    client._receive(replace(SIGNER.signed(other, Purpose.RESPONSE), correlation_id=pending))
+    assert not client._responses[pending]._is_ended
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)
 

@@ -39,8 +39,8 @@ async def eventually(works: Callable[[], object], seconds: float = 20) -> None:
             return
 
 
-async def test_everything_works_again_after_the_broker_was_away(private_rabbitmq: Private, topology: Topology) -> None:
-    """While the broker is away every call fails immediately as retryable; afterwards consuming, publishing and calls recover."""
+async def test_everything_works_again_after_an_outage_of_the_broker(private_rabbitmq: Private, topology: Topology) -> None:
+    """While the broker is stopped, every call fails immediately as retryable; afterwards consuming, publishing and calls recover."""
     broker = AmqpBroker(private_rabbitmq.url, topology=topology, reconnect_interval=0.2)
     await broker.start()
     async with AsyncExitStack() as stack:

@@ -106,7 +106,7 @@ async def test_events_without_a_queue_do_not_accumulate(environment: SyncEnviron
 
 
 async def test_an_event_that_a_full_queue_refuses_is_repeated(environment: SyncEnvironment, channel: AbstractChannel) -> None:
-    """The broker confirms an event only if every bound queue has room, so a full queue loses none."""
+    """The broker confirms an event only if every bound queue has room, so no event is lost while a queue is full."""
     queue = await bound_queue(channel, "repository.sync.#", **{"x-max-length": 1, "x-overflow": "reject-publish"})
     await environment.create_repository()
     environment.work.commit({"a.json": dashboard("a", "B")})
@@ -118,7 +118,7 @@ async def test_an_event_that_a_full_queue_refuses_is_repeated(environment: SyncE
 
 
 async def test_the_waiting_events_of_an_organization_are_bounded(database: Database) -> None:
-    """The newest 10,000 of 13,000 waiting events remain. Other organizations, and receivers in the specs of batches, lose none."""
+    """The newest 10,000 of 13,000 waiting events remain. Other organizations, and receivers in the specs of batches, lose no event."""
     async with database.connection() as connection:
         await connection.execute(WAITING, "webhook", "repository", "default", 6_500)
         await connection.execute(WAITING, "exchange", "batch", "default", 6_500)

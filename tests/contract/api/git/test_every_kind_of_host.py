@@ -188,7 +188,7 @@ async def test_a_late_delivery_brings_no_earlier_commit_back(proposals: Proposal
 async def test_other_events_are_ignored(proposals: Proposals, kind: str) -> None:
     """An unsupported event of GitHub gets 501, as from Grafana.
 
-    One of another host gets 200, because these hosts disable webhooks after errors.
+    An unsupported event of another host gets 200, because other hosts disable webhooks after errors.
     """
     _, delivery = await open_pull_request(proposals)
     header = EVENT_HEADERS[kind]
@@ -198,7 +198,7 @@ async def test_other_events_are_ignored(proposals: Proposals, kind: str) -> None
 
 @pytest.mark.parametrize("kind", ["gitlab"])
 async def test_a_malformed_delivery_is_refused(proposals: Proposals) -> None:
-    """A missing member or id, another repository and a huge body are refused with the reason.
+    """A delivery without a required member or id, from another repository or with a huge body is refused with the reason.
 
     The test uses GitLab, whose token does not sign the body.
     """

@@ -59,7 +59,7 @@ async def test_a_deleted_dashboard_removes_its_document_only(git_api: Api, git_s
     assert await titles(git_api) == {"b": "B"}
 
 
-async def test_an_edit_next_to_an_invalid_document(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_documents_next_to_an_invalid_one_can_be_edited(git_api: Api, git_server: GitServer, started: Started) -> None:
     """The valid documents can be edited, the invalid one remains an error, and a move of a document is refused."""
     work = await started({"all.yaml": f"{FIRST}---\n{SECOND}", "web/c.yaml": "uid: c\ntitle: C\npanels: []\n"})
     work.commit({"all.yaml": f"{FIRST}---\n{SECOND.replace('title: B', 'title: 7')}"})

@@ -93,7 +93,7 @@ async def test_entries_that_lead_out_of_the_tree_are_ignored(environment: SyncEn
     assert await environment.titles() == {"good": "Good", "evil": "Evil"}
 
 
-async def test_duplicate_names(environment: SyncEnvironment) -> None:
+async def test_only_the_first_file_with_a_name_is_stored(environment: SyncEnvironment) -> None:
     """The first of two files with one name is stored and both are reported. Once it is deleted, the other is stored."""
     environment.work.commit({"a.json": dashboard("same", "A"), "b.json": dashboard("same", "B")})
     await environment.create_repository()
@@ -104,7 +104,7 @@ async def test_duplicate_names(environment: SyncEnvironment) -> None:
     assert await environment.titles() == {"same": "B"}
 
 
-async def test_a_name_of_an_unmanaged_object(environment: SyncEnvironment) -> None:
+async def test_a_file_with_the_name_of_an_unmanaged_object_is_an_error(environment: SyncEnvironment) -> None:
     """A file with the name of an unmanaged object is an error. Once that object is deleted, the file is stored without a new commit."""
     dashboards = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
     assert (await environment.api("POST", dashboards, {"metadata": {"name": "cpu"}, "spec": {"title": "By hand"}}))[0] == 201

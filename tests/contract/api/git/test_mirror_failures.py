@@ -98,7 +98,7 @@ def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) 
     monkeypatch.setattr(GitCheckout, "_entries", entries)
 
 
-async def test_history_rewritten_during_a_sync(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_sync_ignores_history_rewritten_while_it_runs(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sync stores the commit that it started with completely; the next sync stores the newest commit."""
     first = environment.work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
 
@@ -115,7 +115,7 @@ async def test_history_rewritten_during_a_sync(environment: SyncEnvironment, mon
     assert await environment.titles() == {"a": "other"}
 
 
-async def test_a_branch_deleted_during_a_sync(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_sync_completes_although_its_branch_is_deleted(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sync completes when its branch is deleted; the next one fails and keeps the stored objects."""
     environment.work.commit({"a.json": dashboard("a", "A")})
     run_during_sync(monkeypatch, lambda: git(environment.server.root / "team.git", "update-ref", "-d", "refs/heads/main"))
@@ -151,7 +151,7 @@ async def test_a_repository_over_the_size_limit_is_an_error(environment: SyncEnv
     assert await environment.titles() == {"a": "A3"}
 
 
-async def test_branches_whose_names_conflict(environment: SyncEnvironment) -> None:
+async def test_a_branch_replaces_a_deleted_one_with_a_conflicting_name(environment: SyncEnvironment) -> None:
     """A new branch replaces a deleted one in the mirror although one name is a directory of the other."""
     work, bare = environment.work, environment.server.root / "team.git"
     work.commit({"a.json": dashboard("a", "main")})

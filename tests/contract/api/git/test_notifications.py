@@ -38,11 +38,13 @@ async def environment(start_api: StartApi, broker: MemoryBroker, git_server: Git
     await environment.stop()
 
 
-def named(receiver: WebhookReceiver, name: str = "chat", *events: str) -> dict[str, Any]:
+def receiver_spec(receiver: WebhookReceiver, name: str = "chat", *events: str) -> dict[str, Any]:
     return {"name": name, "url": receiver.url, **({"events": list(events)} if events else {})}
 
 
-async def make(environment: SyncEnvironment, *receivers: dict[str, Any], secrets: dict[str, str] | None = None) -> dict[str, Any]:
+async def create_repository(
+    environment: SyncEnvironment, *receivers: dict[str, Any], secrets: dict[str, str] | None = None
+) -> dict[str, Any]:
     """Create the repository ``team`` with receivers, and sync it once."""
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
     githost = {"url": environment.server.url("team.git"), "branch": "main"}
@@ -71,7 +73,7 @@ async def outcome(environment: SyncEnvironment, holds: Callable[[dict[str, Any]]
 
 async def test_the_end_of_a_sync_is_a_signed_event(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """A CloudEvent reports repository, branch, commit, job and counts. The status of the repository has the outcome."""
-    created = await make(environment, named(receiver))
+    created = await create_repository(environment, receiver_spec(receiver))
     request = await receiver.next()
     status, event = await outcome(environment, lambda item: "delivered" in item), request.event
     assert request.headers["content-type"] == "application/cloudevents+json"
@@ -105,7 +107,7 @@ async def test_the_end_of_a_sync_is_a_signed_event(environment: SyncEnvironment,
 
 async def test_files_enter_and_leave_the_quarantine(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """Each change of the quarantine is one event, with the files and their faults; a file that remains there causes none."""
-    await make(environment, named(receiver))
+    await create_repository(environment, receiver_spec(receiver))
     await receiver.next()
     environment.work.commit({"b.json": "{", "c.json": "{"})
     await environment.advance()
@@ -126,7 +128,7 @@ async def test_files_enter_and_leave_the_quarantine(environment: SyncEnvironment
 async def test_a_sync_with_warnings_is_an_event_of_its_own(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """A copy of a dashboard is a warning: the event names it, and no file enters the quarantine."""
     environment.work.commit({"copy.json": dashboard("a", "A")})
-    await make(environment, named(receiver))
+    await create_repository(environment, receiver_spec(receiver))
     event = (await receiver.next()).event
     assert (event["type"], event["data"]["counts"]["warning"]) == ("io.dashwright.repository.sync.warning", 1)
     assert "copy.json" in event["data"]["warnings"][0]
@@ -137,7 +139,7 @@ async def test_each_change_of_the_health_is_one_event(environment: SyncEnvironme
 
     Repeated failures send nothing.
     """
-    await make(environment, named(receiver, "chat", "health"))
+    await create_repository(environment, receiver_spec(receiver, "chat", "health"))
 
     async def fail(_: web.Request) -> web.StreamResponse:
         return web.Response(status=500)
@@ -157,8 +159,8 @@ async def test_each_change_of_the_health_is_one_event(environment: SyncEnvironme
 async def test_a_receiver_gets_only_its_events_with_its_own_secret(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """The events of a receiver are selected by name or group. The signature for one is not valid for the other."""
     async with receiving() as other:
-        receivers = (named(receiver, "chat", "quarantine", "health.unhealthy"), named(other, "pager", "sync"))
-        await make(environment, *receivers, secrets={"pager": OTHER_SECRET})
+        receivers = (receiver_spec(receiver, "chat", "quarantine", "health.unhealthy"), receiver_spec(other, "pager", "sync"))
+        await create_repository(environment, *receivers, secrets={"pager": OTHER_SECRET})
         environment.work.commit({"b.json": "{"})
         await environment.advance()
         request = await receiver.next()
@@ -180,7 +182,7 @@ async def test_a_worker_that_dies_before_the_request_loses_no_event(
     with monkeypatch.context() as context:
         context.setattr(sender.NotificationSender, "start", lambda _: None)
         await environment.start()
-        await make(environment, named(receiver))
+        await create_repository(environment, receiver_spec(receiver))
         await environment.stop()
     assert receiver.received == []
     await environment.start()
@@ -197,7 +199,7 @@ async def test_a_worker_that_dies_during_the_request_repeats_it(environment: Syn
 
     receiver.respond = hang
     await environment.start(shutdown_seconds=0.1)
-    await make(environment, named(receiver))
+    await create_repository(environment, receiver_spec(receiver))
     first = await receiver.next()
     await environment.stop()
     await environment.api.sql("update notification set next_attempt_at = now()")
@@ -207,10 +209,10 @@ async def test_a_worker_that_dies_during_the_request_repeats_it(environment: Syn
     assert (first.id, first.body) == (second.id, second.body)
 
 
-async def test_a_slow_receiver_delays_neither_syncs_nor_others(
+async def test_a_slow_receiver_delays_neither_syncs_nor_other_receivers(
     environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While one receiver does not respond, syncs end and the other receiver gets each event. The status says why."""
+    """While one receiver does not respond, syncs end and the other receiver gets each event. The status has the error of the first."""
     monkeypatch.setattr("dashwright.jobs_worker.main.WebhookClient", partial(WebhookClient, seconds=0.5))
     release = asyncio.Event()
 
@@ -221,7 +223,7 @@ async def test_a_slow_receiver_delays_neither_syncs_nor_others(
     async with receiving() as hanging:
         hanging.respond = hang
         await environment.start()
-        await make(environment, named(hanging, "slow"), named(receiver))
+        await create_repository(environment, receiver_spec(hanging, "slow"), receiver_spec(receiver))
         for title in ("B", "C"):
             environment.work.commit({"a.json": dashboard("a", title)})
             await environment.advance()
@@ -239,7 +241,7 @@ async def test_attempts_end_at_410_and_at_their_time_limit(
     """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
     receiver.respond = respond_with(*statuses)
     await environment.start(notification_seconds=0.001)
-    await make(environment, named(receiver))
+    await create_repository(environment, receiver_spec(receiver))
     status = await outcome(environment, lambda item: error in item.get("error", ""))
     assert "delivered" not in status
     assert await environment.api.sql("select count(*) from notification where receiver = 'webhook'") == 0
@@ -253,10 +255,10 @@ async def test_a_corrected_receiver_gets_the_waiting_event(
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(hours=1))
     async with receiving() as wrong:
         wrong.respond = respond_with(*[500] * 1000)
-        await make(environment, named(wrong))
+        await create_repository(environment, receiver_spec(wrong))
         first = await wrong.next()
         await outcome(environment, lambda item: "error" in item)
-        patch = {"spec": {"notifications": [named(receiver)]}, "secure": {"notifications": {"chat": {"create": SECRET}}}}
+        patch = {"spec": {"notifications": [receiver_spec(receiver)]}, "secure": {"notifications": {"chat": {"create": SECRET}}}}
         assert (await environment.api("PATCH", TEAM, patch, headers=MERGE_PATCH))[0] == 200
         assert (await receiver.next()).id == first.id
 
@@ -267,7 +269,7 @@ async def test_a_removed_receiver_gets_no_event(
     """The waiting events of a receiver that was removed from the spec are deleted, and its outcome disappears from the status."""
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(hours=1))
     receiver.respond = respond_with(*[500] * 1000)
-    await make(environment, named(receiver))
+    await create_repository(environment, receiver_spec(receiver))
     await outcome(environment, lambda item: "error" in item)
     assert (await environment.api("PATCH", TEAM, {"spec": {"notifications": None}}, headers=MERGE_PATCH))[0] == 200
 
@@ -286,7 +288,7 @@ async def test_a_secret_is_kept_and_never_shown(
 
     A write without the secret keeps the stored one, unless the host changes.
     """
-    created = await make(environment, named(receiver))
+    created = await create_repository(environment, receiver_spec(receiver))
     await receiver.next()
     await outcome(environment, lambda item: "delivered" in item)
     sealed = await environment.api.sql(

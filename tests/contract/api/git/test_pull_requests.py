@@ -151,7 +151,7 @@ async def test_the_lint_configuration_of_the_reviewed_commit_applies(proposals: 
     assert "warnigs" in text
 
 
-async def test_a_pull_request_from_a_fork(proposals: Proposals) -> None:
+async def test_a_pull_request_from_a_fork_is_reviewed(proposals: Proposals) -> None:
     """The review of a fork reads its commit, renders no pictures of its queries and does not link its branch."""
     await enable_pictures(proposals)
     number = proposals.propose({"a.json": dashboard("a", "Forked")}, "fork")
@@ -170,7 +170,7 @@ async def enable_pictures(proposals: Proposals) -> None:
     assert status == 200, found
 
 
-async def test_pictures_before_and_after(
+async def test_the_comment_has_pictures_before_and_after(
     proposals: Proposals, database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The comment has pictures of each changed file before and after, readable without login, or says that rendering failed."""
@@ -196,7 +196,7 @@ async def test_pictures_before_and_after(
             assert (response.status, response.content_type, (await response.read())[1:4]) == (200, "image/png", b"PNG")
 
 
-async def test_library_panels_in_pictures(proposals: Proposals, database: Database, broker: MemoryBroker) -> None:
+async def test_library_panels_are_drawn_in_pictures(proposals: Proposals, database: Database, broker: MemoryBroker) -> None:
     """A panel that refers to a stored library panel is drawn like the library panel itself, and unlike a missing one."""
     await enable_pictures(proposals)
     model = {"type": "text", "title": "Shared", "options": {"mode": "markdown", "content": "# Hello"}}
@@ -260,7 +260,7 @@ async def test_a_pull_request_is_found_by_its_branch_or_address(proposals: Propo
         assert (status["state"], text in status["message"]) == ("error", True), status
 
 
-async def test_concurrent_reviews(proposals: Proposals) -> None:
+async def test_at_most_four_reviews_run_concurrently(proposals: Proposals) -> None:
     """At most four of twenty review jobs run concurrently, and each comments on its own pull request only."""
     numbers = [proposals.propose({f"n{index}.json": dashboard(f"n{index}", f"New {index}")}, f"branch-{index}") for index in range(20)]
     running, max_running = 0, 0
@@ -352,11 +352,11 @@ async def test_a_rate_limited_review_waits(proposals: Proposals) -> None:
 async def test_a_host_without_an_api_can_be_synced(proposals: Proposals) -> None:
     """A host without an API can be synced; a review ends with an error that says what is missing."""
 
-    async def nothing(_: web.Request) -> web.StreamResponse | None:
+    async def respond_without_api(_: web.Request) -> web.StreamResponse | None:
         return web.Response(text="<html>not here</html>", content_type="text/html")
 
     number = proposals.propose({"a.json": dashboard("a", "Other")})
-    proposals.host.api_fault = nothing
+    proposals.host.api_fault = respond_without_api
     status = await proposals.review(number)
     assert (status["state"], "does not respond with JSON" in status["message"]) == ("error", True)
     assert (await proposals.sync())["state"] == "success"
