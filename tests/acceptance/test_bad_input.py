@@ -26,9 +26,14 @@ def repository(name: str, path: str, *, target: str = "folder", enabled: bool = 
     return {"metadata": {"name": name}, "spec": spec}
 
 
-def check_status(answer: Any, code: int) -> None:
-    assert (answer["kind"], answer["apiVersion"], answer["status"], answer["code"]) == ("Status", "v1", "Failure", code), answer
-    assert 0 < len(answer["message"]) < 10_000
+def check_status(response_body: Any, code: int) -> None:
+    assert (response_body["kind"], response_body["apiVersion"], response_body["status"], response_body["code"]) == (
+        "Status",
+        "v1",
+        "Failure",
+        code,
+    ), response_body
+    assert 0 < len(response_body["message"]) < 10_000
 
 
 @pytest.mark.parametrize("path", [DASHBOARDS, FOLDERS, REPOSITORIES, f"{PROVISIONING}/jobs"])
@@ -127,8 +132,8 @@ async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared:
         assert (response.status, await response.read()) == (200, b"")
         assert response.content_type == "application/json"
     for method, path in (("PUT", DASHBOARDS), ("TRACE", REPOSITORIES), ("GET", f"{REPOSITORIES}/any/sync")):
-        status, answer, headers = await user.response(method, path)
-        check_status(answer, 405)
+        status, response_body, headers = await user.response(method, path)
+        check_status(response_body, 405)
         assert (status, bool(headers["Allow"])) == (405, True)
 
 

@@ -25,12 +25,12 @@ async def test_a_worker_killed_while_it_fetches(make_stack: MakeStack, tmp_path:
         stack = await make_stack(
             JOB_LEASE_SECONDS="1.5", DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8"
         ).start_without_queries()
-        asked, over = asyncio.Event(), asyncio.Event()
+        requested, finished = asyncio.Event(), asyncio.Event()
 
         async def wait(request: web.Request) -> web.StreamResponse | None:
             if b"command=fetch" in await request.read():
-                asked.set()
-                await over.wait()
+                requested.set()
+                await finished.wait()
             return None
 
         server.fault = wait
@@ -40,16 +40,16 @@ async def test_a_worker_killed_while_it_fetches(make_stack: MakeStack, tmp_path:
             await client.call("POST", f"{PROVISIONING}/repositories", status=201, json={"metadata": {"name": "team"}, "spec": spec})
             job = await client.sync("team")
             for _ in range(2):
-                await asyncio.wait_for(asked.wait(), 30)
-                asked.clear()
+                await asyncio.wait_for(requested.wait(), 30)
+                requested.clear()
                 await stack.jobs_worker.kill()
                 (copy,) = [place for place in (tmp_path / "data" / "git").iterdir() if place.is_dir()]
                 (copy / "packed-refs.lock").touch()
                 (copy / "objects" / "pack" / "tmp_pack_left").write_bytes(b"x" * 1000)
                 await stack.add_jobs_worker()
-            await asyncio.wait_for(asked.wait(), 30)
+            await asyncio.wait_for(requested.wait(), 30)
             server.fault = None
-            over.set()
+            finished.set()
             ended = await client.wait_for_job(job)
             assert ended["status"]["state"] == "success", ended
             assert sorted(await client.dashboards()) == sorted(names)

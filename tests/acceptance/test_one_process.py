@@ -214,9 +214,9 @@ async def test_a_data_folder_in_use_is_refused(home: Home) -> None:
     first = await home.serving()
     second = await home.service().launch()
     assert await second.wait() == 1
-    (said,) = [event["text"] for event in second.events if event["event"] == "text"]
-    assert f"process {first.pid}" in said
-    assert "DASHWRIGHT_DATA_DIR" in said
+    (text,) = [event["text"] for event in second.events if event["event"] == "text"]
+    assert f"process {first.pid}" in text
+    assert "DASHWRIGHT_DATA_DIR" in text
     async with client_of(first) as client:
         await client.call("GET", "/api/health")
 

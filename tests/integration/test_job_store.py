@@ -26,9 +26,9 @@ def new(suffix: str, *, incremental: bool = False, key: str | None = "r/sync/", 
     return NewJob(f"r-sync-{suffix}", "default", spec, "r", action, labels, "2026-01-01T00:00:00Z", key, group, "work.sync")
 
 
-async def submit(database: Database, *wanted: NewJob) -> jobs.SubmissionResult:
+async def submit(database: Database, *requested_jobs: NewJob) -> jobs.SubmissionResult:
     async with database.connection() as connection:
-        return await jobs.submit(connection, JOB, wanted, submitted_by={"uid": "user:1"}, trace="t")
+        return await jobs.submit(connection, JOB, requested_jobs, submitted_by={"uid": "user:1"}, trace="t")
 
 
 async def claim(database: Database, owner: uuid.UUID, lease: timedelta = LEASE, *, limit: int = 1) -> Sequence[StoredJob]:

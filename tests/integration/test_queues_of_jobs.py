@@ -20,9 +20,9 @@ def new(name: str, namespace: str, group: str) -> NewJob:
     return NewJob(name, namespace, "{}", group, "sync", {}, "2026-01-01T00:00:00Z", None, group, "work.sync")
 
 
-async def submit(database: Database, *wanted: NewJob) -> None:
+async def submit(database: Database, *requested_jobs: NewJob) -> None:
     async with database.transaction() as connection:
-        await jobs.submit(connection, JOB, wanted, submitted_by={})
+        await jobs.submit(connection, JOB, requested_jobs, submitted_by={})
 
 
 async def run_next(database: Database) -> int:

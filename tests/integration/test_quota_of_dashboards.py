@@ -183,8 +183,8 @@ async def test_a_sync_beyond_the_limit_writes_nothing(limited: Database) -> None
     """The whole sync is refused, including removals; the error has the limit, the use, and what would be added and removed."""
     await create(limited, "own")
     await sync(limited, ["a"])
-    said = "dashboard Quota reached: the organization may have 3, it has 2 and this sync would add 3 and remove 1; nothing was written"
-    with pytest.raises(QuotaReached, match=f"^{said}$"):
+    message = "dashboard Quota reached: the organization may have 3, it has 2 and this sync would add 3 and remove 1; nothing was written"
+    with pytest.raises(QuotaReached, match=f"^{message}$"):
         await sync(limited, ["b", "c", "d"], ["a"])
     assert await stored(limited) == {"own", "a"}
 

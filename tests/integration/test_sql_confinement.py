@@ -52,8 +52,8 @@ def within(seconds: float) -> Callable[[], RemainingSeconds]:
 
 
 def run(sandbox: Sandbox, sql: str, *, seconds: float = PATIENCE, **tables: Relation) -> ChildResponse:
-    asked = {"sql": sql, "cells": 1000, "bytes": sandbox.settings.bytes}
-    return sandbox.run(asked, tables, within(seconds)(), within(seconds))
+    request = {"sql": sql, "cells": 1000, "bytes": sandbox.settings.bytes}
+    return sandbox.run(request, tables, within(seconds)(), within(seconds))
 
 
 def serves_on(sandbox: Sandbox) -> None:
@@ -185,8 +185,8 @@ def test_each_setting_of_the_database_is_effective(sandbox: Sandbox) -> None:
         "enable_external_access": "false",
         "lock_configuration": "true",
     }
-    asked = ", ".join(f"cast(current_setting('{name}') as varchar)" for name in settings)
-    found = frame_of(run(sandbox, f"SELECT {asked}")).fields
+    request = ", ".join(f"cast(current_setting('{name}') as varchar)" for name in settings)
+    found = frame_of(run(sandbox, f"SELECT {request}")).fields
     assert dict(zip(settings, (field.values[0] for field in found), strict=True)) == settings
 
 

@@ -51,9 +51,9 @@ async def ask(
     engine: SqlEngine | None, *queries: Any, endpoint: QueryEndpoint = QueryEndpoint.QUERY, limits: Limits | None = None, **fields: Any
 ) -> Any:
     body = {"queries": queries, **({"type": "x", "targets": []} if endpoint is not QueryEndpoint.QUERY else {})}
-    answered = await respond(orjson.dumps(body), QueryContext(endpoint, **fields), QuerySettings(limits or Limits(), sql=engine))
-    assert isinstance(answered.body, bytes)
-    return json.loads(answered.body)
+    response = await respond(orjson.dumps(body), QueryContext(endpoint, **fields), QuerySettings(limits or Limits(), sql=engine))
+    assert isinstance(response.body, bytes)
+    return json.loads(response.body)
 
 
 def columns(result: Any) -> dict[str, list[Any]]:
@@ -101,7 +101,7 @@ async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: 
 
 
 def typed(ref_id: str, engine: SqlEngine, statement: str, tables: dict[str, Frame], form: str = "", limits: Limits | None = None) -> Any:
-    held = {name: Table((given,)) for name, given in tables.items()}
+    held = {name: Table((sent,)) for name, sent in tables.items()}
     return SqlExpression.parse(ref_id, statement, form, engine).select(held, limits or Limits()).values
 
 
@@ -136,10 +136,10 @@ def listed(field: Field) -> list[Any]:
 
 def test_every_type_keeps_its_values_nulls_and_width(engine: SqlEngine) -> None:
     """Integers are exact to the last bit, times to the nanosecond, texts are unchanged, and NaN differs from null."""
-    given = every_type()
-    (found,) = typed("S", engine, "SELECT * FROM A", {"A": given}).frames
-    assert [field.name for field in found.fields] == [field.name for field in given.fields]
-    for old, new in zip(given.fields, found.fields, strict=True):
+    sent = every_type()
+    (found,) = typed("S", engine, "SELECT * FROM A", {"A": sent}).frames
+    assert [field.name for field in found.fields] == [field.name for field in sent.fields]
+    for old, new in zip(sent.fields, found.fields, strict=True):
         assert (new.type, new.nullable) == (old.type, old.nullable), old.name
         assert repr(listed(new)) == repr(listed(old)), old.name
         assert new.values.dtype == new.type.dtype
@@ -152,10 +152,10 @@ def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
     texts = np.empty(count, object)
     texts[:] = [f"ü{index % 7}" for index in range(count)]
     nulls = numbers % 3 == 0
-    given = Frame([Field("n", FieldType.INT64, numbers), Field("s", FieldType.STRING, texts, nulls, nullable=True)])
-    (found,) = typed("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": given}).frames
+    sent = Frame([Field("n", FieldType.INT64, numbers), Field("s", FieldType.STRING, texts, nulls, nullable=True)])
+    (found,) = typed("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": sent}).frames
     assert found.fields[0].values.tolist() == numbers.tolist()
-    assert listed(found.fields[1]) == listed(given.fields[1])
+    assert listed(found.fields[1]) == listed(sent.fields[1])
 
 
 @pytest.mark.parametrize(
@@ -176,8 +176,8 @@ def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
 )
 def test_computed_columns_have_the_type_of_their_kind(engine: SqlEngine, expression: str, kind: FieldType, value: Any) -> None:
     """Decimals and sums of integers are 64-bit floats."""
-    given = Frame([Field("n", FieldType.INT64, np.array([1, 2]))])
-    (found,) = typed("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": given}).frames
+    sent = Frame([Field("n", FieldType.INT64, np.array([1, 2]))])
+    (found,) = typed("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": sent}).frames
     assert found.fields[0].type is kind
     assert listed(found.fields[0]) == [value]
 
@@ -412,8 +412,8 @@ async def test_results_are_checked_by_assertions(engine: SqlEngine) -> None:
 
 async def test_statements_run_concurrently(engine: SqlEngine) -> None:
     """More statements than slots run, and each gets its own result."""
-    asked = [table(engine, f"SELECT SUM(v) + {index} AS s FROM A", raw("A", PLAIN)) for index in range(12)]
-    assert await asyncio.gather(*asked) == [{"s": [6 + index]} for index in range(12)]
+    tasks = [table(engine, f"SELECT SUM(v) + {index} AS s FROM A", raw("A", PLAIN)) for index in range(12)]
+    assert await asyncio.gather(*tasks) == [{"s": [6 + index]} for index in range(12)]
     assert len(engine.sandbox.pids) <= 2
 
 
@@ -423,11 +423,11 @@ async def test_the_feature_creates_the_engine() -> None:
     settings = query_settings(load(features="sqlExpression", sql_slots=1, sql_output_cells=2))
     assert settings.sql is not None
     try:
-        answered = await respond(
+        response = await respond(
             orjson.dumps({"queries": [sql("S", "SELECT 1 AS a UNION ALL SELECT 2 UNION ALL SELECT 3")]}), None, settings
         )
-        assert isinstance(answered.body, bytes)
-        assert columns(json.loads(answered.body)["results"]["S"]) == {"a": [1, 2]}
+        assert isinstance(response.body, bytes)
+        assert columns(json.loads(response.body)["results"]["S"]) == {"a": [1, 2]}
     finally:
         settings.close()
     with pytest.raises(DashwrightError, match="stopping"):

@@ -67,15 +67,15 @@ async def test_every_request_is_counted(remote: Remote, mirrors: Mirrors, server
 
 async def test_a_host_without_budget_is_not_contacted(remote: Remote, tmp_path: Path, database: Database, server: GitServer) -> None:
     """Background work stops while a quarter is left for work that clients wait for; 0 removes the limit."""
-    asked, unasked = (replace(remote, budget=HostBudget(database, 20, leaves_reserve=yields)) for yields in (False, True))
-    await unasked.head("main", tmp_path)
+    with_reserve, without_reserve = (replace(remote, budget=HostBudget(database, 20, leaves_reserve=yields)) for yields in (False, True))
+    await without_reserve.head("main", tmp_path)
     await leave(database, 3)
     with pytest.raises(TooManyRequests, match="DASHWRIGHT_HOST_REQUESTS"):
-        await unasked.head("main", tmp_path)
-    await asked.head("main", tmp_path)
+        await without_reserve.head("main", tmp_path)
+    await with_reserve.head("main", tmp_path)
     await leave(database, 0)
     with pytest.raises(TooManyRequests) as refused:
-        await replace(asked, namespace="org-2").head("main", tmp_path)
+        await replace(with_reserve, namespace="org-2").head("main", tmp_path)
     assert refused.value.retry_after == pytest.approx(6, abs=1)
     assert len(server.requests) == 4
     await replace(remote, budget=HostBudget(database, 0)).head("main", tmp_path)

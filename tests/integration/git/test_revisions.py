@@ -108,9 +108,9 @@ async def test_stored_objects_equal_each_revision(
         by_difference += was_enough
         if not progress.error_count and not any(entry.warning for entry in progress.summary()):
             clean += 1
-            found, wanted = by_path(await complete.stored()), expected(history.files)
+            found, expected_objects = by_path(await complete.stored()), expected(history.files)
             there = {f"folders:{directory.rstrip('/')}" for path in history.files for directory in paths.directories(path)}
-            assert {place: row for place, row in found.items() if place in wanted or place not in there} == wanted, what
+            assert {place: row for place, row in found.items() if place in expected_objects or place not in there} == expected_objects, what
     assert by_difference > REVISIONS / 4
     assert clean > REVISIONS / 4
 

@@ -40,24 +40,24 @@ def change(base: str, branch: str = "", name: str = "b.json") -> BranchChange:
     return BranchChange("main", branch, base, [CommitDraft([Edit(name, b"2", None)], EVE, "second", None)])
 
 
-async def refusal(asked: Remote, mirrors: Mirrors) -> DashwrightError:
+async def refusal(source: Remote, mirrors: Mirrors) -> DashwrightError:
     with pytest.raises(DashwrightError) as raised:
-        await asked.head("main", mirrors.ensure_root())
+        await source.head("main", mirrors.ensure_root())
     return raised.value
 
 
 async def test_a_repository_is_read_and_written(ssh_server: SshServer, mirrors: Mirrors) -> None:
     """A commit is fetched, and another one pushed, over both versions of git's protocol."""
     first = ssh_server.make("team.git").commit({"a.json": "1"})
-    asked = remote(ssh_server)
-    fetched = await mirrors.fetch("uid", asked, "")
+    source = remote(ssh_server)
+    fetched = await mirrors.fetch("uid", source, "")
     assert fetched is not None
     assert fetched.sha == first
-    pushed = await commit(mirrors, "uid", asked, change(first))
-    assert await asked.head("main", mirrors.ensure_root()) == pushed.sha
-    await commit(mirrors, "uid", asked, change(pushed.sha, "side", "c.json"))
-    assert sorted(await asked.branches(mirrors.ensure_root())) == ["main", "side"]
-    assert await asked.default_branch(mirrors.ensure_root()) == "main"
+    pushed = await commit(mirrors, "uid", source, change(first))
+    assert await source.head("main", mirrors.ensure_root()) == pushed.sha
+    await commit(mirrors, "uid", source, change(pushed.sha, "side", "c.json"))
+    assert sorted(await source.branches(mirrors.ensure_root())) == ["main", "side"]
+    assert await source.default_branch(mirrors.ensure_root()) == "main"
 
 
 async def test_the_scp_form_is_the_same_server(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -68,8 +68,8 @@ async def test_the_scp_form_is_the_same_server(tmp_path: Path, mirrors: Mirrors,
     program.chmod(0o755)
     monkeypatch.setenv("PATH", str(program.parent), prepend=os.pathsep)
     resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
-    asked = Remote("git@LOCALHOST:team/boards", "", resolver, 20, ssh=SshAccess("a-secret-key", ""))
-    await refusal(asked, mirrors)
+    source = Remote("git@LOCALHOST:team/boards", "", resolver, 20, ssh=SshAccess("a-secret-key", ""))
+    await refusal(source, mirrors)
     arguments = (tmp_path / "arguments").read_text().splitlines()
     assert {"-F", "/dev/null", "StrictHostKeyChecking=yes", "BatchMode=yes", "ForwardAgent=no", "IdentityAgent=none"} <= set(arguments)
     assert {"HostKeyAlias=localhost", "git@LOCALHOST"} <= set(arguments)
@@ -81,11 +81,11 @@ async def test_the_scp_form_is_the_same_server(tmp_path: Path, mirrors: Mirrors,
 async def test_a_changed_host_key_is_refused(ssh_server: SshServer, mirrors: Mirrors) -> None:
     """The error names the host, its new fingerprint and the setting; no key was offered to the impostor."""
     ssh_server.make("team.git").commit({"a.json": "1"})
-    asked = remote(ssh_server)
-    assert await asked.head("main", mirrors.ensure_root())
+    source = remote(ssh_server)
+    assert await source.head("main", mirrors.ensure_root())
     fingerprint = await ssh_server.change_host_key()
     accepted = ssh_server.log().count("Accepted publickey")
-    error = await refusal(asked, mirrors)
+    error = await refusal(source, mirrors)
     assert isinstance(error, BadRequest)
     assert f"[127.0.0.1]:{ssh_server.port} is not the known one: its fingerprint is now {fingerprint}" in error.message
     assert [cause.field for cause in error.causes] == ["spec.githost.knownHosts"]
@@ -97,13 +97,13 @@ async def test_a_changed_host_key_is_refused(ssh_server: SshServer, mirrors: Mir
 async def test_an_unknown_host_is_refused(ssh_server: SshServer, mirrors: Mirrors, tmp_path: Path) -> None:
     """A host is refused unless the repository or the installation has its host key."""
     ssh_server.make("team.git").commit({"a.json": "1"})
-    asked = replace(remote(ssh_server), ssh=SshAccess(ssh_server.key))
-    error = await refusal(asked, mirrors)
+    source = replace(remote(ssh_server), ssh=SshAccess(ssh_server.key))
+    error = await refusal(source, mirrors)
     assert error.message.startswith(f"no ED25519 host key is known for [127.0.0.1]:{ssh_server.port}: add the line")
     shared = tmp_path / "all hosts"
     shared.write_text(ssh_server.known_hosts)
-    assert await replace(asked, ssh=SshAccess(ssh_server.key, "", shared)).head("main", mirrors.ensure_root())
-    missing = replace(asked, ssh=SshAccess(ssh_server.key, "", tmp_path / "none"))
+    assert await replace(source, ssh=SshAccess(ssh_server.key, "", shared)).head("main", mirrors.ensure_root())
+    missing = replace(source, ssh=SshAccess(ssh_server.key, "", tmp_path / "none"))
     assert "DASHWRIGHT_SSH_KNOWN_HOSTS cannot be read" in (await refusal(missing, mirrors)).message
 
 
@@ -122,13 +122,13 @@ async def test_another_key_is_refused(tmp_path: Path, mirrors: Mirrors, kind: st
     async with ssh.serving(tmp_path / "ssh") as server:
         server.make("team.git").commit({"a.json": "1"})
         ssh.make_key(tmp_path / "other", kind)
-        asked = replace(remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
-        error = await refusal(asked, mirrors)
+        source = replace(remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
+        error = await refusal(source, mirrors)
         assert isinstance(error, Forbidden)
         assert error.message.startswith("the git host refuses the deploy key")
         assert [cause.field for cause in error.causes] == ["secure.sshKey"]
         (server.folder / "key.pub").write_text((tmp_path / "other.pub").read_text())
-        assert await asked.head("main", mirrors.ensure_root())
+        assert await source.head("main", mirrors.ensure_root())
 
 
 @pytest.mark.parametrize("lines", [1, 1000])
@@ -180,8 +180,8 @@ async def test_a_forbidden_host_is_not_contacted(mirrors: Mirrors) -> None:
     connections: list[asyncio.StreamWriter] = []
     listener = await asyncio.start_server(lambda _, writer: connections.append(writer), "127.0.0.1", 0)
     port = listener.sockets[0].getsockname()[1]
-    asked = Remote(f"ssh://git@127.0.0.1:{port}/team", "", HostResolver(AllowedHosts.parse(()), "the repository's"), 20)
-    assert "127.0.0.1, which is not public" in (await refusal(asked, mirrors)).message
+    source = Remote(f"ssh://git@127.0.0.1:{port}/team", "", HostResolver(AllowedHosts.parse(()), "the repository's"), 20)
+    assert "127.0.0.1, which is not public" in (await refusal(source, mirrors)).message
     assert connections == []
     listener.close()
     await listener.wait_closed()
@@ -208,8 +208,8 @@ async def test_the_key_is_private_and_removed(tmp_path: Path, mirrors: Mirrors, 
     silent = await asyncio.start_server(accept, "127.0.0.1", 0)
     port = silent.sockets[0].getsockname()[1]
     resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
-    asked = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("a-secret-key\n", ""))
-    task = asyncio.create_task(asked.head("main", mirrors.ensure_root()))
+    source = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("a-secret-key\n", ""))
+    task = asyncio.create_task(source.head("main", mirrors.ensure_root()))
     await called.wait()
     (directory,) = folder.iterdir()
     assert stat.S_IMODE(directory.stat().st_mode) == 0o700
@@ -235,11 +235,11 @@ async def test_a_port_without_an_ssh_server_is_reported(mirrors: Mirrors) -> Non
     closing = await asyncio.start_server(close, "127.0.0.1", 0)
     port = closing.sockets[0].getsockname()[1]
     resolver = HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's")
-    asked = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("key\n", ""))
-    assert "closed the connection before it identified itself" in (await refusal(asked, mirrors)).message
+    source = Remote(f"ssh://git@127.0.0.1:{port}/team", "", resolver, 20, ssh=SshAccess("key\n", ""))
+    assert "closed the connection before it identified itself" in (await refusal(source, mirrors)).message
     closing.close()
     await closing.wait_closed()
-    error = await refusal(asked, mirrors)
+    error = await refusal(source, mirrors)
     assert isinstance(error, SourceFailed)
     assert "the git host cannot be reached" in error.message
 

@@ -112,9 +112,9 @@ async def test_a_comment_is_created_once_and_then_changed(access: HostAccess) ->
     first = await access.host.comment(access.repository, access.number, "## one")
     assert await access.host.comment(access.repository, access.number, "## two") == first
     await access.host.comment(replace(access.repository, uid="another"), access.number, "## three")
-    said = list(comments.values())
-    assert said[:5] == [f"said {number}" for number in range(1000, 1005)]
-    assert [text.partition("## ")[2] for text in said[5:]] == ["two", "three"]
+    texts = list(comments.values())
+    assert texts[:5] == [f"said {number}" for number in range(1000, 1005)]
+    assert [text.partition("## ")[2] for text in texts[5:]] == ["two", "three"]
     pull_request = await access.host.pull_request(access.repository, access.number)
     assert first.lower().startswith(pull_request.url.lower())
     assert first.endswith(str(next(number for number, text in comments.items() if "two" in text)))

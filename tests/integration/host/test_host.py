@@ -23,7 +23,7 @@ class Counted:
 
     def __init__(self, *, spent: bool = False) -> None:
         self.taken: list[tuple[str, str]] = []
-        self.wishes: list[float | None] = []
+        self.requested_delays: list[float | None] = []
         self._spent = spent
 
     async def charge(self, host: str, namespace: str, requests: int) -> None:
@@ -32,7 +32,7 @@ class Counted:
         self.taken += [(namespace, host)] * requests
 
     async def pause(self, host: str, namespace: str, retry_after: float | None) -> TooManyRequests:
-        self.wishes.append(retry_after)
+        self.requested_delays.append(retry_after)
         return TooManyRequests("paused", retry_after=retry_after)
 
 
@@ -43,8 +43,8 @@ async def test_a_comment_is_created_once_and_then_changed(host_access: HostAcces
     first = await host_access.host.comment(host_access.repository, host_access.number, "one")
     assert await host_access.host.comment(host_access.repository, host_access.number, "two") == first
     await host_access.host.comment(replace(host_access.repository, uid="another"), host_access.number, "of another")
-    said = [body.partition("\n")[2] for body in comments.values()]
-    assert said == ["> said before", "two", "of another"]
+    texts = [body.partition("\n")[2] for body in comments.values()]
+    assert texts == ["> said before", "two", "of another"]
 
 
 async def test_a_comment_of_another_account_with_our_mark_is_not_in_the_way(host_access: HostAccess) -> None:
@@ -171,7 +171,7 @@ async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess)
     host_access.server.api_fault = refuse
     with pytest.raises(TooManyRequests, match="paused"):
         await RestHost(client, cipher, {}).hooks(host_access.repository)
-    assert counted.wishes == [11]
+    assert counted.requested_delays == [11]
     host_access.server.calls.clear()
     spent = HostClient(resolver, Counted(spent=True))
     with pytest.raises(TooManyRequests, match="spent"):
@@ -206,17 +206,17 @@ async def test_a_broken_or_unreachable_host_is_an_error(host_access: HostAccess)
 
 async def test_a_silent_host_times_out(host_access: HostAccess) -> None:
     """A request to a silent host times out and is not repeated, because its result is unknown."""
-    answered = asyncio.Event()
+    responded = asyncio.Event()
 
     async def wait(_: web.Request) -> web.Response:
-        await answered.wait()
+        await responded.wait()
         return web.Response()
 
     host_access.server.api_fault = wait
     client = HostClient(HostResolver(AllowedHosts.parse(["127.0.0.1"])), seconds=0.2)
     with pytest.raises(SourceFailed, match="did not respond in time"):
         await RestHost(client, SecretCipher.from_keys("a key of the test's own"), {}).create_hook(host_access.repository, HOOK)
-    answered.set()
+    responded.set()
     assert len(host_access.server.calls) == 1
     await client.close()
 

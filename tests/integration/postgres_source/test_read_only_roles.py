@@ -65,9 +65,9 @@ async def test_a_role_that_may_write_is_refused(
     await owner.execute(statement.format(role=role))
     source = Postgres(record_of(warehouse, role), connections)
     try:
-        for asked in (source.health(), source.query(a_query("select 1 as x"), RANGE, patient())):
+        for operation in (source.health(), source.query(a_query("select 1 as x"), RANGE, patient())):
             with pytest.raises(BadRequest, match=f"role '{role}' .* may do more than read.*{message.format(role=role)}") as caught:
-                await asked
+                await operation
             assert "create role dashwright_reader login password" in caught.value.message
             assert PASSWORD not in caught.value.message
     finally:

@@ -45,12 +45,12 @@ async def test_the_recipe_creates_the_source_of_the_page(warehouse: Warehouse, o
                 await own.execute(text)
         source = Postgres(_record(next(text for kind, text in blocks if kind == "json source"), warehouse, database), connections)
         assert await source.health() == "Database Connection OK"
-        asked = 0
+        source_query = 0
         for (kind, query), (_, shown) in pairwise(blocks):
             if kind == "json query":
                 assert "\n".join(_lines(await _frame(source, json.loads(query)))) + "\n" == shown
-                asked += 1
-        assert asked == 3
+                source_query += 1
+        assert source_query == 3
         await own.execute("create table later (x int)")
         assert await own.fetchval(f"select has_table_privilege('{role}', 'later', 'select')")
     finally:
@@ -71,8 +71,8 @@ def _record(text: str, warehouse: Warehouse, database: str) -> SourceRecord:
 
 async def _frame(source: Postgres, query: dict[str, Any]) -> Frame:
     span = parse_time_range("2020-01-01", query.pop("to", "2020-01-01T01"), datetime.now(UTC))
-    asked = SourceQuery.model_validate({"refId": "A", "datasource": {"type": "postgres", "uid": "page"}, **query})
-    (frame,) = await source.query(asked, span, patient())
+    source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"type": "postgres", "uid": "page"}, **query})
+    (frame,) = await source.query(source_query, span, patient())
     return frame
 
 

@@ -211,8 +211,8 @@ async def test_equal_statements_are_one_query(warehouse: Warehouse, connections:
     later = TimeRange(RANGE.start, RANGE.end + timedelta(minutes=1))
 
     def same(sql: str, **query: Any) -> bool:
-        asked = a_query(sql, **query)
-        return source.prepare(asked, RANGE).key == source.prepare(asked, later).key
+        source_query = a_query(sql, **query)
+        return source.prepare(source_query, RANGE).key == source.prepare(source_query, later).key
 
     assert same("select 1")
     assert not same("select $__timeTo()")

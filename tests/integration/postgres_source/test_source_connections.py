@@ -176,9 +176,9 @@ async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehou
 async def test_a_refused_login_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, change: Any, message: str) -> None:
     """A rejected login is a 502 that says what to check, without secrets."""
     source = Postgres(replace(warehouse.record, **change), opened())
-    for asked in (source.health(), source.query(a_query("select 1 as x"), RANGE, patient())):
+    for operation in (source.health(), source.query(a_query("select 1 as x"), RANGE, patient())):
         with pytest.raises(SourceFailed, match=message) as caught:
-            await asked
+            await operation
         assert PASSWORD not in caught.value.message
         assert "wrong" not in caught.value.message
 
