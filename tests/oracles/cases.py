@@ -131,13 +131,13 @@ def as_file(answers: Mapping[str, Answer]) -> bytes:
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
-def shown(answer: Answer) -> str:
+def shown(result: Answer) -> str:
     """Return a result as short text: its only value, or a summary."""
-    if answer == NO_ANSWER:
+    if result == NO_ANSWER:
         return "refused"
-    if len(answer) != 1 or len(answer[0]) != 1:
-        return json.dumps(answer, ensure_ascii=False)
-    value = answer[0][0]["exact"] if isinstance(answer[0][0], dict) else answer[0][0]
+    if len(result) != 1 or len(result[0]) != 1:
+        return json.dumps(result, ensure_ascii=False)
+    value = result[0][0]["exact"] if isinstance(result[0][0], dict) else result[0][0]
     return "NULL" if value is None else str(value) or "''"
 
 

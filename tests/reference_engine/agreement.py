@@ -15,7 +15,7 @@ from tests.reference_engine.values import Item, Labels, NoData, Number, Outcome,
 Json = Any
 
 
-def differences(request: Json, wanted: Mapping[str, Outcome | Refused], status: int, answer: Json) -> Iterator[str]:
+def differences(request: Json, expected_value: Mapping[str, Outcome | Refused], status: int, answer: Json) -> Iterator[str]:
     """Yield one line for each difference between the statuses, the visible refIds, and their results."""
     visible = {query["refId"]: query for query in request["queries"] if not query.get("hide")}
     results = answer["results"]
@@ -29,9 +29,9 @@ def differences(request: Json, wanted: Mapping[str, Outcome | Refused], status: 
     for ref_id, query in visible.items():
         result = results[ref_id]
         if "type" in query:
-            found = _of_expression(ref_id, wanted[ref_id], result, classic=query["type"] == "classic_conditions")
+            found = _of_expression(ref_id, expected_value[ref_id], result, classic=query["type"] == "classic_conditions")
         else:
-            found = _of_query(query, wanted[ref_id] if ref_id in read else None, result)
+            found = _of_query(query, expected_value[ref_id] if ref_id in read else None, result)
         yield from (f"{ref_id}: {difference}" for difference in found)
 
 
@@ -48,74 +48,76 @@ def _read(request: Json) -> set[str]:
     return found
 
 
-def _of_query(query: Json, wanted: Outcome | Refused | None, result: Json) -> Iterator[str]:
+def _of_query(query: Json, expected_value: Outcome | Refused | None, result: Json) -> Iterator[str]:
     """Yield differences of the frames of a data source query, and of its error if an expression that reads them failed."""
-    frames, given = result["frames"], json.loads(query["rawFrameContent"])
-    if [frame["schema"].get("refId") for frame in frames] != [query["refId"]] * len(given):
+    frames, source_frames = result["frames"], json.loads(query["rawFrameContent"])
+    if [frame["schema"].get("refId") for frame in frames] != [query["refId"]] * len(source_frames):
         yield "the frames are not as many as given, each with the refId"
-    elif not all(_same_frame(decoded(got), decoded(own)) for got, own in zip(frames, given, strict=True)):
+    elif not all(_same_frame(decoded(got), decoded(own)) for got, own in zip(frames, source_frames, strict=True)):
         yield f"frames {frames}"
-    if isinstance(wanted, Refused):
-        yield from _of_error(wanted, result)
+    if isinstance(expected_value, Refused):
+        yield from _of_error(expected_value, result)
     elif result["status"] != 200 or "error" in result:
         yield f"status {result['status']}, {result.get('error')}"
 
 
-def _same_frame(got: Frame, wanted: Frame) -> bool:
-    pairs = list(zip(got.fields, wanted.fields, strict=False))
+def _same_frame(got: Frame, expected_value: Frame) -> bool:
+    pairs = list(zip(got.fields, expected_value.fields, strict=False))
     same = all((a.name, a.type, a.labels, a.config) == (b.name, b.type, b.labels, b.config) for a, b in pairs)
     cells = all(
         len(a.cells) == len(b.cells) and all(_same(x, y) if a.type == "number" else x == y for x, y in zip(a.cells, b.cells, strict=True))
         for a, b in pairs
     )
-    return (got.name, got.meta, len(got.fields)) == (wanted.name, wanted.meta, len(wanted.fields)) and same and cells
+    return (
+        (got.name, got.meta, len(got.fields)) == (expected_value.name, expected_value.meta, len(expected_value.fields)) and same and cells
+    )
 
 
-def _of_error(wanted: Refused, result: Json) -> Iterator[str]:
+def _of_error(expected_value: Refused, result: Json) -> Iterator[str]:
     kind = re.match(r"\[sse\.(\w+)\] ", result.get("error", ""))
     if result["status"] != 400 or "error" not in result or result.get("errorSource") != "plugin":
-        yield f"status {result['status']}, {result.get('error')}; wanted the error {wanted.kind}: {wanted}"
-    elif (kind[1] if kind else "") != wanted.kind:
-        yield f"{result['error']}; wanted the error {wanted.kind}: {wanted}"
+        yield f"status {result['status']}, {result.get('error')}; wanted the error {expected_value.kind}: {expected_value}"
+    elif (kind[1] if kind else "") != expected_value.kind:
+        yield f"{result['error']}; wanted the error {expected_value.kind}: {expected_value}"
 
 
-def _of_expression(ref_id: str, wanted: Outcome | Refused, result: Json, *, classic: bool) -> Iterator[str]:
-    if isinstance(wanted, Refused):
-        yield from _of_error(wanted, result)
+def _of_expression(ref_id: str, expected_value: Outcome | Refused, result: Json, *, classic: bool) -> Iterator[str]:
+    if isinstance(expected_value, Refused):
+        yield from _of_error(expected_value, result)
         if result["frames"]:
             yield "there are frames beside the error"
         return
     if result["status"] != 200 or "error" in result:
-        yield f"status {result['status']}, {result.get('error')}; wanted {wanted.items}"
+        yield f"status {result['status']}, {result.get('error')}; wanted {expected_value.items}"
         return
     frames = result["frames"]
-    if len(frames) != len(wanted.items):
-        yield f"{len(frames)} items; wanted {len(wanted.items)}: {wanted.items}"
+    if len(frames) != len(expected_value.items):
+        yield f"{len(frames)} items; wanted {len(expected_value.items)}: {expected_value.items}"
         return
-    for place, (frame, item) in enumerate(zip(frames, wanted.items, strict=True)):
+    for place, (frame, item) in enumerate(zip(frames, expected_value.items, strict=True)):
         yield from (f"item {place}: {difference}" for difference in _of_item(ref_id, item, frame, classic=classic))
-    yield from _of_warnings(wanted.warnings, result)
+    yield from _of_warnings(expected_value.warnings, result)
     if classic:
-        yield from _of_matches(wanted, frames[0]["schema"]["meta"].get("custom") or [])
+        yield from _of_matches(expected_value, frames[0]["schema"]["meta"].get("custom") or [])
 
 
-def _of_warnings(wanted: Sequence[str], result: Json) -> Iterator[str]:
+def _of_warnings(expected_value: Sequence[str], result: Json) -> Iterator[str]:
     """Yield differences of warnings, which are notices of the first frame or, without one, of the result."""
     holders = [result, *((frame["schema"].get("meta") or {}) for frame in result["frames"])]
     first = 1 if result["frames"] else 0
     for place, holder in enumerate(holders):
         notices = holder.get("notices", [])
-        if notices != [{"severity": "warning", "text": text} for text in (wanted if place == first else [])]:
-            yield f"notices {place}: {notices}; wanted {wanted}"
+        if notices != [{"severity": "warning", "text": text} for text in (expected_value if place == first else [])]:
+            yield f"notices {place}: {notices}; wanted {expected_value}"
 
 
 def _of_item(ref_id: str, item: Item, frame: Json, *, classic: bool) -> Iterator[str]:
     """Yield differences of names, labels, types, times and values."""
-    schema, wanted = frame["schema"], _schema(ref_id, item, classic=classic)
+    schema, expected_value = frame["schema"], _schema(ref_id, item, classic=classic)
     result = [{key: value for key, value in field.items() if key != "typeInfo"} for field in schema["fields"]]
     meta = {key: value for key, value in (schema.get("meta") or {}).items() if key not in {"notices", "custom"}}
-    if (schema.get("name", ""), schema["refId"], meta, result) != wanted:
-        yield f"schema {schema}; wanted {wanted}"
+    if (schema.get("name", ""), schema["refId"], meta, result) != expected_value:
+        yield f"schema {schema}; wanted {expected_value}"
         return
     columns = decoded(frame).fields
     values = columns[-1].cells if columns else []
@@ -141,10 +143,10 @@ def _schema(ref_id: str, item: Item, *, classic: bool) -> tuple[str, str, Json, 
     return "", ref_id, {"type": kind, "typeVersion": [0, 1]}, [*times, value]
 
 
-def _of_matches(wanted: Outcome, got: Json) -> Iterator[str]:
-    pairs = zip(got, wanted.matches, strict=False)
-    if len(got) != len(wanted.matches) or not all(_same_match(match, *one) for match, one in pairs):
-        yield f"matches {got}; wanted {wanted.matches}"
+def _of_matches(expected_value: Outcome, got: Json) -> Iterator[str]:
+    pairs = zip(got, expected_value.matches, strict=False)
+    if len(got) != len(expected_value.matches) or not all(_same_match(match, *one) for match, one in pairs):
+        yield f"matches {got}; wanted {expected_value.matches}"
 
 
 def _same_match(got: Json, value: Value, metric: str, labels: Labels | None) -> bool:
@@ -168,8 +170,8 @@ def decimal(number: float) -> str:
     return format(Decimal(repr(number).removesuffix(".0")), "f")
 
 
-def _same(got: Value, wanted: Value) -> bool:
+def _same(got: Value, expected_value: Value) -> bool:
     """Return whether two values are equal: NaN equals NaN, null equals null, and rounding may differ."""
-    if got is None or wanted is None:
-        return got is wanted
-    return (math.isnan(got) and math.isnan(wanted)) or math.isclose(got, wanted, rel_tol=1e-12, abs_tol=1e-12)
+    if got is None or expected_value is None:
+        return got is expected_value
+    return (math.isnan(got) and math.isnan(expected_value)) or math.isclose(got, expected_value, rel_tol=1e-12, abs_tol=1e-12)

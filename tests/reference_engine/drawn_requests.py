@@ -59,11 +59,11 @@ def seldom(draw: st.DrawFn, one_in: int) -> bool:
     return draw(st.integers(1, one_in)) == one_in
 
 
-def _named(draw: st.DrawFn, context: Context, wanted: Sequence[str], but: str = "") -> str:
+def _named(draw: st.DrawFn, context: Context, types: Sequence[str], but: str = "") -> str:
     """Draw a refId of one of the wanted kinds, or rarely any other: a missing one, or one that reads this expression."""
     if seldom(draw, context.stray):
         return draw(st.sampled_from([*context.everyone, _MISSING]))
-    fitting = [ref_id for ref_id, kind in context.kinds.items() if kind in wanted and ref_id != but]
+    fitting = [ref_id for ref_id, kind in context.kinds.items() if kind in types and ref_id != but]
     if not fitting or seldom(draw, 20):
         fitting = [ref_id for ref_id, kind in context.kinds.items() if kind != "classic"]
     return draw(st.sampled_from(fitting))
@@ -237,11 +237,11 @@ _STRATEGIES: Final = {
 @st.composite
 def requests(draw: st.DrawFn, kinds: Sequence[str] = KINDS, most: int = 6, stray: int = 40) -> Json:
     """Draw a request with targets in any order; some are hidden, and one in ``stray`` references is arbitrary."""
-    asked = _QUERIES[: draw(st.integers(1, 3))]
+    chosen = _QUERIES[: draw(st.integers(1, 3))]
     computed = _EXPRESSIONS[: draw(st.integers(1, most))]
-    context = Context(draw(POOLS), [*asked, *computed], asked, stray)
+    context = Context(draw(POOLS), [*chosen, *computed], chosen, stray)
     targets: list[dict[str, Json]] = []
-    for ref_id in asked:
+    for ref_id in chosen:
         context.kinds[ref_id], frames = draw(queries(context.pool))
         context.sizes[ref_id] = size(frames)
         source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
@@ -270,12 +270,12 @@ def over_odd_values(texts: Iterable[str]) -> Json:
     axis = [EPOCH * 10**6 + second * 10**9 for second in range(len(_ODD) ** 2)]
     pairs = zip(*product(_ODD, _ODD), strict=True)
     source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
-    asked = [
+    chosen = [
         {"refId": ref_id, **source, "rawFrameContent": json.dumps([frame([time_column(axis), number_column(values, None)])])}
         for ref_id, values in zip(_QUERIES, pairs, strict=False)
     ]
     computed = [{"refId": f"M{index}", "type": "math", "expression": text} for index, text in enumerate(texts)]
-    return {"queries": [*asked, *computed], **_SPAN}
+    return {"queries": [*chosen, *computed], **_SPAN}
 
 
 def of_two_operators() -> Iterator[list[str]]:

@@ -105,12 +105,16 @@ def _wide(frames: list[Frame]) -> Items:
     if not any(labels):
         kinds: list[tuple[list[str], list[str]]] = [
             *(
-                (given, given)
-                for given in ([str(field.config.get(key, "")) for _, field in fields] for key in ("displayNameFromDS", "displayName"))
+                (display_names, display_names)
+                for display_names in (
+                    [str(field.config.get(key, "")) for _, field in fields] for key in ("displayNameFromDS", "displayName")
+                )
             ),
             ([field.name for _, field in fields], names),
         ]
-        chosen = next((taken for given, taken in kinds if all(given) and len(set(given)) == len(given)), None)
+        chosen = next(
+            (taken for display_names, taken in kinds if all(display_names) and len(set(display_names)) == len(display_names)), None
+        )
         if chosen:
             labels = [{"__name__": name} for name in chosen]
     return [

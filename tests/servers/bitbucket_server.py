@@ -71,8 +71,10 @@ class BitbucketServerHost(GitHost):
     def _activities(self, repository: HostRepository, number: str) -> list[dict[str, Any]]:
         """Return the comments of a pull request, the newest first, and its opening, which has no comment."""
         comments = [*found(repository.pulls, number).comments.items()]
-        said = [{"id": own, "action": "COMMENTED", "commentAction": "ADDED", "comment": self._comment(own, text)} for own, text in comments]
-        return [*said[::-1], {"id": 0, "action": "OPENED"}]
+        activities = [
+            {"id": own, "action": "COMMENTED", "commentAction": "ADDED", "comment": self._comment(own, text)} for own, text in comments
+        ]
+        return [*activities[::-1], {"id": 0, "action": "OPENED"}]
 
     def _comment(self, number: int, text: str) -> dict[str, Any]:
         return {"id": number, "version": self.versions.get(number, 0), "text": text, "author": {"slug": "octo"}, "comments": []}

@@ -130,9 +130,9 @@ def _address(port_file: Path) -> str:
 
 def _program() -> Path:
     """Return the browser of the environment or of this host. Installs Debian's if both are missing; raises CannotProvide."""
-    given = os.environ.get(ENVIRONMENT)
-    if given:
-        return Path(given)
+    configured = os.environ.get(ENVIRONMENT)
+    if configured:
+        return Path(configured)
     found = _found()
     if found is None:
         install("chromium")

@@ -71,8 +71,8 @@ class HostMariadb:
 
 async def provide() -> Server:
     """Return a MariaDB for the whole run, by the first way that works."""
-    given = os.environ.get(ENVIRONMENT)
-    return Given(url=given) if given else await first_of("MariaDB", [HostMariadb, _installed])
+    address = os.environ.get(ENVIRONMENT)
+    return Given(url=address) if address else await first_of("MariaDB", [HostMariadb, _installed])
 
 
 def connect(addresses: dict[str, str]) -> "pymysql.Connection[pymysql.cursors.Cursor]":

@@ -34,5 +34,5 @@ def _download(wanted: str, folder: Path) -> None:
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     except (OSError, subprocess.SubprocessError) as error:
-        said = str(getattr(error, "stderr", "") or error)[-400:]
-        raise Missing(f"{wanted} could not be fetched: that needs npm, and the network once. It said: {said}") from error
+        output = str(getattr(error, "stderr", "") or error)[-400:]
+        raise Missing(f"{wanted} could not be fetched: that needs npm, and the network once. It said: {output}") from error

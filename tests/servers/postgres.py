@@ -150,8 +150,8 @@ def _account() -> child.UnixAccount:
 
 async def provide() -> Server:
     """Return a PostgreSQL for the whole run, by the first way that works."""
-    given = os.environ.get(ENVIRONMENT)
-    return Given(url=given) if given else await provide_private(durable=False)
+    address = os.environ.get(ENVIRONMENT)
+    return Given(url=address) if address else await provide_private(durable=False)
 
 
 async def provide_private(*, durable: bool = True) -> Private:

@@ -150,9 +150,9 @@ class ContainerRabbitmq:
 
 async def provide() -> Server:
     """Return a RabbitMQ for the whole run, by the first way that works."""
-    given = os.environ.get(ENVIRONMENT)
-    if given:
-        return Given(url=given, management_url=os.environ.get(MANAGEMENT) or _default_management(given))
+    address = os.environ.get(ENVIRONMENT)
+    if address:
+        return Given(url=address, management_url=os.environ.get(MANAGEMENT) or _default_management(address))
     return await provide_private(management=True)
 
 

@@ -275,22 +275,22 @@ def run(evaluation: Evaluation) -> Outcome:
     return to_expression(evaluation).evaluate(inputs, evaluation.limits)
 
 
-def same_value(got: float | None, wanted: float | None) -> bool:
-    if got is None or wanted is None or math.isnan(wanted):
-        return got is wanted or (got is not None and wanted is not None and math.isnan(got))
-    return math.isclose(got, wanted, rel_tol=1e-12)
+def same_value(got: float | None, expected_value: float | None) -> bool:
+    if got is None or expected_value is None or math.isnan(expected_value):
+        return got is expected_value or (got is not None and expected_value is not None and math.isnan(got))
+    return math.isclose(got, expected_value, rel_tol=1e-12)
 
 
-def same_item(got: Item, wanted: Item) -> bool:
+def same_item(got: Item, expected_value: Item) -> bool:
     return (
-        (got.kind, got.labels, got.times) == (wanted.kind, wanted.labels, wanted.times)
-        and len(got.values) == len(wanted.values)
-        and all(same_value(a, b) for a, b in zip(got.values, wanted.values, strict=True))
+        (got.kind, got.labels, got.times) == (expected_value.kind, expected_value.labels, expected_value.times)
+        and len(got.values) == len(expected_value.values)
+        and all(same_value(a, b) for a, b in zip(got.values, expected_value.values, strict=True))
     )
 
 
-def same_match(got: Match, wanted: Match) -> bool:
-    return got.labels == wanted.labels and got.metric == wanted.metric and same_value(got.value, wanted.value)
+def same_match(got: Match, expected_value: Match) -> bool:
+    return got.labels == expected_value.labels and got.metric == expected_value.metric and same_value(got.value, expected_value.value)
 
 
 _EVALUATIONS = [evaluation for path in sorted(Path(__file__).parent.glob("*.test")) for evaluation in read_file(path)]

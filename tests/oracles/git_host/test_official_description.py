@@ -27,26 +27,28 @@ def description() -> Description:
 
 async def test_every_call_is_as_described(tmp_path: Path, description: Description) -> None:
     """Every request of the client is allowed, and every response of the test host is as described; all calls are covered."""
-    async with open_host_access(tmp_path, description) as asked:
-        host, repository = asked.host, asked.repository
-        await host.pull_request(repository, asked.number)
-        assert await host.changed_files(repository, asked.number)
-        await host.comment(repository, asked.number, "one")
-        await host.comment(repository, asked.number, "two")
+    async with open_host_access(tmp_path, description) as host_access:
+        host, repository = host_access.host, host_access.repository
+        await host.pull_request(repository, host_access.number)
+        assert await host.changed_files(repository, host_access.number)
+        await host.comment(repository, host_access.number, "one")
+        await host.comment(repository, host_access.number, "two")
         for state in CommitState:
-            await host.set_commit_status(repository, CommitStatus(asked.head, state, "what was found", "https://boards.example.org/p"))
-        await host.set_commit_status(repository, CommitStatus(asked.head, CommitState.SUCCESS, "", ""))
+            await host.set_commit_status(
+                repository, CommitStatus(host_access.head, state, "what was found", "https://boards.example.org/p")
+            )
+        await host.set_commit_status(repository, CommitStatus(host_access.head, CommitState.SUCCESS, "", ""))
         hook = await host.create_hook(repository, _HOOK)
         assert await host.update_hook(repository, hook.id, replace(_HOOK, events=frozenset({"push"}))) in await host.hooks(repository)
         await host.delete_hook(repository, hook.id)
-        asked.server.merge("team/boards", asked.number)
-        assert (await host.pull_request(repository, asked.number)).is_merged
+        host_access.server.merge("team/boards", host_access.number)
+        assert (await host.pull_request(repository, host_access.number)).is_merged
     assert description.seen == USED
 
 
 async def test_an_undescribed_request_is_refused(tmp_path: Path, description: Description) -> None:
     """The test host refuses unknown paths, parameters, properties and values."""
-    async with open_host_access(tmp_path, description) as asked:
+    async with open_host_access(tmp_path, description) as host_access:
         for method, path, query, body in (
             ("GET", "/repos/team/boards/nothing", {}, None),
             ("GET", "/repos/team/boards/pulls/one", {}, None),
@@ -54,9 +56,12 @@ async def test_an_undescribed_request_is_refused(tmp_path: Path, description: De
             ("POST", "/repos/team/boards/hooks", {}, {"name": "web", "active": "yes"}),
             ("POST", "/repos/team/boards/issues/1/comments", {}, {"text": "said"}),
             ("POST", "/repos/team/boards/issues/1/comments", {}, {"body": "said", "mark": 1}),
-            ("POST", f"/repos/team/boards/statuses/{asked.head}", {}, {"state": "fine"}),
+            ("POST", f"/repos/team/boards/statuses/{host_access.head}", {}, {"state": "fine"}),
         ):
             assert description.fault_of_request(method, path, query, body), path
-        address, headers = f"{asked.server.origin}/api/v3/repos/team/boards/statuses/{asked.head}", {"Authorization": f"Bearer {TOKEN}"}
+        address, headers = (
+            f"{host_access.server.origin}/api/v3/repos/team/boards/statuses/{host_access.head}",
+            {"Authorization": f"Bearer {TOKEN}"},
+        )
         async with aiohttp.ClientSession() as session, session.post(address, json={"state": "fine"}, headers=headers) as response:
             assert response.status == 422

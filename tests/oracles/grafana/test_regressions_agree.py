@@ -31,7 +31,7 @@ def curve(x: list[float], y: list[float], degree: int | None) -> tuple[list[floa
 def test_curves_have_the_values_of_the_libraries(tmp_path: Path) -> None:
     """Lines and polynomials agree at all positions, apart from the rounding errors of the normal equations."""
     random = Random(1)
-    cases, ours = [], []
+    cases, own_results = [], []
     for _ in range(_CASES):
         count = random.randrange(6, 40)
         x = sorted(random.sample(range(-50, 50), count))
@@ -39,9 +39,9 @@ def test_curves_have_the_values_of_the_libraries(tmp_path: Path) -> None:
         degree = random.choice((None, 1, 2, 3, 4))
         positions, values = curve([float(number) for number in x], y, degree)
         cases.append({"x": x, "y": y, "degree": degree, "positions": positions})
-        ours.append(values)
+        own_results.append(values)
     path = tmp_path / "cases.json"
     path.write_text(json.dumps(cases))
-    theirs = json.loads(node_packages.run(node_packages.installed(_HERE), _HERE / "regress.mjs", str(path)))
-    for case, mine, other in zip(cases, ours, theirs, strict=True):
-        assert mine == pytest.approx(other, rel=1e-6, abs=1e-5), case
+    grafana_results = json.loads(node_packages.run(node_packages.installed(_HERE), _HERE / "regress.mjs", str(path)))
+    for case, own, grafana in zip(cases, own_results, grafana_results, strict=True):
+        assert own == pytest.approx(grafana, rel=1e-6, abs=1e-5), case

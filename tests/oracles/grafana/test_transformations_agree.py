@@ -87,8 +87,8 @@ def difference(here: list[Any], there: list[Any]) -> str:
     """Return the first difference of frames, or an empty string. Grafana's columns may be shorter than their frame."""
     no_frame: dict[str, Any] = {"fields": []}
     no_field: dict[str, Any] = {}
-    for mine, other in zip_longest(here, there, fillvalue=no_frame):
-        for field, expected in zip_longest(mine["fields"], other["fields"], fillvalue=no_field):
+    for own, other in zip_longest(here, there, fillvalue=no_frame):
+        for field, expected in zip_longest(own["fields"], other["fields"], fillvalue=no_field):
             length = len(field.get("values", ()))
             values = read(expected.get("values", [])) + [UNDEFINED] * (length - len(expected.get("values", ())))
             expected = {"labels": None, **expected, "values": values}
@@ -97,8 +97,8 @@ def difference(here: list[Any], there: list[Any]) -> str:
                     continue
                 if not are_same(field.get(key), expected.get(key)):
                     return f"{key} of {field.get('name')!r}: {field.get(key)!r}, Grafana: {expected.get(key)!r}"
-        if (mine.get("name"), mine.get("refId")) != (other.get("name"), other.get("refId")):
-            return f"{mine.get('refId')!r} {mine.get('name')!r}, Grafana: {other.get('refId')!r} {other.get('name')!r}"
+        if (own.get("name"), own.get("refId")) != (other.get("name"), other.get("refId")):
+            return f"{own.get('refId')!r} {own.get('name')!r}, Grafana: {other.get('refId')!r} {other.get('name')!r}"
     return ""
 
 

@@ -42,6 +42,6 @@ def _install(source: Path, folder: Path) -> Path:
     try:
         subprocess.run(_INSTALL, cwd=folder, check=True, capture_output=True, text=True, timeout=300)
     except (OSError, subprocess.SubprocessError) as error:
-        said = str(getattr(error, "stderr", "") or error)[-400:]
-        raise Missing(f"the packages of {source} could not be installed: this needs npm, and the network once. npm: {said}") from error
+        output = str(getattr(error, "stderr", "") or error)[-400:]
+        raise Missing(f"the packages of {source} could not be installed: this needs npm, and the network once. npm: {output}") from error
     return folder

@@ -153,8 +153,8 @@ def test_assignments_stop_at_the_own_rights() -> None:
     Server admins can assign any role.
     """
     for own in Role:
-        given = [role for role in Role if may_assign(holder(own), role)]
-        assert given == list(Role)[: list(Role).index(own) + 1]
+        assignable = [role for role in Role if may_assign(holder(own), role)]
+        assert assignable == list(Role)[: list(Role).index(own) + 1]
     assert may_assign(Identity("user:1", "x", 1, Role.NONE, is_server_admin=True), Role.ADMIN)
     owner = holder(teams_read={"teams:id:1", "teams:id:2"})
     one, all_of_them, other = Grant("teams:read", "teams:id:1"), Grant("teams:read", "teams:*"), Grant("teams:write", "teams:id:1")

@@ -85,8 +85,8 @@ async def test_an_invalid_head_is_a_400_with_a_status(port: int, raw: bytes) -> 
 )
 async def test_an_odd_target_gets_a_well_formed_response(port: int, target: bytes, status: int) -> None:
     """Absolute targets work, encoded letters are letters, and dots and doubled slashes are not resolved."""
-    answered, body = await exchange(port, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
-    assert answered == status
+    actual_status, body = await exchange(port, b"GET " + target + b" HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+    assert actual_status == status
     assert status == 200 or "message" in orjson.loads(body)
 
 

@@ -127,8 +127,8 @@ async def test_waiting_organizations_take_turns() -> None:
             served.append(f"{organization}{number}")
             await asyncio.sleep(0)
 
-    asked = [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 1), ("b", 2)]
-    await asyncio.gather(*(ask(*each) for each in asked))
+    arrivals = [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 1), ("b", 2)]
+    await asyncio.gather(*(ask(*each) for each in arrivals))
     assert served == ["a1", "b1", "a2", "b2", "a3", "a4"]
 
 

@@ -72,10 +72,10 @@ async def test_an_unknown_name_is_an_error_of_the_data_source(named: NAMED, host
 
 async def test_slow_lookups_do_not_block_other_work(monkeypatch: pytest.MonkeyPatch) -> None:
     """Many slow lookups leave threads free for reading files and writing responses."""
-    answered = threading.Event()
+    resolved = threading.Event()
 
     def getaddrinfo(*_: Any, **__: Any) -> list[Any]:
-        answered.wait(20)
+        resolved.wait(20)
         return [(socket.AF_INET, socket.SOCK_STREAM, 6, "", ("93.184.215.14", 443))]
 
     monkeypatch.setattr(socket, "getaddrinfo", getaddrinfo)
@@ -85,5 +85,5 @@ async def test_slow_lookups_do_not_block_other_work(monkeypatch: pytest.MonkeyPa
         async with asyncio.timeout(5):
             assert await asyncio.to_thread(lambda: "done") == "done"
     finally:
-        answered.set()
+        resolved.set()
     assert await asyncio.gather(*looking) == [[ipaddress.ip_address("93.184.215.14")]] * 40

@@ -65,11 +65,16 @@ def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFix
         structlog.get_logger().info("something_happened", number=1, password="hush", Authorization="Basic hush")
         logging.getLogger("library").warning("mind the gap")
         lines = [json.loads(line) for line in capsys.readouterr().err.splitlines()]
-    ours, theirs = lines
-    assert (ours["event"], ours["number"], ours["level"], ours["service"]) == ("something_happened", 1, "info", "test-service")
-    assert ours["trace_id"] == trace.trace_id
-    assert (ours["password"], ours["Authorization"]) == ("[redacted]", "[redacted]")
-    assert (theirs["event"], theirs["level"]) == ("mind the gap", "warning")
+    own_line, library_line = lines
+    assert (own_line["event"], own_line["number"], own_line["level"], own_line["service"]) == (
+        "something_happened",
+        1,
+        "info",
+        "test-service",
+    )
+    assert own_line["trace_id"] == trace.trace_id
+    assert (own_line["password"], own_line["Authorization"]) == ("[redacted]", "[redacted]")
+    assert (library_line["event"], library_line["level"]) == ("mind the gap", "warning")
     assert sys.stderr is not None
 
 

@@ -28,9 +28,9 @@ def test_an_image_is_pinned_after_its_tag(line: str, pinned: str) -> None:
 def test_every_file_with_a_base_image_is_found() -> None:
     """The compose file and each Dockerfile refer to at least one image."""
     for file in images.files():
-        asked: list[tuple[str, str]] = []
-        images.pinned(file.read_text(encoding="utf-8"), lambda *image, asked=asked: (asked.append(image), NEW)[1])
-        assert asked, file
+        requested: list[tuple[str, str]] = []
+        images.pinned(file.read_text(encoding="utf-8"), lambda *image, requested=requested: (requested.append(image), NEW)[1])
+        assert requested, file
 
 
 def test_nothing_is_changed_if_the_registry_is_unavailable(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

@@ -158,9 +158,9 @@ def test_every_variable_is_a_setting() -> None:
 def test_no_credential_but_the_documented_defaults() -> None:
     """Each password can be set from outside, and its default is documented."""
     text = (ROOT / "docker-compose.yml").read_text(encoding="utf-8")
-    given = re.findall(r"(?:(?<!ALLOW_DEFAULT_)PASS(?:WORD)?: |://\w+:)(\S+?)(?:@|$)", text, re.MULTILINE)
-    assert given
-    for variable in given:
+    passwords = re.findall(r"(?:(?<!ALLOW_DEFAULT_)PASS(?:WORD)?: |://\w+:)(\S+?)(?:@|$)", text, re.MULTILINE)
+    assert passwords
+    for variable in passwords:
         assert re.fullmatch(r"\$\{(DASHWRIGHT_ADMIN_PASSWORD:-admin|(POSTGRES|RABBITMQ)_\w*PASSWORD:-dashwright)\}", variable), variable
 
 

@@ -14,11 +14,11 @@ OTHER = {**SOURCE, "refId": "D", "labels": "zone=$seriesIndex"}
 
 
 async def ask(*queries: Any) -> dict[str, Any]:
-    answered = await respond(
+    response = await respond(
         orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), QueryContext(QueryEndpoint.QUERY, org_id=1)
     )
-    assert isinstance(answered.body, bytes)
-    message: dict[str, Any] = orjson.loads(answered.body)
+    assert isinstance(response.body, bytes)
+    message: dict[str, Any] = orjson.loads(response.body)
     return message
 
 

@@ -60,9 +60,9 @@ def deep(levels: int) -> Any:
 
 
 async def ask(*queries: Any, **fields: Any) -> tuple[int, Any]:
-    answered = await respond(json.dumps({"queries": queries, "from": "0", "to": "60000", **fields}).encode())
-    pieces = [answered.body] if isinstance(answered.body, bytes) else [piece async for piece in answered.body]
-    return int(answered.headers["status"]), orjson.loads(b"".join(pieces))
+    response = await respond(json.dumps({"queries": queries, "from": "0", "to": "60000", **fields}).encode())
+    pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
+    return int(response.headers["status"]), orjson.loads(b"".join(pieces))
 
 
 async def frames_of(ref_id: str, *queries: Any, **fields: Any) -> list[Any]:

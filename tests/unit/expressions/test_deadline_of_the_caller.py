@@ -21,11 +21,11 @@ BODY = orjson.dumps({"queries": [{"refId": "A", "type": "math", "expression": "1
 
 async def times_left(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:
     """Return the seconds that remained for each query, by the clock of the worker."""
-    given: list[float] = []
+    deadlines: list[float] = []
     plain = queries.respond
 
     async def result(body: bytes, context: QueryContext, settings: queries.QuerySettings, left: float, memory: Reservation) -> Any:
-        given.append(left)
+        deadlines.append(left)
         return await plain(body, context, settings, left, memory)
 
     with pytest.MonkeyPatch.context() as patch:
@@ -40,7 +40,7 @@ async def times_left(broker: MemoryBroker, timeout: float, clock: Clock) -> list
         finally:
             await client.close()
             await worker.stop(drain=1)
-    return given
+    return deadlines
 
 
 async def test_the_callers_deadline_reaches_the_evaluation(broker: MemoryBroker) -> None:
@@ -62,9 +62,9 @@ async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) 
 
 async def test_the_earlier_deadline_applies() -> None:
     """The error names the deadline that was exceeded."""
-    answered = await queries.respond(BODY, remaining_seconds=1e-9)
-    assert answered.headers["status"] == 504
-    assert isinstance(answered.body, bytes)
-    assert b"left of the caller's deadline" in answered.body
+    response = await queries.respond(BODY, remaining_seconds=1e-9)
+    assert response.headers["status"] == 504
+    assert isinstance(response.body, bytes)
+    assert b"left of the caller's deadline" in response.body
     with pytest.raises(DeadlineExceeded, match="DASHWRIGHT_EVALUATION_SECONDS"):
         Deadline.earlier(1e-9, 5).check()

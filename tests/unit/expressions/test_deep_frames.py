@@ -44,9 +44,9 @@ async def test_a_frame_that_is_too_deep_is_an_error(member: str, place: str) -> 
         "rawFrameContent": deep_frame(member, 300).decode(),
     }
     body = orjson.dumps({"queries": [query, {"refId": "B", "type": "math", "expression": "1"}]})
-    answered = await respond(body)
-    assert isinstance(answered.body, bytes)
-    results = orjson.loads(answered.body)["results"]
+    response = await respond(body)
+    assert isinstance(response.body, bytes)
+    results = orjson.loads(response.body)["results"]
     assert {ref_id: result["status"] for ref_id, result in results.items()} == {"A": 400, "B": 200}
 
 

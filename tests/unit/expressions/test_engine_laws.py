@@ -58,11 +58,11 @@ def of_one(symbol: str, left: Value, right: Value) -> Value:
     return float(_PLAIN[symbol](left, right))
 
 
-def same(got: list[Value], wanted: list[Value]) -> bool:
+def same(got: list[Value], expected: list[Value]) -> bool:
     def alike(a: Value, b: Value) -> bool:
         return a is b or (a is not None and b is not None and ((math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9)))
 
-    return len(got) == len(wanted) and all(map(alike, got, wanted))
+    return len(got) == len(expected) and all(map(alike, got, expected))
 
 
 @pytest.mark.parametrize("symbol", _PLAIN)
@@ -80,19 +80,19 @@ def test_operators_equal_the_plain_implementation(symbol: str, pairs: list[tuple
 @given(st.lists(_LABELS, min_size=1, max_size=6), st.lists(_LABELS, min_size=1, max_size=6))
 def test_the_union_is_that_of_two_nested_loops(left: list[Labels], right: list[Labels]) -> None:
     """Pairs, their order, their labels and unpaired items are those of the loop over both sets."""
-    wanted = []
+    expected = []
     for i, j in product(range(len(left)), range(len(right))):
         a, b = dict(left[i].pairs), dict(right[j].pairs)
         if not a or not b or a == b or (len(a) != len(b) and (a.items() <= b.items() or b.items() <= a.items())):
-            wanted.append((i, j, left[i] if len(a) >= len(b) else right[j]))
-    free_left = [i for i in range(len(left)) if i not in {pair[0] for pair in wanted}]
-    free_right = [j for j in range(len(right)) if j not in {pair[1] for pair in wanted}]
-    if not wanted and len(left) == len(right) == 1:
-        wanted, free_left, free_right = [(0, 0, NO_LABELS)], [], []
+            expected.append((i, j, left[i] if len(a) >= len(b) else right[j]))
+    free_left = [i for i in range(len(left)) if i not in {pair[0] for pair in expected}]
+    free_right = [j for j in range(len(right)) if j not in {pair[1] for pair in expected}]
+    if not expected and len(left) == len(right) == 1:
+        expected, free_left, free_right = [(0, 0, NO_LABELS)], [], []
     union = Union(tuple(left), tuple(right))
     pairs = union.pairs()
-    assert union.count == len(wanted)
-    assert list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.labels, strict=True)) == wanted
+    assert union.count == len(expected)
+    assert list(zip(pairs.left.tolist(), pairs.right.tolist(), pairs.labels, strict=True)) == expected
     assert (pairs.unpaired_left.tolist(), pairs.unpaired_right.tolist()) == (free_left, free_right)
 
 
@@ -110,11 +110,11 @@ _TIMES = _GRIDS | st.lists(st.integers(-20, 20), max_size=12)
 def test_alignment_equals_a_lookup_of_each_left_time(left: list[int], right: list[int]) -> None:
     """Regular, repeated and unordered times keep the left order; of equal right times the last counts."""
     last = {time: position for position, time in enumerate(right)}
-    wanted = [(position, last[time]) for position, time in enumerate(left) if time in last]
+    expected = [(position, last[time]) for position, time in enumerate(left) if time in last]
     alignment = align(Axis(np.array(left, np.int64)), Axis(np.array(right, np.int64)))
     columns = [np.arange(len(side))[index].tolist() for side, index in ((left, alignment.left), (right, alignment.right))]
-    assert list(zip(*columns, strict=True)) == wanted
-    assert alignment.axis.times.tolist() == [left[position] for position, _ in wanted]
+    assert list(zip(*columns, strict=True)) == expected
+    assert alignment.axis.times.tolist() == [left[position] for position, _ in expected]
 
 
 def reduced(reducer: str, mode: str, row: list[Value], replacement: float) -> Value:
@@ -155,10 +155,10 @@ def test_reducers_equal_the_reduction_of_each_row(reducer: str, mode: str, rows:
     series = Series.stacked([Labels.of({"row": str(number)}) for number in range(len(rows))], [block])
     numbers = Reduce.of("A", reducer, mode, 7.0).evaluate({"A": series}, Limits()).values
     assert isinstance(numbers, Numbers)
-    got, wanted = plain(numbers.cells), [reduced(reducer, mode, row, 7.0) for row in rows]
+    got, expected = plain(numbers.cells), [reduced(reducer, mode, row, 7.0) for row in rows]
     # Single precision keeps sums of both orders within the tolerance; a sum near 0 needs an absolute one.
-    close = [a is not None and b is not None and abs(a - b) < 1e-6 for a, b in zip(got, wanted, strict=True)]
-    assert all(near or same([a], [b]) for near, a, b in zip(close, got, wanted, strict=True))
+    close = [a is not None and b is not None and abs(a - b) < 1e-6 for a, b in zip(got, expected, strict=True)]
+    assert all(near or same([a], [b]) for near, a, b in zip(close, got, expected, strict=True))
 
 
 def _matrix(rows: list[list[Value]], width: int) -> tuple[Floats, Mask]:
@@ -177,10 +177,10 @@ def test_a_set_may_order_the_rows_of_its_blocks_as_it_likes() -> None:
     series = Series(LabelSets.of(labels), blocks, np.array([1, 0, 1, 0]), np.array([1, 1, 0, 0]))
     doubled = Math.parse("$A + $A").evaluate({"A": series}, Limits()).values
     assert isinstance(doubled, Series)
-    for values, wanted in ((series, [15, 7, 11, 3]), (doubled, [30, 14, 22, 6])):
+    for values, expected in ((series, [15, 7, 11, 3]), (doubled, [30, 14, 22, 6])):
         numbers = Reduce.of("A", "sum").evaluate({"A": values}, Limits()).values
         assert isinstance(numbers, Numbers)
-        assert numbers.cells.values.tolist() == wanted
+        assert numbers.cells.values.tolist() == expected
 
 
 def test_label_sets_of_too_many_different_keys_are_refused() -> None:

@@ -86,9 +86,9 @@ async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], en
     """Costly requests are parsed and evaluated in threads. The possible cost of a request decides, not its size."""
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
     async with ticking() as gaps:
-        answered = await respond(body, QueryContext(endpoint))
-        if not isinstance(answered.body, bytes):
-            async for _ in answered.body:
+        response = await respond(body, QueryContext(endpoint))
+        if not isinstance(response.body, bytes):
+            async for _ in response.body:
                 pass
     assert max(gaps) < LONGEST_STALL
 
@@ -100,8 +100,8 @@ async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) 
         raise AssertionError
 
     monkeypatch.setattr("dashwright.expressions.queries.asyncio.to_thread", refuse)
-    answered = await respond(orjson.dumps({"queries": [numbers("A", 1), numbers("B", 1), math("C", "$A + $B")]}))
-    assert answered.headers["status"] == 200
+    response = await respond(orjson.dumps({"queries": [numbers("A", 1), numbers("B", 1), math("C", "$A + $B")]}))
+    assert response.headers["status"] == 200
 
 
 @pytest.mark.parametrize("word", [b'"sql"', b'"\\u0073ql"'], ids=["plain", "escaped"])
@@ -145,5 +145,5 @@ def test_a_union_ends_at_the_deadline() -> None:
 async def test_an_expired_request_is_not_parsed(endpoint: QueryEndpoint) -> None:
     """A panel that is not parsed for lack of time is not reported as invalid."""
     body = orjson.dumps({"queries": [math("A", "1")], "type": "x", "targets": []})
-    answered = await respond(body, QueryContext(endpoint), QuerySettings(seconds=1e-9))
-    assert answered.headers["status"] == 504
+    response = await respond(body, QueryContext(endpoint), QuerySettings(seconds=1e-9))
+    assert response.headers["status"] == 504

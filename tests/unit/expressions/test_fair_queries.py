@@ -36,7 +36,7 @@ class Slow(Source):
     """A data source that is silent."""
 
     def __init__(self) -> None:
-        self.asked = 0
+        self.query_count = 0
         self.busy = asyncio.Event()
         self.another = asyncio.Event()
         self.released = asyncio.Event()
@@ -49,8 +49,8 @@ class Slow(Source):
         return ""
 
     async def _wait(self) -> Sequence[Frame]:
-        self.asked += 1
-        if self.asked == SLOTS - SLOTS // 4:
+        self.query_count += 1
+        if self.query_count == SLOTS - SLOTS // 4:
             self.busy.set()
         elif self.busy.is_set():
             self.another.set()
@@ -105,7 +105,7 @@ async def test_slow_queries_of_one_organization_delay_no_other() -> None:
         for org_id in (OTHER, THIRD):
             assert (await ask(org_id, SMALL))["status"] == 200
         assert (await ask(GREEDY, {"targets": SMALL["queries"]}, QueryEndpoint.VALIDATION))["status"] == 200
-        assert slow.asked == SLOTS - SLOTS // 4
+        assert slow.query_count == SLOTS - SLOTS // 4
         slow.released.set()
     assert [task.result()["status"] for task in backlog] == [200] * (2 * SLOTS)
 
@@ -145,8 +145,8 @@ async def test_endless_statements_of_one_organization_delay_no_other() -> None:
     try:
         async with worker(settings) as ask:
             backlog = [asyncio.create_task(ask(GREEDY, _sql(endless))) for _ in range(4)]
-            answered = await ask(OTHER, _sql("select 1"))
-            assert answered["status"] == 200
+            reply = await ask(OTHER, _sql("select 1"))
+            assert reply["status"] == 200
             assert not any(task.done() for task in backlog)
             for task in backlog:
                 task.cancel()

@@ -237,10 +237,10 @@ async def test_both_encodings_have_the_same_values() -> None:
         {"refId": "A", "datasource": source, "scenarioId": "raw_frame", "rawFrameContent": json.dumps([content])},
         {"refId": "C", "type": "math", "expression": "$Z"},
     ]
-    answered = await respond(orjson.dumps({"queries": queries}), QueryContext(accept=media.ARROW))
-    assert (answered.headers["status"], answered.headers["content_type"]) == (400, media.ARROW)
-    assert isinstance(answered.body, bytes)
-    b, a, c = tables(answered.body)
+    response = await respond(orjson.dumps({"queries": queries}), QueryContext(accept=media.ARROW))
+    assert (response.headers["status"], response.headers["content_type"]) == (400, media.ARROW)
+    assert isinstance(response.body, bytes)
+    b, a, c = tables(response.body)
     assert b["B"].to_pylist() == [2, None]
     assert a["v"].to_pylist() == [1, None]
     assert b["Time"].cast(pa.int64()).to_pylist() == [1_000_000, 2_000_000]

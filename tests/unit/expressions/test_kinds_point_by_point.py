@@ -64,14 +64,14 @@ def plain(values: Series) -> Rows:
     return rows
 
 
-def alike(got: Value, wanted: Value) -> bool:
-    if got is None or wanted is None or math.isnan(wanted):
-        return got is wanted or (got is not None and wanted is not None and math.isnan(got))
-    return math.isclose(got, wanted, rel_tol=1e-12, abs_tol=1e-9)
+def alike(got: Value, expected_value: Value) -> bool:
+    if got is None or expected_value is None or math.isnan(expected_value):
+        return got is expected_value or (got is not None and expected_value is not None and math.isnan(got))
+    return math.isclose(got, expected_value, rel_tol=1e-12, abs_tol=1e-9)
 
 
-def all_alike(got: list[Value], wanted: list[Value]) -> bool:
-    return len(got) == len(wanted) and all(map(alike, got, wanted))
+def all_alike(got: list[Value], expected_value: list[Value]) -> bool:
+    return len(got) == len(expected_value) and all(map(alike, got, expected_value))
 
 
 def blocks(heights: st.SearchStrategy[int]) -> st.SearchStrategy[list[tuple[list[int], Rows]]]:

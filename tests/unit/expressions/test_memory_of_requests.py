@@ -64,8 +64,8 @@ def chained(series: int, sums: int) -> bytes:
     return orjson.dumps({"from": "now-100s", "to": "now", "queries": [walk, *queries]})
 
 
-async def read(answered: Reply) -> dict[str, Any]:
-    pieces = [answered.body] if isinstance(answered.body, bytes) else [piece async for piece in answered.body]
+async def read(response: Reply) -> dict[str, Any]:
+    pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
     body: dict[str, Any] = orjson.loads(b"".join(pieces))
     return body
 

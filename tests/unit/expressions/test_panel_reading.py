@@ -77,9 +77,9 @@ BODIES = st.one_of(
 
 
 async def ask(body: Any, context: QueryContext) -> tuple[int, Any]:
-    answered = await respond(orjson.dumps(body), context)
-    assert isinstance(answered.body, bytes)
-    return int(answered.headers["status"]), orjson.loads(answered.body)
+    response = await respond(orjson.dumps(body), context)
+    assert isinstance(response.body, bytes)
+    return int(response.headers["status"]), orjson.loads(response.body)
 
 
 @settings(max_examples=300, deadline=None)
@@ -169,8 +169,8 @@ async def test_deep_values_are_handled(context: QueryContext, place: str) -> Non
     """The greatest depth that JSON is parsed at causes no internal error in any place."""
     query = {"refId": "A", "type": "math", "expression": "1", "timeRange": {"zone": "utc"}, place: "DEEP"}
     body = json.dumps({"type": "t", "targets": [], "queries": [query]}).replace('"DEEP"', "[" * 1000 + "]" * 1000)
-    answered = await respond(body.encode(), context)
-    assert answered.headers["status"] == (
+    response = await respond(body.encode(), context)
+    assert response.headers["status"] == (
         200 if context.endpoint is QueryEndpoint.VALIDATION or (context.lenient and place == "colour") else 400
     )
 

@@ -55,9 +55,9 @@ def math(ref_id: str, expression: str) -> dict[str, Any]:
 
 
 async def ask(limits: Limits, *queries: Any, seconds: float = 60) -> tuple[int, Any]:
-    answered = await respond(orjson.dumps({"queries": queries}), settings=QuerySettings(limits, seconds))
-    assert isinstance(answered.body, bytes)
-    return int(answered.headers["status"]), orjson.loads(answered.body)
+    response = await respond(orjson.dumps({"queries": queries}), settings=QuerySettings(limits, seconds))
+    assert isinstance(response.body, bytes)
+    return int(response.headers["status"]), orjson.loads(response.body)
 
 
 @pytest.mark.parametrize(
@@ -117,12 +117,12 @@ async def test_a_short_expression_that_multiplies_series_is_refused(operator: st
     tracemalloc.start()
     try:
         with budget.reservation(1) as memory:
-            answered = await respond(body, settings=QuerySettings(memory=budget), memory=memory)
+            response = await respond(body, settings=QuerySettings(memory=budget), memory=memory)
         _, allocated = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
-    assert isinstance(answered.body, bytes)
-    message = orjson.loads(answered.body)["results"]["B"]["error"]
+    assert isinstance(response.body, bytes)
+    message = orjson.loads(response.body)["results"]["B"]["error"]
     assert re.search(r"\d+ series from .* and 19 series from \$A % \$A > \$A make \d+ series pairs, more than the 100000 allowed", message)
     assert max(memory.peak, allocated) < 20 * 2**20
 
@@ -132,10 +132,10 @@ async def test_the_number_of_queries_is_limited(endpoint: QueryEndpoint) -> None
     """Each endpoint rejects too many queries before it parses any."""
     queries = [{"no": "query"}] * 3
     body = orjson.dumps({"type": "x", "targets": [], "queries": queries})
-    answered = await respond(body, QueryContext(endpoint), QuerySettings(Limits(query_targets=2)))
-    assert isinstance(answered.body, bytes)
-    found = orjson.loads(answered.body)
-    assert answered.headers["status"] == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
+    response = await respond(body, QueryContext(endpoint), QuerySettings(Limits(query_targets=2)))
+    assert isinstance(response.body, bytes)
+    found = orjson.loads(response.body)
+    assert response.headers["status"] == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
     assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2"]
     assert "3 queries and targets, more than the 2 allowed (setting DASHWRIGHT_QUERY_TARGETS)" in found["faults"][0]["message"]
 
@@ -144,10 +144,10 @@ async def test_the_number_of_queries_is_limited(endpoint: QueryEndpoint) -> None
 async def test_the_size_of_all_expressions_is_limited(endpoint: QueryEndpoint) -> None:
     """The size of all expressions together is limited. The error is reported once, at the expression that exceeds the limit."""
     body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
-    answered = await respond(body, QueryContext(endpoint), QuerySettings(Limits(request_expressions=12)))
-    assert isinstance(answered.body, bytes)
-    found = orjson.loads(answered.body)
-    assert answered.headers["status"] == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
+    response = await respond(body, QueryContext(endpoint), QuerySettings(Limits(request_expressions=12)))
+    assert isinstance(response.body, bytes)
+    found = orjson.loads(response.body)
+    assert response.headers["status"] == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
     assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2/expression"]
     assert "15 characters together, more than the 12 allowed (setting DASHWRIGHT_REQUEST_EXPRESSIONS)" in found["faults"][0]["message"]
 
@@ -179,16 +179,16 @@ class Slow(Source):
 
 async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
     """Finished results are kept; later nodes are 504 on their refId and name the setting."""
-    given: list[Limits] = []
+    received: list[Limits] = []
 
     async def fetch(
         request: Request, context: QueryContext, limits: Limits, sources: SourceResolver, answers: QueryCache
     ) -> fetching.FetchedResults:
-        given.append(limits)
+        received.append(limits)
         return await fetching.fetch(request, context, limits, sources, answers)
 
     monkeypatch.setattr("dashwright.expressions.queries.fetch", fetch)
-    monkeypatch.setitem(registry.BUILT_IN, "slow", Slow(lambda: given[0].deadline.expire()))
+    monkeypatch.setitem(registry.BUILT_IN, "slow", Slow(lambda: received[0].deadline.expire()))
     query = {"refId": "A", "datasource": {"type": "slow", "uid": "x"}}
     status, body = await ask(Limits(), query, math("B", "1"), seconds=7)
     assert status == 400
@@ -235,12 +235,12 @@ async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("dashwright.expressions.queries.parse_request", wait)
     monkeypatch.setattr("dashwright.expressions.queries._MAX_BODY_BYTES_ON_LOOP", 0)
-    asked = asyncio.create_task(ask(Limits(), source("A", {"h": "a"})))
+    query_task = asyncio.create_task(ask(Limits(), source("A", {"h": "a"})))
     await begun.wait()
     seen[0].deadline.check()
-    asked.cancel()
+    query_task.cancel()
     with pytest.raises(asyncio.CancelledError):
-        await asked
+        await query_task
     go_on.set()
     with pytest.raises(DeadlineExceeded):
         seen[0].deadline.check()

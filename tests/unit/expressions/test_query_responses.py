@@ -37,16 +37,16 @@ def expression(ref_id: str, text: str, **fields: Any) -> dict[str, Any]:
     return {"refId": ref_id, "datasource": EXPRESSION, "type": "math", "expression": text, **fields}
 
 
-async def body_of(answered: Reply) -> bytes:
-    if isinstance(answered.body, AsyncIterator):
-        return b"".join([piece async for piece in answered.body])
-    return answered.body
+async def body_of(response: Reply) -> bytes:
+    if isinstance(response.body, AsyncIterator):
+        return b"".join([piece async for piece in response.body])
+    return response.body
 
 
 async def ask(*queries: Any, **fields: Any) -> tuple[int, Any]:
-    answered = await respond(orjson.dumps({"queries": queries, **fields}))
-    assert answered.headers["content_type"] == "application/json"
-    return int(answered.headers["status"]), orjson.loads(await body_of(answered))
+    response = await respond(orjson.dumps({"queries": queries, **fields}))
+    assert response.headers["content_type"] == "application/json"
+    return int(response.headers["status"]), orjson.loads(await body_of(response))
 
 
 async def error_of(ref_id: str, *queries: Any) -> str:
@@ -166,8 +166,8 @@ async def test_a_warning_without_frames_is_on_the_result() -> None:
     assert body["results"]["C"] == {"status": 200, "notices": [{"severity": "warning", "text": text}], "frames": []}
     assert body["results"]["D"] == {"status": 200, "frames": []}
     ignored = raw("E", timeRange={"zone": "utc"})
-    answered = await respond(orjson.dumps({"queries": [ignored]}), QueryContext(lenient=True))
-    notices = orjson.loads(await body_of(answered))["results"]["E"]["notices"]
+    response = await respond(orjson.dumps({"queries": [ignored]}), QueryContext(lenient=True))
+    notices = orjson.loads(await body_of(response))["results"]["E"]["notices"]
     assert [notice["text"] for notice in notices] == ["/queries/0/timeRange/zone is not a known property and was ignored"]
 
 
@@ -180,8 +180,8 @@ async def test_unneeded_hidden_targets_do_not_run() -> None:
         expression("B", "$deep"),
         expression("also", "$unread", hide=True),
     ]
-    answered = await respond(orjson.dumps({"queries": queries}), QueryContext(explain=True))
-    body = orjson.loads(await body_of(answered))
+    response = await respond(orjson.dumps({"queries": queries}), QueryContext(explain=True))
+    body = orjson.loads(await body_of(response))
     assert list(body["results"]) == ["B"]
     assert body["meta"]["explain"]["order"] == ["A", "deep", "B"]
     assert list(body["meta"]["explain"]["nodes"]) == ["A", "deep", "B"]
@@ -257,9 +257,9 @@ async def test_disabled_sql_names_its_setting() -> None:
 )
 async def test_an_invalid_request_runs_nothing(body: bytes, message_id: str, fault: str) -> None:
     """The classic error has the target and what to do."""
-    answered = await respond(body)
-    error = orjson.loads(await body_of(answered))
-    assert answered.headers["status"] == 400
+    response = await respond(body)
+    error = orjson.loads(await body_of(response))
+    assert response.headers["status"] == 400
     assert error.keys() - {"faults"} == {"message", "messageId", "statusCode"}
     assert (error["messageId"], error["statusCode"]) == (message_id, 400)
     assert fault in error["message"]
@@ -272,9 +272,9 @@ async def test_a_large_response_is_sent_in_chunks() -> None:
         "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},
         "data": {"values": [list(range(count)), [1] * count]},
     }
-    answered = await respond(orjson.dumps({"queries": [raw("A", frame, hide=True), expression("B", "$A + 1")]}))
-    assert isinstance(answered.body, AsyncIterator)
-    pieces = [piece async for piece in answered.body]
+    response = await respond(orjson.dumps({"queries": [raw("A", frame, hide=True), expression("B", "$A + 1")]}))
+    assert isinstance(response.body, AsyncIterator)
+    pieces = [piece async for piece in response.body]
     assert len(pieces) > 2
     values = orjson.loads(b"".join(pieces))["results"]["B"]["frames"][0]["data"]["values"]
     assert values == [list(range(count)), [2] * count]

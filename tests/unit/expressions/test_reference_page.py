@@ -59,7 +59,7 @@ def blocks_of(path: Path) -> Iterator[Block]:
 
 
 BLOCKS = [block for path in PAGES for block in blocks_of(path)]
-EXAMPLES = [(block, answered) for block, answered in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.mark in _ENDPOINTS]
+EXAMPLES = [(block, response) for block, response in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.mark in _ENDPOINTS]
 
 
 def found(language: str, mark: str) -> list[Block]:
@@ -80,9 +80,9 @@ def settings() -> Iterator[QuerySettings]:
 
 
 async def response_of(request: Block, settings: QuerySettings, *, explain: bool = False) -> tuple[int, Any]:
-    answered = await respond(request.text.encode(), QueryContext(_ENDPOINTS[request.mark], explain=explain), settings)
-    pieces = [answered.body] if isinstance(answered.body, bytes) else [piece async for piece in answered.body]
-    return int(answered.headers["status"]), json.loads(b"".join(pieces))
+    response = await respond(request.text.encode(), QueryContext(_ENDPOINTS[request.mark], explain=explain), settings)
+    pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
+    return int(response.headers["status"]), json.loads(b"".join(pieces))
 
 
 def in_short(status: int, body: Any) -> str:
@@ -194,7 +194,7 @@ def test_every_word_of_the_kinds_is_in_its_table() -> None:
 def test_every_block_is_of_a_kind_that_runs() -> None:
     """Every example is marked, and every request is followed by its response."""
     assert {(block.language, block.mark) for block in BLOCKS} <= _KNOWN
-    assert all(answered and (answered.language, answered.mark) in _RESPONSES for _, answered in EXAMPLES)
+    assert all(response and (response.language, response.mark) in _RESPONSES for _, response in EXAMPLES)
     assert len([block for block in BLOCKS if (block.language, block.mark) in _RESPONSES]) == len(EXAMPLES) > 5
 
 
@@ -217,11 +217,14 @@ async def test_prometheus_receives_the_request_on_the_page(block: Block, sent: B
     async with fake.server:
         record = prometheus(fake.url, json_data={"timeInterval": "30s"})
         sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([record]))
-        answered = await respond(block.text.encode(), QueryContext(org_id=1), QuerySettings(sources=sources))
+        response = await respond(block.text.encode(), QueryContext(org_id=1), QuerySettings(sources=sources))
         await http.close()
-    assert answered.headers["status"] == 200
-    asked = [f"{method} {path} {' '.join(f'{key}={value}' for key, value in given.items())}" for method, path, given, _ in fake.asked]
-    assert sorted(asked) == sorted(sent.text.splitlines())
+    assert response.headers["status"] == 200
+    requests = [
+        f"{method} {path} {' '.join(f'{key}={value}' for key, value in parameters.items())}"
+        for method, path, parameters, _ in fake.requests
+    ]
+    assert sorted(requests) == sorted(sent.text.splitlines())
 
 
 @pytest.mark.parametrize("block", marked("json", "target"))

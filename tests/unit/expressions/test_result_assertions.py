@@ -36,10 +36,10 @@ def math(ref_id: str, expression: str, **fields: Any) -> dict[str, Any]:
 
 
 async def results(*queries: Any, context: QueryContext | None = None, **fields: Any) -> Any:
-    answered = await respond(orjson.dumps({"type": "x", "targets": [], "queries": queries, **fields}), context)
-    assert isinstance(answered.body, bytes)
-    body = orjson.loads(answered.body)
-    assert answered.headers["status"] == (400 if any("error" in result for result in body["results"].values()) else 200)
+    response = await respond(orjson.dumps({"type": "x", "targets": [], "queries": queries, **fields}), context)
+    assert isinstance(response.body, bytes)
+    body = orjson.loads(response.body)
+    assert response.headers["status"] == (400 if any("error" in result for result in body["results"].values()) else 200)
     return body["results"]
 
 

@@ -27,13 +27,13 @@ def table(*frames: Any) -> Table:
     return Table(tuple(read_frames(orjson.dumps(list(frames)))))
 
 
-def relation(given: Values | Table) -> Relation:
-    return relation_of("A", given, Limits())
+def relation(source_table: Values | Table) -> Relation:
+    return relation_of("A", source_table, Limits())
 
 
-def columns_of(given: Values | Table) -> dict[str, list[Any]]:
+def columns_of(source_table: Values | Table) -> dict[str, list[Any]]:
     """Return the columns by name, with times in milliseconds and None for null."""
-    return {column.name: cells(column) for column in relation(given).columns}
+    return {column.name: cells(column) for column in relation(source_table).columns}
 
 
 def cells(column: RelationColumn) -> list[Any]:
@@ -112,19 +112,19 @@ def test_display_names_are_a_column_where_there_are_any() -> None:
 
 def test_null_and_nan_are_not_the_same() -> None:
     """A null sample is NULL, and NaN remains a number."""
-    given = table(frame(("t", "time", [1, 2, 3]), ("v", "number", [1, None, 0]), kind=MULTI))
-    given.frames[0].fields[1].values[2] = np.nan
-    value = relation(given).columns[1]
+    source_table = table(frame(("t", "time", [1, 2, 3]), ("v", "number", [1, None, 0]), kind=MULTI))
+    source_table.frames[0].fields[1].values[2] = np.nan
+    value = relation(source_table).columns[1]
     assert value.nulls is not None
     assert value.nulls.tolist() == [False, True, False]
     assert np.isnan(value.values[2])
 
 
-@pytest.mark.parametrize("given", [NoData(), table(), table(frame()), table(frame(), frame()), table(frame(kind=MULTI))])
-def test_no_data_is_an_empty_table_with_the_columns_of_series(given: Values | Table) -> None:
+@pytest.mark.parametrize("source_table", [NoData(), table(), table(frame()), table(frame(), frame()), table(frame(kind=MULTI))])
+def test_no_data_is_an_empty_table_with_the_columns_of_series(source_table: Values | Table) -> None:
     """A result without data is an empty table with the columns of series, so that the statement runs."""
-    assert columns_of(given) == EMPTY
-    assert [column.type for column in relation(given).columns] == [FieldType.TIME, FieldType.FLOAT64, FieldType.STRING]
+    assert columns_of(source_table) == EMPTY
+    assert [column.type for column in relation(source_table).columns] == [FieldType.TIME, FieldType.FLOAT64, FieldType.STRING]
 
 
 def test_frames_without_rows_keep_their_columns() -> None:
@@ -214,10 +214,10 @@ def test_distinct_names_are_unchanged(names: list[str]) -> None:
 
 def test_a_table_that_would_be_too_large_is_refused_before_it_is_made() -> None:
     """Labels multiply with points; columns have a bound of their own."""
-    given = table(frame(TIME, ("v", "number", [1, 2], {"h": "a"}), kind=MULTI))
-    assert relation_of("A", given, Limits(sql_bytes=48)).row_count == 2
+    source_table = table(frame(TIME, ("v", "number", [1, 2], {"h": "a"}), kind=MULTI))
+    assert relation_of("A", source_table, Limits(sql_bytes=48)).row_count == 2
     with pytest.raises(TooLarge, match="the table of A takes 48 bytes: 2 rows with 1 labels, more than the 47 allowed"):
-        relation_of("A", given, Limits(sql_bytes=47))
+        relation_of("A", source_table, Limits(sql_bytes=47))
     with pytest.raises(TooLarge, match="A has 2 series, more than the 1 allowed"):
         relation_of("A", table(frame(kind=MULTI), frame(kind=MULTI)), Limits(query_series=1))
     many = Labels.of({str(index): "x" for index in range(MAX_COLUMNS)})

@@ -248,9 +248,9 @@ async def test_names_may_be_exchanged(*, incremental: bool) -> None:
 async def test_the_folder_of_others_is_not_taken_over(annotations: Mapping[str, str], *, incremental: bool) -> None:
     """The directory gets another folder with a warning, and the name of its file as soon as the name is free."""
     store, files = Store(), {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
-    theirs = store.put("fa", annotations, folder=True)
+    unmanaged = store.put("fa", annotations, folder=True)
     progress = await run_history(store, [files], incremental=incremental)
-    assert store.objects[folder_key("fa")] is theirs
+    assert store.objects[folder_key("fa")] is unmanaged
     assert folders_of_dashboards(store) == {"a/1.json": folder_name("team-repo", "a")}
     assert warnings(progress)[0].startswith("a/_folder.json has no effect on the folder: uid 'fa' cannot be used: target folder is")
     del store.objects[folder_key("fa")]

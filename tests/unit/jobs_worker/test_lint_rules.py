@@ -44,11 +44,11 @@ def board(*panels: Any, variables: Any = None, **fields: Any) -> dict[str, Any]:
 
 
 def with_elements(expr: str = NARROWED, **viz: Any) -> dict[str, Any]:
-    asked = {"kind": "DataQuery", "group": "prometheus", "datasource": {"name": "${datasource}"}, "spec": {"expr": expr}}
+    data_query = {"kind": "DataQuery", "group": "prometheus", "datasource": {"name": "${datasource}"}, "spec": {"expr": expr}}
     spec = {
         "title": "Requests",
         "description": "How many come in",
-        "data": {"kind": "QueryGroup", "spec": {"queries": [{"kind": "PanelQuery", "spec": {"refId": "A", "query": asked}}]}},
+        "data": {"kind": "QueryGroup", "spec": {"queries": [{"kind": "PanelQuery", "spec": {"refId": "A", "query": data_query}}]}},
         "vizConfig": {"kind": "VizConfig", "group": "timeseries", "spec": {"fieldConfig": {"defaults": {"unit": "reqps"}}, **viz}},
     }
     source = {"group": "prometheus", "datasource": {"name": "${datasource}"}}

@@ -25,6 +25,6 @@ PAIR = "anna:a-password"
 def test_an_echoed_secret_is_removed(token: str, secret: str) -> None:
     """A secret is removed whether it is echoed completely, in part, as a header, or with invisible characters in it."""
     api = api_at(GITHUB, "", "https://git.example.org/team/boards", token)
-    for said in (secret, f"{secret[:4]}\0{secret[4:]}"):
-        created = error_for(ErrorResponse(422, {}, orjson.dumps({"message": f"no: {said}!"})), api.secrets)
+    for text in (secret, f"{secret[:4]}\0{secret[4:]}"):
+        created = error_for(ErrorResponse(422, {}, orjson.dumps({"message": f"no: {text}!"})), api.secrets)
         assert created.message.endswith("(no: ***!)")

@@ -239,9 +239,9 @@ async def test_a_refused_library_panel_is_not_counted_as_a_dashboard(second: dic
 async def test_object_of_another_manager_is_not_touched(value: dict[str, str], text: str) -> None:
     """Objects of users and of other managers are kept, and the error says so."""
     store = Store()
-    theirs = store.put("x", value)
+    unmanaged = store.put("x", value)
     progress = await run_sync({"x.json": classic("x"), "y.json": classic("y")}, store)
-    assert store.objects[dashboard_key("x")] is theirs
+    assert store.objects[dashboard_key("x")] is unmanaged
     assert dashboard_key("y") in store.objects
     assert progress.errors == [f"{text} (file: x.json, name: x, action: create)"]
 

@@ -69,9 +69,9 @@ async def test_json_equals_the_servers_response() -> None:
     assert isinstance(served.body, bytes)
     program = Path(sys.executable).with_name("dashwright")
     ran = await asyncio.create_subprocess_exec(program, "eval", EXAMPLE, "--format", "json", stdout=asyncio.subprocess.PIPE)
-    said, _ = await ran.communicate()
+    output, _ = await ran.communicate()
     assert ran.returncode == 0
-    assert said == served.body + b"\n"
+    assert output == served.body + b"\n"
 
 
 def test_recorded_frames_replace_the_queries_of_their_ref_ids(write: Write, capsys: pytest.CaptureFixture[str]) -> None:

@@ -217,6 +217,6 @@ def test_variables_have_their_types_or_defaults(variable: dict[str, Any], expect
 )
 def test_annotation_queries_are_kept(annotation: dict[str, Any], expected: Any) -> None:
     """An annotation query keeps its members. Those without a place of their own become legacy options."""
-    wanted = annotation if expected is ... else expected
+    expected_annotation = annotation if expected is ... else expected
     spec = _annotation(annotation)
-    assert {name: spec.get(name, ABSENT) for name in wanted} == wanted
+    assert {name: spec.get(name, ABSENT) for name in expected_annotation} == expected_annotation

@@ -59,8 +59,8 @@ def test_links_have_all_their_members() -> None:
     """A link has all of its members, of which only the URL and the placement are optional."""
     plain = {"title": "", "type": "", "icon": "", "tooltip": "", "tags": []}
     flags = {"asDropdown": False, "targetBlank": False, "includeVars": False, "keepTime": False}
-    given = [{"title": "L", "unknown": 1}, {"url": "/x", "placement": "inControlsMenu", "keepTime": True}]
-    assert elements_to_classic({"links": given}, EMPTY_CONTEXT)["links"] == [
+    sent = [{"title": "L", "unknown": 1}, {"url": "/x", "placement": "inControlsMenu", "keepTime": True}]
+    assert elements_to_classic({"links": sent}, EMPTY_CONTEXT)["links"] == [
         {**plain, **flags, "title": "L"},
         {**plain, **flags, "url": "/x", "placement": "inControlsMenu", "keepTime": True},
     ]

@@ -83,7 +83,7 @@ def test_a_library_panel_refers_to_its_body() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "target"),
+    ("query", "target"),
     [
         (query(spec={"expr": "up", "refId": "Z"}), {"expr": "up", "refId": "A", "datasource": {"type": "prometheus"}}),
         (query(hidden=True), {"refId": "A", "hide": True, "datasource": {"type": "prometheus"}}),
@@ -97,9 +97,9 @@ def test_a_library_panel_refers_to_its_body() -> None:
         (query("", {"uid": "u"}), {"refId": "A", "datasource": {"uid": "u"}}),
     ],
 )
-def test_queries_become_targets(given: Tree, target: Tree) -> None:
+def test_queries_become_targets(query: Tree, target: Tree) -> None:
     """The type of a data source without one is the kind of the query."""
-    assert panel_of(element(given))["targets"] == [target]
+    assert panel_of(element(query))["targets"] == [target]
 
 
 MIXED = {"type": "mixed", "uid": "-- Mixed --"}
@@ -134,8 +134,8 @@ def test_transformations_keep_ids_options_and_filters() -> None:
         "filter": {"id": "byName", "options": "x", "scope": "series"},
         "topic": "series",
     }
-    given = [{"kind": "t", "spec": full}, {"kind": "u", "spec": {"id": "u"}}]
-    assert panel_of(element(data={"transformations": given}))["transformations"] == [
+    transformations = [{"kind": "t", "spec": full}, {"kind": "u", "spec": {"id": "u"}}]
+    assert panel_of(element(data={"transformations": transformations}))["transformations"] == [
         {"id": "t", "options": {"a": 1}, "disabled": False, "filter": {"id": "byName", "options": "x"}},
         {"id": "u", "options": None},
     ]
@@ -167,11 +167,11 @@ def test_field_settings_have_the_known_members(defaults: Tree, expected: Tree | 
 
 def test_overrides_lose_the_scope_of_their_matcher() -> None:
     """Overrides lose the scope of their matcher. Their missing options and values are null."""
-    given = [
+    overrides = [
         {"__systemRef": "r", "matcher": {"id": "byName", "options": "a", "scope": "series"}, "properties": [{"id": "unit"}]},
         {"matcher": {"id": "byType"}, "properties": []},
     ]
-    assert panel_of(element(viz={"fieldConfig": {"overrides": given}}))["fieldConfig"]["overrides"] == [
+    assert panel_of(element(viz={"fieldConfig": {"overrides": overrides}}))["fieldConfig"]["overrides"] == [
         {"__systemRef": "r", "matcher": {"id": "byName", "options": "a"}, "properties": [{"id": "unit", "value": None}]},
         {"matcher": {"id": "byType", "options": None}, "properties": []},
     ]

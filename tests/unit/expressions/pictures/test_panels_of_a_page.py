@@ -38,7 +38,7 @@ class Labels(Source):
     """A source of one option for each query, which records the queries. A query named ``fail`` fails."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.requested: list[str] = []
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         return []
@@ -47,7 +47,7 @@ class Labels(Source):
         return "OK"
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
-        self.asked.append(text)
+        self.requested.append(text)
         await asyncio.sleep(0)
         if text == "fail":
             raise SourceFailed("it is down")
@@ -92,14 +92,14 @@ async def titles(settings: QuerySettings, spec: dict[str, Any], *panel_ids: int,
 async def test_only_the_variables_of_the_panel_are_resolved() -> None:
     labels = Labels()
     assert await titles(QuerySettings(sources=OneSource(labels)), dashboard("a", "b", "c"), 2) == ["b"]
-    assert labels.asked == ["b"]
+    assert labels.requested == ["b"]
 
 
 async def test_a_panel_with_the_queries_of_another_one_has_its_variables() -> None:
     labels, spec = Labels(), dashboard("a", "b")
     spec["panels"][1] |= {"type": "stat", "datasource": {"uid": "-- Dashboard --"}, "targets": [{"refId": "A", "panelId": 1}]}
     await titles(QuerySettings(sources=OneSource(labels)), spec, 2)
-    assert sorted(labels.asked) == ["a", "b"]
+    assert sorted(labels.requested) == ["a", "b"]
 
 
 async def test_the_panels_of_a_page_share_the_options_of_a_variable() -> None:
@@ -108,13 +108,13 @@ async def test_the_panels_of_a_page_share_the_options_of_a_variable() -> None:
     settings = QuerySettings(sources=OneSource(labels), clock=clock, options=OptionCache(clock=clock))
     assert await titles(settings, spec, 1, 2) == ["a", "a"]
     assert await titles(settings, spec, 1) == ["a"]
-    assert labels.asked == ["a"]
+    assert labels.requested == ["a"]
     await titles(settings, spec, 1, context=QueryContext(org_id=1, fresh=True))
     await titles(settings, spec, 1, context=QueryContext(org_id=2))
-    assert labels.asked == ["a"] * 3
+    assert labels.requested == ["a"] * 3
     clock.at += 11
     await titles(settings, spec, 1)
-    assert labels.asked == ["a"] * 4
+    assert labels.requested == ["a"] * 4
 
 
 async def test_a_failure_is_not_kept() -> None:
@@ -122,16 +122,16 @@ async def test_a_failure_is_not_kept() -> None:
     settings = QuerySettings(sources=OneSource(labels))
     for _ in range(2):
         await titles(settings, spec, 1)
-    assert labels.asked == ["fail", "fail"]
+    assert labels.requested == ["fail", "fail"]
 
 
 async def test_options_beyond_the_size_of_the_cache_are_evicted() -> None:
     """The least recently used options beyond the size of the cache are evicted. With 0 seconds, none are kept."""
-    asked: list[str] = []
+    requested: list[str] = []
 
     async def options(cache: OptionCache, key: str) -> None:
         async def run() -> list[tuple[str, str]]:
-            asked.append(key)
+            requested.append(key)
             return [(key, key)]
 
         await cache.get(key, run)
@@ -139,8 +139,8 @@ async def test_options_beyond_the_size_of_the_cache_are_evicted() -> None:
     small = OptionCache(max_characters=500)
     for key in ("a", "b", "a", "c", "a", "b"):
         await options(small, key)
-    assert "".join(asked) == "abcb"
-    asked.clear()
+    assert "".join(requested) == "abcb"
+    requested.clear()
     for _ in range(2):
         await options(OptionCache(seconds=0), "a")
-    assert asked == ["a", "a"]
+    assert requested == ["a", "a"]

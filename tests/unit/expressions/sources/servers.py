@@ -21,7 +21,7 @@ class Fake:
 
     def __init__(self, handler: Handler) -> None:
         self._handler = handler
-        self.asked: list[tuple[str, str, dict[str, str], dict[str, str]]] = []
+        self.requests: list[tuple[str, str, dict[str, str], dict[str, str]]] = []
         application = web.Application()
         application.router.add_route("*", "/{path:.*}", self._answer)
         self.server = TestServer(application)
@@ -32,7 +32,7 @@ class Fake:
 
     async def _answer(self, request: web.Request) -> web.StreamResponse:
         form = {key: str(value) for key, value in (await request.post()).items()}
-        self.asked.append((request.method, request.path, {**request.query, **form}, dict(request.headers)))
+        self.requests.append((request.method, request.path, {**request.query, **form}, dict(request.headers)))
         return await self._handler(request)
 
 

@@ -293,4 +293,4 @@ async def test_the_body_of_a_redirect_is_not_read(serve: Serve, http: HttpClient
     assert await ask(http, fake.url, limits=Limits(memory=memory)) == HttpResponse(200, SUCCESS)
     await asyncio.wait_for(handler.ended.acquire(), 30)
     assert memory.peak == len(SUCCESS)
-    assert [path for _, path, *_ in target.asked] == ["/elsewhere"]
+    assert [path for _, path, *_ in target.requests] == ["/elsewhere"]

@@ -37,7 +37,7 @@ async def test_parameters_are_sent_in_query_or_body(serve: Serve, http: HttpClie
     fake = await serve(respond_with(b"{}"))
     response = await ask(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
     assert response == HttpResponse(200, b"{}")
-    assert fake.asked[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
+    assert fake.requests[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
 
 
 async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
@@ -48,7 +48,7 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
     await ask(http, fake.url, basic_auth=True, basic_auth_user="me", secrets=secrets)
     await ask(http, fake.url, json_data=headers, secrets=secrets, version=2)
     await ask(http, fake.url.replace("://", "://you:pw@"), version=3)
-    sent = [headers for *_, headers in fake.asked]
+    sent = [headers for *_, headers in fake.requests]
     assert [each["Authorization"] for each in sent] == ["Basic bWU6cHc=", "Bearer token", "Basic eW91OnB3"]
     assert sent[1]["X-Scope-OrgID"] == "7"
     assert all(each["Host"] == fake.url.removeprefix("http://") for each in sent)
@@ -90,7 +90,7 @@ async def test_private_addresses_must_be_listed(serve: Serve) -> None:
     with pytest.raises(BadRequest, match=r"without encryption.*DASHWRIGHT_ALLOWED_HOSTS"):
         await ask(http, "http://93.184.215.14")
     await http.close()
-    assert fake.asked == []
+    assert fake.requests == []
 
 
 async def test_a_redirect_to_a_private_address_is_refused(serve: Serve) -> None:
@@ -102,7 +102,7 @@ async def test_a_redirect_to_a_private_address_is_refused(serve: Serve) -> None:
     with pytest.raises(SourceFailed, match=r"redirects to http://127\.0\.0\.2.*DASHWRIGHT_ALLOWED_HOSTS"):
         await ask(http, outer.url)
     await http.close()
-    assert inner.asked == []
+    assert inner.requests == []
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -111,9 +111,9 @@ async def test_a_redirect_is_followed_without_credentials(serve: Serve, http: Ht
     inner = await serve(respond_with(b"{}"))
     outer = await serve(respond_with(b"", 308, Location=f"{inner.url}/elsewhere?query=up"))
     assert (await ask(http, outer.url, method, basic_auth=True, basic_auth_user="me")).status == 200
-    assert (inner.asked[0][0], inner.asked[0][1], inner.asked[0][2]["query"]) == (method, "/elsewhere", "up")
-    assert "Authorization" in outer.asked[0][3]
-    assert "Authorization" not in inner.asked[0][3]
+    assert (inner.requests[0][0], inner.requests[0][1], inner.requests[0][2]["query"]) == (method, "/elsewhere", "up")
+    assert "Authorization" in outer.requests[0][3]
+    assert "Authorization" not in inner.requests[0][3]
 
 
 async def test_the_number_of_redirects_is_limited(serve: Serve, http: HttpClient) -> None:
@@ -125,7 +125,7 @@ async def test_the_number_of_redirects_is_limited(serve: Serve, http: HttpClient
     fake = await serve(again)
     with pytest.raises(SourceFailed, match="redirects more than 3 times"):
         await ask(http, fake.url)
-    assert len(fake.asked) == 4
+    assert len(fake.requests) == 4
 
 
 @pytest.mark.parametrize("target", ["ftp://x/", "http://[::1", "javascript:x"])
@@ -199,7 +199,7 @@ async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:
     fake = await serve(respond_with(b"{}", 200, **{"Set-Cookie": "a=b"}))
     for _ in range(2):
         await ask(http, fake.url)
-    assert all("Cookie" not in headers for *_, headers in fake.asked)
+    assert all("Cookie" not in headers for *_, headers in fake.requests)
 
 
 @pytest.fixture(scope="session")

@@ -41,10 +41,10 @@ async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint:
     body: dict[str, Any] = {"uid": uid} if endpoint is QueryEndpoint.HEALTH else {"from": "1000", "to": "2000", "queries": [query]}
 
     async def result(readable: frozenset[str] | None) -> str:
-        answered = await respond(orjson.dumps(body), QueryContext(endpoint, org_id=1, readable=readable), settings)
-        assert answered.headers["status"] == 400
-        assert isinstance(answered.body, bytes)
-        return answered.body.decode()
+        response = await respond(orjson.dumps(body), QueryContext(endpoint, org_id=1, readable=readable), settings)
+        assert response.headers["status"] == 400
+        assert isinstance(response.body, bytes)
+        return response.body.decode()
 
     try:
         for seen in (None, frozenset({uid})):

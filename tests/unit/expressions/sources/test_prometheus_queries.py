@@ -19,7 +19,7 @@ START = datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
 SECOND = steps.SECOND
 
 
-def asked(span: timedelta = timedelta(hours=1), *, scrape: str = "15s", **query: Any) -> PrometheusQuery:
+def requests(span: timedelta = timedelta(hours=1), *, scrape: str = "15s", **query: Any) -> PrometheusQuery:
     given_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", **query})
     record = prometheus("http://x", json_data={"timeInterval": scrape})
     return read_query(given_query, TimeRange(START, START + span), record)
@@ -56,7 +56,7 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
 )
 def test_the_step_is_that_of_saved_panels(span: timedelta, scrape: str, query: dict[str, Any], seconds: int) -> None:
     """The step follows from the minimum step of query, panel or data source, the panel's width and the server's limit."""
-    assert asked(span, scrape=scrape, **query).step == seconds * SECOND
+    assert requests(span, scrape=scrape, **query).step == seconds * SECOND
 
 
 @given(st.integers(0, 10 * 366 * 86_400 * 10**9), st.integers(1, 10**9), st.integers(0, 50_000))
@@ -106,16 +106,16 @@ def test_lengths_are_written_in_two_ways(length: float, brief: str, exact: str) 
 )
 def test_macros_are_replaced(expr: str, query: dict[str, Any], expected: str) -> None:
     """Macros are replaced with and without braces; other text is unchanged."""
-    assert asked(2 * DAY, expr=expr, **query).expr == expected
+    assert requests(2 * DAY, expr=expr, **query).expr == expected
 
 
 def test_ranges_begin_and_end_on_their_step() -> None:
     """Both ends are rounded down to the step in the client's time zone; an instant is unchanged."""
-    question = asked(HOUR, interval="1m")
+    question = requests(HOUR, interval="1m")
     assert (question.start % (60 * SECOND), question.end % (60 * SECOND)) == (0, 0)
     assert steps.format_seconds(question.start) == "1767225600"
-    assert steps.format_seconds(asked(HOUR, interval="1m", instant=True).evaluation_time) == "1767229207"
-    daily = asked(10 * DAY, interval="1d", utcOffsetSec=3600)
+    assert steps.format_seconds(requests(HOUR, interval="1m", instant=True).evaluation_time) == "1767229207"
+    daily = requests(10 * DAY, interval="1d", utcOffsetSec=3600)
     assert daily.start % (86_400 * SECOND) == 23 * 3600 * SECOND
 
 
@@ -148,7 +148,7 @@ def test_times_are_written_exactly(instant: int) -> None:
 )
 def test_a_query_is_for_a_range_by_default(query: dict[str, Any], kinds: tuple[bool, bool]) -> None:
     """A query without a type, as in old panels, is a range query."""
-    question = asked(**query)
+    question = requests(**query)
     assert (question.is_instant, question.is_range) == kinds
 
 
@@ -167,7 +167,7 @@ def test_a_query_is_for_a_range_by_default(query: dict[str, Any], kinds: tuple[b
 )
 def test_series_are_named_by_their_legend(legend: str, labels: dict[str, str], name: str) -> None:
     """Series are named by their legend, or as Prometheus writes them, or by the query."""
-    assert asked(legendFormat=legend).display_name(Labels.of(labels)) == name
+    assert requests(legendFormat=legend).display_name(Labels.of(labels)) == name
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ def test_series_are_named_by_their_legend(legend: str, labels: dict[str, str], n
 def test_an_invalid_query_is_an_error(query: dict[str, Any], message: str) -> None:
     """The error names the invalid property."""
     with pytest.raises(BadRequest, match=message):
-        asked(**query)
+        requests(**query)
 
 
 @pytest.mark.parametrize("odd", [-1, 0, 1e300, 0.1])
 def test_odd_numbers_of_clients_do_no_harm(odd: float) -> None:
     """Any numbers of clients result in a valid step."""
-    question = asked(intervalMs=odd, maxDataPoints=odd)
+    question = requests(intervalMs=odd, maxDataPoints=odd)
     assert question.step >= steps.MILLISECOND
     assert question.end - question.start <= question.step * 11_000

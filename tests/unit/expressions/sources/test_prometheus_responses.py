@@ -301,15 +301,15 @@ def test_reading_a_range_takes_few_times_the_memory_of_its_body(result_type: str
 async def test_the_error_of_a_response_names_the_data_source(serve: Serve, http: HttpClient, body: bytes, message: str) -> None:
     """The error of a response names the data source, because a request may have queries of several ones."""
     fake = await serve(respond_with(body))
-    asked = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m"})
+    source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m"})
     with pytest.raises(DashwrightError, match=re.escape(message)):
-        await Prometheus(prometheus(fake.url), http).query(asked, TimeRange(START, START + HOUR), Limits(query_series=2))
+        await Prometheus(prometheus(fake.url), http).query(source_query, TimeRange(START, START + HOUR), Limits(query_series=2))
 
 
 async def query(http: HttpClient, fake: Fake, options: dict[str, Any] | None = None, **properties: Any) -> list[Frame]:
     source = Prometheus(prometheus(fake.url, json_data=options or {}), http)
-    asked = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m", **properties})
-    return list(await source.query(asked, TimeRange(START, START + HOUR), Limits()))
+    source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m", **properties})
+    return list(await source.query(source_query, TimeRange(START, START + HOUR), Limits()))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -319,7 +319,7 @@ async def test_requests_of_ranges_and_instants(serve: Serve, http: HttpClient, m
     options = {"queryTimeout": "7s"} | ({"httpMethod": "GET"} if method == "GET" else {})
     frames = await query(http, fake, options, instant=True, range=True)
     assert len(frames) == 2
-    assert [(asked[0], asked[1], asked[2]) for asked in fake.asked] == [
+    assert [(source_query[0], source_query[1], source_query[2]) for source_query in fake.requests] == [
         (method, "/api/v1/query", {"query": "up", "time": "1767229207", "timeout": "7s"}),
         (
             method,
@@ -371,7 +371,7 @@ async def test_health_computes_a_sum(serve: Serve, http: HttpClient) -> None:
     """The health check queries ``1+1``."""
     fake = await serve(respond_with(success("scalar", [4, "2"])))
     assert await Prometheus(prometheus(fake.url), http).health() == "Successfully queried the Prometheus API."
-    assert fake.asked[0][2]["query"] == "1+1"
+    assert fake.requests[0][2]["query"] == "1+1"
 
 
 async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -396,8 +396,8 @@ def test_ranges_with_the_same_steps_are_one_query() -> None:
     moved = TimeRange(START.replace(second=8), START.replace(second=8) + HOUR)
 
     def question(time_range: TimeRange, **properties: Any) -> Any:
-        asked = SourceQuery.model_validate({"refId": "A", "datasource": {}, "expr": "up", "interval": "1m", **properties})
-        return source.prepare(asked, time_range).key
+        source_query = SourceQuery.model_validate({"refId": "A", "datasource": {}, "expr": "up", "interval": "1m", **properties})
+        return source.prepare(source_query, time_range).key
 
     here = TimeRange(START, START + HOUR)
     assert question(here) == question(moved)

@@ -30,8 +30,8 @@ class World:
     """Data sources of the type ``counted``, which return the number of their queries."""
 
     records: MemoryRecords
-    asked: list[tuple[str, SourceQuery, Limits]] = field(default_factory=list)
-    does: Callable[[str], Any] | None = None
+    sent_queries: list[tuple[str, SourceQuery, Limits]] = field(default_factory=list)
+    respond: Callable[[str], Any] | None = None
     cancelled: list[str] = field(default_factory=list)
     settings: QuerySettings = field(init=False)
 
@@ -43,9 +43,9 @@ class World:
 
     async def ask(self, *queries: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY, **context: Any) -> tuple[int, Any]:
         body = orjson.dumps({"queries": list(queries), "from": "10000", "to": "20000"})
-        answered = await respond(body, QueryContext(endpoint, **{"org_id": 1, **context}), self.settings)
-        assert isinstance(answered.body, bytes)
-        return int(answered.headers["status"]), orjson.loads(answered.body)
+        response = await respond(body, QueryContext(endpoint, **{"org_id": 1, **context}), self.settings)
+        assert isinstance(response.body, bytes)
+        return int(response.headers["status"]), orjson.loads(response.body)
 
 
 @dataclass
@@ -54,18 +54,18 @@ class Counted(Source):
     record: SourceRecord
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
-        self.world.asked.append((self.record.uid, query, limits))
+        self.world.sent_queries.append((self.record.uid, query, limits))
         try:
-            if self.world.does is not None:
-                await self.world.does(self.record.uid)
+            if self.world.respond is not None:
+                await self.world.respond(self.record.uid)
         except asyncio.CancelledError:
             self.world.cancelled.append(self.record.uid)
             raise
-        return read_frames(FRAME % len(self.world.asked))
+        return read_frames(FRAME % len(self.world.sent_queries))
 
     async def health(self) -> str:
-        if self.world.does is not None:
-            await self.world.does(self.record.uid)
+        if self.world.respond is not None:
+            await self.world.respond(self.record.uid)
         return "it works"
 
 
@@ -106,7 +106,7 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
         explain=True,
     )
     assert status == 200, body
-    assert [uid for uid, *_ in world.asked] == ["a", "b", "a"]
+    assert [uid for uid, *_ in world.sent_queries] == ["a", "b", "a"]
     assert world.records.looked_up.count((1, "a")) == 1
     kinds = {ref_id: node["kind"] for ref_id, node in body["meta"]["explain"]["nodes"].items()}
     assert kinds == dict.fromkeys("ABCD", "counted") | dict.fromkeys("EF", "grafana-testdata-datasource")
@@ -133,7 +133,7 @@ async def test_a_missing_data_source_is_an_error_of_its_ref_id(
     assert status == 400
     assert body["results"]["A"]["status"] == 400
     assert message in body["results"]["A"]["error"]
-    assert world.asked == []
+    assert world.sent_queries == []
     allowed = context.get("uids")
     assert allowed is None or all(uid in allowed for _, uid in world.records.looked_up), "secrets of others were opened"
 
@@ -147,7 +147,7 @@ async def test_permitted_data_sources_can_be_queried(world: World) -> None:
 async def test_queries_run_concurrently(world: World) -> None:
     """Queries to one or several sources do not wait for each other."""
     both = asyncio.Barrier(3)
-    world.does = lambda uid: both.wait()
+    world.respond = lambda uid: both.wait()
     status, _ = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}), query("C", {"uid": "a"}, other=True))
     assert status == 200
 
@@ -164,7 +164,7 @@ async def test_equal_queries_are_sent_once(world: World) -> None:
         explain=True,
     )
     assert status == 200
-    assert len(world.asked) == 5
+    assert len(world.sent_queries) == 5
     assert value(body, "A") == value(body, "B")
     nodes = body["meta"]["explain"]["nodes"]
     assert [nodes[ref_id]["cache"] for ref_id in "ABC"] == ["miss", "hit", "miss"]
@@ -175,14 +175,14 @@ async def test_a_result_is_cached_for_the_next_request(world: World) -> None:
     """A result is cached until the data source changes, per organization, and bypassed on request."""
     for _ in range(2):
         await world.ask(query("A", {"uid": "a"}))
-    assert len(world.asked) == 1
+    assert len(world.sent_queries) == 1
     status, body = await world.ask(query("A", {"uid": "a"}), fresh=True, explain=True)
-    assert (status, body["meta"]["explain"]["nodes"]["A"]["cache"], len(world.asked)) == (200, "miss", 2)
+    assert (status, body["meta"]["explain"]["nodes"]["A"]["cache"], len(world.sent_queries)) == (200, "miss", 2)
     await world.ask(query("A", {"uid": "a"}), org_id=2)
-    assert len(world.asked) == 3
+    assert len(world.sent_queries) == 3
     world.records.records[0] = on_record("", "a", id=1, type="counted", version=2)
     await world.ask(query("A", {"uid": "a"}))
-    assert len(world.asked) == 4
+    assert len(world.sent_queries) == 4
 
 
 async def test_an_expression_does_not_change_cached_frames(world: World) -> None:
@@ -195,7 +195,7 @@ async def test_an_expression_does_not_change_cached_frames(world: World) -> None
     first = await world.ask(query("A", {"uid": "a"}), *expressions)
     assert first[0] == 200
     assert await world.ask(query("A", {"uid": "a"}), *expressions) == first
-    assert len(world.asked) == 1
+    assert len(world.sent_queries) == 1
 
 
 async def test_a_failing_source_is_an_error_of_its_ref_id(world: World) -> None:
@@ -205,14 +205,14 @@ async def test_a_failing_source_is_an_error_of_its_ref_id(world: World) -> None:
         if uid == "a":
             raise SourceFailed("gone away")
 
-    world.does = fail
-    for asked in (2, 3):
+    world.respond = fail
+    for sent_queries in (2, 3):
         status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
         assert status == 400
         failure = {"error": "[sse.dataQueryError] failed to execute query [A]: gone away", "errorSource": "downstream", "status": 502}
         assert body["results"]["A"] == {**failure, "frames": []}
         assert body["results"]["B"]["status"] == 200
-        assert len(world.asked) == asked
+        assert len(world.sent_queries) == sent_queries
 
 
 async def test_a_slow_source_times_out(world: World) -> None:
@@ -223,7 +223,7 @@ async def test_a_slow_source_times_out(world: World) -> None:
         if uid == "a":
             await asyncio.Event().wait()
 
-    world.does = wait
+    world.respond = wait
     status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
     assert status == 400
     assert body["results"]["A"]["status"] == 504
@@ -236,7 +236,7 @@ async def test_a_slow_source_times_out(world: World) -> None:
 @pytest.mark.parametrize("datasource", [{"uid": "a"}, {"type": "grafana-testdata-datasource"}])
 async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World, datasource: Any) -> None:
     """A data source has no time beyond the deadline of the request, even if its own limit is longer. The error names the deadline."""
-    world.does = lambda uid: asyncio.Event().wait()
+    world.respond = lambda uid: asyncio.Event().wait()
     world.settings = QuerySettings(seconds=0.3, sources=world.settings.sources)
     status, body = await world.ask(query("A", datasource, scenarioId="slow_query", stringInput="20s"))
     assert status == 400
@@ -255,7 +255,7 @@ async def test_a_disconnected_caller_cancels_its_queries(world: World) -> None:
         under_way.set()
         await let_go.wait()
 
-    world.does = wait
+    world.respond = wait
     first, second = (asyncio.create_task(world.ask(query("A", {"uid": "a"}), query(ref_id, {"uid": "b"}))) for ref_id in "BC")
     await under_way.wait()
     await asyncio.sleep(0)
@@ -274,8 +274,8 @@ async def test_a_query_knows_how_many_points_are_wanted(world: World) -> None:
     """A query has the number of points that it names, or else 100, or 5,000 in a request with expressions. The interval has no default."""
     await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "a"}, maxDataPoints=7))
     await world.ask(query("A", {"uid": "b"}), {"refId": "C", "type": "math", "expression": "$A"})
-    assert [asked.max_data_points for _, asked, _ in world.asked] == [100, 7, 5000]
-    assert [asked.interval_ms for _, asked, _ in world.asked] == [None] * 3
+    assert [sent_queries.max_data_points for _, sent_queries, _ in world.sent_queries] == [100, 7, 5000]
+    assert [sent_queries.interval_ms for _, sent_queries, _ in world.sent_queries] == [None] * 3
 
 
 async def test_unneeded_queries_are_not_sent(world: World) -> None:
@@ -286,9 +286,9 @@ async def test_unneeded_queries_are_not_sent(world: World) -> None:
 
 
 async def health(world: World, body: Any, **context: Any) -> tuple[int, Any]:
-    answered = await respond(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), world.settings)
-    assert isinstance(answered.body, bytes)
-    return int(answered.headers["status"]), orjson.loads(answered.body)
+    response = await respond(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), world.settings)
+    assert isinstance(response.body, bytes)
+    return int(response.headers["status"]), orjson.loads(response.body)
 
 
 async def test_health_is_a_sentence(world: World) -> None:
@@ -299,7 +299,7 @@ async def test_health_is_a_sentence(world: World) -> None:
     async def fail(uid: str) -> None:
         raise SourceFailed("gone away") if uid == "a" else BadRequest("correct its address")
 
-    world.does = fail
+    world.respond = fail
     assert await health(world, {"uid": "a"}) == (400, {"status": "ERROR", "message": "gone away"})
     assert await health(world, {"uid": "b"}) == (400, {"status": "ERROR", "message": "correct its address"})
 
@@ -321,7 +321,7 @@ async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(wor
 
 async def test_a_health_check_times_out(world: World) -> None:
     """A health check ends after the source's time-out or the caller's."""
-    world.does = lambda uid: asyncio.Event().wait()
+    world.respond = lambda uid: asyncio.Event().wait()
     world.records.records[0] = on_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
     status, body = await health(world, {"uid": "a"})
     assert (status, body["status"]) == (400, "ERROR")

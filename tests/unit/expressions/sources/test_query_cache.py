@@ -52,35 +52,35 @@ def frame(size: int) -> Frame:
 
 async def test_a_result_is_cached_for_its_time() -> None:
     """After its time a result is queried again."""
-    clock, asked = Moment(), CountingSource()
+    clock, source = Moment(), CountingSource()
     cache = QueryCache(seconds=10, clock=clock)
-    assert [(await cache.get("k", asked))[1] for _ in range(3)] == [False, True, True]
+    assert [(await cache.get("k", source))[1] for _ in range(3)] == [False, True, True]
     clock.at += 10
-    assert (await cache.get("k", asked))[1] is False
-    assert asked.count == 2
+    assert (await cache.get("k", source))[1] is False
+    assert source.count == 2
 
 
 async def test_the_least_recently_used_is_evicted_first() -> None:
     """The cache never exceeds its size in bytes and keeps nothing that is larger alone; 0 disables it."""
     one = int(size_of([frame(1000)]))
-    cache, asked = QueryCache(max_bytes=2 * one), CountingSource(1000)
+    cache, source = QueryCache(max_bytes=2 * one), CountingSource(1000)
     for key in ("a", "b", "a", "c"):
-        await cache.get(key, asked)
-    assert [(await cache.get(key, asked))[1] for key in ("a", "c", "b")] == [True, True, False]
+        await cache.get(key, source)
+    assert [(await cache.get(key, source))[1] for key in ("a", "c", "b")] == [True, True, False]
     assert (await cache.get("large", CountingSource(3000)))[1] is False
     assert (await cache.get("large", CountingSource(3000)))[1] is False
     nothing = QueryCache(max_bytes=0)
-    assert [(await nothing.get("k", asked))[1] for _ in range(2)] == [False, False]
+    assert [(await nothing.get("k", source))[1] for _ in range(2)] == [False, False]
 
 
 async def test_the_size_of_the_cache_is_a_metric() -> None:
     """The gauges follow additions, evictions and expired results."""
     one = int(size_of([frame(1000)]))
-    clock, asked = Moment(), CountingSource(1000)
+    clock, source = Moment(), CountingSource(1000)
     cache = QueryCache(max_bytes=2 * one, seconds=10, clock=clock)
     sizes = []
     for key in ("a", "b", "c"):
-        await cache.get(key, asked)
+        await cache.get(key, source)
         sizes.append(cached())
     assert sizes == [(one, 1), (2 * one, 2), (2 * one, 2)]
     clock.at += 10
@@ -106,11 +106,11 @@ async def test_a_shared_time_column_counts_once() -> None:
 
 async def test_a_failure_is_not_cached() -> None:
     """A failure is not cached: the next caller sends the query again."""
-    cache, asked = QueryCache(), CountingSource(error=SourceFailed("gone"))
+    cache, source = QueryCache(), CountingSource(error=SourceFailed("gone"))
     for _ in range(2):
         with pytest.raises(SourceFailed, match="gone"):
-            await cache.get("k", asked)
-    assert asked.count == 2
+            await cache.get("k", source)
+    assert source.count == 2
 
 
 def documents(count: int) -> Frame:
@@ -123,34 +123,34 @@ def documents(count: int) -> Frame:
 async def test_the_size_of_json_counts_nested_values() -> None:
     """A JSON value that does not fit with its nested values is not cached."""
     assert size_of([documents(10_000)]) >= 10_000 * 50
-    asked = CountingSource()
-    asked.frames = [documents(10_000)]
+    source = CountingSource()
+    source.frames = [documents(10_000)]
     cache = QueryCache(max_bytes=1024 * 1024)
-    assert [(await cache.get("k", asked))[1] for _ in range(2)] == [False, False]
+    assert [(await cache.get("k", source))[1] for _ in range(2)] == [False, False]
     cache = QueryCache()
-    assert [(await cache.get("k", asked))[1] for _ in range(2)] == [False, True]
+    assert [(await cache.get("k", source))[1] for _ in range(2)] == [False, True]
 
 
 async def test_json_with_too_many_values_is_not_cached() -> None:
     """A JSON value with too many values to count is not cached, even if the cache is large enough."""
-    asked = CountingSource()
-    asked.frames = [documents(100_000)]
-    assert size_of(asked.frames) == math.inf
+    source = CountingSource()
+    source.frames = [documents(100_000)]
+    assert size_of(source.frames) == math.inf
     cache = QueryCache(max_bytes=1 << 40)
-    assert [(await cache.get("k", asked))[1] for _ in range(2)] == [False, False]
+    assert [(await cache.get("k", source))[1] for _ in range(2)] == [False, False]
 
 
 async def test_concurrent_callers_share_one_query() -> None:
     """Concurrent callers send one query and receive the same frame objects."""
-    cache, asked = QueryCache(max_bytes=0), CountingSource()
-    asked.let_go.clear()
-    task = [asyncio.create_task(cache.get("k", asked)) for _ in range(3)]
+    cache, source = QueryCache(max_bytes=0), CountingSource()
+    source.let_go.clear()
+    task = [asyncio.create_task(cache.get("k", source)) for _ in range(3)]
     await asyncio.sleep(0)
-    asked.let_go.set()
-    given = await asyncio.gather(*task)
-    assert asked.count == 1
-    assert [cached for _, cached in given] == [False, True, True]
-    assert all(frames is given[0][0] for frames, _ in given)
+    source.let_go.set()
+    results = await asyncio.gather(*task)
+    assert source.count == 1
+    assert [cached for _, cached in results] == [False, True, True]
+    assert all(frames is results[0][0] for frames, _ in results)
 
 
 async def test_a_cancelled_caller_does_not_affect_others() -> None:
@@ -158,32 +158,32 @@ async def test_a_cancelled_caller_does_not_affect_others() -> None:
 
     If the last one is cancelled, so is the query, and the next caller starts a new one.
     """
-    cache, asked = QueryCache(), CountingSource()
-    asked.let_go.clear()
-    first, second = (asyncio.create_task(cache.get("k", asked)) for _ in range(2))
+    cache, source = QueryCache(), CountingSource()
+    source.let_go.clear()
+    first, second = (asyncio.create_task(cache.get("k", source)) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.wait([first])
-    assert (asked.count, asked.cancelled) == (1, 0)
+    assert (source.count, source.cancelled) == (1, 0)
     second.cancel()
     await asyncio.wait([second])
-    third = asyncio.create_task(cache.get("k", asked))
+    third = asyncio.create_task(cache.get("k", source))
     await asyncio.sleep(0)
     await asyncio.sleep(0)
-    assert (asked.count, asked.cancelled) == (2, 1)
-    asked.let_go.set()
+    assert (source.count, source.cancelled) == (2, 1)
+    source.let_go.set()
     assert (await third)[1] is False
 
 
 async def test_a_fresh_result_on_request() -> None:
     """A request for fresh results uses neither the cache nor running queries, but shares its own equal queries. The results are cached."""
-    cache, asked = QueryCache(), CountingSource()
-    await cache.get("k", asked)
+    cache, source = QueryCache(), CountingSource()
+    await cache.get("k", source)
     request = object()
-    given = await asyncio.gather(*(cache.get("k", asked, fresh_token=request) for _ in range(2)))
-    assert asked.count == 2
-    assert [cached for _, cached in given] == [False, True]
-    assert (await cache.get("k", asked))[1] is True
+    results = await asyncio.gather(*(cache.get("k", source, fresh_token=request) for _ in range(2)))
+    assert source.count == 2
+    assert [cached for _, cached in results] == [False, True]
+    assert (await cache.get("k", source))[1] is True
 
 
 async def test_shared_frames_cannot_be_changed() -> None:

@@ -31,11 +31,11 @@ class Source:
     """A data source that returns the values in a query, and records the queries."""
 
     def __init__(self) -> None:
-        self.asked: list[str] = []
+        self.sent_queries: list[str] = []
 
     async def ask(self, definition: Definition, scope: Scope) -> Sequence[Option]:
         text = scope.interpolate(definition.query_text)
-        self.asked.append(text)
+        self.sent_queries.append(text)
         if text == "fail":
             raise BadRequest("it is broken")
         return [Option(value, value) for value in text.split()]
@@ -123,7 +123,7 @@ async def test_variables_refer_to_earlier_and_later_ones() -> None:
     first = {**variable("query", "$second-1 $second-2"), "name": "first"}
     second = {**variable("custom", "p,q", "q"), "name": "second"}
     assert (await resolved(first, second, source=source)).scope.interpolate("$first") == "q-1"
-    assert source.asked == ["q-1 q-2"]
+    assert source.sent_queries == ["q-1 q-2"]
 
 
 async def test_only_variables_in_use_are_queried() -> None:
@@ -132,14 +132,14 @@ async def test_only_variables_in_use_are_queried() -> None:
     queries = {"used": "$inner", "inner": "x", "spare": "y"}
     board = {"templating": {"list": [{**variable("query", query), "name": name} for name, query in queries.items()]}}
     await resolve(board, names_in("$used"), context)
-    assert source.asked == ["x", "x"]
+    assert source.sent_queries == ["x", "x"]
 
 
 async def test_variables_in_a_cycle_keep_their_saved_values_with_a_problem() -> None:
     source = Source()
     pair = [{**variable("query", f"${other}", name), "name": name} for name, other in (("m", "n"), ("n", "m"))]
     found = await resolved(*pair, source=source)
-    assert (found.scope.interpolate("$m $n"), source.asked) == ("m n", [])
+    assert (found.scope.interpolate("$m $n"), source.sent_queries) == ("m n", [])
     assert found.notices == ["$m, $n refer to each other in a circle, so each has its saved value"]
 
 
