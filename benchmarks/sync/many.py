@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import aiohttp
 from tests.acceptance.client import Client
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.acceptance.processes import Service, Stack
 
 from benchmarks.processes import processor_seconds, resident_memory
@@ -177,7 +177,7 @@ class _Organization:
         async def is_visible() -> bool:
             return bool((await self._client.call("GET", dashboard))["spec"]["title"] == title)
 
-        await until(is_visible)
+        await wait_until(is_visible)
         return time.perf_counter() - started
 
 

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 import aiohttp
 
 _CHECK_SECONDS: Final = 0.1
-_PIECE: Final = 65_536
+_CHUNK_BYTES: Final = 65_536
 
 
 class Balancer:
@@ -70,7 +70,7 @@ class Balancer:
 async def _copy(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     """Copy what is read until the end, and then close the writer."""
     with suppress(ConnectionError):
-        while piece := await reader.read(_PIECE):
+        while piece := await reader.read(_CHUNK_BYTES):
             writer.write(piece)
             await writer.drain()
     writer.close()

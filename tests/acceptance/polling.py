@@ -3,14 +3,14 @@
 import asyncio
 from collections.abc import Awaitable, Callable
 
-_LOOK_EVERY = 0.02
+_POLL_SECONDS = 0.02
 
 
-async def until(holds: Callable[[], Awaitable[object]], *, seconds: float = 30) -> None:
+async def wait_until(condition: Callable[[], Awaitable[object]], *, seconds: float = 30) -> None:
     """Wait until ``holds`` returns a true value; raise AssertionError after ``seconds``."""
     try:
         async with asyncio.timeout(seconds):
-            while not await holds():  # noqa: ASYNC110 (the state is another process's)
-                await asyncio.sleep(_LOOK_EVERY)
+            while not await condition():  # noqa: ASYNC110 (the state is another process's)
+                await asyncio.sleep(_POLL_SECONDS)
     except TimeoutError as error:
-        raise AssertionError(f"not within {seconds:g} s: {holds}") from error
+        raise AssertionError(f"not within {seconds:g} s: {condition}") from error

@@ -8,7 +8,7 @@ import pytest
 from tests.acceptance import dashboard_files
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.acceptance.processes import Stack
 from tests.acceptance.queries import QUERY
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
@@ -24,7 +24,7 @@ QUICK_SECONDS = 4.5
 QUERY_SECONDS = "2"
 
 
-async def check_broker_outage(stack: Stack, records: Records, broker_url: str, away: Act, back: Act) -> None:
+async def check_broker_outage(stack: Stack, records: Records, broker_url: str, stop_broker: Act, restore_broker: Act) -> None:
     """Check the behaviour of this module for one way in which the broker fails and returns."""
     async with Client(stack.address) as client:
         dashboard_files.make_team(stack.repositories / "team")
@@ -33,16 +33,16 @@ async def check_broker_outage(stack: Stack, records: Records, broker_url: str, a
         await client.call("POST", "/api/ds/query", json=QUERY)
         pids = [service.pid for service in stack.services]
 
-        await away()
+        await stop_broker()
         await asyncio.gather(*(service.event("broker_lost") for service in stack.services))
         async with asyncio.timeout(QUICK_SECONDS):
             job = await client.sync("team")
         await check_down(client)
 
-        await back()
+        await restore_broker()
         assert (await client.wait_for_job(job))["status"]["state"] == "success"
-        await until(lambda: _is(client, "/readyz", 200))
-        await until(lambda: _query_succeeds(client))
+        await wait_until(lambda: has_status(client, "/readyz", 200))
+        await wait_until(lambda: _query_succeeds(client))
         async with Submitter(broker_url) as submitter:
             response = await submitter.submit(JOB_SPEC | {"repository": "team"})
             assert response["kind"] == "Job"
@@ -66,7 +66,7 @@ async def check_down(client: Client) -> None:
     assert "broker" in body["message"]
 
 
-async def _is(client: Client, path: str, status: int) -> bool:
+async def has_status(client: Client, path: str, status: int) -> bool:
     return (await client.response("GET", path))[0] == status
 
 

@@ -69,7 +69,7 @@ async def test_a_refused_message_is_replayed_and_its_job_waited_for(stack: Stack
 
 
 async def test_a_submitted_job_is_shown_until_it_ends(stack: Stack, client: Client, run: Run) -> None:
-    """The exit status is that of the job: 0 for a success, 1 for a failure, 2 for a job that is refused."""
+    """The exit status of a followed submission is that of its job: 0 for a success, 1 for a failure, 2 for a refused job."""
     folder = stack.repositories / "team"
     dashboard_files.make_team(folder)
     await client.create_repository("team", "team")

@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance import dashboard_files
 from tests.acceptance.client import DASHBOARDS, FOLDERS, PROVISIONING, Client
 from tests.acceptance.conftest import MakeStack
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.acceptance.processes import Stack
 from tests.acceptance.queries import QUERY
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
@@ -47,7 +47,7 @@ UNKNOWN_LOGIN = {"Authorization": aiohttp.encode_basic_auth("unknown", "wrong")}
 QUICK_SECONDS = 6.0
 
 
-async def check_database_outage(stack: Stack, database_url: str, broker_url: str, away: Act, back: Act) -> None:
+async def check_database_outage(stack: Stack, database_url: str, broker_url: str, stop_database: Act, restore_database: Act) -> None:
     """Check the behaviour of this module for one way in which the database fails and returns."""
     async with Client(stack.address) as client, Submitter(broker_url) as submitter:
         dashboard_files.make_team(stack.repositories / "team")
@@ -55,7 +55,7 @@ async def check_database_outage(stack: Stack, database_url: str, broker_url: str
         await client.sync_and_wait("team")
         pids = [service.pid for service in stack.services]
         await client.call("POST", "/api/ds/query", json=QUERY)
-        await away()
+        await stop_database()
 
         status, response, _ = await client.response("POST", "/api/ds/query", json=QUERY)
         assert status == 200, f"the identity was known a moment ago: {response}"
@@ -65,11 +65,11 @@ async def check_database_outage(stack: Stack, database_url: str, broker_url: str
         await submitter.publish(JOB_SPEC | {"repository": "team"}, message_id="kept", correlation_id="kept", reply=True)
         await stack.gateway.event("submission_delayed")
 
-        await back()
+        await restore_database()
         response = await submitter.response_to("kept")
         assert response["kind"] == "Job"
         assert (await client.wait_for_job(response))["status"]["state"] == "success"
-        await until(lambda: _is(client, "/readyz", 200))
+        await wait_until(lambda: has_status(client, "/readyz", 200))
         await client.call("GET", "/api/health")
         assert len(await client.dashboards()) == 21
         async with open_records(database_url) as records:
@@ -77,10 +77,10 @@ async def check_database_outage(stack: Stack, database_url: str, broker_url: str
         assert [service.pid for service in stack.services if service.is_running] == pids
 
 
-async def check_refused(client: Client, method: str, path: str, sent: object) -> None:
+async def check_refused(client: Client, method: str, path: str, request_body: object) -> None:
     """Check for a 503 with Retry-After, as a Status that names the database but not its address."""
     async with asyncio.timeout(QUICK_SECONDS):
-        status, body, headers = await client.response(method, path, json=sent)
+        status, body, headers = await client.response(method, path, json=request_body)
     assert status == 503, f"{method} {path}: {status} {body}"
     assert int(headers["Retry-After"]) >= 1
     assert (body["kind"], body["status"], body["reason"], body["code"]) == ("Status", "Failure", "ServiceUnavailable", 503)
@@ -103,7 +103,7 @@ async def check_down(client: Client) -> None:
     assert int(headers["Retry-After"]) >= 1
 
 
-async def _is(client: Client, path: str, status: int) -> bool:
+async def has_status(client: Client, path: str, status: int) -> bool:
     return (await client.response("GET", path))[0] == status
 
 
@@ -131,7 +131,7 @@ async def test_a_sync_survives_a_short_outage_of_the_database(make_stack: MakeSt
         await client.create_repository("many", "many")
         async with records.blocked_syncs():
             job = await client.sync("many")
-            await until(records.count_blocked_syncs)
+            await wait_until(records.count_blocked_syncs)
             await database_proxy.disconnect()
             await stack.jobs_worker.event("job_left_to_rescuer")
         await database_proxy.connect()

@@ -30,11 +30,11 @@ async def test_responses_that_have_begun_are_completed(make_stack: MakeStack, ac
     query = large_query()
     async with Client(stack.address) as client:
 
-        async def ask() -> ClientResponse:
+        async def send_query() -> ClientResponse:
             return await client.request("POST", "/api/ds/query", json=query, headers={"Accept": accept})
 
-        complete = await (await ask()).read()
-        begun = await asyncio.gather(*(ask() for _ in range(CLIENTS)))
+        complete = await (await send_query()).read()
+        begun = await asyncio.gather(*(send_query() for _ in range(CLIENTS)))
         stack.gateway.send(signal.SIGTERM)
         await stack.gateway.event("stopping")
         bodies = await asyncio.gather(*(response.read() for response in begun))

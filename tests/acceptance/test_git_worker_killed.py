@@ -15,7 +15,7 @@ FILES = 50
 
 
 @pytest.mark.faults
-async def test_a_worker_killed_while_it_fetches(make_stack: MakeStack, tmp_path: Path) -> None:
+async def test_the_job_of_a_worker_killed_during_a_fetch_succeeds(make_stack: MakeStack, tmp_path: Path) -> None:
     """A job whose worker is killed twice during a fetch succeeds, and the leftovers of git in the mirror are removed."""
     (tmp_path / "server").mkdir()
     async with git.serving(tmp_path / "server") as server:

@@ -7,7 +7,7 @@ import asyncpg
 from tests.acceptance import dashboard_files
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.acceptance.queue_client import JOB_SPEC, Submitter
 from tests.acceptance.records import Records
 
@@ -43,7 +43,7 @@ async def test_sixty_repositories_sync_concurrently(make_stack: MakeStack, recor
         await asyncio.gather(*(client.create_repository(name, name) for name in NAMES))
         batch = [JOB_SPEC | {"repository": name} for name in NAMES]
         responses = [await submitter.submit(batch) for _ in range(3)]
-        await until(records.all_jobs_ended, seconds=60)
+        await wait_until(records.all_jobs_ended, seconds=60)
         jobs = await records.jobs()
         assert {job["name"] for job in jobs} == {item["metadata"]["name"] for response in responses for item in response["items"]}
         assert {job["repository"] for job in jobs} == set(NAMES)

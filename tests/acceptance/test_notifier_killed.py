@@ -8,13 +8,13 @@ import pytest
 from aiohttp import web
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.conftest import MakeStack
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.contract.api.webhook_receiver import SECRET, ReceivedRequest, accept, receiving
 from tests.servers import git
 
 
 @pytest.mark.faults
-async def test_a_worker_killed_while_it_notifies(make_stack: MakeStack, database_url: str, tmp_path: Path) -> None:
+async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack, database_url: str, tmp_path: Path) -> None:
     """An event is delivered at least once: again if its sender was killed before the record, and never after the record."""
     (tmp_path / "server").mkdir()
     async with git.serving(tmp_path / "server") as server, receiving() as receiver:
@@ -52,7 +52,7 @@ async def test_a_worker_killed_while_it_notifies(make_stack: MakeStack, database
                 status = (await client.call("GET", f"{PROVISIONING}/repositories/team"))["status"]
                 return any(item.get("delivered") for item in status.get("notifications") or ())
 
-            await until(is_recorded)
+            await wait_until(is_recorded)
             await stack.jobs_worker.kill()
             await _end_leases(database_url)
             await stack.add_jobs_worker()

@@ -17,7 +17,7 @@ from tests.acceptance import dashboard_files
 from tests.acceptance.client import Client
 from tests.acceptance.conftest import MakeStack
 from tests.acceptance.log_checks import check_lines
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.acceptance.processes import Service
 from tests.acceptance.queries import QUERY
 from tests.acceptance.records import Records
@@ -26,7 +26,7 @@ LISTENING = "listening"
 BACKLOG = 250
 
 
-class Home:
+class Installation:
     """A data directory and the processes that were started on it."""
 
     def __init__(self, data: Path) -> None:
@@ -58,10 +58,10 @@ def data_dir() -> Iterator[Path]:
 
 
 @pytest.fixture
-async def home(data_dir: Path) -> AsyncIterator[Home]:
-    home = Home(data_dir)
-    yield home
-    await home.close()
+async def installation(data_dir: Path) -> AsyncIterator[Installation]:
+    installation = Installation(data_dir)
+    yield installation
+    await installation.close()
 
 
 def client_of(service: Service) -> Client:
@@ -105,19 +105,19 @@ async def all_ended(processes: set[Process]) -> None:
     """Wait until none of the processes is running. A process that lost its parent may need a moment to end."""
     one_by_one = {(process.pid, process.started) for process in processes}
 
-    async def none_runs() -> bool:
+    async def none_is_running() -> bool:
         return one_by_one.isdisjoint((process.pid, process.started) for process in Process.running())
 
-    await until(none_runs, seconds=10)
+    await wait_until(none_is_running, seconds=10)
 
 
-async def test_data_survives_a_restart(home: Home) -> None:
+async def test_data_survives_a_restart(installation: Installation) -> None:
     """A first start creates everything and prints its address; a second start serves the same data within seconds.
 
     The key of stored secrets is kept next to the database, readable by its owner only.
     """
-    names = dashboard_files.make_team(home.repositories / "team")
-    first = await home.serving()
+    names = dashboard_files.make_team(installation.repositories / "team")
+    first = await installation.serving()
     async with client_of(first) as client:
         await client.create_repository("team", "team")
         assert (await client.sync_and_wait("team"))["message"] == "completed successfully"
@@ -126,7 +126,7 @@ async def test_data_survives_a_restart(home: Home) -> None:
         assert sorted(before) == sorted(names)
         source = {"name": "p", "type": "prometheus", "secureJsonData": {"basicAuthPassword": "hunter22"}}
         await client.call("POST", "/api/datasources", json=source)
-    key = home.data / "secret.key"
+    key = installation.data / "secret.key"
     created = key.read_text()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     processes = family(first.pid)
@@ -137,7 +137,7 @@ async def test_data_survives_a_restart(home: Home) -> None:
     assert first.output[0].startswith(f"Dashwright serves at {first.logged(LISTENING)[0]['address']} ")
 
     async with asyncio.timeout(30):
-        second = await home.serving()
+        second = await installation.serving()
     async with client_of(second) as client:
         assert await client.dashboards() == before
         assert (await client.sync_and_wait("team"))["message"] == "no changes to sync"
@@ -148,23 +148,23 @@ async def test_data_survives_a_restart(home: Home) -> None:
         check_lines(service)
 
 
-async def test_a_self_signed_certificate_is_served(home: Home) -> None:
+async def test_a_self_signed_certificate_is_served(installation: Installation) -> None:
     """With ``TLS=self-signed`` the printed address is https, and clients that trust the generated certificate are served."""
-    service = await home.serving(TLS="self-signed")
+    service = await installation.serving(TLS="self-signed")
     address = service.logged(LISTENING)[0]["address"]
     assert address.startswith("https://")
-    trusting = ssl.create_default_context(cafile=home.data / "tls" / "certificate.pem")
+    trusting = ssl.create_default_context(cafile=installation.data / "tls" / "certificate.pem")
     async with ClientSession() as session, session.get(f"{address}/api/health", ssl=trusting) as response:
         assert response.status == 200
     assert await service.stop() == 0
     assert service.output[0].startswith(f"Dashwright serves at {address} ")
 
 
-async def test_a_killed_system_continues_its_jobs(home: Home) -> None:
+async def test_a_killed_system_continues_its_jobs(installation: Installation) -> None:
     """After SIGKILL during a sync the next start completes running and pending jobs, and no process of the first is left."""
-    names = dashboard_files.make_many(home.repositories / "many", 300)
-    dashboard_files.make_team(home.repositories / "team")
-    killed = await home.serving(JOB_SLOTS="1")
+    names = dashboard_files.make_many(installation.repositories / "many", 300)
+    dashboard_files.make_team(installation.repositories / "team")
+    killed = await installation.serving(JOB_SLOTS="1")
     async with client_of(killed) as client:
         await client.create_repository("many", "many")
         await client.create_repository("team", "team")
@@ -172,7 +172,7 @@ async def test_a_killed_system_continues_its_jobs(home: Home) -> None:
         await killed.event("job_started")
         processes = family(killed.pid)
         await killed.kill()
-    second = await home.serving()
+    second = await installation.serving()
     await all_ended(processes)
     async with client_of(second) as client:
         for job in jobs:
@@ -180,10 +180,10 @@ async def test_a_killed_system_continues_its_jobs(home: Home) -> None:
         assert len(await client.dashboards()) == len(names) + 21
 
 
-async def test_ctrl_c_stops_every_process(home: Home) -> None:
+async def test_ctrl_c_stops_every_process(installation: Installation) -> None:
     """SIGINT to the process group during a sync ends the system with status 0, and no process is left."""
-    dashboard_files.make_many(home.repositories / "many", 300)
-    service = await home.serving(SHUTDOWN_SECONDS="5")
+    dashboard_files.make_many(installation.repositories / "many", 300)
+    service = await installation.serving(SHUTDOWN_SECONDS="5")
     async with client_of(service) as client:
         await client.create_repository("many", "many")
         await client.sync("many")
@@ -194,25 +194,25 @@ async def test_ctrl_c_stops_every_process(home: Home) -> None:
     check_lines(service)
 
 
-async def test_a_start_can_be_interrupted(home: Home) -> None:
+async def test_a_start_can_be_interrupted(installation: Installation) -> None:
     """SIGTERM during the creation of the database ends the process with status 0 and leaves no process; the next start serves."""
-    service = await home.service().launch()
-    await until(lambda: _has_children(service))
+    service = await installation.service().launch()
+    await wait_until(lambda: _has_children(service))
     processes = family(service.pid)
     service.send(signal.SIGTERM)
     assert await service.wait(seconds=20) == 0
     await all_ended(processes)
-    await home.serving()
+    await installation.serving()
 
 
 async def _has_children(service: Service) -> bool:
     return len(family(service.pid)) > 1
 
 
-async def test_a_data_folder_in_use_is_refused(home: Home) -> None:
+async def test_a_data_folder_in_use_is_refused(installation: Installation) -> None:
     """A second start on the folder of a running system is refused with one sentence that says what to do; the first continues."""
-    first = await home.serving()
-    second = await home.service().launch()
+    first = await installation.serving()
+    second = await installation.service().launch()
     assert await second.wait() == 1
     (text,) = [event["text"] for event in second.events if event["event"] == "text"]
     assert f"process {first.pid}" in text
@@ -221,16 +221,18 @@ async def test_a_data_folder_in_use_is_refused(home: Home) -> None:
         await client.call("GET", "/api/health")
 
 
-async def test_a_long_backlog_is_resumed_at_the_start(home: Home, make_stack: MakeStack, records: Records, database_url: str) -> None:
+async def test_a_long_backlog_is_resumed_at_the_start(
+    installation: Installation, make_stack: MakeStack, records: Records, database_url: str
+) -> None:
     """A start over an empty broker runs all pending jobs, not only the first hundred."""
-    stack = make_stack(PERMITTED_PATHS=str(home.repositories))
+    stack = make_stack(PERMITTED_PATHS=str(installation.repositories))
     await stack.gateway.start()
-    dashboard_files.make_team(home.repositories / "team")
+    dashboard_files.make_team(installation.repositories / "team")
     async with Client(stack.gateway.logged("serving")[0]["address"]) as client:
         await client.create_repository("team", "team")
         await client.sync("team")
     assert await stack.gateway.stop() == 0
     await records.clone_pending_job(BACKLOG)
-    await home.serving(DATABASE_URL=database_url)
-    await until(records.all_jobs_ended, seconds=90)
+    await installation.serving(DATABASE_URL=database_url)
+    await wait_until(records.all_jobs_ended, seconds=90)
     assert {job["state"] for job in await records.jobs()} == {"success"}

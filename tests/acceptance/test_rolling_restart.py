@@ -9,7 +9,7 @@ from tests.acceptance import dashboard_files
 from tests.acceptance.balancer import Balancer
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.conftest import MakeStack
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.acceptance.queries import QUERY
 from tests.acceptance.records import Records
 
@@ -78,7 +78,7 @@ async def test_no_request_fails_and_no_job_is_lost(make_stack: MakeStack, record
             assert await service.stop() == 0
         load.is_stopped = True
         await asyncio.gather(*loads)
-        await until(records.all_jobs_ended, seconds=60)
+        await wait_until(records.all_jobs_ended, seconds=60)
         for client in clients:
             await client.close()
     assert load.failures == []

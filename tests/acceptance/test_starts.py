@@ -40,7 +40,7 @@ async def run_to_end(service: Service, *, seconds: float = 20) -> tuple[int, lis
     ],
 )
 async def test_wrong_settings_are_named_in_a_sentence_each(name: str, wrong: dict[str, str]) -> None:
-    """The exit status is 2, and one line names each wrong setting. There is no stack, and nothing else."""
+    """A service with wrong settings ends with status 2, after one line for each of them, and without a stack."""
     settings = {"DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d", "AMQP_URL": f"amqp://u:p@{NOWHERE}/", "SECRET_KEY": KEY}
     service = Service(name, settings | wrong)
     status, errors = await run_to_end(service)

@@ -46,7 +46,7 @@ def memory_of(service: Service) -> int:
     return int(line.split()[1]) * 1024
 
 
-async def unread(address: str, path: str, held: ExitStack) -> bytes:
+async def request_without_reading(address: str, path: str, held: ExitStack) -> bytes:
     """Send a request over a connection that remains open, and return the first line of the response, which is all that is read."""
     host, _, port = address.removeprefix("http://").partition(":")
     connection = held.enter_context(socket.socket())
@@ -59,7 +59,7 @@ async def unread(address: str, path: str, held: ExitStack) -> bytes:
     return await loop.sock_recv(connection, 15)
 
 
-async def watched(stack: Stack, requests: Sequence[asyncio.Task[bytes]]) -> tuple[int, list[float]]:
+async def measure_until_responses(stack: Stack, requests: Sequence[asyncio.Task[bytes]]) -> tuple[int, list[float]]:
     """Return the maximum memory of the gateway and the durations of its health checks in seconds, until all requests have a response."""
     maximum, seconds = 0, list[float]()
     async with Client(stack.address, authorization=None) as client:
@@ -84,9 +84,9 @@ def slowest(seconds: Sequence[float]) -> float:
 async def test_unread_responses_take_little_memory(gateway: Stack, path: str, count: int, longest: float) -> None:
     """The gateway keeps its memory and latency low, refuses further requests with 429, and serves clients that read afterwards."""
     with ExitStack() as stack:
-        _, usual = await watched(gateway, [])
-        requests = [asyncio.create_task(unread(gateway.address, path, stack)) for _ in range(count)]
-        maximum, seconds = await watched(gateway, requests)
+        _, usual = await measure_until_responses(gateway, [])
+        requests = [asyncio.create_task(request_without_reading(gateway.address, path, stack)) for _ in range(count)]
+        maximum, seconds = await measure_until_responses(gateway, requests)
         statuses = sorted(request.result() for request in requests)
         print(f"{path}: {maximum >> 20} MiB, health p95 {slowest(seconds):.3f} s, usually {slowest(usual):.3f} s, {set(statuses)}")
         assert set(statuses) <= {b"HTTP/1.1 200 OK", b"HTTP/1.1 429 To"}

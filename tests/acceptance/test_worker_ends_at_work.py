@@ -9,7 +9,7 @@ import pytest
 from tests.acceptance import dashboard_files
 from tests.acceptance.client import Client, counts
 from tests.acceptance.conftest import MakeStack
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.acceptance.processes import Stack
 from tests.acceptance.records import Records
 
@@ -36,7 +36,7 @@ async def test_another_worker_repeats_the_job_of_a_killed_one(make_stack: MakeSt
         names = await make_repository(stack, client)
         async with records.blocked_syncs():
             job = await client.sync("many")
-            await until(records.count_blocked_syncs)
+            await wait_until(records.count_blocked_syncs)
             await stack.jobs_worker.kill()
         successor = await stack.add_jobs_worker()
         ended = await client.wait_for_job(job)
@@ -55,11 +55,11 @@ async def test_a_job_that_kills_its_workers_ends_as_an_error(make_stack: MakeSta
         names = await make_repository(stack, client)
         async with records.blocked_syncs():
             job = await client.sync("many")
-            await until(records.count_blocked_syncs)
+            await wait_until(records.count_blocked_syncs)
             await stack.jobs_worker.kill()
         async with records.blocked_syncs():
             await stack.add_jobs_worker()
-            await until(records.count_blocked_syncs)
+            await wait_until(records.count_blocked_syncs)
             await stack.jobs_worker.kill()
         await stack.add_jobs_worker()
         ended = await client.wait_for_job(job)
@@ -82,7 +82,7 @@ async def test_a_stopped_worker_returns_its_job_immediately(make_stack: MakeStac
         stopped = stack.jobs_worker
         async with records.blocked_syncs():
             job = await client.sync("many")
-            await until(records.count_blocked_syncs)
+            await wait_until(records.count_blocked_syncs)
             assert await stopped.stop() == 0
         assert stopped.logged("job_handed_back")
         successor = await stack.add_jobs_worker()
@@ -129,7 +129,7 @@ async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, 
             """Return True if the worker lost its lease, or lost its connection because it was frozen during a write."""
             return bool(frozen.logged("job_abandoned") or frozen.logged("job_left_to_rescuer"))
 
-        await until(gave_up)
+        await wait_until(gave_up)
         assert await client.wait_for_job(job) == ended
         await check_written_once(records, names)
 

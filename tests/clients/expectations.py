@@ -91,8 +91,8 @@ def judge(file: str, results: Sequence[Result], exceptions: Expectations) -> lis
     complaints = [f"{result.test}: {complaint}" for result in results if (complaint := _complaint(result, exceptions))]
     ran = {result.test for result in results}
     listed = (*exceptions.fails, *exceptions.skips, *exceptions.either)
-    gone = [test for test in listed if test.partition("::")[0] == file and test not in ran]
-    complaints += [f"{test}: is listed as an exception, but there is no such test; remove it from the list" for test in gone]
+    missing = [test for test in listed if test.partition("::")[0] == file and test not in ran]
+    complaints += [f"{test}: is listed as an exception, but there is no such test; remove it from the list" for test in missing]
     failing = sum(test.partition("::")[0] == file for test in exceptions.fails)
     if failing > max(1, TOLERATED * len(results)):
         complaints.append(f"{file}: {failing} of {len(results)} tests are expected to fail; a group may have one, or a tenth")

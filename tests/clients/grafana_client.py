@@ -20,16 +20,16 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
     async with AsyncExitStack() as stack:
         prometheus_url = await prometheus.url(stack)
         for version in sorted({suite.GROUPS[group].reported for group in groups}, reverse=True):
-            place = folder / version
-            place.mkdir(mode=0o711)
-            async with gateway.serving(place, REPORTED_VERSION=version) as service:
+            path = folder / version
+            path.mkdir(mode=0o711)
+            async with gateway.serving(path, REPORTED_VERSION=version) as service:
                 for group in groups:
                     if suite.GROUPS[group].reported == version:
-                        yield await _group_run(service, group, place, python, tests, prometheus_url)
+                        yield await _group_run(service, group, path, python, tests, prometheus_url)
 
 
-async def _group_run(service: Service, group: str, place: Path, python: Path, tests: Path, prometheus_url: str) -> GroupRun:
-    chosen, before, report = suite.GROUPS[group], len(service.events), place / f"{group}.xml"
+async def _group_run(service: Service, group: str, path: Path, python: Path, tests: Path, prometheus_url: str) -> GroupRun:
+    chosen, before, report = suite.GROUPS[group], len(service.events), path / f"{group}.xml"
     options = ["-p", "grafana_target", "-m", "integration", *(f"--deselect={test}" for test in suite.deselected(chosen))]
     settings = {"DASHWRIGHT_TEST_TARGET": urlsplit(gateway.address(service)).netloc, "PYTHONPATH": str(_PLUGINS)}
     settings["DASHWRIGHT_TEST_PROMETHEUS"] = prometheus_url

@@ -4,7 +4,7 @@ from contextlib import AsyncExitStack
 from typing import Any
 
 import aiohttp
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.servers import prometheus
 
 _QUERY = {"query": "count_over_time(up[1m]) > 1"}
@@ -21,5 +21,5 @@ async def url(stack: AsyncExitStack) -> str:
             found: dict[str, Any] = await response.json()
             return bool(found["data"]["result"])
 
-    await until(has_data, seconds=60)
+    await wait_until(has_data, seconds=60)
     return server.url

@@ -22,7 +22,7 @@ def case_options(cases: Path) -> list[str]:
         "-W",
         "ignore::pytest.PytestConfigWarning",
     ]
-    return [*options, *(word for setting in ini for word in ("-o", setting))]
+    return [*options, *(phrase for setting in ini for phrase in ("-o", setting))]
 
 
 async def run(

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, NamedTuple
 
 import aiohttp
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.faults.audit import Audit
 from tests.faults.loads.load import Database
 from tests.faults.system import System
@@ -106,7 +106,7 @@ class Watcher:
         )
         changes = [Event(row["version"], row["type"], row["name"]) for row in rows]
         with suppress(AssertionError):  # reported as lost events
-            await until(lambda: self._has_reached(changes[-1].version if changes else 0), seconds=_CATCH_UP_SECONDS)
+            await wait_until(lambda: self._has_reached(changes[-1].version if changes else 0), seconds=_CATCH_UP_SECONDS)
         assert self._task is not None
         self._task.cancel()
         received = set(self._events)

@@ -19,9 +19,9 @@ async def put(database: Database, *events: Event) -> None:
         await audit.record_all(connection, events)
 
 
-async def found(database: Database, wanted: EventFilter) -> list[str]:
+async def find_actions(database: Database, query: EventFilter) -> list[str]:
     async with database.connection() as connection:
-        return [event.action for event in (await audit.query(connection, wanted)).events]
+        return [event.action for event in (await audit.query(connection, query)).events]
 
 
 async def test_an_event_is_read_as_it_was_recorded(database: Database) -> None:
@@ -46,7 +46,7 @@ async def test_the_event_of_a_rolled_back_change_is_not_recorded(database: Datab
 
     with pytest.raises(RuntimeError):
         await fail()
-    assert await found(database, EventFilter()) == []
+    assert await find_actions(database, EventFilter()) == []
 
 
 async def test_unstorable_text_does_not_prevent_an_event(database: Database) -> None:
@@ -69,16 +69,16 @@ async def test_filters_of_events_are_combined(database: Database) -> None:
     )
     everything = ["four", "three", "two", "one"]
     now = datetime.now(UTC)
-    assert await found(database, EventFilter()) == everything
-    assert await found(database, EventFilter(org_id=1)) == ["two", "one"]
-    assert await found(database, EventFilter(actor="user:2")) == ["two"]
-    assert await found(database, EventFilter(action="three")) == ["three"]
-    assert await found(database, EventFilter(object="org:1", outcome=Outcome.OK)) == ["one"]
-    assert await found(database, EventFilter(outcome=Outcome.REFUSED)) == ["two"]
-    assert await found(database, EventFilter(request_id="r2", org_id=2)) == []
-    assert await found(database, EventFilter(since=now - timedelta(hours=1), until=now + timedelta(hours=1))) == everything
-    assert await found(database, EventFilter(since=now + timedelta(hours=1))) == []
-    assert await found(database, EventFilter(until=now - timedelta(hours=1))) == []
+    assert await find_actions(database, EventFilter()) == everything
+    assert await find_actions(database, EventFilter(org_id=1)) == ["two", "one"]
+    assert await find_actions(database, EventFilter(actor="user:2")) == ["two"]
+    assert await find_actions(database, EventFilter(action="three")) == ["three"]
+    assert await find_actions(database, EventFilter(object="org:1", outcome=Outcome.OK)) == ["one"]
+    assert await find_actions(database, EventFilter(outcome=Outcome.REFUSED)) == ["two"]
+    assert await find_actions(database, EventFilter(request_id="r2", org_id=2)) == []
+    assert await find_actions(database, EventFilter(since=now - timedelta(hours=1), until=now + timedelta(hours=1))) == everything
+    assert await find_actions(database, EventFilter(since=now + timedelta(hours=1))) == []
+    assert await find_actions(database, EventFilter(until=now - timedelta(hours=1))) == []
 
 
 async def test_pages_are_stable_while_events_are_added(database: Database) -> None:
@@ -110,4 +110,4 @@ async def test_only_old_events_are_deleted(database: Database) -> None:
             async with connection.transaction():
                 await connection.execute("delete from audit_event")
         assert await audit.delete_old(connection, datetime.now(UTC) + timedelta(days=1), limit=3) == 2
-    assert await found(database, EventFilter()) == []
+    assert await find_actions(database, EventFilter()) == []

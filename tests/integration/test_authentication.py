@@ -67,12 +67,12 @@ class ObservedAuthentication:
         await sql(database, "select pg_notify('identity', $1)", mark)
         await self.wait_for(mark)
 
-    async def ask(self, authorization: str, org_id: int | None = None) -> Identity:
+    async def identify(self, authorization: str, org_id: int | None = None) -> Identity:
         return await self.authentication.authenticator.identify(Credentials(authorization, ADDRESS), org_id)
 
     async def refusal(self, authorization: str, org_id: int | None = None) -> str:
         with pytest.raises(Unauthorized) as refused:
-            await self.ask(authorization, org_id)
+            await self.identify(authorization, org_id)
         return refused.value.message_id
 
 
@@ -139,7 +139,7 @@ async def authentication(start: Start) -> ObservedAuthentication:
 async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAuthentication) -> None:
     """A legacy key has the role of its row, and a token authenticates its account. Both are also accepted as a password."""
     for authorization in (OLD_KEY, basic("api_key", LEGACY)):
-        key = await authentication.ask(authorization)
+        key = await authentication.identify(authorization)
         assert (key.uid, key.login, key.org_id, key.role, key.kind, key.user_id, key.key_id) == (
             "api-key:2",
             "grafana",
@@ -151,7 +151,7 @@ async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAut
         )
         assert key.may("apikeys:read")
     for authorization in (BEARER, basic("api_key", TOKEN), f"bEARER  {TOKEN} "):
-        token = await authentication.ask(authorization)
+        token = await authentication.identify(authorization)
         assert (token.uid, token.login, token.org_id, token.role, token.kind, token.user_id, token.key_id) == (
             "service-account:3",
             "sa-1-robot",
@@ -168,7 +168,7 @@ async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAut
 async def test_a_migrated_key_authenticates_its_service_account(authentication: ObservedAuthentication, imported: Database) -> None:
     """A key that was converted to a token of a service account keeps its text."""
     await sql(imported, "update api_key set service_account_id = 3 where id = 2")
-    key = await authentication.ask(OLD_KEY)
+    key = await authentication.identify(OLD_KEY)
     assert (key.uid, key.role, key.key_id) == ("service-account:3", Role.VIEWER, 2)
 
 
@@ -178,12 +178,12 @@ async def test_an_imported_password_logs_in_and_is_renewed(
     """A verified password is stored as argon2 without salt, and is accepted afterwards, on any gateway."""
     assert await authentication.refusal(basic("ann", "wrong")) == "password-auth.failed"
     assert await value(imported, 'select password from "user" where id = 2') == IMPORTED_PASSWORD
-    assert (await authentication.ask(basic("ANN@x.org", "admin"))).role is Role.EDITOR
+    assert (await authentication.identify(basic("ANN@x.org", "admin"))).role is Role.EDITOR
     stored = await value(imported, 'select password from "user" where id = 2')
     assert str(stored).startswith("$argon2id$")
     assert await value(imported, 'select salt from "user" where id = 2') is None
     for gateway in (authentication, await start()):
-        assert (await gateway.ask(ANN)).uid == "user:2"
+        assert (await gateway.identify(ANN)).uid == "user:2"
         assert await gateway.refusal(basic("ann", "wrong")) == "password-auth.failed"
     assert await value(imported, 'select password from "user" where id = 2') == stored
 
@@ -196,14 +196,14 @@ async def test_a_service_account_has_no_password(authentication: ObservedAuthent
 async def test_a_key_belongs_to_its_organization(authentication: ObservedAuthentication) -> None:
     """A request with a key may name the key's organization; another one is refused."""
     for authorization in (OLD_KEY, BEARER):
-        assert (await authentication.ask(authorization, 1)).org_id == 1
+        assert (await authentication.identify(authorization, 1)).org_id == 1
         assert await authentication.refusal(authorization, 2) == "api-key.organization-mismatch"
 
 
 async def test_a_user_without_membership_has_no_organization(authentication: ObservedAuthentication, imported: Database) -> None:
     """The user is authenticated without an organization, and refused in one that the request names."""
     await sql(imported, "delete from org_user where user_id = 2")
-    ann = await authentication.ask(ANN)
+    ann = await authentication.identify(ANN)
     assert (ann.org_id, ann.role, dict(ann.permissions)) == (0, Role.NONE, {})
     assert await authentication.refusal(ANN, 1) == "organization.not-a-member"
 
@@ -220,13 +220,13 @@ async def test_grants_add_to_the_role_in_their_organization(authentication: Obse
     ]
     for grant in grants:
         await sql(imported, "insert into permission (user_id, org_id, action, scope, created_by) values ($1, $2, $3, $4, 'test')", *grant)
-    ann = await authentication.ask(ANN)
+    ann = await authentication.identify(ANN)
     assert ann.may("dashboards:write")
     assert ann.permissions["teams:read"] == {"teams:id:5"}
     assert ann.may("orgs:read", "org:id:7")
     assert not ann.has_action("teams:write")
     assert not ann.has_action("nothing:known")
-    robot = await authentication.ask(BEARER)
+    robot = await authentication.identify(BEARER)
     assert (robot.may("teams:read"), robot.may("users.quotas:list", "global.users:2")) == (True, True)
 
     async def rights_in(caller: Identity, org_id: int) -> tuple[Role, list[str]]:
@@ -240,7 +240,7 @@ async def test_grants_add_to_the_role_in_their_organization(authentication: Obse
     assert await rights_in(ann, 9) == (Role.NONE, ["orgs:read"])
     assert await rights_in(robot, 2) == (Role.NONE, ["users.quotas:list"])
     assert await rights_in(robot, 0) == (Role.NONE, ["users.quotas:list"])
-    assert await rights_in(await authentication.ask(OLD_KEY), 2) == (Role.NONE, [])
+    assert await rights_in(await authentication.identify(OLD_KEY), 2) == (Role.NONE, [])
 
 
 async def test_a_server_admin_is_admin_in_every_organization(imported: Database) -> None:
@@ -287,9 +287,9 @@ async def test_a_revoked_credential_is_refused_on_all_gateways(
     """Gateways with a cached identity refuse the credential once the change is committed."""
     gateways = [await start(), await start()]
     for gateway in gateways:
-        await gateway.ask(authorization, 1)
+        await gateway.identify(authorization, 1)
         await gateway.settle(imported)  # an imported password was renewed
-        await gateway.ask(authorization, 1)
+        await gateway.identify(authorization, 1)
         assert len(gateway.authentication.identity_cache) > 0
     await sql(imported, change)
     for gateway in gateways:
@@ -321,12 +321,12 @@ async def test_revoked_rights_are_gone_at_the_next_request(
     gateways = [await start(), await start()]
 
     async def rights(gateway: ObservedAuthentication) -> tuple[int, ...]:
-        caller = await gateway.ask(authorization)
+        caller = await gateway.identify(authorization)
         views = [await gateway.authentication.authenticator.identity_in(caller, org_id) for org_id in (0, 2)]
         return tuple(len(seen.permissions) for seen in (caller, *views))
 
     for gateway in gateways:
-        await gateway.ask(authorization)
+        await gateway.identify(authorization)
         await gateway.settle(imported)
     before = [await rights(gateway) for gateway in gateways]
     await sql(imported, change)
@@ -340,7 +340,7 @@ async def test_revoked_rights_are_gone_at_the_next_request(
 async def test_nothing_is_cached_while_the_listener_is_down(imported: Database, authentication: ObservedAuthentication) -> None:
     """After the listener's connection is closed, every request reads the database, until the listener is connected again."""
     for authorization in (ANN, OLD_KEY, BEARER):
-        await authentication.ask(authorization)
+        await authentication.identify(authorization)
     await authentication.settle(imported)
     await sql(
         imported,
@@ -351,7 +351,7 @@ async def test_nothing_is_cached_while_the_listener_is_down(imported: Database, 
     for authorization in (OLD_KEY, BEARER):
         assert await authentication.refusal(authorization) == "api-key.revoked"
     await authentication.wait_for("resume")
-    await authentication.ask(ANN)
+    await authentication.identify(ANN)
     await sql(imported, 'update "user" set is_disabled = true where id = 2')
     await authentication.wait_for("user:2")
     assert await authentication.refusal(ANN) == "password-auth.failed"
@@ -360,11 +360,11 @@ async def test_nothing_is_cached_while_the_listener_is_down(imported: Database, 
 async def test_identities_are_cached_only_while_listening(imported: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """The identity cache is empty before the start and disabled after the stop."""
     authentication = ObservedAuthentication(Authentication(load(), imported, Clock()), monkeypatch)
-    await authentication.ask(OLD_KEY)
+    await authentication.identify(OLD_KEY)
     assert len(authentication.authentication.identity_cache) == 0
     await authentication.authentication.start()
     await authentication.wait_for("resume")
-    await authentication.ask(OLD_KEY)
+    await authentication.identify(OLD_KEY)
     assert len(authentication.authentication.identity_cache) == 1
     await authentication.authentication.stop()
     assert not authentication.authentication.identity_cache.is_listening
@@ -374,7 +374,7 @@ async def test_no_secret_is_logged(authentication: ObservedAuthentication, impor
     """The log contains neither accepted nor rejected credentials."""
     with capture_logs() as lines:
         for authorization in (ANN, OLD_KEY, BEARER, basic("api_key", TOKEN)):
-            await authentication.ask(authorization)
+            await authentication.identify(authorization)
         await authentication.refusal(basic("ann", "hunter2"))
         await sql(imported, "update api_key set is_revoked = true")
         await authentication.wait_for("key:2")

@@ -135,12 +135,12 @@ async def test_the_changes_of_a_kind_include_changes_of_access(database: Databas
         await move(connection, "f", "g")
         await connection.execute("update resource set title = 'new' where name = 'g'")
 
-        async def of(namespace: str = "default", name: str | None = None) -> list[tuple[str, str]]:
+        async def changes_of(namespace: str = "default", name: str | None = None) -> list[tuple[str, str]]:
             return summary_of(await read(connection, namespace=namespace, name=name))
 
-        assert await of() == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "f")]
-        assert await of(name="b") == [("ADDED", "b"), ("MODIFIED", "f")]
-        assert await of(namespace="org-2") == [("ADDED", "a")]
+        assert await changes_of() == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "f")]
+        assert await changes_of(name="b") == [("ADDED", "b"), ("MODIFIED", "f")]
+        assert await changes_of(namespace="org-2") == [("ADDED", "a")]
         folders = await read(connection, kind=FOLDER)
         assert summary_of(folders) == [("ADDED", "f"), ("ADDED", "g"), ("MODIFIED", "f"), ("MODIFIED", "f"), ("MODIFIED", "g")]
         named = await read(connection, kind=FOLDER, name="f")

@@ -160,7 +160,7 @@ async def test_a_claim_of_many_jobs_equals_many_claims_of_one(database: Database
             if chosen.random() < 0.5:
                 await finish(database, job.uid, owner)
     for limit in (1, 2, 5, 50):
-        assert await rolled_back(database, [limit]) == await rolled_back(database, [1] * limit)
+        assert await preview_claims(database, [limit]) == await preview_claims(database, [1] * limit)
 
 
 def random_evaluation(chosen: random.Random) -> NewJob:
@@ -169,7 +169,7 @@ def random_evaluation(chosen: random.Random) -> NewJob:
     return replace(evaluation_of("default", fairness_key=key, weight=3.0 if key == "a" else 1.0), concurrency_group=group, group_limit=3)
 
 
-async def rolled_back(database: Database, limits: Sequence[int]) -> set[uuid.UUID]:
+async def preview_claims(database: Database, limits: Sequence[int]) -> set[uuid.UUID]:
     """Return the jobs that claims with these limits choose, and roll the claims back."""
     claimed: set[uuid.UUID] = set()
     async with database.connection() as connection:

@@ -110,9 +110,9 @@ class PictureChild:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-B", str(EXPRESSIONS / "pictures" / "child.py")], stdin=subprocess.PIPE, stdout=subprocess.PIPE
         )
-        self.restrictions = self.ask({"parent": os.getpid(), "allocation_limit": 256 << 20})["restrictions"]
+        self.restrictions = self.send_request({"parent": os.getpid(), "allocation_limit": 256 << 20})["restrictions"]
 
-    def ask(self, request: dict[str, object]) -> dict[str, Any]:
+    def send_request(self, request: dict[str, object]) -> dict[str, Any]:
         assert self._process.stdin is not None
         assert self._process.stdout is not None
         text = json.dumps(request).encode()
@@ -152,39 +152,39 @@ def picture_child() -> Iterator[PictureChild]:
 )
 def test_a_drawing_has_no_external_references(picture_child: PictureChild, element: str) -> None:
     """Images, URLs and scripts are refused before rendering, and the child continues to work."""
-    refused = picture_child.ask({"svg": PICTURE.format(element), "scale": 1})
+    refused = picture_child.send_request({"svg": PICTURE.format(element), "scale": 1})
     assert "the drawing" in str(refused["error"])
-    drawn = picture_child.ask({"svg": PICTURE.format('<defs><g id="part"/></defs><use href="#part"/>'), "scale": 1})
+    drawn = picture_child.send_request({"svg": PICTURE.format('<defs><g id="part"/></defs><use href="#part"/>'), "scale": 1})
     assert "error" not in drawn
 
 
 @pytest.mark.parametrize("declared", ['<!DOCTYPE svg [<!ENTITY x "y">]>', '<!DOCTYPE svg SYSTEM "file:///etc/hostname">'])
 def test_a_drawing_declares_no_entities(picture_child: PictureChild, declared: str) -> None:
     """A document type is refused, because it could define elements that the check of the text does not find."""
-    assert "document type" in str(picture_child.ask({"svg": declared + PICTURE.format(""), "scale": 1})["error"])
+    assert "document type" in str(picture_child.send_request({"svg": declared + PICTURE.format(""), "scale": 1})["error"])
 
 
 def test_a_drawing_may_contain_any_text(picture_child: PictureChild) -> None:
     """Titles that look like elements or URLs are text."""
     text = "<text>&lt;image href=&quot;a&quot;&gt; url(x) href='b'</text>"
-    assert "error" not in picture_child.ask({"svg": PICTURE.format(text), "scale": 1})
+    assert "error" not in picture_child.send_request({"svg": PICTURE.format(text), "scale": 1})
 
 
 def outcome(architecture: int, code: bytes, number: int, argument: int = 0, machine: int | None = None) -> int:
     """Interpret the filter like the kernel, and return its result for one system call."""
     data = struct.pack("iIQQ", number, architecture if machine is None else machine, 0, argument)
-    instructions = [struct.unpack("HBBI", code[place : place + 8]) for place in range(0, len(code), 8)]
-    place, loaded = 0, 0
+    instructions = [struct.unpack("HBBI", code[position : position + 8]) for position in range(0, len(code), 8)]
+    position, loaded = 0, 0
     while True:
-        operation, if_true, if_false, value = instructions[place]
-        place += 1
+        operation, if_true, if_false, value = instructions[position]
+        position += 1
         if operation == 0x06:
             return int(value)
         if operation == 0x20:
             (loaded,) = struct.unpack_from("I", data, value)
             continue
         holds = {0x15: loaded == value, 0x45: bool(loaded & value), 0x35: loaded >= value}[operation]
-        place += if_true if holds else if_false
+        position += if_true if holds else if_false
 
 
 @pytest.mark.parametrize("name", sorted(_MACHINES))
@@ -193,18 +193,18 @@ def test_the_filter_refuses_listed_calls_only(name: str) -> None:
     machine, pid, allow, refused = _MACHINES[name], 4242, 0x7FFF0000, 0x00050001
     code = _filter(machine, pid)
 
-    def of(number: int, argument: int = 0) -> int:
+    def result_of(number: int, argument: int = 0) -> int:
         return outcome(machine.architecture, code, number, argument)
 
     special = {machine.clone, machine.clone3, machine.tgkill, machine.prlimit64}
     for number in range(470):
         if number not in special:
-            assert of(number) == (refused if number in machine.denied_calls else allow), number
-    assert [of(machine.clone, flags) for flags in (0x3D0F00, 0x11, 0x10000000)] == [allow, refused, refused]
-    assert of(machine.clone3) == 0x00050026
-    assert [of(machine.tgkill, target) for target in (pid, 1)] == [allow, refused]
-    assert [of(machine.prlimit64, target) for target in (0, pid, 1)] == [allow, allow, refused]
-    assert of(0x40000000 | 41) == refused
+            assert result_of(number) == (refused if number in machine.denied_calls else allow), number
+    assert [result_of(machine.clone, flags) for flags in (0x3D0F00, 0x11, 0x10000000)] == [allow, refused, refused]
+    assert result_of(machine.clone3) == 0x00050026
+    assert [result_of(machine.tgkill, target) for target in (pid, 1)] == [allow, refused]
+    assert [result_of(machine.prlimit64, target) for target in (0, pid, 1)] == [allow, allow, refused]
+    assert result_of(0x40000000 | 41) == refused
     assert outcome(machine.architecture, code, 0, machine=0x40000003) == 0x80000000
 
 

@@ -22,20 +22,20 @@ NO_LIMITS = QuotaRules()
 
 
 @pytest.fixture
-async def use(database: Database) -> DataSources:
-    """Create organizations 1 and 2 without data sources."""
+async def store(database: Database) -> DataSources:
+    """Create organizations 1 and 2, and return their empty store of data sources."""
     async with database.connection() as connection:
         await connection.execute("insert into org (name) values ('Main Org.'), ('Other')")
     return DataSources(database, CIPHER, NO_LIMITS)
 
 
 @pytest.fixture
-async def prometheus(use: DataSources) -> StoredDataSource:
+async def prometheus(store: DataSources) -> StoredDataSource:
     fields = Fields("Prometheus", "prometheus", uid="p", url="http://x:9090", user="u", database="d", json_data={"httpMethod": "POST"})
-    return await use.create(ACTOR, fields, {"basicAuthPassword": "hunter22", "token": "glsa"})
+    return await store.create(ACTOR, fields, {"basicAuthPassword": "hunter22", "token": "glsa"})
 
 
-def become(fields: Fields) -> Callable[[Fields], Fields]:
+def replace_by(fields: Fields) -> Callable[[Fields], Fields]:
     return lambda _: fields
 
 
@@ -93,66 +93,66 @@ async def test_a_changed_key_is_reported(database: Database) -> None:
         assert await data_sources.count_foreign(connection, CIPHER) == 0
 
 
-async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
+async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, store: DataSources, prometheus: StoredDataSource) -> None:
     """An empty secret is removed, a given one replaced, and one that was sealed under another key is kept; the version grows."""
-    changed = await use.change(ACTOR, prometheus.id, become(prometheus.fields), {"token": "", "tlsClientKey": "k"}, version=1)
+    changed = await store.change(ACTOR, prometheus.id, replace_by(prometheus.fields), {"token": "", "tlsClientKey": "k"}, version=1)
     assert (changed.version, changed.secret_names) == (2, ("basicAuthPassword", "tlsClientKey"))
     assert await secrets(database, "p") == {"basicAuthPassword": "hunter22", "tlsClientKey": "k"}
     lost = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
-    await lost.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=None)
+    await lost.change(ACTOR, prometheus.id, replace_by(prometheus.fields), {}, version=None)
     assert (await secrets(database, "p"))["basicAuthPassword"] == "hunter22"
 
 
-async def test_secrets_move_with_the_uid(database: Database, use: DataSources, prometheus: StoredDataSource) -> None:
+async def test_secrets_move_with_the_uid(database: Database, store: DataSources, prometheus: StoredDataSource) -> None:
     """A new uid seals the secrets again; without their key the uid can change only if all secrets are given again."""
     moved = Fields("Prometheus", "prometheus", uid="q")
     lost = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
     with pytest.raises(Conflict, match="another DASHWRIGHT_SECRET_KEY"):
-        await lost.change(ACTOR, prometheus.id, become(moved), {"token": "new"}, version=None)
-    await use.change(ACTOR, prometheus.id, become(moved), {"token": "new"}, version=None)
+        await lost.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
+    await store.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
     assert await secrets(database, "q") == {"basicAuthPassword": "hunter22", "token": "new"}
     anew = {"basicAuthPassword": "b", "token": ""}
-    await lost.change(ACTOR, prometheus.id, become(Fields("Prometheus", "prometheus", uid="r")), anew, version=None)
+    await lost.change(ACTOR, prometheus.id, replace_by(Fields("Prometheus", "prometheus", uid="r")), anew, version=None)
     assert await secrets(database, "r", cipher=SecretCipher.from_keys("another key")) == {"basicAuthPassword": "b"}
 
 
-async def test_concurrent_requests_leave_one_default(database: Database, use: DataSources) -> None:
+async def test_concurrent_requests_leave_one_default(database: Database, store: DataSources) -> None:
     """After concurrent changes each organization has exactly one default."""
-    created = [use.create(ACTOR, Fields(f"d{index}", "x", is_default=True), {}) for index in range(8)]
-    created += [use.create(ELSEWHERE, Fields("d", "x", is_default=True), {})]
+    created = [store.create(ACTOR, Fields(f"d{index}", "x", is_default=True), {}) for index in range(8)]
+    created += [store.create(ELSEWHERE, Fields("d", "x", is_default=True), {})]
     await asyncio.gather(*created)
     assert await sql(database, "select array_agg(org_id order by org_id) from data_source where is_default") == [1, 2]
     assert await sql(database, "select count(*) from data_source") == 9
 
 
-async def test_concurrent_creations_of_a_name_conflict(use: DataSources) -> None:
+async def test_concurrent_creations_of_a_name_conflict(store: DataSources) -> None:
     """One concurrent create of a name or uid succeeds, and the others conflict."""
-    created = await asyncio.gather(*(use.create(ACTOR, Fields("n", "x"), {}) for _ in range(6)), return_exceptions=True)
+    created = await asyncio.gather(*(store.create(ACTOR, Fields("n", "x"), {}) for _ in range(6)), return_exceptions=True)
     assert [type(result) for result in created if not isinstance(result, StoredDataSource)] == [AlreadyExists] * 5
-    created = await asyncio.gather(*(use.create(ACTOR, Fields(f"n{n}", "x", uid="u"), {}) for n in range(6)), return_exceptions=True)
+    created = await asyncio.gather(*(store.create(ACTOR, Fields(f"n{n}", "x", uid="u"), {}) for n in range(6)), return_exceptions=True)
     assert [str(result) for result in created if not isinstance(result, StoredDataSource)] == [
         "data source with the same uid already exists"
     ] * 5
 
 
-async def test_a_change_of_an_outdated_version_conflicts(use: DataSources, prometheus: StoredDataSource) -> None:
+async def test_a_change_of_an_outdated_version_conflicts(store: DataSources, prometheus: StoredDataSource) -> None:
     """The second change of a version is refused; a change without a version, or with a later one, succeeds."""
     results = await asyncio.gather(
-        *(use.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=1) for _ in range(5)), return_exceptions=True
+        *(store.change(ACTOR, prometheus.id, replace_by(prometheus.fields), {}, version=1) for _ in range(5)), return_exceptions=True
     )
     assert [type(result) for result in results if not isinstance(result, StoredDataSource)] == [Conflict] * 4
     for version in (2, None, 0, 2**63 - 1):
-        await use.change(ACTOR, prometheus.id, become(prometheus.fields), {}, version=version)
+        await store.change(ACTOR, prometheus.id, replace_by(prometheus.fields), {}, version=version)
 
 
 @pytest.mark.parametrize("limits", [{"org_data_source": 3}, {"global_data_source": 3}])
-async def test_the_quota_limits_data_sources(database: Database, use: DataSources, limits: dict[str, int]) -> None:
+async def test_the_quota_limits_data_sources(database: Database, store: DataSources, limits: dict[str, int]) -> None:
     """Concurrent creations never exceed the quota; existing data sources can be changed at the limit, and a freed place is used again."""
     limited = DataSources(database, CIPHER, QuotaRules(defaults=limits))
     created = await asyncio.gather(*(limited.create(ACTOR, Fields(f"n{n}", "x"), {}) for n in range(8)), return_exceptions=True)
     stored = [result for result in created if isinstance(result, StoredDataSource)]
     assert (len(stored), [type(result) for result in created if not isinstance(result, StoredDataSource)]) == (3, [QuotaReached] * 5)
-    await limited.change(ACTOR, stored[0].id, become(Fields("other", "x", uid=stored[0].uid)), {}, version=None)
+    await limited.change(ACTOR, stored[0].id, replace_by(Fields("other", "x", uid=stored[0].uid)), {}, version=None)
     await limited.remove(ACTOR, stored[1].id)
     await limited.create(ACTOR, Fields("again", "x"), {})
     async with database.connection() as connection:
@@ -162,26 +162,26 @@ async def test_the_quota_limits_data_sources(database: Database, use: DataSource
 
 
 async def test_deleting_a_data_source_deletes_its_secrets_and_grants(
-    database: Database, use: DataSources, prometheus: StoredDataSource
+    database: Database, store: DataSources, prometheus: StoredDataSource
 ) -> None:
     """Secrets and grants of others are kept. A change of the uid deletes the grants of the old one and keeps the secrets."""
-    other = await use.create(ACTOR, Fields("other", "x", uid="o"), {"token": "t"})
+    other = await store.create(ACTOR, Fields("other", "x", uid="o"), {"token": "t"})
     await sql(database, """insert into "user" (login, email, org_id) values ('u', 'u', 1)""")
     for org_id, uid in ((1, "p"), (1, "o"), (2, "p")):
         statement = "insert into permission (user_id, org_id, action, scope, created_by) values (1, $1, 'datasources:query', $2, '')"
         await sql(database, statement, org_id, f"datasources:uid:{uid}")
-    await use.remove(ACTOR, prometheus.id)
+    await store.remove(ACTOR, prometheus.id)
     grants = "select array_agg(org_id || ' ' || scope order by scope) from permission"
     assert await sql(database, grants) == ["1 datasources:uid:o", "2 datasources:uid:p"]
     assert await sql(database, "select count(*) from data_source_secret") == 1
-    await use.change(ACTOR, other.id, become(Fields("other", "x", uid="new")), {}, version=None)
+    await store.change(ACTOR, other.id, replace_by(Fields("other", "x", uid="new")), {}, version=None)
     assert await sql(database, grants) == ["2 datasources:uid:p"]
 
 
-async def test_deleting_an_organization_deletes_its_data_sources(database: Database, use: DataSources) -> None:
+async def test_deleting_an_organization_deletes_its_data_sources(database: Database, store: DataSources) -> None:
     """Data sources of other organizations are kept."""
     for actor in (ACTOR, ELSEWHERE):
-        await use.create(actor, Fields("same", "x", uid="same"), {"token": "t"})
+        await store.create(actor, Fields("same", "x", uid="same"), {"token": "t"})
     await sql(database, "delete from org where id = 1")
     assert await sql(database, "select array_agg(org_id) from data_source") == [2]
     assert await secrets(database, "same", org_id=2) == {"token": "t"}

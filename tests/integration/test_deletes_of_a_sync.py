@@ -46,7 +46,7 @@ async def removals(*names: str) -> AsyncIterator[Change]:
         yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, name))
 
 
-async def left(database: Database) -> set[str]:
+async def remaining_names(database: Database) -> set[str]:
     async with database.connection() as connection:
         return set(await resources.annotations_by_name(connection, DASHBOARD, "default", ["ours", "theirs"]))
 
@@ -57,14 +57,14 @@ async def test_an_object_taken_over_since_the_plan_is_kept(database: Database, s
     await make(database, "theirs", "other")
     with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by another manager during the sync; sync again"):
         await stored.apply("default", removals("ours", "theirs"), Snapshot())
-    assert await left(database) == {"ours", "theirs"}
+    assert await remaining_names(database) == {"ours", "theirs"}
 
 
 async def test_an_object_deleted_since_the_plan_does_not_conflict(database: Database, stored: DatabaseObjectStore) -> None:
     """The removal of an object that another client deleted succeeds."""
     await make(database, "ours", "r")
     await stored.apply("default", removals("ours", "gone"), Snapshot())
-    assert await left(database) == set()
+    assert await remaining_names(database) == set()
 
 
 async def test_a_folder_with_foreign_objects_is_released(database: Database, stored: DatabaseObjectStore) -> None:
@@ -86,13 +86,13 @@ async def test_a_folder_with_foreign_objects_is_released(database: Database, sto
         for write in written:
             await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now())
 
-    async def gone() -> AsyncIterator[Change]:
+    async def is_deleted() -> AsyncIterator[Change]:
         yield Removal(Key(DASHBOARD.group, DASHBOARD.plural, "ours"))
         for name in ("used", "unused", "top"):
             yield Removal(Key(FOLDER.group, FOLDER.plural, name))
 
-    await stored.apply("default", gone(), Snapshot())
+    await stored.apply("default", is_deleted(), Snapshot())
     async with database.connection() as connection:
         owners = await resources.annotations_by_name(connection, FOLDER, "default", ["top", "used", "unused"])
     assert {name: dict(notes) for name, notes in owners.items()} == {"top": {}, "used": {FOLDER_KEY: "top"}}
-    assert await left(database) == {"theirs"}
+    assert await remaining_names(database) == {"theirs"}

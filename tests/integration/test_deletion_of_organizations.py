@@ -25,7 +25,7 @@ from dashwright.jobs_worker.adapters.store import Attempt, DatabaseObjectStore
 from dashwright.jobs_worker.domain.objects import Change, Key, Snapshot, Write
 
 ACTOR = Actor("user:1", "admin", 1, "", "", "")
-SEVERAL = 2000
+DASHBOARD_COUNT = 2000
 
 
 class InvalidatedSubjects:
@@ -39,7 +39,7 @@ class InvalidatedSubjects:
 
 
 @pytest.fixture
-async def two(database: Database) -> int:
+async def second_organization(database: Database) -> int:
     """Create a second organization."""
     async with database.connection() as connection:
         await connection.execute("insert into org (name) values ('Main Org.')")
@@ -93,53 +93,60 @@ async def changes(count: int, gate: asyncio.Event | None = None, reached: asynci
         yield Write(key, DASHBOARD.kind, DASHBOARD.version, Extract("New"), "", b'{"title":"New"}', is_new=False, annotations=owned)
 
 
-async def counted(database: Database, statement: str, *values: object) -> int:
+async def count_rows(database: Database, statement: str, *values: object) -> int:
     async with database.connection() as connection:
         return int(await connection.fetchval(statement, *values))
 
 
 async def test_a_large_organization_is_deleted_completely(
-    database: Database, organizations: Organizations, invalidated: InvalidatedSubjects, two: int
+    database: Database, organizations: Organizations, invalidated: InvalidatedSubjects, second_organization: int
 ) -> None:
     """Every dashboard is in the feed as deleted, other organizations keep theirs, and cached identities are dropped."""
-    await fill(database, f"org-{two}", SEVERAL)
+    await fill(database, f"org-{second_organization}", DASHBOARD_COUNT)
     await fill(database, "default", 3)
-    await organizations.remove(ACTOR, two)
-    assert await counted(database, "select count(*) from resource where namespace = $1", f"org-{two}") == 0
-    assert await counted(database, "select count(*) from resource where namespace = 'default'") == 3
-    assert await counted(database, "select count(*) from change where type = 'DELETED' and namespace = $1", f"org-{two}") == SEVERAL
-    assert await counted(database, "select count(*) from org where id = $1", two) == 0
-    assert invalidated.subjects == [f"org:{two}"]
+    await organizations.remove(ACTOR, second_organization)
+    assert await count_rows(database, "select count(*) from resource where namespace = $1", f"org-{second_organization}") == 0
+    assert await count_rows(database, "select count(*) from resource where namespace = 'default'") == 3
+    assert (
+        await count_rows(database, "select count(*) from change where type = 'DELETED' and namespace = $1", f"org-{second_organization}")
+        == DASHBOARD_COUNT
+    )
+    assert await count_rows(database, "select count(*) from org where id = $1", second_organization) == 0
+    assert invalidated.subjects == [f"org:{second_organization}"]
     with pytest.raises(NotFound, match="ID not found"):
-        await organizations.remove(ACTOR, two)
+        await organizations.remove(ACTOR, second_organization)
 
 
 async def test_a_running_sync_writes_nothing_into_a_deleted_organization(
-    database: Database, organizations: Organizations, two: int
+    database: Database, organizations: Organizations, second_organization: int
 ) -> None:
     """The deletion does not wait for a sync that has not begun to write, and its later write is refused as a whole."""
-    namespace = f"org-{two}"
-    await fill(database, namespace, SEVERAL)
+    namespace = f"org-{second_organization}"
+    await fill(database, namespace, DASHBOARD_COUNT)
     stored = await started_sync(database, namespace)
     gate, reached = asyncio.Event(), asyncio.Event()
-    sync = asyncio.create_task(stored.apply(namespace, changes(SEVERAL + 10, gate, reached), Snapshot()))
+    sync = asyncio.create_task(stored.apply(namespace, changes(DASHBOARD_COUNT + 10, gate, reached), Snapshot()))
     await reached.wait()
-    await organizations.remove(ACTOR, two)
+    await organizations.remove(ACTOR, second_organization)
     gate.set()
     with pytest.raises(LeaseLost):
         await sync
-    assert await counted(database, "select count(*) from resource where namespace = $1", namespace) == 0
-    assert await counted(database, "select count(*) from job where namespace = $1", namespace) == 0
+    assert await count_rows(database, "select count(*) from resource where namespace = $1", namespace) == 0
+    assert await count_rows(database, "select count(*) from job where namespace = $1", namespace) == 0
 
 
-async def test_a_concurrent_sync_stores_nothing_permanently(database: Database, organizations: Organizations, two: int) -> None:
+async def test_a_concurrent_sync_stores_nothing_permanently(
+    database: Database, organizations: Organizations, second_organization: int
+) -> None:
     """The objects of the sync are stored and then deleted, or rejected."""
-    namespace = f"org-{two}"
-    await fill(database, namespace, SEVERAL)
+    namespace = f"org-{second_organization}"
+    await fill(database, namespace, DASHBOARD_COUNT)
     stored = await started_sync(database, namespace)
     done = await asyncio.gather(
-        stored.apply(namespace, changes(SEVERAL + 10), Snapshot()), organizations.remove(ACTOR, two), return_exceptions=True
+        stored.apply(namespace, changes(DASHBOARD_COUNT + 10), Snapshot()),
+        organizations.remove(ACTOR, second_organization),
+        return_exceptions=True,
     )
     assert done[1] is None
     assert done[0] is None or isinstance(done[0], LeaseLost)
-    assert await counted(database, "select count(*) from resource where namespace = $1", namespace) == 0
+    assert await count_rows(database, "select count(*) from resource where namespace = $1", namespace) == 0

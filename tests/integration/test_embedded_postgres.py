@@ -96,7 +96,7 @@ async def test_the_second_start_keeps_the_data(data_dir: Path) -> None:
         assert await run(second, "select x from kept") == 7
 
 
-async def test_start_after_the_server_was_killed(data_dir: Path) -> None:
+async def test_a_start_recovers_from_a_killed_server(data_dir: Path) -> None:
     """A killed server loses no committed row, and the next start takes over automatically."""
     async with running(data_dir) as url:
         await run(url, "create table kept as select 7 as x")
@@ -207,7 +207,7 @@ def _as_current(data_dir: Path) -> placement.Placement:
     return placement.Placement(data_dir, data_dir, child.current_account(), "18.6")
 
 
-async def test_a_closed_folder(data_dir: Path) -> None:
+async def test_a_closed_folder_keeps_its_permissions(data_dir: Path) -> None:
     """The data directory keeps its permissions.
 
     If root starts a server whose user cannot enter the directory, the database is stored elsewhere, and a note names

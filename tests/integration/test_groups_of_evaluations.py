@@ -65,7 +65,7 @@ async def test_each_evaluation_of_a_group_has_its_own_outcome(database: Database
     assert audited == [f"evaluation:{name}" for name in names]
 
 
-async def test_two_evaluations_of_a_group_with_one_name(database: Database) -> None:
+async def test_the_second_of_two_evaluations_with_one_name_is_refused(database: Database) -> None:
     """The first of two evaluations with the same name is stored, and the other ones of the group are not affected."""
     store = EvaluationSubmissions(database, max_evaluations=100, max_waiting_jobs=1_000)
     submitted = [(new(name), str(index)) for index, name in enumerate(["first", "same", "same", "last"])]

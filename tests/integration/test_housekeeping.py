@@ -33,9 +33,9 @@ class ManualClock(Clock):
         return (START + self.passed).timestamp()
 
 
-async def values(database: Database, statement: str, *given: Any) -> list[Any]:
+async def values(database: Database, statement: str, *arguments: Any) -> list[Any]:
     async with database.connection() as connection:
-        return [row[0] for row in await connection.fetch(statement, *given)]
+        return [row[0] for row in await connection.fetch(statement, *arguments)]
 
 
 @pytest.fixture
@@ -115,10 +115,10 @@ async def test_a_failed_batch_is_repeated(rows: Database, monkeypatch: pytest.Mo
     last_used.record(KEY)
     write_last_use = keys.write_last_use
 
-    async def away(*_: object, **__: object) -> None:
+    async def fail(*_: object, **__: object) -> None:
         raise Unavailable("away")
 
-    monkeypatch.setattr(keys, "write_last_use", away)
+    monkeypatch.setattr(keys, "write_last_use", fail)
     with pytest.raises(Unavailable):
         await last_used.flush()
     monkeypatch.setattr(keys, "write_last_use", write_last_use)
@@ -189,11 +189,11 @@ async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pyt
     for actor, org_id, status in ((STRANGER, 0, 401), (STRANGER, 0, 403), (ACTOR, 5, 401), (ACTOR, 1, 403), (ACTOR, 1, 403)):
         refusals.record(actor, "org.update", org_id=org_id, status=status)
 
-    async def away(*_: object) -> None:
+    async def fail(*_: object) -> None:
         raise Unavailable("away")
 
     with monkeypatch.context() as patched:
-        patched.setattr("dashwright.api.stores.audit.record_all", away)
+        patched.setattr("dashwright.api.stores.audit.record_all", fail)
         with pytest.raises(Unavailable):
             await refusals.flush()
     assert await values(rows, "select count(*) from audit_event") == [0]

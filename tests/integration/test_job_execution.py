@@ -68,7 +68,7 @@ class WorkerUnderTest:
         async with self.database.connection() as connection:
             return (await jobs.get_many(connection, [uid]))[0]
 
-    async def until(self, uid: uuid.UUID, *states: str) -> StoredJob:
+    async def wait_until(self, uid: uuid.UUID, *states: str) -> StoredJob:
         """Return the job once the change feed shows it in one of the states."""
         notified = asyncio.Event()
         async with asyncio.timeout(20), self.database.listen("change", lambda _: notified.set(), notified.set):
@@ -88,7 +88,7 @@ async def test_a_job_is_claimed_run_and_ended(database: Database, broker: Memory
     """A submitted job starts, runs and ends with its runner's status, by a wake-up."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     await worker.consumer.start()
-    job = await worker.until(await worker.submit("a"), "success", "error")
+    job = await worker.wait_until(await worker.submit("a"), "success", "error")
     await worker.consumer.stop(drain=5)
     await worker.wakeups.stop()
     status = orjson.loads(job.status)
@@ -106,8 +106,8 @@ async def test_an_error_of_the_runner_ends_the_job(database: Database, broker: M
 
     worker = WorkerUnderTest(database, broker, ScriptedRunner(fail))
     await worker.consumer.start()
-    expected = await worker.until(await worker.submit("expected", group="1"), "error")
-    internal = await worker.until(await worker.submit("internal", group="2"), "error")
+    expected = await worker.wait_until(await worker.submit("expected", group="1"), "error")
+    internal = await worker.wait_until(await worker.submit("internal", group="2"), "error")
     await worker.consumer.stop(drain=5)
     await worker.wakeups.stop()
     assert orjson.loads(expected.status)["errors"] == ["the folder is not yours"]
@@ -119,7 +119,7 @@ async def test_an_unknown_action_ends_as_an_error(database: Database, broker: Me
     """A job whose action this worker does not know ends with an error that says so."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     await worker.consumer.start()
-    job = await worker.until(await worker.submit("a", action="export"), "error")
+    job = await worker.wait_until(await worker.submit("a", action="export"), "error")
     await worker.consumer.stop(drain=5)
     await worker.wakeups.stop()
     assert "export" in orjson.loads(job.status)["message"]
@@ -144,7 +144,7 @@ async def test_jobs_of_a_concurrency_group_run_in_sequence(database: Database, b
     await worker.consumer.start()
     uids = [await worker.submit(name) for name in "abcd"]
     for uid in uids:
-        await worker.until(uid, "success")
+        await worker.wait_until(uid, "success")
     await worker.consumer.stop(drain=5)
     await worker.wakeups.stop()
     assert order == list("abcd")
@@ -195,7 +195,7 @@ async def test_a_stopping_worker_returns_its_job(database: Database, broker: Mem
     assert (handed_back.state, handed_back.attempts) == ("pending", 0)
     second = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     await second.consumer.start()
-    job = await second.until(uid, "success")
+    job = await second.wait_until(uid, "success")
     await second.consumer.stop(drain=5)
     await second.wakeups.stop()
     assert job.attempts == 1
@@ -294,7 +294,7 @@ async def test_an_expired_job_runs_although_an_equal_one_is_pending(database: Da
     await worker.wakeups.stop()
     assert [(await worker.find(uid)).state for uid in (lost, waiting)] == ["pending", "pending"]
     await worker.consumer.start()
-    assert [(await worker.until(uid, "success", "error")).state for uid in (lost, waiting)] == ["success", "success"]
+    assert [(await worker.wait_until(uid, "success", "error")).state for uid in (lost, waiting)] == ["success", "success"]
     await worker.consumer.stop(drain=5)
 
 
@@ -304,7 +304,7 @@ async def test_a_wakeup_of_any_content_causes_a_search_only(database: Database, 
     await worker.consumer.start()
     for body in (b"", b"{", b'{"uid":1}', orjson.dumps({"uid": str(uuid.uuid4())})):
         await broker.publish(broker.topology.jobs, "work.sync", Message(body=body))
-    job = await worker.until(await worker.submit("a"), "success", "error")
+    job = await worker.wait_until(await worker.submit("a"), "success", "error")
     await worker.consumer.stop(drain=5)
     assert (job.state, job.attempts) == ("success", 1)
 
@@ -323,7 +323,7 @@ async def test_a_job_without_a_wakeup_is_found(database: Database, broker: Memor
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     await worker.consumer.start()
     monkeypatch.setattr(worker.wakeups, "publish_soon", lambda _wakeups: None)
-    job = await worker.until(await worker.submit("a"), "success", "error")
+    job = await worker.wait_until(await worker.submit("a"), "success", "error")
     await worker.consumer.stop(drain=5)
     assert job.state == "success"
 
@@ -452,11 +452,11 @@ async def test_a_throttled_job_is_postponed(database: Database, broker: MemoryBr
     await worker.consumer.start()
     uid = await worker.submit("a")
     await refused.wait()
-    job = await worker.until(uid, "pending")
+    job = await worker.wait_until(uid, "pending")
     assert orjson.loads(job.status) == {"state": "pending", "message": "postponed: the host wants a rest"}
     async with database.connection() as connection:
         await connection.execute("update job set not_before = now() - interval '1 second' where uid = $1", uid)
-    job = await worker.until(uid, "success", "error")
+    job = await worker.wait_until(uid, "success", "error")
     await worker.consumer.stop(drain=5)
     await worker.wakeups.stop()
     assert (job.state, job.attempts) == ("success", 1)

@@ -55,7 +55,7 @@ async def test_a_submitted_job_is_pending_with_a_wakeup(database: Database) -> N
 
 
 async def test_an_equal_pending_job_is_that_job(database: Database) -> None:
-    """A submission equal to a pending job returns that job without a second wake-up; it is full if either is."""
+    """A submission equal to a pending job returns that job without a second wake-up; the job is a full sync if one of the two is."""
     first = await submit(database, new("1", incremental=True))
     repeated = await submit(database, new("2", incremental=False))
     third = await submit(database, new("3", incremental=True))

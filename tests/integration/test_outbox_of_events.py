@@ -48,7 +48,7 @@ async def update_and_die(database: Database, job: StoredJob) -> None:
 
 
 async def test_an_event_is_stored_with_the_end_of_the_sync_or_not_at_all(database: Database) -> None:
-    """A transaction that is rolled back leaves neither; one that is committed leaves both, for the exchange and for each receiver."""
+    """A rolled-back transaction stores neither the end of the sync nor its events; a committed one stores both."""
     async with database.transaction() as connection:
         job = await submit(connection)
     with pytest.raises(WorkerDied):

@@ -29,7 +29,7 @@ async def test_each_virtual_host_is_empty(amqp_url: str) -> None:
 
 
 async def test_a_private_broker_keeps_its_messages_over_a_restart(private_rabbitmq: rabbitmq.Private) -> None:
-    """A durable message is still there, at the same address, after a restart."""
+    """A durable message is still in its queue, at the same address, after a restart of the broker."""
     async with await aio_pika.connect(private_rabbitmq.url) as connection:
         channel = await connection.channel()
         await channel.declare_queue("kept", durable=True)
@@ -44,7 +44,7 @@ async def test_a_private_broker_keeps_its_messages_over_a_restart(private_rabbit
 
 
 async def test_a_private_postgres_keeps_its_rows_over_a_restart(private_postgres: postgres.Private) -> None:
-    """A committed row is still there, at the same address, after a restart."""
+    """A committed row is still in its table, at the same address, after a restart of the server."""
     connection = await asyncpg.connect(private_postgres.dsn)
     await connection.execute("create table kept as select 1 as x")
     await connection.close()

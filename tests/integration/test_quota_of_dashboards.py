@@ -136,7 +136,7 @@ async def test_the_api_stops_at_the_limit(limited: Database) -> None:
 
 @pytest.mark.parametrize(("limit", "made"), [(-1, 4), (0, 0), (1, 1), (4, 4), (5, 4)])
 async def test_the_limit_is_exact(limited: Database, limit: int, made: int) -> None:
-    """-1 means unlimited, 0 none, and any other number as many; the same holds for defaults and global limits."""
+    """A limit of -1 means unlimited, 0 means none, and any other number that many; the same holds for defaults and global limits."""
     async with limited.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=limit)
     for rules, namespace in (
@@ -215,7 +215,7 @@ async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited: Data
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=10)
     other = await Database.open(database_url, application_name="other", max_size=5)
 
-    async def one(number: int) -> int:
+    async def create_one(number: int) -> int:
         database = (limited, other)[number % 2]
         try:
             if number % 5 == 0:
@@ -227,7 +227,7 @@ async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited: Data
         return 1
 
     try:
-        created = await asyncio.gather(*(one(number) for number in range(50)))
+        created = await asyncio.gather(*(create_one(number) for number in range(50)))
     finally:
         await other.close()
     assert sum(created) == len(await stored(limited)) == 10

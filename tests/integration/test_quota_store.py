@@ -131,7 +131,7 @@ async def test_a_limit_needs_a_known_target_and_owner(orgs: Database, owner: dic
 
 @pytest.mark.parametrize(("number", "made"), [(-1, 3), (0, 0), (1, 1), (2, 2), (3, 3), (4, 3)])
 async def test_creating_stops_at_the_limit(orgs: Database, number: int, made: int) -> None:
-    """-1 means unlimited and 0 none; a limit below the use refuses more and deletes nothing."""
+    """A limit of -1 means unlimited and 0 none; a limit below the use refuses more and deletes nothing."""
     await limit(orgs, "api_key", number, org_id=1)
     for name in ("a", "b", "c"):
         try:
@@ -146,7 +146,7 @@ async def test_creating_stops_at_the_limit(orgs: Database, number: int, made: in
 
 
 async def test_the_error_names_the_reached_quota(orgs: Database) -> None:
-    """The error has the classic text, and scope, target, limit and use as fields, in both shapes."""
+    """The error of a reached quota has the classic text, and scope, target, limit and use as fields, in both shapes."""
     await limit(orgs, "org_user", 2, org_id=1)
     async with orgs.transaction() as connection:
         with pytest.raises(QuotaReached) as caught:
@@ -239,7 +239,7 @@ async def test_concurrent_creators_never_exceed_the_limit(
     rules = QuotaRules(defaults={"org_api_key": 10, "global_api_key": 10, "global_user": 62, "global_org": 12})
     other = await Database.open(database_url, application_name="other", max_size=5)
 
-    async def one(number: int) -> bool:
+    async def create_one(number: int) -> bool:
         try:
             async with (orgs, other)[number % 2].transaction() as connection:
                 await quotas.reserve(connection, rules, *(claims if number % 3 else reversed(claims)))
@@ -249,7 +249,7 @@ async def test_concurrent_creators_never_exceed_the_limit(
         return True
 
     try:
-        created = await asyncio.gather(*(one(number) for number in range(50)))
+        created = await asyncio.gather(*(create_one(number) for number in range(50)))
     finally:
         await other.close()
     assert sum(created) == 10

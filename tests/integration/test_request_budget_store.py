@@ -16,15 +16,17 @@ OWN = "default"
 
 
 async def take(
-    database: Database, requests: float = 1, *, most: float = 60, at_least: float | None = None, host: str = HOST, by: str = OWN
+    database: Database, requests: float = 1, *, most: float = 60, at_least: float | None = None, host: str = HOST, namespace: str = OWN
 ) -> Wait | None:
     async with database.connection() as connection:
-        return await git_hosts.charge(connection, host, by, requests, limit=most, min_available=requests if at_least is None else at_least)
+        return await git_hosts.charge(
+            connection, host, namespace, requests, limit=most, min_available=requests if at_least is None else at_least
+        )
 
 
-async def pause(database: Database, retry_after: float | None = None, *, by: str = OWN) -> float:
+async def pause(database: Database, retry_after: float | None = None, *, namespace: str = OWN) -> float:
     async with database.connection() as connection:
-        return await git_hosts.pause(connection, HOST, by, None if retry_after is None else timedelta(seconds=retry_after))
+        return await git_hosts.pause(connection, HOST, namespace, None if retry_after is None else timedelta(seconds=retry_after))
 
 
 async def pass_time(database: Database, seconds: float) -> None:
@@ -40,7 +42,7 @@ async def pass_time(database: Database, seconds: float) -> None:
 async def test_workers_share_the_limit_of_a_host(database: Database) -> None:
     """Concurrent workers use a minute's requests exactly once; another host has its own count."""
     begun = time.monotonic()
-    responses = await asyncio.gather(*(take(database, most=60, by=f"org-{index}") for index in range(100)))
+    responses = await asyncio.gather(*(take(database, most=60, namespace=f"org-{index}") for index in range(100)))
     assert 60 <= responses.count(None) <= 61 + (time.monotonic() - begun)
     assert await take(database, host="other.example.org:443") is None
 
@@ -48,12 +50,12 @@ async def test_workers_share_the_limit_of_a_host(database: Database) -> None:
 async def test_the_budget_refills_up_to_one_minute(database: Database) -> None:
     """The returned wait is exact, and the budget never exceeds a minute's requests."""
     assert await take(database, 60) is None
-    wait = await take(database, 3, by="org-2")
+    wait = await take(database, 3, namespace="org-2")
     assert wait is not None
     assert wait.seconds == pytest.approx(3, abs=1)
     assert not wait.is_paused
     await pass_time(database, wait.seconds)
-    assert await take(database, 3, by="org-2") is None
+    assert await take(database, 3, namespace="org-2") is None
     await pass_time(database, 3600)
     assert await take(database, 60) is None
     assert await take(database, 3) is not None
@@ -62,24 +64,24 @@ async def test_the_budget_refills_up_to_one_minute(database: Database) -> None:
 async def test_an_organization_leaves_a_share_to_others(database: Database) -> None:
     """An organization with few requests is served immediately next to a busy one, and the whole refill is used."""
 
-    async def taken(by: str) -> int:
+    async def take_all(namespace: str) -> int:
         count = 0
-        while await take(database, by=by) is None:
+        while await take(database, namespace=namespace) is None:
             count += 1
         return count
 
-    assert await taken("greedy") == pytest.approx(53, abs=2)
-    assert await taken("other") == pytest.approx(6, abs=2)
+    assert await take_all("greedy") == pytest.approx(53, abs=2)
+    assert await take_all("other") == pytest.approx(6, abs=2)
     in_ten_minutes = 0
     for _ in range(100):
         await pass_time(database, 6)
-        in_ten_minutes += await taken("greedy")
+        in_ten_minutes += await take_all("greedy")
     assert in_ten_minutes == pytest.approx(600, rel=0.05)
-    assert await take(database, 5, by="third") is None
+    assert await take(database, 5, namespace="third") is None
 
 
 async def test_the_wait_for_a_share_is_an_upper_bound(database: Database) -> None:
-    """After the returned wait, the organization is served."""
+    """After the returned wait for a share, the organization is served."""
     while (wait := await take(database)) is None:
         pass
     await pass_time(database, wait.seconds + 0.1)
@@ -107,7 +109,7 @@ async def test_an_organization_pauses_as_long_as_the_host_requests(database: Dat
     assert wait is not None
     assert wait.is_paused
     assert wait.seconds == pytest.approx(120, abs=2)
-    assert await take(database, by="org-2") is None
+    assert await take(database, namespace="org-2") is None
     await pass_time(database, 121)
     assert await take(database) is None
 

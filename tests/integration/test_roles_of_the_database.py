@@ -82,28 +82,28 @@ async def test_services_work_with_their_roles(session: aiohttp.ClientSession) ->
             assert response.status < 300, (path, body)
             return orjson.loads(body) if response.content_type == "application/json" else body
 
-    async def until(path: str, holds: Callable[[Any], bool]) -> Any:
+    async def wait_until(path: str, condition: Callable[[Any], bool]) -> Any:
         async with asyncio.timeout(60):
             while True:
                 found = await call("GET", path)
-                if holds(found):
+                if condition(found):
                     return found
                 await asyncio.sleep(0.05)
 
     await call("POST", REPOSITORIES, json=orjson.loads((EXAMPLES / "repository.json").read_bytes()))
-    jobs = await until(f"{REPOSITORIES}/examples/jobs", lambda found: any(job["status"]["state"] in ENDED for job in found["items"]))
+    jobs = await wait_until(f"{REPOSITORIES}/examples/jobs", lambda found: any(job["status"]["state"] in ENDED for job in found["items"]))
     assert [job["status"]["state"] for job in jobs["items"]] == ["success"]
     source = {"name": "P", "type": "prometheus", "url": "http://127.0.0.1:1", "secureJsonData": {"basicAuthPassword": "x"}}
     await call("POST", "/api/datasources", json=source)
     results = await call("POST", "/api/ds/query", json=orjson.loads((EXAMPLES / "query.json").read_bytes()))
     assert results["results"]["worst"]["status"] == 200
     await call("POST", EVALUATIONS, json={"metadata": {"name": "e"}, "spec": PANEL})
-    evaluated = await until(f"{EVALUATIONS}/e", lambda found: found["status"]["state"] in ENDED)
+    evaluated = await wait_until(f"{EVALUATIONS}/e", lambda found: found["status"]["state"] in ENDED)
     assert evaluated["status"]["state"] == "success"
     assert await call("GET", "/render/d/orders")
     await call("POST", "/api/admin/users", json={"login": "ed", "password": "a-long-password"})
     await call("DELETE", f"{REPOSITORIES}/examples")
-    await until(REPOSITORIES, lambda found: not found["items"])
+    await wait_until(REPOSITORIES, lambda found: not found["items"])
     assert await call("GET", "/api/search?type=dash-db") == []
 
 

@@ -33,8 +33,8 @@ SIGNATURE = signing_secret_owner("default", "b")
 RECEIVERS = {name: receiver_secret_owner("default", "r", name) for name in ("chat", "pager")}
 
 
-def text(secret: str, place: str) -> str:
-    return base64.b64encode(FORMER.encrypt(secret, place)).decode()
+def text(secret: str, binding: str) -> str:
+    return base64.b64encode(FORMER.encrypt(secret, binding)).decode()
 
 
 async def fill(connection: Connection) -> None:
@@ -99,7 +99,7 @@ async def opened(connection: Connection, cipher: SecretCipher) -> list[str]:
     texts += [(row[0], HOOK) for row in await connection.fetch("select status::jsonb #>> '{webhook,encryptedSecret}' from resource")]
     for table in ("repository_hook", "hook_to_remove"):
         texts += [(row[0], TOKEN) for row in await connection.fetch(f"select githost::jsonb ->> 'encryptedToken' from {table}")]
-    secrets = [cipher.decrypt(base64.b64decode(value), place) for value, place in texts if value is not None]
+    secrets = [cipher.decrypt(base64.b64decode(value), binding) for value, binding in texts if value is not None]
     record = await data_sources.find(connection, cipher, 1, "p")
     assert record is not None
     return sorted([*secrets, *record.secrets.values()])

@@ -61,7 +61,7 @@ def serves_on(sandbox: Sandbox) -> None:
     assert field.values.tolist() == [3]
 
 
-def until(condition: Callable[[], bool]) -> None:
+def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for a state of another process, as long as a slow machine may need."""
     ends, pause = time.monotonic() + PATIENCE, threading.Event()
     while not condition():
@@ -69,7 +69,7 @@ def until(condition: Callable[[], bool]) -> None:
         pause.wait(0.01)
 
 
-def worked(pid: int) -> int:
+def processor_ticks(pid: int) -> int:
     """Return the clock ticks of processor time that a process has used."""
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
 
@@ -89,7 +89,7 @@ def sandbox() -> Iterator[Sandbox]:
 
 
 @pytest.fixture
-def own() -> Iterator[Sandbox]:
+def own_sandbox() -> Iterator[Sandbox]:
     """Return a sandbox for one test, which may break it."""
     created = Sandbox(SandboxSettings(MEMORY, PATIENCE), 1)
     yield created
@@ -298,45 +298,45 @@ def test_an_unlinked_file_replaces_a_memory_file(monkeypatch: pytest.MonkeyPatch
 
 
 @contextmanager
-def running_statement(own: Sandbox) -> Iterator[tuple[int, Future[Any]]]:
+def running_statement(own_sandbox: Sandbox) -> Iterator[tuple[int, Future[Any]]]:
     """Start a long statement in the only child; yield the child's process id and the future result."""
-    own.warm(within(PATIENCE)())
-    (pid,) = own.pids
-    idle = worked(pid)
+    own_sandbox.warm(within(PATIENCE)())
+    (pid,) = own_sandbox.pids
+    idle = processor_ticks(pid)
     with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(run, own, LONG)
-        until(lambda: worked(pid) > idle + 5)
+        running = thread.submit(run, own_sandbox, LONG)
+        wait_until(lambda: processor_ticks(pid) > idle + 5)
         yield pid, running
 
 
-def test_a_child_killed_during_a_statement_fails_only_that_one(own: Sandbox) -> None:
-    """The error says that the child was killed, and the next statement gets a new child."""
-    with running_statement(own) as (pid, running):
+def test_a_child_killed_during_a_statement_fails_only_that_one(own_sandbox: Sandbox) -> None:
+    """The error of a statement says that its child was killed, and the next statement gets a new child."""
+    with running_statement(own_sandbox) as (pid, running):
         os.kill(pid, signal.SIGKILL)
         with pytest.raises(ChildEnded, match="ended by SIGKILL"):
             running.result()
-    serves_on(own)
-    assert own.pids != [pid]
+    serves_on(own_sandbox)
+    assert own_sandbox.pids != [pid]
 
 
-def test_an_idle_child_that_was_killed_is_replaced(own: Sandbox) -> None:
+def test_an_idle_child_that_was_killed_is_replaced(own_sandbox: Sandbox) -> None:
     """An idle child that was killed is replaced, and no statement fails."""
-    own.warm(within(PATIENCE)())
-    (pid,) = own.pids
+    own_sandbox.warm(within(PATIENCE)())
+    (pid,) = own_sandbox.pids
     os.kill(pid, signal.SIGKILL)
-    until(lambda: not own.pids)
-    serves_on(own)
-    assert own.pids != [pid]
+    wait_until(lambda: not own_sandbox.pids)
+    serves_on(own_sandbox)
+    assert own_sandbox.pids != [pid]
 
 
-def test_a_child_outlives_the_thread_of_its_first_statement(own: Sandbox) -> None:
+def test_a_child_outlives_the_thread_of_its_first_statement(own_sandbox: Sandbox) -> None:
     """A child outlives the thread of its first statement, although the kernel ends a child with the thread that started it."""
-    thread = threading.Thread(target=own.warm, args=(within(PATIENCE)(),))
+    thread = threading.Thread(target=own_sandbox.warm, args=(within(PATIENCE)(),))
     thread.start()
     thread.join()
-    before = own.pids
-    serves_on(own)
-    assert own.pids == before
+    before = own_sandbox.pids
+    serves_on(own_sandbox)
+    assert own_sandbox.pids == before
 
 
 def test_a_child_is_replaced_after_a_number_of_statements() -> None:
@@ -357,25 +357,25 @@ def test_a_child_is_replaced_after_a_number_of_statements() -> None:
         created.stop()
 
 
-def test_a_stop_ends_running_statements(own: Sandbox) -> None:
+def test_a_stop_ends_running_statements(own_sandbox: Sandbox) -> None:
     """No process is left, and no statement starts afterwards."""
-    with running_statement(own) as (pid, running):
-        own.stop()
+    with running_statement(own_sandbox) as (pid, running):
+        own_sandbox.stop()
         with pytest.raises(ChildEnded):
             running.result()
-    assert own.pids == []
+    assert own_sandbox.pids == []
     assert is_gone(pid)
     with pytest.raises(ChildUnavailable, match="stopping"):
-        run(own, "SELECT 1")
+        run(own_sandbox, "SELECT 1")
 
 
-def test_the_wait_for_a_slot_is_limited(own: Sandbox) -> None:
+def test_the_wait_for_a_slot_is_limited(own_sandbox: Sandbox) -> None:
     """The wait for a child is limited, and the statement that it runs is not affected."""
-    with running_statement(own) as (pid, running):
+    with running_statement(own_sandbox) as (pid, running):
         with pytest.raises(TimeLimitExpired):
-            own.run({"sql": "SELECT 1", "cells": 1, "bytes": 1}, {}, within(0.1)(), within(PATIENCE))
-        assert own.pids == [pid]
-        own.stop()
+            own_sandbox.run({"sql": "SELECT 1", "cells": 1, "bytes": 1}, {}, within(0.1)(), within(PATIENCE))
+        assert own_sandbox.pids == [pid]
+        own_sandbox.stop()
         with pytest.raises(ChildEnded):
             running.result()
 
@@ -393,10 +393,10 @@ sandbox.run({{"sql": {LONG!r}, "cells": 1, "bytes": 1}}, {{}}, lambda: 60.0, lam
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
         pid = int(next(line for line in parent.stdout if line.strip().isdigit()))
-        idle = worked(pid)
-        until(lambda: worked(pid) > idle + 5)
+        idle = processor_ticks(pid)
+        wait_until(lambda: processor_ticks(pid) > idle + 5)
         parent.kill()
-    until(lambda: is_gone(pid))
+    wait_until(lambda: is_gone(pid))
 
 
 def length_prefixed(text: str) -> bytes:
@@ -404,7 +404,7 @@ def length_prefixed(text: str) -> bytes:
 
 
 UNABLE = length_prefixed('{"error": "IOException", "text": "no settings"}')
-ANSWERS = {
+INVALID_OUTPUTS = {
     "no length": b"\x00",
     "a length without end": b"\xff\xff\xff\xff",
     "not JSON": length_prefixed("{]"),
@@ -417,12 +417,12 @@ ANSWERS = {
 }
 
 
-@pytest.mark.parametrize("answered", ANSWERS.values(), ids=ANSWERS.keys())
-def test_a_child_with_invalid_output_is_killed(answered: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("output", INVALID_OUTPUTS.values(), ids=INVALID_OUTPUTS.keys())
+def test_a_child_with_invalid_output_is_killed(output: bytes, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A child that sends invalid output is killed, because no output of a child is trusted."""
     ready = length_prefixed('{"ready": true}')
     liar = tmp_path / "liar.py"
-    liar.write_text(f"import os\nos.read(0, 1 << 20)\nos.write(1, {ready!r})\nos.read(0, 1 << 20)\nos.write(1, {answered!r})\n")
+    liar.write_text(f"import os\nos.read(0, 1 << 20)\nos.write(1, {ready!r})\nos.read(0, 1 << 20)\nos.write(1, {output!r})\n")
     monkeypatch.setattr(room, "_PROGRAM", liar)
     created = Sandbox(SandboxSettings(MEMORY, PATIENCE), 1)
     try:
@@ -486,10 +486,10 @@ def test_an_inconsistent_response_is_refused(response: ChildResponse) -> None:
 def test_a_deadline_is_raised_unchanged() -> None:
     """An error that the wait function raises, such as a deadline, is raised unchanged."""
 
-    def over() -> float:
+    def raise_deadline() -> float:
         raise DeadlineExceeded("over")
 
     created = Sandbox(SandboxSettings(MEMORY, 1), 1)
     with pytest.raises(DeadlineExceeded):
-        created.run({"sql": "SELECT 1", "cells": 1, "bytes": 1}, {}, over, lambda: over)
+        created.run({"sql": "SELECT 1", "cells": 1, "bytes": 1}, {}, raise_deadline, lambda: raise_deadline)
     created.stop()

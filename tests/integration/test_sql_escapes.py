@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 import pytest
-from tests.integration.test_sql_expressions import PLAIN, ask, raw, sql, table
+from tests.integration.test_sql_expressions import PLAIN, raw, send_queries, sql, table
 from tests.unit.expressions.test_event_loop_stays_free import LONGEST_STALL, ticking
 
 from dashwright.expressions.engine.limits import Limits
@@ -26,7 +26,9 @@ def engine() -> Iterator[SqlEngine]:
 
 async def error_of(engine: SqlEngine, statement: str, limits: Limits = LIMITS) -> tuple[int, str]:
     """Return status and text of the error, after checking that other nodes of the request and the next statement succeed."""
-    body = await ask(engine, raw("A", PLAIN), sql("S", statement), {"refId": "B", "type": "math", "expression": "1"}, limits=limits)
+    body = await send_queries(
+        engine, raw("A", PLAIN), sql("S", statement), {"refId": "B", "type": "math", "expression": "1"}, limits=limits
+    )
     assert body["results"]["B"]["status"] == 200
     result = body["results"]["S"]
     assert result["frames"] == []
@@ -188,7 +190,7 @@ async def test_an_endless_join_times_out(engine: SqlEngine) -> None:
     """An endless join ends at the time limit of statements with a 504 that names the setting; the event loop is not blocked."""
     many = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
     async with ticking() as gaps:
-        body = await ask(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=0.5))
+        body = await send_queries(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=0.5))
     assert max(gaps) < LONGEST_STALL
     assert body["results"]["S"]["status"] == 504
     error = body["results"]["S"]["error"]
@@ -199,7 +201,7 @@ async def test_an_endless_join_times_out(engine: SqlEngine) -> None:
 async def test_a_cancelled_statement_ends(engine: SqlEngine) -> None:
     """The slot of a cancelled statement is free long before its time limit."""
     many = raw("T", [{"schema": {"fields": [{"name": "v", "type": "number"}]}, "data": {"values": [list(range(1000))]}}])
-    asking = asyncio.create_task(ask(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=3600)))
+    asking = asyncio.create_task(send_queries(engine, many, sql("S", CROSS), limits=Limits(sql_seconds=3600)))
     done, _ = await asyncio.wait([asking], timeout=0.5)
     assert not done
     asking.cancel()

@@ -47,7 +47,7 @@ def sql(ref_id: str, statement: str, **fields: Any) -> dict[str, Any]:
     return {"refId": ref_id, "type": "sql", "expression": statement, **fields}
 
 
-async def ask(
+async def send_queries(
     engine: SqlEngine | None, *queries: Any, endpoint: QueryEndpoint = QueryEndpoint.QUERY, limits: Limits | None = None, **fields: Any
 ) -> Any:
     body = {"queries": queries, **({"type": "x", "targets": []} if endpoint is not QueryEndpoint.QUERY else {})}
@@ -64,19 +64,19 @@ def columns(result: Any) -> dict[str, list[Any]]:
 
 
 async def table(engine: SqlEngine, statement: str, *queries: Any, **fields: Any) -> dict[str, list[Any]]:
-    return columns((await ask(engine, *queries, sql("S", statement), **fields))["results"]["S"])
+    return columns((await send_queries(engine, *queries, sql("S", statement), **fields))["results"]["S"])
 
 
 async def error(engine: SqlEngine | None, statement: str, *queries: Any, **fields: Any) -> Any:
-    body = await ask(engine, *queries, {"refId": "Z", "type": "math", "expression": "1"}, sql("S", statement), **fields)
+    body = await send_queries(engine, *queries, {"refId": "Z", "type": "math", "expression": "1"}, sql("S", statement), **fields)
     assert body["results"]["Z"]["status"] == 200
     assert body["results"]["S"]["frames"] == []
     return body["results"]["S"]
 
 
 async def test_a_statement_selects_from_a_query(engine: SqlEngine) -> None:
-    """The result is one frame with the refId as its name; null is NULL, which aggregates ignore."""
-    body = await ask(engine, raw("A", LOAD), sql("S", "SELECT host, AVG(__value__) AS mean FROM A GROUP BY host ORDER BY host"))
+    """The result of a statement is one frame with the refId as its name; null is NULL, which aggregates ignore."""
+    body = await send_queries(engine, raw("A", LOAD), sql("S", "SELECT host, AVG(__value__) AS mean FROM A GROUP BY host ORDER BY host"))
     (shown,) = body["results"]["S"]["frames"]
     assert (shown["schema"]["name"], shown["schema"]["refId"]) == ("S", "S")
     assert columns(body["results"]["S"]) == {"host": ["a", "b"], "mean": [1, 4]}
@@ -91,12 +91,12 @@ async def test_tables_are_joined_at_every_endpoint(engine: SqlEngine, endpoint: 
 
 async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: SqlEngine) -> None:
     """The validation of a panel with a statement checks that its tables exist and that the statement is allowed, without running it."""
-    expected = await ask(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), endpoint=QueryEndpoint.VALIDATION)
+    expected = await send_queries(engine, sql("S", "SELECT * FROM A"), raw("A", LOAD), endpoint=QueryEndpoint.VALIDATION)
     assert expected == {"valid": True, "faults": []}
-    faults = (await ask(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), endpoint=QueryEndpoint.VALIDATION))["faults"]
+    faults = (await send_queries(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), endpoint=QueryEndpoint.VALIDATION))["faults"]
     assert [fault["pointer"] for fault in faults] == ["/queries/0/expression"]
     assert "selects from table (refId/query) [B] and that table was not found; write it [b]" in faults[0]["message"]
-    off = (await ask(None, sql("S", "SELECT 1"), endpoint=QueryEndpoint.VALIDATION))["faults"]
+    off = (await send_queries(None, sql("S", "SELECT 1"), endpoint=QueryEndpoint.VALIDATION))["faults"]
     assert "DASHWRIGHT_FEATURES=sqlExpression" in off[0]["message"]
 
 
@@ -146,7 +146,7 @@ def test_every_type_keeps_its_values_nulls_and_width(engine: SqlEngine) -> None:
 
 
 def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
-    """The result has more rows than one chunk of the engine, with strings and nulls."""
+    """A result with more rows than one chunk of the engine has them in order, with strings and nulls."""
     count = 300_001
     numbers = np.arange(count)
     texts = np.empty(count, object)
@@ -190,7 +190,7 @@ async def test_a_division_by_zero_is_null(engine: SqlEngine) -> None:
 
 async def test_a_result_without_rows_keeps_its_columns(engine: SqlEngine) -> None:
     """An empty result is a frame; another expression reads it as no data."""
-    body = await ask(
+    body = await send_queries(
         engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A WHERE v > 9"), {"refId": "B", "type": "math", "expression": "$S"}
     )
     assert columns(body["results"]["S"]) == {"v": [], "host": []}
@@ -211,7 +211,9 @@ async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames:
 
 async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
     """Both columns are in the result; a later statement reads the second one under another name, with a notice."""
-    body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S"))
+    body = await send_queries(
+        engine, raw("A", PLAIN), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S")
+    )
     (shown,) = body["results"]["S"]["frames"]
     assert [field["name"] for field in shown["schema"]["fields"]] == ["x", "x"]
     assert columns(body["results"]["T"]) == {"x": [1], "x_1": [2]}
@@ -221,7 +223,7 @@ async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
 
 async def test_expressions_and_statements_can_be_chained(engine: SqlEngine) -> None:
     """A result of any type is a table, and the result of a statement is series or numbers, with strings as labels."""
-    body = await ask(
+    body = await send_queries(
         engine,
         raw("A", LOAD),
         {"refId": "M", "type": "math", "expression": "$A * 10", "hide": True},
@@ -242,11 +244,16 @@ async def test_expressions_and_statements_can_be_chained(engine: SqlEngine) -> N
     assert results["V"]["frames"][0]["data"]["values"] == [[0]]
 
 
-async def test_a_query_may_be_the_input_of_both(engine: SqlEngine) -> None:
-    """A statement reads its frames and another expression its series; if the latter fails, the statement still runs."""
+async def test_a_query_may_be_the_input_of_a_statement_and_an_expression(engine: SqlEngine) -> None:
+    """A statement reads the frames of a query, and another expression its series; if the latter fails, the statement still runs."""
     long = [frame(TIME, ("host", "string", ["a", "b"]), ("v", "number", [1, 2]))]
-    body = await ask(engine, raw("A", long), {"refId": "B", "type": "math", "expression": "$A"}, sql("S", "SELECT v FROM A ORDER BY v"))
-    assert "got type long" in (await ask(engine, raw("A", long, hide=False), {"refId": "B", "type": "math", "expression": "$A"}))["message"]
+    body = await send_queries(
+        engine, raw("A", long), {"refId": "B", "type": "math", "expression": "$A"}, sql("S", "SELECT v FROM A ORDER BY v")
+    )
+    assert (
+        "got type long"
+        in (await send_queries(engine, raw("A", long, hide=False), {"refId": "B", "type": "math", "expression": "$A"}))["message"]
+    )
     assert body["results"]["B"]["error"].startswith("[sse.dependencyError]")
     assert columns(body["results"]["S"]) == {"v": [1, 2]}
 
@@ -261,7 +268,7 @@ async def test_a_query_may_be_the_input_of_both(engine: SqlEngine) -> None:
 )
 async def test_reading_a_table_without_series_is_an_error(engine: SqlEngine, statement: str, fault: str) -> None:
     """The error for a table without series belongs to the expression that reads the table, not to the statement."""
-    body = await ask(engine, raw("A", LOAD), sql("S", statement), {"refId": "B", "type": "math", "expression": "$S"})
+    body = await send_queries(engine, raw("A", LOAD), sql("S", statement), {"refId": "B", "type": "math", "expression": "$S"})
     assert body["results"]["S"]["status"] == 200
     refusal = body["results"]["B"]["error"]
     assert refusal.startswith("[sse.readDataError] failed to read the table of sql expression [S] as series or numbers")
@@ -301,23 +308,23 @@ def test_an_invalid_result_for_an_alert_rule_is_an_error(engine: SqlEngine, stat
 
 
 async def test_the_format_for_alert_rules_is_accepted_for_saved_rules(engine: SqlEngine) -> None:
-    """The format is an unlisted field in a panel's target."""
+    """The format for alert rules is accepted in a panel's target, although the schema does not list it."""
     target = sql("S", "SELECT host, v FROM A WHERE host IS NOT NULL ORDER BY v", format="alerting")
-    body = await ask(engine, raw("A", PLAIN), target)
+    body = await send_queries(engine, raw("A", PLAIN), target)
     assert [shown["schema"]["meta"]["type"] for shown in body["results"]["S"]["frames"]] == ["numeric-multi"] * 2
-    assert "format" in (await ask(engine, raw("A", PLAIN), target, endpoint=QueryEndpoint.PANEL))["message"]
+    assert "format" in (await send_queries(engine, raw("A", PLAIN), target, endpoint=QueryEndpoint.PANEL))["message"]
 
 
 async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: SqlEngine) -> None:
     """The truncated result has the first complete rows."""
     limits = Limits(sql_output_cells=5)
-    body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A ORDER BY v DESC"), limits=limits)
+    body = await send_queries(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A ORDER BY v DESC"), limits=limits)
     assert columns(body["results"]["S"]) == {"v": [3, 2], "host": [None, "b"]}
     (notice,) = body["results"]["S"]["frames"][0]["schema"]["meta"]["notices"]
     assert notice["severity"] == "warning"
     assert "cut after 2 rows of 2 columns" in notice["text"]
     assert "DASHWRIGHT_SQL_OUTPUT_CELLS" in notice["text"]
-    complete = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A"), limits=Limits(sql_output_cells=6))
+    complete = await send_queries(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A"), limits=Limits(sql_output_cells=6))
     assert "meta" not in complete["results"]["S"]["frames"][0]["schema"]
 
 
@@ -390,23 +397,23 @@ async def test_points_of_tables_count_for_the_request(engine: SqlEngine) -> None
     """The table of a statement counts like any other result."""
     statement = sql("S", "SELECT A.v FROM A CROSS JOIN A AS b")
     enough = Limits(request_points=6 + 32 + 9 + 32)
-    assert (await ask(engine, raw("A", PLAIN), statement, limits=enough))["results"]["S"]["status"] == 200
-    body = await ask(engine, raw("A", PLAIN), statement, limits=replace(enough, request_points=78))
+    assert (await send_queries(engine, raw("A", PLAIN), statement, limits=enough))["results"]["S"]["status"] == 200
+    body = await send_queries(engine, raw("A", PLAIN), statement, limits=replace(enough, request_points=78))
     assert "with S the queries and expressions of the request hold 79 points" in body["results"]["S"]["error"]
 
 
 async def test_an_explanation_includes_tables(engine: SqlEngine) -> None:
     """The explanation has the frames and cells that a statement read and returned."""
-    body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A"), explain=True)
+    body = await send_queries(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A"), explain=True)
     node = body["meta"]["explain"]["nodes"]["S"]
     assert node["inputs"] == [{"refId": "A", "type": "tableData", "items": 1, "points": 6}]
     assert node["output"] == {"type": "tableData", "items": 1, "points": 3}
 
 
 async def test_results_are_checked_by_assertions(engine: SqlEngine) -> None:
-    """A table has no type."""
+    """A statement's result has no frame type, so an assertion on its type fails."""
     asserted = {"type": "timeseries-multi", "typeVersion": [0, 1]}
-    body = await ask(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A", resultAssertions=asserted))
+    body = await send_queries(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A", resultAssertions=asserted))
     assert "expected frame type [timeseries-multi], but the type is unknown" in body["results"]["S"]["error"]
 
 

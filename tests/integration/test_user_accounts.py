@@ -70,8 +70,8 @@ async def test_a_user_is_found_by_login_or_email_in_any_case(first: Database) ->
     await add_user(first, "Ann@X.org", "other@x.org")
     await add_user(first, "bob", "ann@x.org")
     accounts = UserAccounts(first)
-    for given, login in (("ADMIN", "admin"), ("Admin@LocalHost", "admin"), ("ann@x.org", "Ann@X.org"), ("BOB", "bob")):
-        account = await accounts.find(given, None)
+    for found_identity, login in (("ADMIN", "admin"), ("Admin@LocalHost", "admin"), ("ann@x.org", "Ann@X.org"), ("BOB", "bob")):
+        account = await accounts.find(found_identity, None)
         assert account is not None
         assert account.login == login
     assert await accounts.find("missing", None) is None
@@ -84,12 +84,12 @@ async def test_an_identity_belongs_to_the_requested_organization(first: Database
     three = await add_org(first, "Three", (user_id, Role.EDITOR))
     accounts = UserAccounts(first)
 
-    async def seen(requested: int | None) -> tuple[int, Role] | None:
+    async def identity_in(requested: int | None) -> tuple[int, Role] | None:
         account = await accounts.find("ann", requested)
         assert account is not None
         return None if account.identity is None else (account.identity.org_id, account.identity.role)
 
-    assert [await seen(requested) for requested in (None, two, three, 1)] == [
+    assert [await identity_in(requested) for requested in (None, two, three, 1)] == [
         (three, Role.EDITOR),
         (two, Role.VIEWER),
         (three, Role.EDITOR),
@@ -97,7 +97,7 @@ async def test_an_identity_belongs_to_the_requested_organization(first: Database
     ]
     async with first.connection() as connection:
         await connection.execute("delete from org_user where org_id = $1", three)
-    assert await seen(None) == (two, Role.VIEWER)
+    assert await identity_in(None) == (two, Role.VIEWER)
 
 
 async def test_the_first_user_may_do_everything(first: Database) -> None:
@@ -125,9 +125,9 @@ async def test_a_users_role_depends_on_the_organization(first: Database) -> None
     found = {login: await accounts.find(login, None) for login in ("ann", "admin")}
     views = {login: account.identity for login, account in found.items() if account is not None and account.identity is not None}
     for org_id, role in ((two, Role.EDITOR), (1, Role.NONE), (9999, Role.NONE), (-1, Role.NONE), (0, Role.NONE)):
-        seen = await accounts.identity_in(views["ann"], org_id)
-        assert (seen.org_id, seen.role, seen.may("dashboards:write")) == (org_id, role, role is Role.EDITOR)
-        assert (seen.uid, seen.user_id) == (f"user:{user_id}", user_id)
+        identity_in = await accounts.identity_in(views["ann"], org_id)
+        assert (identity_in.org_id, identity_in.role, identity_in.may("dashboards:write")) == (org_id, role, role is Role.EDITOR)
+        assert (identity_in.uid, identity_in.user_id) == (f"user:{user_id}", user_id)
         boss = await accounts.identity_in(views["admin"], org_id)
         assert boss.role is (Role.ADMIN if org_id == 1 else Role.NONE)
         assert boss.may("orgs.quotas:write", "org:id:1")

@@ -56,7 +56,7 @@ def statement_of(case: str) -> str:
     return case if is_statement(case) else f"select {case}"
 
 
-def ask_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", wanted: Sequence[str]) -> dict[str, Answer]:
+def ask_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", expected: Sequence[str]) -> dict[str, Answer]:
     """Return the results of a MariaDB that compares text by code points, like DuckDB, in UTC."""
     with connection.cursor() as cursor:
         cursor.execute("create or replace database dashwright_oracle character set utf8mb4 collate utf8mb4_nopad_bin")
@@ -67,7 +67,7 @@ def ask_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", wanted
             columns = ", ".join(f"`{name}` {kind}" for name, kind, _ in table.columns)
             cursor.execute(f"create table `{table.name}` ({columns})")
             cursor.executemany(f"insert into `{table.name}` values ({', '.join(['%s'] * len(table.columns))})", table.rows)
-        return {case: _asked(lambda text: _rows(cursor, text), case) for case in wanted}
+        return {case: _requested(lambda text: _rows(cursor, text), case) for case in expected}
 
 
 def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
@@ -76,7 +76,7 @@ def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
     return rows
 
 
-def _asked(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> Answer:
+def _requested(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> Answer:
     try:
         rows = run(statement_of(case))
     except (pymysql.err.MySQLError, UnicodeDecodeError):
@@ -125,9 +125,9 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def as_file(answers: Mapping[str, Answer]) -> bytes:
+def as_file(results: Mapping[str, Answer]) -> bytes:
     """Return JSON with one case per line."""
-    lines = (f"{json.dumps(case, ensure_ascii=False)}: {json.dumps(response, ensure_ascii=False)}" for case, response in answers.items())
+    lines = (f"{json.dumps(case, ensure_ascii=False)}: {json.dumps(response, ensure_ascii=False)}" for case, response in results.items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
@@ -148,31 +148,31 @@ def _clock(value: timedelta) -> str:
     return text + (f".{part:06}".rstrip("0") if part else "")
 
 
-def same(here: Answer, there: Answer) -> bool:
+def same(own: Answer, reference: Answer) -> bool:
     """Return True if both failed, or if rows are equal up to the written precision of numbers."""
-    if isinstance(here, dict) or isinstance(there, dict):
-        return isinstance(here, dict) and isinstance(there, dict)
-    return len(here) == len(there) and all(map(_same_row, here, there))
+    if isinstance(own, dict) or isinstance(reference, dict):
+        return isinstance(own, dict) and isinstance(reference, dict)
+    return len(own) == len(reference) and all(map(_same_row, own, reference))
 
 
-def _same_row(here: Sequence[Any], there: Sequence[Any]) -> bool:
-    return len(here) == len(there) and all(map(_same_value, here, there))
+def _same_row(own: Sequence[Any], reference: Sequence[Any]) -> bool:
+    return len(own) == len(reference) and all(map(_same_value, own, reference))
 
 
-def _same_value(here: Any, there: Any) -> bool:
-    if isinstance(there, dict):
-        exact = Decimal(there["exact"])
-        number = Decimal(here["exact"]) if isinstance(here, dict) else Decimal(repr(here)) if isinstance(here, int | float) else None
+def _same_value(own: Any, reference: Any) -> bool:
+    if isinstance(reference, dict):
+        exact = Decimal(reference["exact"])
+        number = Decimal(own["exact"]) if isinstance(own, dict) else Decimal(repr(own)) if isinstance(own, int | float) else None
         if number is None or not number.is_finite():
             return False
         return abs(number - exact) <= Decimal(1).scaleb(_exponent(exact)) * Decimal("0.5000001") or math.isclose(
             number, exact, rel_tol=1e-12
         )
-    if isinstance(here, dict):
-        here = float(here["exact"])
-    if isinstance(here, int | float) and isinstance(there, int | float):
-        return math.isclose(here, there, rel_tol=1e-9, abs_tol=1e-12)
-    return bool(here == there) or _as_document(here) == _as_document(there) is not None
+    if isinstance(own, dict):
+        own = float(own["exact"])
+    if isinstance(own, int | float) and isinstance(reference, int | float):
+        return math.isclose(own, reference, rel_tol=1e-9, abs_tol=1e-12)
+    return bool(own == reference) or _as_document(own) == _as_document(reference) is not None
 
 
 def _exponent(number: Decimal) -> int:

@@ -15,8 +15,8 @@ _ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 class Difference(NamedTuple):
     """The two results, formatted by ``shown``, and the reason for the difference."""
 
-    here: str
-    there: str
+    own: str
+    reference: str
     why: str
 
 
@@ -25,20 +25,20 @@ def differences() -> dict[str, Difference]:
     """Return the listed differences by case."""
     _, _, rest = PAGE.read_text().partition("<!-- differences -->\n")
     table, _, _ = rest.partition("<!-- end -->")
-    return {case.replace("\\|", "|"): Difference(here, there, why) for case, here, there, why in _ROW.findall(table)}
+    return {case.replace("\\|", "|"): Difference(own, reference, why) for case, own, reference, why in _ROW.findall(table)}
 
 
-def check_case(connection: duckdb.DuckDBPyConnection, case: str, there: Answer) -> str | None:
+def check_case(connection: duckdb.DuckDBPyConnection, case: str, reference: Answer) -> str | None:
     """Return what is wrong with the result of this case compared to MariaDB's, or None."""
-    here = ask_duckdb(connection, case)
+    own = ask_duckdb(connection, case)
     listed = differences().get(case)
     if listed is None:
-        return None if same(here, there) else f"{case}: {shown(here)}, MariaDB: {shown(there)}"
-    if same(here, there):
-        return f"{case}: listed as different, but both return {shown(here)}"
-    expected = (listed.here.strip("`"), listed.there.strip("`"))
+        return None if same(own, reference) else f"{case}: {shown(own)}, MariaDB: {shown(reference)}"
+    if same(own, reference):
+        return f"{case}: listed as different, but both return {shown(own)}"
+    expected = (listed.own.strip("`"), listed.reference.strip("`"))
     return (
         None
-        if expected == (shown(here), shown(there))
-        else f"{case}: listed as {expected}, but the result is {(shown(here), shown(there))}"
+        if expected == (shown(own), shown(reference))
+        else f"{case}: listed as {expected}, but the result is {(shown(own), shown(reference))}"
     )

@@ -11,16 +11,16 @@ pytestmark = pytest.mark.oracles
 
 
 @pytest.fixture(scope="module")
-def answers(mariadb: "pymysql.Connection[pymysql.cursors.Cursor]") -> dict[str, Answer]:
+def results(mariadb: "pymysql.Connection[pymysql.cursors.Cursor]") -> dict[str, Answer]:
     return ask_mariadb(mariadb, cases())
 
 
-def test_the_golden_file_has_mariadbs_results(answers: dict[str, Answer]) -> None:
+def test_the_golden_file_has_mariadbs_results(results: dict[str, Answer]) -> None:
     """MariaDB's results are in a golden file, so that other tests need no server. ``UPDATE_GOLDEN=1`` rewrites it."""
-    wire.check("mariadb.json", as_file(answers))
+    wire.check("mariadb.json", as_file(results))
 
 
-def test_every_case_has_the_same_result(answers: dict[str, Answer], guest: duckdb.DuckDBPyConnection) -> None:
+def test_every_case_has_the_same_result(results: dict[str, Answer], guest: duckdb.DuckDBPyConnection) -> None:
     """Results are equal by value; each intended difference is on the reference page, with both results and the reason."""
-    faults = [fault for case, response in answers.items() if (fault := check_case(guest, case, response))]
+    faults = [fault for case, response in results.items() if (fault := check_case(guest, case, response))]
     assert not faults, "\n".join(faults)

@@ -15,16 +15,16 @@ from tests.reference_engine.values import Item, Labels, NoData, Number, Outcome,
 Json = Any
 
 
-def differences(request: Json, expected_value: Mapping[str, Outcome | Refused], status: int, answer: Json) -> Iterator[str]:
+def differences(request: Json, expected_value: Mapping[str, Outcome | Refused], status: int, response: Json) -> Iterator[str]:
     """Yield one line for each difference between the statuses, the visible refIds, and their results."""
     visible = {query["refId"]: query for query in request["queries"] if not query.get("hide")}
-    results = answer["results"]
+    results = response["results"]
     if list(results) != sorted(visible):
         yield f"results are {list(results)}, expected {sorted(visible)}"
         return
     failed = [ref_id for ref_id, result in results.items() if "error" in result]
-    if status != (400 if failed else 200) or ("message" in answer) != bool(failed):
-        yield f"HTTP {status}, message {answer.get('message')}, and errors in {failed}"
+    if status != (400 if failed else 200) or ("message" in response) != bool(failed):
+        yield f"HTTP {status}, message {response.get('message')}, and errors in {failed}"
     read = _read(request)
     for ref_id, query in visible.items():
         result = results[ref_id]

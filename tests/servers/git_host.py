@@ -67,7 +67,7 @@ class Delivery:
     event: str
     payload: dict[str, Any]
     status: int
-    answer: str
+    response: str
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -233,44 +233,48 @@ class GitHost(GitServer):
         if match is None or match[1] not in self.repositories:
             raise NotFound
         repository = self.repositories[match[1]]
-        of = responses.repository(self.origin, repository.name, repository.default_branch)
+        repository_json = responses.repository(self.origin, repository.name, repository.default_branch)
         match method, match[2].split("/"):
             case "GET", ["pulls"]:
                 return 200, [self._pull(repository, number) for number, pull in repository.pulls.items() if pull.state == "open"]
             case "GET", ["commits"]:
-                return 200, [responses.commit(self.origin, of, *line.split("\t")) for line in self._log(repository.name)]
+                return 200, [responses.commit(self.origin, repository_json, *line.split("\t")) for line in self._log(repository.name)]
             case "GET", ["pulls", number]:
                 return 200, self._pull(repository, int(number))
             case "GET", ["pulls", number, "files"]:
-                return 200, self._files(repository, int(number), of)
+                return 200, self._files(repository, int(number), repository_json)
             case (("GET" | "POST" | "PATCH"), ["issues", *rest]):
-                return self._comments(method, repository, rest, sent, of)
+                return self._comments(method, repository, rest, sent, repository_json)
             case "POST", ["statuses", commit]:
                 repository.statuses.append((commit, sent))
-                return 201, responses.status(self.origin, of, self._next(), commit, sent)
+                return 201, responses.status(self.origin, repository_json, self._next(), commit, sent)
             case _, ["hooks", *rest]:
-                return self._hooks(method, repository, rest, sent, of)
+                return self._hooks(method, repository, rest, sent, repository_json)
         raise NotFound
 
-    def _comments(self, method: str, repository: HostRepository, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
+    def _comments(
+        self, method: str, repository: HostRepository, rest: list[str], sent: Any, repository_json: dict[str, Any]
+    ) -> tuple[int, Any]:
         match method, rest:
             case "GET", [issue, "comments"]:
                 comments = found(repository.pulls, issue).comments
-                return 200, [responses.comment(self.origin, of, int(issue), number, body) for number, body in comments.items()]
+                return 200, [responses.comment(self.origin, repository_json, int(issue), number, body) for number, body in comments.items()]
             case "POST", [issue, "comments"]:
                 created = self._next()
                 found(repository.pulls, issue).comments[created] = sent["body"]
-                return 201, responses.comment(self.origin, of, int(issue), created, sent["body"])
+                return 201, responses.comment(self.origin, repository_json, int(issue), created, sent["body"])
             case "PATCH", ["comments", number]:
                 for of_pull, pull in repository.pulls.items():
                     if int(number) in pull.comments:
                         pull.comments[int(number)] = sent["body"]
-                        return 200, responses.comment(self.origin, of, of_pull, int(number), sent["body"])
+                        return 200, responses.comment(self.origin, repository_json, of_pull, int(number), sent["body"])
         raise NotFound
 
-    def _hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
+    def _hooks(
+        self, method: str, repository: HostRepository, rest: list[str], sent: Any, repository_json: dict[str, Any]
+    ) -> tuple[int, Any]:
         if not rest and method == "GET":
-            return 200, [responses.hook(of, number, hook) for number, hook in repository.hooks.items()]
+            return 200, [responses.hook(repository_json, number, hook) for number, hook in repository.hooks.items()]
         if not rest and method == "POST":
             number = self._next()
             repository.hooks[number] = {"active": True, "events": ["push"], **sent}
@@ -278,14 +282,14 @@ class GitHost(GitServer):
             self._call_hook(
                 repository, repository.hooks[number], "ping", {"zen": "Keep it simple.", "hook_id": number, "hook": {"id": number}}
             )
-            return 201, responses.hook(of, number, repository.hooks[number])
+            return 201, responses.hook(repository_json, number, repository.hooks[number])
         hook = found(repository.hooks, rest[0])
         if method == "DELETE":
             del repository.hooks[int(rest[0])]
             return 204, None
         if method == "PATCH":
             hook |= sent
-        return 200, responses.hook(of, int(rest[0]), hook)
+        return 200, responses.hook(repository_json, int(rest[0]), hook)
 
     def _head(self, name: str, number: int) -> str:
         """Return the head commit of a pull request, kept under its own reference: the branch may be deleted, or belong to a fork."""
@@ -296,7 +300,7 @@ class GitHost(GitServer):
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
         pull, refs = found(repository.pulls, str(number)), self._refs(repository.name)
-        of = responses.repository(self.origin, repository.name, repository.default_branch)
+        repository_json = responses.repository(self.origin, repository.name, repository.default_branch)
         content = {
             "title": pull.title,
             "state": pull.state,
@@ -304,13 +308,13 @@ class GitHost(GitServer):
             "base": (pull.base, refs[pull.base]),
             "head": (pull.head, self._head(repository.name, number)),
             "head_of": responses.repository(self.origin, pull.head_of or repository.name, repository.default_branch),
-            "changed_files": len(self._files(repository, number, of)),
+            "changed_files": len(self._files(repository, number, repository_json)),
         }
-        return responses.pull_request(self.origin, of, number, content)
+        return responses.pull_request(self.origin, repository_json, number, content)
 
-    def _files(self, repository: HostRepository, number: int, of: dict[str, Any]) -> list[dict[str, Any]]:
+    def _files(self, repository: HostRepository, number: int, repository_json: dict[str, Any]) -> list[dict[str, Any]]:
         changes = self._changes(repository, number)
-        return [responses.changed_file(of, path, _STATUSES[letter], previous) for letter, path, previous in changes]
+        return [responses.changed_file(repository_json, path, _STATUSES[letter], previous) for letter, path, previous in changes]
 
     def _changes(self, repository: HostRepository, number: int) -> list[tuple[str, str, str]]:
         """Return git's letter for the change, the path and the former path of each changed file of a pull request."""

@@ -52,9 +52,9 @@ def repository(origin: str, name: str, default_branch: str) -> dict[str, Any]:
     }
 
 
-def commit(origin: str, of: Mapping[str, Any], sha: str, author: str, committer: str) -> dict[str, Any]:
+def commit(origin: str, repository_json: Mapping[str, Any], sha: str, author: str, committer: str) -> dict[str, Any]:
     """Return a commit. Author and committer have accounts of their lower-case names; a name with a space has no account."""
-    url = f"{of['url']}/commits/{sha}"
+    url = f"{repository_json['url']}/commits/{sha}"
     accounts = {
         role: None if " " in name else {**user(origin, name.lower()), "avatar_url": f"https://avatars.example.org/{name.lower()}"}
         for role, name in (("author", author), ("committer", committer))
@@ -65,19 +65,19 @@ def commit(origin: str, of: Mapping[str, Any], sha: str, author: str, committer:
         "sha": sha,
         "node_id": "C1",
         "url": url,
-        "html_url": f"{origin}/{of['full_name']}/commit/{sha}",
+        "html_url": f"{origin}/{repository_json['full_name']}/commit/{sha}",
         "comments_url": f"{url}/comments",
     }
     return {**own, "commit": inner, **accounts, "parents": []}
 
 
-def pull_request(origin: str, of: Mapping[str, Any], number: int, content: Mapping[str, Any]) -> dict[str, Any]:
+def pull_request(origin: str, repository_json: Mapping[str, Any], number: int, content: Mapping[str, Any]) -> dict[str, Any]:
     """Return a pull request.
 
     ``content`` has ``title``, ``state``, ``merged``, ``base`` and ``head`` (each a branch and its commit), ``changed_files``, and
     ``head_of``, the repository of the head.
     """
-    url, page = f"{of['url']}/pulls/{number}", f"{origin}/{of['full_name']}/pull/{number}"
+    url, page = f"{repository_json['url']}/pulls/{number}", f"{origin}/{repository_json['full_name']}/pull/{number}"
     empty = ("assignee", "milestone", "auto_merge", "merged_by", "body", "closed_at", "merge_commit_sha", "mergeable", "merged_at")
     counts = ("additions", "deletions", "comments", "commits", "review_comments")
     links = {name: {"href": f"{url}/{path}"} for name, path in _PULL_LINKS.items()}
@@ -93,12 +93,12 @@ def pull_request(origin: str, of: Mapping[str, Any], number: int, content: Mappi
         "html_url": page,
         "diff_url": f"{page}.diff",
         "patch_url": f"{page}.patch",
-        "issue_url": f"{of['url']}/issues/{number}",
+        "issue_url": f"{repository_json['url']}/issues/{number}",
         "commits_url": f"{url}/commits",
         "comments_url": f"{url}/comments",
         "review_comments_url": f"{url}/comments",
         "review_comment_url": f"{url}/comments/1",
-        "statuses_url": f"{of['url']}/statuses/{content['head'][1]}",
+        "statuses_url": f"{repository_json['url']}/statuses/{content['head'][1]}",
         "user": user(origin),
         "author_association": "OWNER",
         "labels": [],
@@ -108,7 +108,7 @@ def pull_request(origin: str, of: Mapping[str, Any], number: int, content: Mappi
         "maintainer_can_modify": False,
         "created_at": NOW,
         "updated_at": NOW,
-        "base": _side(origin, of, content["base"]),
+        "base": _side(origin, repository_json, content["base"]),
         "head": _side(origin, content["head_of"], content["head"]),
         "_links": {**links, "self": {"href": url}, "html": {"href": page}},
         **dict.fromkeys(empty),
@@ -116,20 +116,20 @@ def pull_request(origin: str, of: Mapping[str, Any], number: int, content: Mappi
     }
 
 
-def changed_file(of: Mapping[str, Any], path: str, status: str, previous: str) -> dict[str, Any]:
+def changed_file(repository_json: Mapping[str, Any], path: str, status: str, previous: str) -> dict[str, Any]:
     counts = dict.fromkeys(("additions", "deletions", "changes"), 1)
-    links = {f"{name}_url": f"{of['html_url']}/{name}/{path}" for name in ("blob", "raw", "contents")}
+    links = {f"{name}_url": f"{repository_json['html_url']}/{name}/{path}" for name in ("blob", "raw", "contents")}
     return {"sha": "0" * 40, "filename": path, "status": status, **counts, **links, **({"previous_filename": previous} if previous else {})}
 
 
-def comment(origin: str, of: Mapping[str, Any], issue: int, number: int, body: str) -> dict[str, Any]:
+def comment(origin: str, repository_json: Mapping[str, Any], issue: int, number: int, body: str) -> dict[str, Any]:
     return {
         "id": number,
         "node_id": f"C{number}",
         "body": body,
-        "url": f"{of['url']}/issues/comments/{number}",
-        "html_url": f"{of['html_url']}/pull/{issue}#issuecomment-{number}",
-        "issue_url": f"{of['url']}/issues/{issue}",
+        "url": f"{repository_json['url']}/issues/comments/{number}",
+        "html_url": f"{repository_json['html_url']}/pull/{issue}#issuecomment-{number}",
+        "issue_url": f"{repository_json['url']}/issues/{issue}",
         "user": user(origin),
         "author_association": "OWNER",
         "created_at": NOW,
@@ -137,22 +137,28 @@ def comment(origin: str, of: Mapping[str, Any], issue: int, number: int, body: s
     }
 
 
-def status(origin: str, of: Mapping[str, Any], number: int, commit: str, content: Mapping[str, Any]) -> dict[str, Any]:
+def status(origin: str, repository_json: Mapping[str, Any], number: int, commit: str, content: Mapping[str, Any]) -> dict[str, Any]:
     body = {"description": None, "target_url": None, "context": "default", **content}
-    own = {"url": f"{of['url']}/statuses/{commit}", "avatar_url": None, "id": number, "node_id": f"S{number}", "creator": user(origin)}
+    own = {
+        "url": f"{repository_json['url']}/statuses/{commit}",
+        "avatar_url": None,
+        "id": number,
+        "node_id": f"S{number}",
+        "creator": user(origin),
+    }
     return {**own, **body, "created_at": NOW, "updated_at": NOW}
 
 
-def hook(of: Mapping[str, Any], number: int, wanted: Mapping[str, Any]) -> dict[str, Any]:
+def hook(repository_json: Mapping[str, Any], number: int, requested: Mapping[str, Any]) -> dict[str, Any]:
     """Return a hook without its secret."""
-    url = f"{of['url']}/hooks/{number}"
-    config = {**wanted["config"], "secret": "********"} if "secret" in wanted["config"] else wanted["config"]
+    url = f"{repository_json['url']}/hooks/{number}"
+    config = {**requested["config"], "secret": "********"} if "secret" in requested["config"] else requested["config"]
     return {
         "type": "Repository",
         "id": number,
         "name": "web",
-        "active": wanted["active"],
-        "events": wanted["events"],
+        "active": requested["active"],
+        "events": requested["events"],
         "config": config,
         "url": url,
         "test_url": f"{url}/test",
@@ -164,6 +170,6 @@ def hook(of: Mapping[str, Any], number: int, wanted: Mapping[str, Any]) -> dict[
     }
 
 
-def _side(origin: str, of: Mapping[str, Any], at: tuple[str, str]) -> dict[str, Any]:
-    owner = str(of["full_name"]).partition("/")[0]
-    return {"label": f"{owner}:{at[0]}", "ref": at[0], "sha": at[1], "repo": of, "user": user(origin, owner)}
+def _side(origin: str, repository_json: Mapping[str, Any], at: tuple[str, str]) -> dict[str, Any]:
+    owner = str(repository_json["full_name"]).partition("/")[0]
+    return {"label": f"{owner}:{at[0]}", "ref": at[0], "sha": at[1], "repo": repository_json, "user": user(origin, owner)}

@@ -45,12 +45,15 @@ class GiteaHost(GitHost):
             raise Refused(422, "invalid state")
         return super()._call(method, path, sent)
 
-    def _files(self, repository: HostRepository, number: int, of: dict[str, Any]) -> list[dict[str, Any]]:
+    def _files(self, repository: HostRepository, number: int, repository_json: dict[str, Any]) -> list[dict[str, Any]]:
         return [
-            responses.changed_file(of, path, _STATUSES[letter], previous) for letter, path, previous in self._changes(repository, number)
+            responses.changed_file(repository_json, path, _STATUSES[letter], previous)
+            for letter, path, previous in self._changes(repository, number)
         ]
 
-    def _hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any, of: dict[str, Any]) -> tuple[int, Any]:
+    def _hooks(
+        self, method: str, repository: HostRepository, rest: list[str], sent: Any, repository_json: dict[str, Any]
+    ) -> tuple[int, Any]:
         if not rest and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if not rest and method == "POST":

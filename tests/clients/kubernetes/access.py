@@ -13,14 +13,14 @@ TOKEN, PASSWORD = "token", "password"
 _CLUSTER: Final = "dashwright"
 
 
-async def prepare(service: Service, place: Path) -> dict[str, str]:
+async def prepare(service: Service, path: Path) -> dict[str, str]:
     """Create a service account with a token; return the environment variables that the clients need."""
-    certificate = place / "data" / "tls" / "certificate.pem"
+    certificate = path / "data" / "tls" / "certificate.pem"
     address = gateway.address(service)
-    trusted = place / "certificate.pem"
+    trusted = path / "certificate.pem"
     trusted.write_bytes(certificate.read_bytes())
     token = await service_account.token(address, trusted)
-    file = place / "kubeconfig"
+    file = path / "kubeconfig"
     file.write_text(json.dumps(_kubeconfig(address, trusted, token)))
     return {"KUBECONFIG": str(file), "DASHWRIGHT_TEST_TARGET": address, "DASHWRIGHT_TEST_CERTIFICATE": str(trusted)}
 

@@ -28,17 +28,17 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
     """Run the groups in sequence. Raises Missing."""
     python = environment.python(LOCK)
     program = kubectl.program() if KUBECTL in groups else None
-    place = folder / "kubernetes"
-    place.mkdir(mode=0o711)
-    async with gateway.serving(place, TLS="self-signed") as service:
-        settings = await access.prepare(service, place) | ({kubectl.CHOSEN: str(program)} if program else {})
+    path = folder / "kubernetes"
+    path.mkdir(mode=0o711)
+    async with gateway.serving(path, TLS="self-signed") as service:
+        settings = await access.prepare(service, path) | ({kubectl.CHOSEN: str(program)} if program else {})
         for group in groups:
-            yield await _group_run(service, group, place, python, settings)
+            yield await _group_run(service, group, path, python, settings)
 
 
-async def _group_run(service: Service, group: str, place: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
-    before, report, file = len(service.events), place / f"{group}.xml", GROUPS[group]
-    home = place / f"home-{group}"
+async def _group_run(service: Service, group: str, path: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
+    before, report, file = len(service.events), path / f"{group}.xml", GROUPS[group]
+    home = path / f"home-{group}"
     home.mkdir()
     options = ["-p", "served_versions", *pytest_runs.case_options(_CASES)]
     output = await pytest_runs.run(python, _CASES, [file], options, {**settings, "HOME": str(home), "PYTHONPATH": str(_PLUGINS)}, report)

@@ -49,38 +49,38 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
     """Run the groups in sequence. Raises Missing."""
     pythons = {lock: environment.python(lock) for lock in sorted({GROUPS[group].lock for group in groups})}
     for group in groups:
-        place = folder / group
-        place.mkdir(mode=0o711)
+        path = folder / group
+        path.mkdir(mode=0o711)
         async with AsyncExitStack() as stack:
             settings = {}
             if GROUPS[group].needs_git:
-                settings = await _git_settings(stack, place)
+                settings = await _git_settings(stack, path)
             if GROUPS[group].needs_node:
                 settings["DASHWRIGHT_TEST_NODE"] = str(npm_packages.install())
             if GROUPS[group].needs_prometheus:
                 settings["DASHWRIGHT_TEST_PROMETHEUS"] = await prometheus.url(stack)
-            service = await stack.enter_async_context(gateway.serving(place, ALLOWED_HOSTS="127.0.0.1"))
-            yield await _group_run(service, group, place, pythons[GROUPS[group].lock], settings)
+            service = await stack.enter_async_context(gateway.serving(path, ALLOWED_HOSTS="127.0.0.1"))
+            yield await _group_run(service, group, path, pythons[GROUPS[group].lock], settings)
 
 
-async def _git_settings(stack: AsyncExitStack, place: Path) -> dict[str, str]:
+async def _git_settings(stack: AsyncExitStack, path: Path) -> dict[str, str]:
     """Start a git server with an empty repository; return the environment variables that name the repository."""
-    root = place / "git"
+    root = path / "git"
     root.mkdir()
     server = await stack.enter_async_context(git.serving(root))
     server.make(_REPOSITORY).commit({"README.md": "Dashboards"})
     return {"DASHWRIGHT_TEST_GIT": server.url(_REPOSITORY), "DASHWRIGHT_TEST_GIT_DIR": str(root / _REPOSITORY)}
 
 
-async def _group_run(service: Service, group: str, place: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
-    tool, before, report = GROUPS[group], len(service.events), place / f"{group}.xml"
+async def _group_run(service: Service, group: str, path: Path, python: Path, settings: Mapping[str, str]) -> GroupRun:
+    tool, before, report = GROUPS[group], len(service.events), path / f"{group}.xml"
     address = gateway.address(service)
     variables = {
         **settings,
         "DASHWRIGHT_TEST_TARGET": address,
         "DASHWRIGHT_TEST_TOKEN": await service_account.token(address),
         "DASHWRIGHT_TEST_PROGRAMS": str(python.parent),
-        "HOME": str(place),
+        "HOME": str(path),
         "PYTHONPATH": str(_PLUGINS),
     }
     options = [*(["-p", tool.plugin] if tool.plugin else []), *pytest_runs.case_options(_CASES)]

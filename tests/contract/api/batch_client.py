@@ -71,7 +71,7 @@ class BatchClient:
         status: dict[str, Any] = batch["status"]
         return status
 
-    async def until(self, name: str, condition: Condition) -> dict[str, Any]:
+    async def wait_until(self, name: str, condition: Condition) -> dict[str, Any]:
         """Return the status of a batch once it meets a condition, by a watch."""
         async with asyncio.timeout(60):
             async with self.watch(name) as statuses:
@@ -82,7 +82,7 @@ class BatchClient:
 
     async def ended(self, name: str) -> dict[str, Any]:
         """Return the status of a batch once it has ended."""
-        return await self.until(name, lambda status: status["state"] in ENDED)
+        return await self.wait_until(name, lambda status: status["state"] in ENDED)
 
     @asynccontextmanager
     async def watch(self, name: str) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:

@@ -193,9 +193,9 @@ async def start_api(
     async with AsyncExitStack() as stack:
 
         async def start(**settings: Any) -> Api:
-            places = {"data_dir": tmp_path, "permitted_paths": (tmp_path,)}
+            paths = {"data_dir": tmp_path, "permitted_paths": (tmp_path,)}
             # Reading settings takes as long as a whole test: gateways without settings of their own share one copy.
-            loaded = load(**{**USUAL, **places, **settings}) if settings else _usual_settings.model_copy(update=places)
+            loaded = load(**{**USUAL, **paths, **settings}) if settings else _usual_settings.model_copy(update=paths)
             gateway = Gateway(loaded, database, broker, Clock())
             stack.push_async_callback(gateway.stop)
             address = URL(await gateway.start())

@@ -19,8 +19,8 @@ def folder(name: str, parent: str = "") -> dict[str, Any]:
     return {"metadata": {"name": name, "annotations": annotations}, "spec": {"title": f"Secret {name}"}}
 
 
-async def hide(api: Api, place: str) -> None:
-    status, body = await api("POST", f"/api/{place}/permissions", {"items": []})
+async def hide(api: Api, object_path: str) -> None:
+    status, body = await api("POST", f"/api/{object_path}/permissions", {"items": []})
     assert status == 200, body
 
 

@@ -229,13 +229,13 @@ async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None
     """One request deletes the annotations of one panel, or one by its id, and never all of them."""
     dashboard = await save(api, "abc", "A")
     await save(api, "other", "B")
-    for text, place in (
+    for text, of_dashboard in (
         ("1", {"dashboardUID": "abc", "panelId": 1}),
         ("2", {"dashboardUID": "abc", "panelId": 2}),
         ("3", {"dashboardUID": "other", "panelId": 1}),
         ("4", {"panelId": 1}),
     ):
-        await create_annotation(api, text, time=int(text), **place)
+        await create_annotation(api, text, time=int(text), **of_dashboard)
     for missing in ({}, {"panelId": 1}, {"dashboardUID": "abc"}, {"dashboardId": dashboard["id"]}):
         assert (await api("POST", f"{PATH}/mass-delete", missing))[0] == 400
     assert (await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "none", "panelId": 1}))[0] == 400
@@ -277,13 +277,13 @@ async def test_annotations_belong_to_one_organization(api: Api) -> None:
     assert await api("GET", f"{PATH}/tags", auth=abroad) == (200, {"result": {"tags": []}})
 
 
-async def permitted_verbs(api: Api, auth: str, number: int, place: Any) -> str:
+async def permitted_verbs(api: Api, auth: str, number: int, of_dashboard: Any) -> str:
     """Return the permitted verbs of a caller on an annotation as first letters: read, list, create, write."""
     read = (await api("GET", f"{PATH}/{number}", auth=auth))[0]
     text = (await read_annotation(api, number))["text"]
     status, found = await api("GET", PATH, auth=auth)
     is_listed = status == 200 and text in [annotation["text"] for annotation in found]
-    create = (await api("POST", PATH, {"text": "mine", **place}, auth=auth))[0]
+    create = (await api("POST", PATH, {"text": "mine", **of_dashboard}, auth=auth))[0]
     write = {
         (await api("PUT", f"{PATH}/{number}", {"text": text}, auth=auth))[0],
         (await api("PATCH", f"{PATH}/{number}", {"text": text}, auth=auth))[0],
@@ -322,10 +322,10 @@ async def test_permissions_are_those_of_the_dashboard(
     assert (await api("POST", "/api/folders/f1/permissions", rules))[0] == 200
     await save(api, "top", "Top")
     await save(api, "low", "Low", folder="f1")
-    places: tuple[Any, ...] = ({}, {"dashboardUID": "top"}, {"dashboardUID": "low"})
-    numbers = [await create_annotation(api, f"note {index}", **place) for index, place in enumerate(places)]
+    paths: tuple[Any, ...] = ({}, {"dashboardUID": "top"}, {"dashboardUID": "low"})
+    numbers = [await create_annotation(api, f"note {index}", **of_dashboard) for index, of_dashboard in enumerate(paths)]
     auth = await api.person("somebody", role, *([grant] if grant else []))
-    assert [await permitted_verbs(api, auth, number, place) for number, place in zip(numbers, places, strict=True)] == [
+    assert [await permitted_verbs(api, auth, number, of_dashboard) for number, of_dashboard in zip(numbers, paths, strict=True)] == [
         of_organization,
         at_root,
         in_folder,

@@ -263,8 +263,8 @@ def renamed(created: Made) -> Any:
 
 
 @dataclass(frozen=True)
-class Ask:
-    """A request that succeeds. ``body`` may be a function of the created objects. ``own``: the created user sends it.
+class CallTemplate:
+    """A call that succeeds once its objects are created. ``body`` may be a function of them. With ``own``, the created user sends it.
 
     ``query`` is a template like the path.
     """
@@ -275,18 +275,18 @@ class Ask:
     query: str = ""
 
 
-def ask_about_one(make: Maker) -> Ask:
-    """Return a request to a collection that selects one object."""
-    return Ask(created={"name": make}, query="?fieldSelector=metadata.name={name}")
+def template_selecting(make: Maker) -> CallTemplate:
+    """Return a call to a collection that selects one object."""
+    return CallTemplate(created={"name": make}, query="?fieldSelector=metadata.name={name}")
 
 
-def ask(body: Any = None, *, own: bool = False, **created: Maker | str | int) -> Ask:
-    return Ask(body, created, own)
+def template(body: Any = None, *, own: bool = False, **created: Maker | str | int) -> CallTemplate:
+    return CallTemplate(body, created, own)
 
 
-def ask_about(name: str, make: Maker, body: Callable[[Made], Any], **created: Maker | str | int) -> Ask:
-    """Return a request whose body names the object that ``make`` creates."""
-    return Ask(body, {**created, name: make})
+def template_naming(name: str, make: Maker, body: Callable[[Made], Any], **created: Maker | str | int) -> CallTemplate:
+    """Return a call whose body names the object that ``make`` creates."""
+    return CallTemplate(body, {**created, name: make})
 
 
 DASHBOARDS: Final = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{namespace}/dashboards"
@@ -339,166 +339,168 @@ def source(_: Made) -> Any:
     return {"name": fresh("source"), "type": "other"}
 
 
-ASKS: Final[Mapping[str, Ask]] = {
-    f"POST {DASHBOARDS}": ask(named),
-    f"DELETE {DASHBOARDS}/{{name}}": ask(name=dashboard),
-    f"POST {PANELS}": ask(named_panel),
-    f"DELETE {PANELS}/{{name}}": ask(name=panel),
-    f"POST {FOLDERS}": ask(named),
-    f"DELETE {FOLDERS}/{{name}}": ask(name=folder),
-    f"PATCH {DASHBOARDS}/{{name}}": ask(TITLED, name=dashboard),
-    f"PATCH {PANELS}/{{name}}": ask(TITLED, name=panel),
-    f"PATCH {FOLDERS}/{{name}}": ask(TITLED, name=folder),
-    f"PATCH {REPOSITORY}": ask(TITLED, name=repository),
-    f"PUT {REPOSITORY}/status": ask({"status": {"observedGeneration": 7}}, name=repository),
-    f"PATCH {REPOSITORY}/status": ask({"status": {"observedGeneration": 7}}, name=repository),
-    f"DELETE {DASHBOARDS}": ask_about_one(dashboard),
-    f"DELETE {PANELS}": ask_about_one(panel),
-    f"DELETE {FOLDERS}": ask_about_one(folder),
-    f"DELETE {REPOSITORY.removesuffix('/{name}')}": ask_about_one(repository),
-    f"PUT {DASHBOARDS}/{{name}}": ask(TITLED, name=dashboard),
-    f"PUT {PANELS}/{{name}}": ask(OTHER, name=panel),
-    f"PUT {FOLDERS}/{{name}}": ask(TITLED, name=folder),
-    f"PUT {REPOSITORY}": ask_about(
+TEMPLATES: Final[Mapping[str, CallTemplate]] = {
+    f"POST {DASHBOARDS}": template(named),
+    f"DELETE {DASHBOARDS}/{{name}}": template(name=dashboard),
+    f"POST {PANELS}": template(named_panel),
+    f"DELETE {PANELS}/{{name}}": template(name=panel),
+    f"POST {FOLDERS}": template(named),
+    f"DELETE {FOLDERS}/{{name}}": template(name=folder),
+    f"PATCH {DASHBOARDS}/{{name}}": template(TITLED, name=dashboard),
+    f"PATCH {PANELS}/{{name}}": template(TITLED, name=panel),
+    f"PATCH {FOLDERS}/{{name}}": template(TITLED, name=folder),
+    f"PATCH {REPOSITORY}": template(TITLED, name=repository),
+    f"PUT {REPOSITORY}/status": template({"status": {"observedGeneration": 7}}, name=repository),
+    f"PATCH {REPOSITORY}/status": template({"status": {"observedGeneration": 7}}, name=repository),
+    f"DELETE {DASHBOARDS}": template_selecting(dashboard),
+    f"DELETE {PANELS}": template_selecting(panel),
+    f"DELETE {FOLDERS}": template_selecting(folder),
+    f"DELETE {REPOSITORY.removesuffix('/{name}')}": template_selecting(repository),
+    f"PUT {DASHBOARDS}/{{name}}": template(TITLED, name=dashboard),
+    f"PUT {PANELS}/{{name}}": template(OTHER, name=panel),
+    f"PUT {FOLDERS}/{{name}}": template(TITLED, name=folder),
+    f"PUT {REPOSITORY}": template_naming(
         "name", repository, lambda created: {"spec": {**repository_named(created["name"], created["data"])["spec"], "title": "T"}}
     ),
-    f"POST {REPOSITORY.removesuffix('/{name}')}": ask(lambda created: repository_named(fresh("repository"), created["data"])),
-    f"DELETE {REPOSITORY}": ask(name=repository),
-    f"POST {REPOSITORY}/files/{{path:rest}}": ask(TITLED, name=repository, path="a.json"),
-    f"PUT {REPOSITORY}/files/{{path:rest}}": ask(TITLED, name=repository, path="a.json"),
-    f"DELETE {REPOSITORY}/files/{{path:rest}}": ask(name=repository, path="a.json"),
-    f"POST {REPOSITORY}/sync": ask(name=repository),
-    f"POST {REPOSITORY}/rollback": ask(name=synced_repository),
-    f"POST {REPOSITORY}/export": ask(name=repository),
-    f"POST {REPOSITORY}/jobs": ask([{"action": "sync", "sync": {}}], name=repository),
-    f"POST {REPOSITORY.replace('repositories/{name}', 'jobs')}": ask_about(
+    f"POST {REPOSITORY.removesuffix('/{name}')}": template(lambda created: repository_named(fresh("repository"), created["data"])),
+    f"DELETE {REPOSITORY}": template(name=repository),
+    f"POST {REPOSITORY}/files/{{path:rest}}": template(TITLED, name=repository, path="a.json"),
+    f"PUT {REPOSITORY}/files/{{path:rest}}": template(TITLED, name=repository, path="a.json"),
+    f"DELETE {REPOSITORY}/files/{{path:rest}}": template(name=repository, path="a.json"),
+    f"POST {REPOSITORY}/sync": template(name=repository),
+    f"POST {REPOSITORY}/rollback": template(name=synced_repository),
+    f"POST {REPOSITORY}/export": template(name=repository),
+    f"POST {REPOSITORY}/jobs": template([{"action": "sync", "sync": {}}], name=repository),
+    f"POST {REPOSITORY.replace('repositories/{name}', 'jobs')}": template_naming(
         "repository", repository, lambda created: {"spec": {"action": "sync", "sync": {}, "repository": created["repository"]}}
     ),
-    f"DELETE {REPOSITORY.replace('repositories', 'jobs')}": ask(name=job),
-    f"DELETE {REPOSITORY.replace('repositories/{name}', 'jobs')}": ask_about_one(job),
-    "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": ask(
+    f"DELETE {REPOSITORY.replace('repositories', 'jobs')}": template(name=job),
+    f"DELETE {REPOSITORY.replace('repositories/{name}', 'jobs')}": template_selecting(job),
+    "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": template(
         lambda _: {"metadata": {"name": fresh("evaluation")}, "spec": EVALUATION}
     ),
-    "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations/{name}": ask(name=evaluation),
-    "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": ask_about_one(evaluation),
-    f"POST {BATCH.removesuffix('/{name}')}": ask(lambda _: {"metadata": {"name": fresh("batch")}, "spec": {}}),
-    f"DELETE {BATCH.removesuffix('/{name}')}": ask_about_one(batch),
-    f"PUT {BATCH}": ask({"spec": {"priority": 5}}, name=batch),
-    f"PATCH {BATCH}": ask({"spec": {"priority": 5}}, name=batch),
-    f"DELETE {BATCH}": ask(name=batch),
-    f"PUT {BATCH}/status": ask({"status": {"progress": 7}}, name=batch),
-    f"PATCH {BATCH}/status": ask({"status": {"progress": 7}}, name=batch),
-    f"POST {BATCH}/items": ask({"kind": "Evaluation", "spec": {"panel": PANEL}}, name=batch),
-    f"POST {BATCH}/close": ask(name=batch),
-    f"POST {BATCH}/cancel": ask(name=batch),
-    f"POST {BATCH}/retry": ask(name=failed_batch),
-    f"DELETE {DEAD_LETTERS}/{{name}}": ask(name=dead_letter),
-    f"DELETE {DEAD_LETTERS}": ask_about_one(dead_letter),
-    f"POST {DEAD_LETTERS}/{{name}}/replay": ask(name=dead_letter),
-    f"POST {DEAD_LETTERS}/replay": ask_about_one(dead_letter),
-    "PUT /api/org": ask({"name": "Renamed"}),
-    "PUT /api/org/address": ask(ADDRESS),
-    "POST /api/orgs": ask(lambda _: {"name": fresh("Org ")}),
-    "PUT /api/orgs/{org_id}": ask(lambda _: {"name": fresh("Org ")}, org_id=organization),
-    "PUT /api/orgs/{org_id}/address": ask(ADDRESS, org_id=organization),
-    "DELETE /api/orgs/{org_id}": ask(org_id=organization),
-    "POST /api/org/users": ask_about("outside", other_organization, lambda created: {"loginOrEmail": created["login"], **VIEWER}),
-    "PATCH /api/org/users/{user_id}": ask({"role": "Editor"}, user_id=user),
-    "DELETE /api/org/users/{user_id}": ask(user_id=user),
-    "POST /api/orgs/{org_id}/users": ask_about("org_id", other_organization, lambda created: {"loginOrEmail": created["login"], **VIEWER}),
-    "PATCH /api/orgs/{org_id}/users/{user_id}": ask({"role": "Editor"}, org_id=organization, user_id=user),
-    "DELETE /api/orgs/{org_id}/users/{user_id}": ask(org_id=organization, user_id=user),
-    "PUT /api/users/{id}": ask(lambda _: {"login": fresh("renamed")}, id=user),
-    "POST /api/users/{id}/using/{orgId}": ask(id=user, orgId=1),
-    "PUT /api/user": ask(lambda _: {"login": fresh("renamed")}, own=True, login=login),
-    "POST /api/user/using/{orgId}": ask(own=True, login=login, orgId=1),
-    "PUT /api/user/password": ask({"oldPassword": PASSWORD, "newPassword": "another-one"}, own=True, login=login),
-    "POST /api/user/stars/dashboard/uid/{uid}": ask(uid=dashboard),
-    "DELETE /api/user/stars/dashboard/uid/{uid}": ask(uid=dashboard),
-    "POST /api/user/stars/dashboard/{id}": ask(id=dashboard_id),
-    "DELETE /api/user/stars/dashboard/{id}": ask(id=dashboard_id),
-    "POST /api/admin/users": ask(lambda _: {"login": fresh("user"), "password": PASSWORD}),
-    "PUT /api/admin/users/{id}/password": ask({"password": "another-one"}, id=user),
-    "PUT /api/admin/users/{id}/permissions": ask({"isGrafanaAdmin": True}, id=user),
-    "DELETE /api/admin/users/{id}": ask(id=user),
-    "POST /api/admin/users/{id}/disable": ask(id=user),
-    "POST /api/admin/users/{id}/enable": ask(id=user),
-    "POST /api/admin/users/{id}/logout": ask(id=user),
-    "PUT /api/access-control/users/{id}/permissions": ask(GRANTS, id=user),
-    "PUT /api/access-control/serviceaccounts/{id}/permissions": ask(GRANTS, id=account),
-    "DELETE /api/auth/keys/{id}": ask(id=key),
-    "POST /api/serviceaccounts": ask(lambda _: {"name": fresh("robot")}),
-    "PATCH /api/serviceaccounts/{id}": ask({"role": "Editor"}, id=account),
-    "DELETE /api/serviceaccounts/{id}": ask(id=account),
-    "POST /api/serviceaccounts/migrate": ask(keyId=key),
-    "POST /api/serviceaccounts/migrate/{keyId}": ask(keyId=key),
-    "POST /api/serviceaccounts/{id}/tokens": ask(lambda _: {"name": fresh("token")}, id=account),
-    "DELETE /api/serviceaccounts/{id}/tokens/{tokenId}": ask(id=account, tokenId=token),
-    "PUT /api/orgs/{org_id}/quotas/{quota_target}": ask({"limit": 5}, org_id=organization, quota_target="dashboard"),
-    "PUT /api/admin/users/{user_id}/quotas/{quota_target}": ask({"limit": 5}, user_id=user, quota_target="org_user"),
-    "POST /api/teams": ask(lambda _: {"name": fresh("team")}),
-    "PUT /api/teams/{team_id}": ask(lambda _: {"name": fresh("team")}, team_id=team),
-    "DELETE /api/teams/{team_id}": ask(team_id=team),
-    "POST /api/teams/{team_id}/members": ask_about("user", user, lambda created: {"userId": created["user"]}, team_id=team),
-    "PUT /api/teams/{team_id}/members/{user_id}": ask({"permission": 4}, team_id=team, user_id=team_member),
-    "DELETE /api/teams/{team_id}/members/{user_id}": ask(team_id=team, user_id=team_member),
-    "PUT /api/user/preferences": ask(THEME),
-    "PATCH /api/user/preferences": ask(THEME),
-    "PUT /api/org/preferences": ask(THEME),
-    "PATCH /api/org/preferences": ask(THEME),
-    "PUT /api/teams/{team_id}/preferences": ask(THEME, team_id=team),
-    "PATCH /api/teams/{team_id}/preferences": ask(THEME, team_id=team),
-    "POST /api/datasources": ask(source),
-    "PUT /api/datasources/{id}": ask(source, id=source_id),
-    "DELETE /api/datasources/{id}": ask(id=source_id),
-    "PUT /api/datasources/uid/{uid}": ask(source, uid=source_uid),
-    "DELETE /api/datasources/uid/{uid}": ask(uid=source_uid),
-    "DELETE /api/datasources/name/{name}": ask(name=source_uid),
-    "POST /api/folders": ask(lambda _: {"title": fresh("folder")}),
-    "PUT /api/folders/{uid}": ask({"title": "Other", "overwrite": True}, uid=folder),
-    "POST /api/folders/{uid}/move": ask_about("parent", folder, lambda created: {"parentUid": created["parent"]}, uid=folder),
-    "DELETE /api/folders/{uid}": ask(uid=folder),
-    "POST /api/dashboards/db": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
-    "POST /api/dashboards/import": ask(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
-    "DELETE /api/dashboards/uid/{uid}": ask(uid=dashboard),
-    "PATCH /api/dashboards/uid/{uid}/trash": ask({}, uid=deleted_dashboard),
-    "POST /api/dashboards/uid/{uid}/restore": ask({"version": 1}, uid=changed_dashboard),
-    "POST /api/dashboards/id/{id}/restore": ask({"version": 1}, id=changed_dashboard_id),
-    "POST /api/library-elements": ask(lambda _: {"name": fresh("element"), "model": {}}),
-    "PATCH /api/library-elements/{uid}": ask(lambda _: {"name": fresh("element"), "version": 1}, uid=panel),
-    "DELETE /api/library-elements/{uid}": ask(uid=panel),
-    "POST /api/annotations": ask({"text": "Deployed"}),
-    "POST /api/annotations/graphite": ask({"what": "Deployed", "tags": "a b"}),
-    "PUT /api/annotations/{annotation_id}": ask({"text": "Rolled back"}, annotation_id=annotation),
-    "PATCH /api/annotations/{annotation_id}": ask({"text": "Rolled back"}, annotation_id=annotation),
-    "DELETE /api/annotations/{annotation_id}": ask(annotation_id=annotation),
-    "POST /api/annotations/mass-delete": ask_about("annotation", annotation, lambda created: {"annotationId": created["annotation"]}),
+    "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations/{name}": template(name=evaluation),
+    "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": template_selecting(evaluation),
+    f"POST {BATCH.removesuffix('/{name}')}": template(lambda _: {"metadata": {"name": fresh("batch")}, "spec": {}}),
+    f"DELETE {BATCH.removesuffix('/{name}')}": template_selecting(batch),
+    f"PUT {BATCH}": template({"spec": {"priority": 5}}, name=batch),
+    f"PATCH {BATCH}": template({"spec": {"priority": 5}}, name=batch),
+    f"DELETE {BATCH}": template(name=batch),
+    f"PUT {BATCH}/status": template({"status": {"progress": 7}}, name=batch),
+    f"PATCH {BATCH}/status": template({"status": {"progress": 7}}, name=batch),
+    f"POST {BATCH}/items": template({"kind": "Evaluation", "spec": {"panel": PANEL}}, name=batch),
+    f"POST {BATCH}/close": template(name=batch),
+    f"POST {BATCH}/cancel": template(name=batch),
+    f"POST {BATCH}/retry": template(name=failed_batch),
+    f"DELETE {DEAD_LETTERS}/{{name}}": template(name=dead_letter),
+    f"DELETE {DEAD_LETTERS}": template_selecting(dead_letter),
+    f"POST {DEAD_LETTERS}/{{name}}/replay": template(name=dead_letter),
+    f"POST {DEAD_LETTERS}/replay": template_selecting(dead_letter),
+    "PUT /api/org": template({"name": "Renamed"}),
+    "PUT /api/org/address": template(ADDRESS),
+    "POST /api/orgs": template(lambda _: {"name": fresh("Org ")}),
+    "PUT /api/orgs/{org_id}": template(lambda _: {"name": fresh("Org ")}, org_id=organization),
+    "PUT /api/orgs/{org_id}/address": template(ADDRESS, org_id=organization),
+    "DELETE /api/orgs/{org_id}": template(org_id=organization),
+    "POST /api/org/users": template_naming("outside", other_organization, lambda created: {"loginOrEmail": created["login"], **VIEWER}),
+    "PATCH /api/org/users/{user_id}": template({"role": "Editor"}, user_id=user),
+    "DELETE /api/org/users/{user_id}": template(user_id=user),
+    "POST /api/orgs/{org_id}/users": template_naming(
+        "org_id", other_organization, lambda created: {"loginOrEmail": created["login"], **VIEWER}
+    ),
+    "PATCH /api/orgs/{org_id}/users/{user_id}": template({"role": "Editor"}, org_id=organization, user_id=user),
+    "DELETE /api/orgs/{org_id}/users/{user_id}": template(org_id=organization, user_id=user),
+    "PUT /api/users/{id}": template(lambda _: {"login": fresh("renamed")}, id=user),
+    "POST /api/users/{id}/using/{orgId}": template(id=user, orgId=1),
+    "PUT /api/user": template(lambda _: {"login": fresh("renamed")}, own=True, login=login),
+    "POST /api/user/using/{orgId}": template(own=True, login=login, orgId=1),
+    "PUT /api/user/password": template({"oldPassword": PASSWORD, "newPassword": "another-one"}, own=True, login=login),
+    "POST /api/user/stars/dashboard/uid/{uid}": template(uid=dashboard),
+    "DELETE /api/user/stars/dashboard/uid/{uid}": template(uid=dashboard),
+    "POST /api/user/stars/dashboard/{id}": template(id=dashboard_id),
+    "DELETE /api/user/stars/dashboard/{id}": template(id=dashboard_id),
+    "POST /api/admin/users": template(lambda _: {"login": fresh("user"), "password": PASSWORD}),
+    "PUT /api/admin/users/{id}/password": template({"password": "another-one"}, id=user),
+    "PUT /api/admin/users/{id}/permissions": template({"isGrafanaAdmin": True}, id=user),
+    "DELETE /api/admin/users/{id}": template(id=user),
+    "POST /api/admin/users/{id}/disable": template(id=user),
+    "POST /api/admin/users/{id}/enable": template(id=user),
+    "POST /api/admin/users/{id}/logout": template(id=user),
+    "PUT /api/access-control/users/{id}/permissions": template(GRANTS, id=user),
+    "PUT /api/access-control/serviceaccounts/{id}/permissions": template(GRANTS, id=account),
+    "DELETE /api/auth/keys/{id}": template(id=key),
+    "POST /api/serviceaccounts": template(lambda _: {"name": fresh("robot")}),
+    "PATCH /api/serviceaccounts/{id}": template({"role": "Editor"}, id=account),
+    "DELETE /api/serviceaccounts/{id}": template(id=account),
+    "POST /api/serviceaccounts/migrate": template(keyId=key),
+    "POST /api/serviceaccounts/migrate/{keyId}": template(keyId=key),
+    "POST /api/serviceaccounts/{id}/tokens": template(lambda _: {"name": fresh("token")}, id=account),
+    "DELETE /api/serviceaccounts/{id}/tokens/{tokenId}": template(id=account, tokenId=token),
+    "PUT /api/orgs/{org_id}/quotas/{quota_target}": template({"limit": 5}, org_id=organization, quota_target="dashboard"),
+    "PUT /api/admin/users/{user_id}/quotas/{quota_target}": template({"limit": 5}, user_id=user, quota_target="org_user"),
+    "POST /api/teams": template(lambda _: {"name": fresh("team")}),
+    "PUT /api/teams/{team_id}": template(lambda _: {"name": fresh("team")}, team_id=team),
+    "DELETE /api/teams/{team_id}": template(team_id=team),
+    "POST /api/teams/{team_id}/members": template_naming("user", user, lambda created: {"userId": created["user"]}, team_id=team),
+    "PUT /api/teams/{team_id}/members/{user_id}": template({"permission": 4}, team_id=team, user_id=team_member),
+    "DELETE /api/teams/{team_id}/members/{user_id}": template(team_id=team, user_id=team_member),
+    "PUT /api/user/preferences": template(THEME),
+    "PATCH /api/user/preferences": template(THEME),
+    "PUT /api/org/preferences": template(THEME),
+    "PATCH /api/org/preferences": template(THEME),
+    "PUT /api/teams/{team_id}/preferences": template(THEME, team_id=team),
+    "PATCH /api/teams/{team_id}/preferences": template(THEME, team_id=team),
+    "POST /api/datasources": template(source),
+    "PUT /api/datasources/{id}": template(source, id=source_id),
+    "DELETE /api/datasources/{id}": template(id=source_id),
+    "PUT /api/datasources/uid/{uid}": template(source, uid=source_uid),
+    "DELETE /api/datasources/uid/{uid}": template(uid=source_uid),
+    "DELETE /api/datasources/name/{name}": template(name=source_uid),
+    "POST /api/folders": template(lambda _: {"title": fresh("folder")}),
+    "PUT /api/folders/{uid}": template({"title": "Other", "overwrite": True}, uid=folder),
+    "POST /api/folders/{uid}/move": template_naming("parent", folder, lambda created: {"parentUid": created["parent"]}, uid=folder),
+    "DELETE /api/folders/{uid}": template(uid=folder),
+    "POST /api/dashboards/db": template(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
+    "POST /api/dashboards/import": template(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
+    "DELETE /api/dashboards/uid/{uid}": template(uid=dashboard),
+    "PATCH /api/dashboards/uid/{uid}/trash": template({}, uid=deleted_dashboard),
+    "POST /api/dashboards/uid/{uid}/restore": template({"version": 1}, uid=changed_dashboard),
+    "POST /api/dashboards/id/{id}/restore": template({"version": 1}, id=changed_dashboard_id),
+    "POST /api/library-elements": template(lambda _: {"name": fresh("element"), "model": {}}),
+    "PATCH /api/library-elements/{uid}": template(lambda _: {"name": fresh("element"), "version": 1}, uid=panel),
+    "DELETE /api/library-elements/{uid}": template(uid=panel),
+    "POST /api/annotations": template({"text": "Deployed"}),
+    "POST /api/annotations/graphite": template({"what": "Deployed", "tags": "a b"}),
+    "PUT /api/annotations/{annotation_id}": template({"text": "Rolled back"}, annotation_id=annotation),
+    "PATCH /api/annotations/{annotation_id}": template({"text": "Rolled back"}, annotation_id=annotation),
+    "DELETE /api/annotations/{annotation_id}": template(annotation_id=annotation),
+    "POST /api/annotations/mass-delete": template_naming("annotation", annotation, lambda created: {"annotationId": created["annotation"]}),
     **{
-        f"{method} {PLAYLISTS}{path}": asked
-        for method, path, asked in (
-            ("POST", "", ask(lambda _: {"metadata": {"name": fresh("playlist")}, **OTHER_PLAYLIST})),
-            ("DELETE", "", ask_about_one(playlist)),
-            ("PUT", "/{name}", ask(OTHER_PLAYLIST, name=playlist)),
-            ("PATCH", "/{name}", ask(TITLED, name=playlist)),
-            ("DELETE", "/{name}", ask(name=playlist)),
+        f"{method} {PLAYLISTS}{path}": call
+        for method, path, call in (
+            ("POST", "", template(lambda _: {"metadata": {"name": fresh("playlist")}, **OTHER_PLAYLIST})),
+            ("DELETE", "", template_selecting(playlist)),
+            ("PUT", "/{name}", template(OTHER_PLAYLIST, name=playlist)),
+            ("PATCH", "/{name}", template(TITLED, name=playlist)),
+            ("DELETE", "/{name}", template(name=playlist)),
         )
     },
-    "POST /api/playlists": ask(PLAYLIST),
-    "PUT /api/playlists/{uid}": ask({**PLAYLIST, "name": "Other"}, uid=playlist),
-    "DELETE /api/playlists/{uid}": ask(uid=playlist),
-    "POST /api/short-urls": ask({"path": "d/a"}),
-    "POST /api/query-history": ask(HISTORY_ENTRY),
-    "PATCH /api/query-history/{uid}": ask({"comment": "c"}, uid=history_entry),
-    "DELETE /api/query-history/{uid}": ask(uid=history_entry),
-    "POST /api/query-history/star/{uid}": ask(uid=history_entry),
-    "DELETE /api/query-history/star/{uid}": ask(uid=history_entry),
-    "POST /api/snapshots": ask({"dashboard": {"title": "S"}}),
-    "DELETE /api/snapshots/{key}": ask(key=snapshot),
-    "POST /api/folders/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=folder),
-    "POST /api/dashboards/uid/{uid}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, uid=dashboard),
-    "POST /api/dashboards/id/{id}/permissions": ask({"items": [{"role": "Viewer", "permission": 1}]}, id=dashboard_id),
+    "POST /api/playlists": template(PLAYLIST),
+    "PUT /api/playlists/{uid}": template({**PLAYLIST, "name": "Other"}, uid=playlist),
+    "DELETE /api/playlists/{uid}": template(uid=playlist),
+    "POST /api/short-urls": template({"path": "d/a"}),
+    "POST /api/query-history": template(HISTORY_ENTRY),
+    "PATCH /api/query-history/{uid}": template({"comment": "c"}, uid=history_entry),
+    "DELETE /api/query-history/{uid}": template(uid=history_entry),
+    "POST /api/query-history/star/{uid}": template(uid=history_entry),
+    "DELETE /api/query-history/star/{uid}": template(uid=history_entry),
+    "POST /api/snapshots": template({"dashboard": {"title": "S"}}),
+    "DELETE /api/snapshots/{key}": template(key=snapshot),
+    "POST /api/folders/{uid}/permissions": template({"items": [{"role": "Viewer", "permission": 1}]}, uid=folder),
+    "POST /api/dashboards/uid/{uid}/permissions": template({"items": [{"role": "Viewer", "permission": 1}]}, uid=dashboard),
+    "POST /api/dashboards/id/{id}/permissions": template({"items": [{"role": "Viewer", "permission": 1}]}, id=dashboard_id),
     **{
-        f"POST /api/access-control/{plural}/{{uid}}{path}": ask(body, uid=maker, **created)
+        f"POST /api/access-control/{plural}/{{uid}}{path}": template(body, uid=maker, **created)
         for plural, maker in (("folders", folder), ("dashboards", dashboard))
         for path, body, created in (
             ("", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}, {}),
@@ -537,7 +539,7 @@ class PreparedCall:
         return await api(self.method, path, self.body, auth=self.auth, headers={**self.headers, **(headers or {})})
 
 
-async def prepared(api: Api, route: Route, chosen: Ask) -> PreparedCall:
+async def prepare(api: Api, route: Route, chosen: CallTemplate) -> PreparedCall:
     """Create the objects of a call, and return the call."""
     created: Made = {"namespace": "default", "data": api.data}
     for parameter, maker in chosen.created.items():
@@ -548,8 +550,8 @@ async def prepared(api: Api, route: Route, chosen: Ask) -> PreparedCall:
     return PreparedCall(route.method, path, body, auth, content_type(route))
 
 
-async def done(api: Api, route: Route, chosen: Ask, request: str) -> tuple[int, Any]:
-    return await (await prepared(api, route, chosen)).send(api, headers={"X-Request-Id": request})
+async def send_prepared(api: Api, route: Route, chosen: CallTemplate, request: str) -> tuple[int, Any]:
+    return await (await prepare(api, route, chosen)).send(api, headers={"X-Request-Id": request})
 
 
 def content_type(route: Route) -> Mapping[str, str]:
@@ -571,10 +573,10 @@ async def files(broker: MemoryBroker) -> AsyncIterator[None]:
 async def test_every_change_is_one_event(api: Api, files: None) -> None:
     """One successful call of each changing route writes exactly one event: the event that the route declares."""
     table = changing(api.routes)
-    assert table.keys() == ASKS.keys()
+    assert table.keys() == TEMPLATES.keys()
     for name, route in table.items():
         request = fresh("call-")
-        status, response = await done(api, route, ASKS[name], request)
+        status, response = await send_prepared(api, route, TEMPLATES[name], request)
         assert status < 300, (name, response)
         assert await events_of(api, request) == [(route.audit, "ok", status)], name
 

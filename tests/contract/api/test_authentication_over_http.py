@@ -159,8 +159,8 @@ class Change:
     path: str
     body: Any
     caller: str
-    asks: str
-    answers: tuple[int, int]
+    sends: str
+    responses: tuple[int, int]
     headers: dict[str, str] = field(default_factory=dict)
 
 
@@ -204,15 +204,15 @@ async def test_a_change_at_one_gateway_is_in_force_at_the_other(start: StartGate
     await sql(database, "insert into org_user (org_id, user_id, role) values (1, 7, 'Admin'), (2, 7, $1)", _role_in_organization_2(change))
     await sql(database, "insert into org_user (org_id, user_id, role) values (2, 1, 'Admin')")
     await add_token(database)
-    before, after = change.answers
+    before, after = change.responses
     for gateway in (one, two):
         await gateway.settle(database)
-        assert (await gateway.get(change.caller, change.asks, **change.headers))[0] == before
+        assert (await gateway.get(change.caller, change.sends, **change.headers))[0] == before
     status, response = await one.change(ADMIN, change.method, change.path, change.body)
     assert status == 200, response
-    assert (await one.get(change.caller, change.asks, **change.headers))[0] == after
+    assert (await one.get(change.caller, change.sends, **change.headers))[0] == after
     await two.settle(database)
-    assert (await two.get(change.caller, change.asks, **change.headers))[0] == after
+    assert (await two.get(change.caller, change.sends, **change.headers))[0] == after
 
 
 def _role_in_organization_2(change: Change) -> str:

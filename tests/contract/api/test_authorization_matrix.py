@@ -422,8 +422,8 @@ class MatrixTest:
         """Return the outcomes of a caller's concurrent requests, by route. Requests that migrate keys are sent last."""
         chosen = list(routes)
         seen: dict[str, tuple[int, str]] = {}
-        for late in (False, True):
-            selected = [route for route in chosen if ("/migrate" in route.path) is late]
+        for is_migration in (False, True):
+            selected = [route for route in chosen if ("/migrate" in route.path) is is_migration]
             found = await asyncio.gather(*(self.outcome(caller, route) for route in selected))
             seen |= dict(zip(map(named, selected), found, strict=True))
         return seen

@@ -46,7 +46,7 @@ async def terminal(
 
 
 async def test_a_batch_is_created_and_followed_to_its_end(terminal: Terminal, tmp_path: Path) -> None:
-    """The exit status is 1 for a batch with a failed item, 0 after its retry succeeds, and 2 for an unknown batch."""
+    """A follower of a batch ends with status 1 after a failed item, 0 after a successful retry, and 2 for an unknown batch."""
     file = tmp_path / "batch.json"
     items = [evaluation(1), evaluation(2, expression=INVALID)]
     file.write_text(json.dumps({"metadata": {"name": "b"}, "spec": {"items": items}}))

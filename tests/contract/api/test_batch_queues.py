@@ -12,7 +12,7 @@ import pytest
 from aio_pika.abc import AbstractChannel, AbstractQueue
 from tests.contract.api.batch_client import BatchClient, batch_workers, evaluation
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.sync_environment import until
+from tests.contract.api.git.sync_environment import wait_until
 from tests.contract.api.test_batches import INVALID
 
 from dashwright.api.repositories.queue_contract.document import document
@@ -73,7 +73,7 @@ async def test_the_end_of_a_batch_is_published(client: BatchClient, channel: Abs
     assert message.content_type == "application/cloudevents+json"
     assert message.delivery_mode == aio_pika.DeliveryMode.PERSISTENT
     assert (event["type"], event["data"]["status"]["state"], event["id"]) == ("io.dashwright.batch.finished", "success", message.message_id)
-    await client.until("b", lambda status: "notified" in status)
+    await client.wait_until("b", lambda status: "notified" in status)
     assert await queue.get(fail=False) is None
     assert (await next_message(bound)).body == message.body
 
@@ -91,7 +91,7 @@ async def test_every_end_is_published_to_the_exchange(client: BatchClient, chann
     assert [(await next_message(errors)).message_id for _ in range(2)] == [first.message_id, second.message_id]
     assert first.message_id != second.message_id
     assert await others.get(fail=False) is None
-    await until(client.api.database, lambda: client.api.sql("select not exists (select from notification)"))
+    await wait_until(client.api.database, lambda: client.api.sql("select not exists (select from notification)"))
     for name in ("good", "bad"):
         assert not {"notified", "notifyError"} & (await client.status(name)).keys()
 
@@ -99,8 +99,8 @@ async def test_every_end_is_published_to_the_exchange(client: BatchClient, chann
 async def test_a_missing_queue_is_named_until_it_exists(client: BatchClient, channel: AbstractChannel) -> None:
     """The status says that the queue does not exist. Once the queue is declared, it gets the event."""
     await client.create("b", items=[evaluation(1)], notify={"queue": QUEUE})
-    status = await client.until("b", lambda status: "notifyError" in status)
+    status = await client.wait_until("b", lambda status: "notifyError" in status)
     assert status["notifyError"] == f"the queue '{QUEUE}' does not exist; declare it at the broker"
     queue = await channel.declare_queue(QUEUE, durable=True)
     await next_message(queue)
-    assert "notifyError" not in await client.until("b", lambda status: "notified" in status)
+    assert "notifyError" not in await client.wait_until("b", lambda status: "notified" in status)

@@ -42,7 +42,7 @@ def small_segments(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
-def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
+def storage_settings(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, Any]]:
     """Return the settings of the storage for results: a bucket if a test has this parameter, or else a directory."""
     if getattr(request, "param", None) != "bucket":
         yield {"data_dir": tmp_path}
@@ -53,8 +53,8 @@ def place(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[dict[str, 
 
 
 @pytest.fixture
-def storage(place: dict[str, Any]) -> ObjectStorage:
-    return ObjectStorage.at(load(**place).results_location)
+def storage(storage_settings: dict[str, Any]) -> ObjectStorage:
+    return ObjectStorage.at(load(**storage_settings).results_location)
 
 
 @pytest.fixture
@@ -67,14 +67,14 @@ async def client(
     start_api: StartApi,
     database: Database,
     broker: MemoryBroker,
-    place: dict[str, Any],
+    storage_settings: dict[str, Any],
     tmp_path: Path,
     monkeypatch: pytest.MonkeyPatch,
 ) -> AsyncIterator[BatchClient]:
     """Start a gateway and workers. The archiver runs only when a test calls it."""
     monkeypatch.setattr("dashwright.jobs_worker.main._ARCHIVE_INTERVAL_SECONDS", 1e9)
-    async with batch_workers(database, broker, **place, permitted_paths=str(tmp_path)):
-        yield BatchClient(await start_api(**place))
+    async with batch_workers(database, broker, **storage_settings, permitted_paths=str(tmp_path)):
+        yield BatchClient(await start_api(**storage_settings))
 
 
 async def read(client: BatchClient, name: str = "b", **query: Any) -> list[dict[str, Any]]:
@@ -146,7 +146,7 @@ async def test_items_that_have_not_ended_have_no_result(client: BatchClient) -> 
     """While a batch runs, its results contain all accepted items with their states."""
     items = [evaluation(0), {"id": "late", **evaluation(1)}]
     await client.create("b", items=items, notBefore="2199-01-01T00:00:00Z")
-    await client.until("b", lambda status: status["counts"]["total"] == 2)
+    await client.wait_until("b", lambda status: status["counts"]["total"] == 2)
     assert await read(client) == [{"index": 0, "id": "#0", "state": "pending"}, {"index": 1, "id": "late", "state": "pending"}]
 
 
@@ -213,7 +213,7 @@ async def test_a_running_batch_stores_its_complete_segments(client: BatchClient,
         items=[evaluation(value, expression=INVALID if value == 20 else "$A * 2") for value in range(25)],
         retry={"attempts": 2, "backoff": 3600},
     )
-    await client.until("b", lambda status: status["counts"]["success"] == 24)
+    await client.wait_until("b", lambda status: status["counts"]["success"] == 24)
     await archiver.run_once()
     assert len(objects(tmp_path)) == 2
     lines = await read(client)
@@ -229,7 +229,7 @@ async def test_a_retry_of_stored_items_replaces_their_segment(
     await archiver.run_once()
     before, old_objects = await read(client), objects(tmp_path)
     assert (await client.post("b", "retry", {"states": ["success", "error"], "ids": ["#12", "#13"]}))[0] == 200
-    await client.until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
+    await client.wait_until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
     assert await read(client) == before
     await archiver.run_once()
     assert await read(client) == before
@@ -354,7 +354,7 @@ async def test_a_segment_is_not_stored_if_its_items_were_retried(
     monkeypatch.setattr(batch_segments, "complete", retry_first)
     await archiver.run_once()
     assert await count(database, "batch_segment where object is not null") == 0
-    await client.until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
+    await client.wait_until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
     before = await read(client)
     await archiver.run_once()
     assert await count(database, "batch_segment where is_complete") == 1
@@ -391,7 +391,7 @@ async def test_a_missing_object_is_an_error(
         await read(client)
 
 
-@pytest.mark.parametrize("place", ["bucket"], indirect=True)
+@pytest.mark.parametrize("storage_settings", ["bucket"], indirect=True)
 async def test_results_are_stored_in_a_bucket(
     client: BatchClient, archiver: BatchArchiver, storage: ObjectStorage, database: Database
 ) -> None:
@@ -404,7 +404,7 @@ async def test_results_are_stored_in_a_bucket(
     assert len(paths) == 3
     assert await read(client) == before
     await client.post("b", "retry")
-    await client.until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
+    await client.wait_until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
     await archiver.run_once()
     assert await read(client) == before
     assert len(set(paths) & set(await storage.list_paths(f"{uid}/"))) == 2

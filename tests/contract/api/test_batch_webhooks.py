@@ -76,7 +76,7 @@ async def create(client: BatchClient, name: str, spec: dict[str, Any], **members
 
 async def delivered(client: BatchClient, name: str) -> dict[str, Any]:
     """Return the status of a batch whose receivers have accepted the notification."""
-    return await client.until(name, lambda status: "notified" in status)
+    return await client.wait_until(name, lambda status: "notified" in status)
 
 
 async def test_the_end_of_a_batch_is_a_signed_event(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
@@ -109,7 +109,7 @@ async def test_each_end_has_an_event_of_its_own(client: BatchClient, start_worke
     assert (await client.post("b", "retry"))[0] == 200
     second = await receiver.next()
     first_end = first.event["data"]["status"]["finished"]
-    await client.until("b", lambda status: status.get("notified", 0) > 0 and status.get("finished", 0) > first_end)
+    await client.wait_until("b", lambda status: status.get("notified", 0) > 0 and status.get("finished", 0) > first_end)
     assert first.id != second.id
     assert first_end < second.event["data"]["status"]["finished"]
     assert len(receiver.received) == 2
@@ -130,7 +130,7 @@ async def test_a_failing_receiver_gets_the_same_event_again(
     receiver.respond = fail_at_first
     await start_worker()
     await create(client, "b", spec_with_receiver(receiver))
-    await client.until("b", lambda status: status.get("notifyError") == "the webhook responded with status 404")
+    await client.wait_until("b", lambda status: status.get("notifyError") == "the webhook responded with status 404")
     failed.set()
     status = await delivered(client, "b")
     assert "notifyError" not in status
@@ -146,7 +146,7 @@ async def test_attempts_end_at_410_and_at_their_time_limit(
     receiver.respond = respond_with(*statuses)
     await start_worker(notification_seconds=0.001)
     await create(client, "b", spec_with_receiver(receiver))
-    status = await client.until("b", lambda status: error in status.get("notifyError", ""))
+    status = await client.wait_until("b", lambda status: error in status.get("notifyError", ""))
     assert "notified" not in status
     assert await client.api.sql("select count(*) from notification where next_attempt_at is not null") == 0
     assert [request.path for request in receiver.received] == ["/hooks/secret-path"]
@@ -171,7 +171,7 @@ async def test_a_receiver_that_never_responds_delays_no_other_receiver(
         await hanging.next()
         await create(client, "b", spec_with_receiver(receiver))
         await receiver.next()
-        await client.until("slow0", lambda status: "did not respond within 0.5 s" in status.get("notifyError", ""))
+        await client.wait_until("slow0", lambda status: "did not respond within 0.5 s" in status.get("notifyError", ""))
         release.set()
         for index in range(3):
             await delivered(client, f"slow{index}")
@@ -203,7 +203,7 @@ async def test_a_worker_that_dies_during_a_request_loses_no_event(
 async def test_a_worker_that_dies_before_the_request_loses_no_event(
     client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The event is recorded with the end of the batch, also of a batch that is deleted at its end."""
+    """An event is recorded with the end of its batch, also of a batch that is deleted at its end."""
     with monkeypatch.context() as context:
         context.setattr(sender.NotificationSender, "start", lambda _: None)
         worker = await start_worker()
@@ -237,7 +237,7 @@ async def test_a_name_with_a_private_address_is_not_called(api: Api, start_worke
     client = BatchClient(api)
     await start_worker(allowed_hosts="192.0.2.1")
     await create(client, "b", spec_with_receiver(receiver, notify={"webhook": {"url": receiver.url.replace("127.0.0.1", "localhost")}}))
-    status = await client.until("b", lambda status: "notifyError" in status)
+    status = await client.wait_until("b", lambda status: "notifyError" in status)
     assert "not public" in status["notifyError"]
     assert receiver.received == []
 
@@ -261,7 +261,7 @@ async def test_a_name_with_a_private_address_is_not_called(api: Api, start_worke
     ],
 )
 async def test_an_invalid_receiver_is_refused(api: Api, notify: dict[str, Any], secure: dict[str, Any], field: str) -> None:
-    """The response names the faulty field and shows no secret."""
+    """An invalid receiver is refused; the response names the faulty field and shows no secret."""
     status, error = await api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": {"notify": notify}, "secure": secure})
     assert status == 422, error
     assert [cause["field"] for cause in error["details"]["causes"]] == [field]

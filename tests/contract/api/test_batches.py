@@ -51,7 +51,7 @@ async def test_failed_items_are_named_and_retried(client: BatchClient) -> None:
     assert [item["index"] for item in await client.items("b", state="error")] == [1]
     assert await client.post("b", "retry") == (200, {"kind": "BatchRetry", "apiVersion": "jobs.dashwright.io/v0alpha1", "retried": 1})
     assert (await client.status("b"))["state"] == "running"
-    second = await client.until("b", lambda now: now["state"] == "error" and now["finished"] > status["finished"])
+    second = await client.wait_until("b", lambda now: now["state"] == "error" and now["finished"] > status["finished"])
     assert second["counts"] == status["counts"]
 
 
@@ -104,7 +104,7 @@ async def test_a_failure_stops_the_rest_of_a_batch(client: BatchClient) -> None:
 async def test_a_batch_waits_for_its_begin_and_can_be_cancelled(client: BatchClient) -> None:
     """Before notBefore nothing runs. A cancelled batch cancels its items; another cancellation changes nothing."""
     await client.create("b", items=[evaluation(1)], notBefore=later(hours=1))
-    await client.until("b", lambda status: status["counts"]["total"] == 1)
+    await client.wait_until("b", lambda status: status["counts"]["total"] == 1)
     assert (await client.post("b", "cancel"))[0] == 200
     status = await client.ended("b")
     assert (status["state"], status["counts"]["cancelled"], status.get("started")) == ("cancelled", 1, None)
@@ -117,7 +117,7 @@ async def test_the_running_items_of_a_cancelled_batch_end(client: BatchClient) -
     item = evaluation(1)
     item["spec"]["queries"][0] |= {"scenarioId": "slow_query", "stringInput": "30s"}
     await client.create("b", items=[item])
-    await client.until("b", lambda status: status["counts"]["working"] == 1)
+    await client.wait_until("b", lambda status: status["counts"]["working"] == 1)
     assert (await client.post("b", "cancel"))[0] == 200
     status = await client.ended("b")
     assert (status["state"], status["counts"]["cancelled"], status["counts"]["success"]) == ("cancelled", 1, 0)
@@ -181,7 +181,7 @@ async def test_a_finished_batch_is_deleted_after_its_time(client: BatchClient) -
     ],
 )
 async def test_an_invalid_batch_is_refused(client: BatchClient, spec: dict[str, Any], field: str) -> None:
-    """The response names the faulty field, and nothing is stored."""
+    """An invalid batch is refused; the response names the faulty field, and nothing is stored."""
     status, error = await client.api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": spec})
     assert status == 422, error
     assert field in [cause["field"] for cause in error["details"]["causes"]]

@@ -15,7 +15,7 @@ async def create_dashboard(api: Api, title: str = "Prod Overview") -> None:
 
 
 async def test_a_dashboard_has_its_address(api: Api) -> None:
-    """The response has the slug of the title, the page's address and the complete object."""
+    """A dashboard is returned with the slug of its title, the address of its page and the complete object."""
     await create_dashboard(api)
     status, found = await api("GET", f"{DASHBOARDS}/abc/dto")
     assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardWithAccessInfo", "dashboard.grafana.app/v2alpha1")

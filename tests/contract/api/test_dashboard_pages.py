@@ -234,21 +234,21 @@ async def test_a_panel_has_a_page(drawing: Api) -> None:
     page = await open_page(drawing, "/d/shown?from=now-2h")
     address = next(link["href"] for link in page.elements_named("a") if link["href"].startswith("/d-solo/shown?panelId=2"))
     assert parse_qs(urlsplit(address).query) == {"panelId": ["2"], "from": ["now-2h"], "var-host": ["a"]}
-    alone = await open_page(drawing, "/d-solo/shown/slug?panelId=panel-1&from=now-2h")
-    assert [picture["alt"] for picture in alone.elements_named("img")] == ["Answer (stat)"]
-    assert "/d/shown/shown?from=now-2h" in [link["href"] for link in alone.elements_named("a")]
-    assert "What it means" in alone.text
-    assert {"panelId"} <= {field["name"] for field in alone.elements_named("input")}
-    for path, status, words in (("/d-solo/shown", 400, "panelId is missing"), ("/d-solo/shown?panelId=99", 404, "no panel 99")):
-        assert words in (await open_page(drawing, path, status=status)).text
+    panel_page = await open_page(drawing, "/d-solo/shown/slug?panelId=panel-1&from=now-2h")
+    assert [picture["alt"] for picture in panel_page.elements_named("img")] == ["Answer (stat)"]
+    assert "/d/shown/shown?from=now-2h" in [link["href"] for link in panel_page.elements_named("a")]
+    assert "What it means" in panel_page.text
+    assert {"panelId"} <= {field["name"] for field in panel_page.elements_named("input")}
+    for path, status, parts in (("/d-solo/shown", 400, "panelId is missing"), ("/d-solo/shown?panelId=99", 404, "no panel 99")):
+        assert parts in (await open_page(drawing, path, status=status)).text
 
 
 @pytest.mark.parametrize(
-    ("path", "words"), [("/d/shown?from=never", "never"), ("/d/shown?tz=Mars", "Mars"), ("/d/shown?theme=pink", "theme")]
+    ("path", "parts"), [("/d/shown?from=never", "never"), ("/d/shown?tz=Mars", "Mars"), ("/d/shown?theme=pink", "theme")]
 )
-async def test_a_mistake_in_the_address_is_explained(drawing: Api, path: str, words: str) -> None:
+async def test_a_mistake_in_the_address_is_explained(drawing: Api, path: str, parts: str) -> None:
     page = await open_page(drawing, path, status=400)
-    assert words in page.text
+    assert parts in page.text
     assert not page.elements_named("img")
 
 

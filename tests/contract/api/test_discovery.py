@@ -82,7 +82,7 @@ WITHOUT_CATEGORY = ("batches", "deadletters", "users", "teams", "preferences")
 
 
 async def test_eight_groups_are_served(api: Api) -> None:
-    """There are eight groups, and dashboards prefer v2alpha1. A trailing slash makes no difference."""
+    """Discovery lists eight groups, and dashboards prefer v2alpha1. A trailing slash makes no difference."""
     status, found = await api("GET", "/apis/")
     assert (status, found["kind"]) == (200, "APIGroupList")
     versions = [f"{group['name']}/{version['version']}" for group in found["groups"] for version in group["versions"]]

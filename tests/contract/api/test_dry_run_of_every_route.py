@@ -13,19 +13,19 @@ from tests.contract.api.deliveries import PUSH, SECRET, create_hooked_repository
 from tests.contract.api.preferred_versions import in_preferred_versions
 from tests.contract.api.repositories import REPOSITORIES
 from tests.contract.api.test_audit_of_every_route import (
-    ASKS,
     BATCH,
     READING,
     REPOSITORY,
-    Ask,
+    TEMPLATES,
+    CallTemplate,
     Made,
     Maker,
     PreparedCall,
-    ask,
-    ask_about_one,
     batch,
     failed_batch,
-    prepared,
+    prepare,
+    template,
+    template_selecting,
 )
 from tests.contract.api.test_sync_from_git import dashboard, run_sync
 from tests.servers.git import GitServer, git
@@ -72,20 +72,20 @@ async def hooked_repository(api: Api, _: Made) -> str:
 
 
 # Calls that need a real repository on a git host, and calls of routes whose changes are not audited.
-OWN: Final[Mapping[str, Ask]] = {
-    f"POST {REPOSITORY}/files/{{path:rest}}": ask(json.loads(dashboard("new", "New")), name=team, path="deep/new.json"),
-    f"PUT {REPOSITORY}/files/{{path:rest}}": ask(json.loads(dashboard("a", "Changed")), name=team, path="a.json"),
-    f"DELETE {REPOSITORY}/files/{{path:rest}}": ask(name=team, path="b.json"),
-    f"POST {REPOSITORY}/sync": ask({"incremental": True}, name=team),
-    f"POST {REPOSITORY}/rollback": ask(name=team),
-    f"POST {REPOSITORY}/export": ask({"branch": "exported"}, name=team),
-    f"POST {REPOSITORY}/jobs": ask([{"action": "export", "export": {"branch": "exported"}}], name=team),
-    TRIAL: ask(name=team),
-    WEBHOOK: ask(name=hooked_repository),
-    **{name: replace(ASKS[name], created={"name": settled_batch}) for name in ASKS if BATCH in name},
-    f"DELETE {BATCH.removesuffix('/{name}')}": ask_about_one(settled_batch),
-    f"POST {BATCH}/retry": ask(name=settled_failed_batch),
-    REVIEW: ask({"spec": {"resourceAttributes": {"verb": "list", "group": "dashboard.grafana.app", "resource": "dashboards"}}}),
+OWN: Final[Mapping[str, CallTemplate]] = {
+    f"POST {REPOSITORY}/files/{{path:other_state}}": template(json.loads(dashboard("new", "New")), name=team, path="deep/new.json"),
+    f"PUT {REPOSITORY}/files/{{path:other_state}}": template(json.loads(dashboard("a", "Changed")), name=team, path="a.json"),
+    f"DELETE {REPOSITORY}/files/{{path:other_state}}": template(name=team, path="b.json"),
+    f"POST {REPOSITORY}/sync": template({"incremental": True}, name=team),
+    f"POST {REPOSITORY}/rollback": template(name=team),
+    f"POST {REPOSITORY}/export": template({"branch": "exported"}, name=team),
+    f"POST {REPOSITORY}/jobs": template([{"action": "export", "export": {"branch": "exported"}}], name=team),
+    TRIAL: template(name=team),
+    WEBHOOK: template(name=hooked_repository),
+    **{name: replace(TEMPLATES[name], created={"name": settled_batch}) for name in TEMPLATES if BATCH in name},
+    f"DELETE {BATCH.removesuffix('/{name}')}": template_selecting(settled_batch),
+    f"POST {BATCH}/retry": template(name=settled_failed_batch),
+    REVIEW: template({"spec": {"resourceAttributes": {"verb": "list", "group": "dashboard.grafana.app", "resource": "dashboards"}}}),
 }
 
 
@@ -101,8 +101,8 @@ class Snapshot:
     def changed(self, after: "Snapshot") -> list[str]:
         """Return the differences: changed rows by table, and other changed state by name."""
         tables = [name for name, digest in self.tables.items() if after.tables[name] != digest]
-        rest = ("branches", "files", "messages")
-        return tables + [name for name in rest if getattr(self, name) != getattr(after, name)]
+        other_state = ("branches", "files", "messages")
+        return tables + [name for name in other_state if getattr(self, name) != getattr(after, name)]
 
 
 @dataclass(frozen=True)
@@ -137,9 +137,9 @@ async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_
     messages: list[str] = []
     publish = broker.publish
 
-    async def recorded(exchange: str, routing_key: str, *rest: Any, **options: Any) -> None:
+    async def recorded(exchange: str, routing_key: str, *other_state: Any, **options: Any) -> None:
         messages.append(f"{exchange} {routing_key}")
-        await publish(exchange, routing_key, *rest, **options)
+        await publish(exchange, routing_key, *other_state, **options)
 
     monkeypatch.setattr(broker, "publish", recorded)
     return System(git_api, tmp_path, messages)
@@ -155,10 +155,10 @@ def routes_under_test(routes: list[Route]) -> dict[str, Route]:
 
 
 async def prepare_all(system: System) -> dict[str, PreparedCall]:
-    asks, calls = {**ASKS, **OWN}, {}
+    requests, calls = {**TEMPLATES, **OWN}, {}
     for name, route in routes_under_test(system.api.routes).items():
-        assert name in asks, f"give {name} a call that this test can try"
-        calls[name] = await prepared(system.api, route, asks[name])
+        assert name in requests, f"give {name} a call that this test can try"
+        calls[name] = await prepare(system.api, route, requests[name])
     body = json.dumps(PUSH).encode()
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1", "X-Hub-Signature-256": signature(SECRET, body)}
     delivered = calls[WEBHOOK]

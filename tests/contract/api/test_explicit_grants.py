@@ -145,7 +145,7 @@ async def test_a_service_account_of_another_organization_is_unknown(api: Api) ->
 
 
 async def test_a_change_of_grants_is_audited(api: Api) -> None:
-    """The audit event has the grants and the name of the account."""
+    """The audit event of a change of grants has the grants and the name of the account."""
     account, _ = await create_service_account(api)
     await api("PUT", f"/api/access-control/serviceaccounts/{account}/permissions", {"permissions": [{"action": "teams:read"}]})
     async with api.database.connection() as connection:

@@ -26,8 +26,8 @@ async def dashboard(api: Api, uid: str, folder: str = "") -> int:
     return number
 
 
-async def allow(api: Api, place: str, *items: dict[str, Any], auth: str = ADMIN) -> None:
-    status, response = await api("POST", f"/api/{place}/permissions", {"items": list(items)}, auth=auth)
+async def allow(api: Api, object_path: str, *items: dict[str, Any], auth: str = ADMIN) -> None:
+    status, response = await api("POST", f"/api/{object_path}/permissions", {"items": list(items)}, auth=auth)
     assert status == 200, response
 
 
@@ -55,17 +55,17 @@ async def test_default_permissions_are_listed(api: Api) -> None:
     await folder(api, "g", "f")
     number = await dashboard(api, "d", "f")
     expected = [("Admin", "Admin", 4), ("Editor", "Edit", 2), ("Viewer", "View", 1)]
-    for place, inherited in (
+    for object_path, inherited in (
         ("folders/f", False),
         ("folders/g", True),
         ("dashboards/uid/d", True),
         (f"dashboards/id/{number}", True),
     ):
-        status, items = await api("GET", f"/api/{place}/permissions")
+        status, items = await api("GET", f"/api/{object_path}/permissions")
         assert status == 200
-        assert [(item["role"], item["permissionName"], item["permission"]) for item in items] == expected, place
+        assert [(item["role"], item["permissionName"], item["permission"]) for item in items] == expected, object_path
         assert {item["inherited"] for item in items} == {inherited}
-        assert {item["uid"] for item in items} == {"d" if "dashboards" in place else place.rpartition("/")[2]}
+        assert {item["uid"] for item in items} == {"d" if "dashboards" in object_path else object_path.rpartition("/")[2]}
 
 
 async def test_a_posted_list_is_returned(api: Api) -> None:
@@ -80,9 +80,9 @@ async def test_a_posted_list_is_returned(api: Api) -> None:
         {"teamId": team, "permission": 1},
         {"userId": 1, "permission": 4},
     ]
-    for place in ("folders/f", "dashboards/uid/d", f"dashboards/id/{number}"):
-        status, response = await api("POST", f"/api/{place}/permissions", {"items": items})
-        assert (status, response) == (200, {"message": f"{'Folder' if 'folders' in place else 'Dashboard'} permissions updated"})
+    for object_path in ("folders/f", "dashboards/uid/d", f"dashboards/id/{number}"):
+        status, response = await api("POST", f"/api/{object_path}/permissions", {"items": items})
+        assert (status, response) == (200, {"message": f"{'Folder' if 'folders' in object_path else 'Dashboard'} permissions updated"})
     _, found = await api("GET", "/api/folders/f/permissions")
     assert len(found) == 4
     assert (found[0]["userId"], found[0]["userLogin"], found[0]["permissionName"]) == (1, "admin", "Admin")
@@ -122,13 +122,13 @@ async def test_invalid_rules_are_rejected(api: Api, item: dict[str, Any], messag
 
 
 async def test_unknown_objects_have_no_rules(api: Api) -> None:
-    for place, message in (
+    for object_path, message in (
         ("folders/x", "folder not found"),
         ("dashboards/uid/x", "Dashboard not found"),
         ("dashboards/id/7", "Dashboard not found"),
     ):
-        assert await api("GET", f"/api/{place}/permissions") == (404, {"message": message})
-        assert await api("POST", f"/api/{place}/permissions", {"items": []}) == (404, {"message": message})
+        assert await api("GET", f"/api/{object_path}/permissions") == (404, {"message": message})
+        assert await api("POST", f"/api/{object_path}/permissions", {"items": []}) == (404, {"message": message})
 
 
 async def test_rules_at_the_root_replace_and_rules_below_add(api: Api) -> None:
@@ -181,21 +181,21 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
     vic = await api.person("vic", Role.VIEWER)
     await (folder if kind == "folders" else dashboard)(api, "x")
     team, number = await team_of(api, "Team", "vic"), await number_of(api, "vic")
-    place = f"/api/access-control/{kind}/x"
-    assert await api("POST", f"{place}/users/{number}", {"items": [{"permission": 1}]}) == (200, {"message": "Permission removed"})
+    object_path = f"/api/access-control/{kind}/x"
+    assert await api("POST", f"{object_path}/users/{number}", {"items": [{"permission": 1}]}) == (200, {"message": "Permission removed"})
     assert await api.sql("select count(*) from access_list") == 0
-    assert await api("POST", f"{place}/users/{number}", {"permission": "Edit"}) == (200, {"message": "Permission updated"})
+    assert await api("POST", f"{object_path}/users/{number}", {"permission": "Edit"}) == (200, {"message": "Permission updated"})
     held = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (number, None, None, "Edit")}
 
     async def listed() -> set[tuple[Any, ...]]:
-        found = (await api("GET", place))[1]
+        found = (await api("GET", object_path))[1]
         return {(item.get("userId"), item.get("teamId"), item.get("builtInRole"), item["permission"]) for item in found}
 
     assert await listed() == held
-    assert await api("POST", f"{place}/builtInRoles/Viewer", {"permission": ""}) == (200, {"message": "Permission removed"})
-    assert await api("POST", f"{place}/teams/{team}", {"permission": "Admin"}) == (200, {"message": "Permission updated"})
+    assert await api("POST", f"{object_path}/builtInRoles/Viewer", {"permission": ""}) == (200, {"message": "Permission removed"})
+    assert await api("POST", f"{object_path}/teams/{team}", {"permission": "Admin"}) == (200, {"message": "Permission updated"})
     assert await listed() == held - {(None, None, "Viewer", "View")} | {(None, team, None, "Admin")}
-    assert (await api("GET", place, auth=vic))[0] == 200
+    assert (await api("GET", object_path, auth=vic))[0] == 200
     for path, body, message in (
         ("users/12345", {"permission": ""}, "user not found"),
         ("users/x", {"permission": "View"}, "user not found"),
@@ -203,9 +203,9 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
         ("builtInRoles/Boss", {"permission": "View"}, "role 'Boss' has no permissions of its own; give one of Viewer, Editor, Admin"),
         (f"users/{number}", {"permission": "All"}, "permission 'All' is unknown: give View, Edit, Admin or nothing"),
     ):
-        assert await api("POST", f"{place}/{path}", body) == (400, {"message": message})
+        assert await api("POST", f"{object_path}/{path}", body) == (400, {"message": message})
     complete = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": number, "permission": ""}]}
-    assert await api("POST", place, complete) == (200, {"message": "Permissions updated"})
+    assert await api("POST", object_path, complete) == (200, {"message": "Permissions updated"})
     assert await listed() == {(None, None, "Viewer", "Edit")}
     described = (await api("GET", f"/api/access-control/{kind}/description"))[1]
     assert described["permissions"] == ["View", "Edit", "Admin"]

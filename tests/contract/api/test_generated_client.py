@@ -47,13 +47,13 @@ async def test_every_example_succeeds(address: str) -> None:
     async with aiohttp.ClientSession(address, headers={"Authorization": ADMIN}) as session:
         async with session.get("/openapi.json") as response:
             described = await response.json()
-        places = {
+        modules = {
             operation["operationId"]: (method, path)
             for path, methods in described["paths"].items()
             for method, operation in methods.items()
         }
         for identifier, example in EXAMPLES.items():
-            method, path = places[identifier]
+            method, path = modules[identifier]
             async with session.request(method, path.format(**example.path_parameters), json=example.request) as response:
                 assert response.status < 300, (identifier, await response.text())
 
@@ -88,8 +88,8 @@ def use_generated_client(address: str) -> None:
     made_for = importlib.import_module("generated").Client(address, headers={"Authorization": ADMIN}, raise_on_unexpected_status=True)
     with made_for as client:
 
-        def call(place: str, *parameters: Any, **body: Any) -> Any:
-            return importlib.import_module(f"generated.api.{place}").sync(*parameters, client=client, **body)
+        def call(module: str, *parameters: Any, **body: Any) -> Any:
+            return importlib.import_module(f"generated.api.{module}").sync(*parameters, client=client, **body)
 
         folder = call("folders.create_folder", body=models.CreateFolderCommand(title="Shop", uid="shop"))
         assert (folder.uid, folder.title) == ("shop", "Shop")

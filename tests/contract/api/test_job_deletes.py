@@ -27,7 +27,7 @@ async def stored_jobs(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "left"),
+    ("selector", "remaining"),
     [
         ({"labelSelector": "repository=team"}, {"a": CANCELLED, "b": CANCELLED, "d": ("pending", None)}),
         ({"labelSelector": "repository!=team"}, {"a": ("pending", None), "b": ("working", None), "c": ("success", None), "d": CANCELLED}),
@@ -36,11 +36,11 @@ async def stored_jobs(api: Api) -> None:
         ({"dryRun": "All"}, {"a": ("pending", None), "b": ("working", None), "c": ("success", None), "d": ("pending", None)}),
     ],
 )
-async def test_selected_jobs_are_deleted(api: Api, selector: dict[str, str], left: dict[str, Any]) -> None:
+async def test_selected_jobs_are_deleted(api: Api, selector: dict[str, str], remaining: dict[str, Any]) -> None:
     await stored_jobs(api)
     status, response = await api("DELETE", JOBS, params=selector)
     assert (status, response["status"]) == (200, "Success")
-    assert await jobs(api) == left
+    assert await jobs(api) == remaining
 
 
 @pytest.mark.parametrize("path", [JOBS, f"{JOBS}/a"])

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.contract.api.conftest import PASSWORD, Api
 from tests.contract.api.repositories import make_local_repository
 from tests.contract.api.stored_jobs import insert_job
@@ -84,7 +84,7 @@ async def test_the_progress_of_a_job_is_printed(api: Api, server: JobsClient) ->
         ('{"state": "working", "message": "storing", "progress": 60}', "j working: storing 60 %"),
     ):
         await set_status(api, "j", status)
-        await until(lambda line=line: has_line(out, line))  # type: ignore[misc]
+        await wait_until(lambda line=line: has_line(out, line))  # type: ignore[misc]
     await set_status(api, "j", '{"state": "error", "message": "broken", "errors": ["broken", "a.json: bad"]}')
     [job] = await shown
     assert job.status.state == "error"
@@ -180,7 +180,7 @@ async def test_cancelling_jobs(api: Api, capsys: pytest.CaptureFixture[str]) -> 
 
 
 @pytest.mark.parametrize(
-    ("options", "words"),
+    ("options", "parts"),
     [
         ({}, '"none" not found'),
         ({"user": "admin:wrong"}, "dashwright jobs: "),
@@ -192,11 +192,11 @@ async def test_cancelling_jobs(api: Api, capsys: pytest.CaptureFixture[str]) -> 
     ],
 )
 async def test_failed_requests_are_reported_without_secrets(
-    api: Api, capsys: pytest.CaptureFixture[str], options: dict[str, str], words: str
+    api: Api, capsys: pytest.CaptureFixture[str], options: dict[str, str], parts: str
 ) -> None:
     assert await run(wait, ["none"], options=server_options(api, **options)) == 2
     result = capsys.readouterr()
-    assert words in result.err
+    assert parts in result.err
     assert "t0p-secret" not in result.err + result.out
 
 
@@ -261,7 +261,7 @@ async def test_submitted_jobs_are_printed(
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "parts"),
     [
         (None, "No such file"),
         ("{", "dashwright jobs: "),
@@ -271,7 +271,7 @@ async def test_submitted_jobs_are_printed(
     ],
 )
 async def test_a_submission_that_cannot_be_read_is_reported(
-    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, words: str
+    api: Api, tmp_path: Path, capsys: pytest.CaptureFixture[str], text: str | None, parts: str
 ) -> None:
     """A submission that cannot be read is reported with the cause, and no job is created."""
     await make_local_repository(api, "team", api.data / "team")
@@ -280,7 +280,7 @@ async def test_a_submission_that_cannot_be_read_is_reported(
     if text is not None:
         file.write_bytes(text.encode(errors="surrogateescape"))
     assert await run(submit, "team", str(file), options=server_options(api)) == 2
-    assert words in capsys.readouterr().err
+    assert parts in capsys.readouterr().err
     assert await api.sql("select count(*) from job") == 0
 
 

@@ -88,8 +88,8 @@ async def test_a_migration_is_audited_once(api: Api) -> None:
     assert [event["details"]["keys"] for event in events] == [keys]
 
 
-@pytest.mark.parametrize("alone", [True, False])
-async def test_a_key_above_the_caller_cannot_be_migrated(api: Api, alone: bool) -> None:
+@pytest.mark.parametrize("single", [True, False])
+async def test_a_key_above_the_caller_cannot_be_migrated(api: Api, single: bool) -> None:
     """A key with a higher role than the caller's is not migrated, because the caller could change its account.
 
     No other key is migrated either.
@@ -97,6 +97,6 @@ async def test_a_key_above_the_caller_cannot_be_migrated(api: Api, alone: bool) 
     await api.legacy_key("low")
     key = await api.legacy_key("boss", role=Role.ADMIN)
     editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:write", "serviceaccounts:*"))
-    status, error = await api("POST", f"{MIGRATE}/{key}" if alone else MIGRATE, auth=editor)
+    status, error = await api("POST", f"{MIGRATE}/{key}" if single else MIGRATE, auth=editor)
     assert (status, error["messageId"]) == (403, "serviceaccounts.ErrRoleForbidden")
     assert len((await api("GET", "/api/auth/keys"))[1]) == 2

@@ -319,23 +319,27 @@ async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
     await create_dashboards(api, "a", namespace="org-3")
     everywhere = LIST.replace("/namespaces/default", "")
 
-    def places(pages: list[Any]) -> list[tuple[str, str]]:
+    def namespaces_and_names(pages: list[Any]) -> list[tuple[str, str]]:
         return [(item["metadata"]["namespace"], item["metadata"]["name"]) for page in pages for item in page["items"]]
 
     known = [("default", "a"), ("default", "c"), ("org-2", "b"), ("org-2", "d"), ("org-2", "e"), ("org-3", "a")]
     for limit in (1, 2, 3, 4, 6, 100):
         pages = await pages_of(api, f"limit={limit}", everywhere)
-        assert places(pages) == known
+        assert namespaces_and_names(pages) == known
         assert len({page["metadata"]["resourceVersion"] for page in pages}) == 1
-    assert places(await pages_of(api, "", everywhere)) == known
-    assert places(await pages_of(api, "fieldSelector=metadata.namespace!%3Dorg-2&limit=1", everywhere)) == [known[0], known[1], known[5]]
-    assert places(await pages_of(api, "fieldSelector=metadata.namespace%3Dorg-2,metadata.name%3Dd", everywhere)) == [known[3]]
+    assert namespaces_and_names(await pages_of(api, "", everywhere)) == known
+    assert namespaces_and_names(await pages_of(api, "fieldSelector=metadata.namespace!%3Dorg-2&limit=1", everywhere)) == [
+        known[0],
+        known[1],
+        known[5],
+    ]
+    assert namespaces_and_names(await pages_of(api, "fieldSelector=metadata.namespace%3Dorg-2,metadata.name%3Dd", everywhere)) == [known[3]]
     first = (await api("GET", f"{everywhere}?limit=2"))[1]
     assert first["metadata"]["remainingItemCount"] == 4
     await create_dashboards(api, "z")
     await api.sql("delete from resource where namespace = 'org-3' returning 1")
     rest = (await api("GET", f"{everywhere}?continue={first['metadata']['continue']}"))[1]
-    assert places([first, rest]) == known
+    assert namespaces_and_names([first, rest]) == known
     await api.sql("update change_horizon set resource_version = (select max(resource_version) from change) returning 1")
     status, error = await api("GET", f"{everywhere}?continue={first['metadata']['continue']}")
     assert (status, bool(error["metadata"]["continue"])) == (410, True)

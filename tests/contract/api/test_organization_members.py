@@ -228,7 +228,7 @@ async def test_members_added_concurrently_do_not_pass_the_limit(start_api: Start
 
 
 async def test_changes_of_memberships_are_audited(api: Api) -> None:
-    """The audit events have the roles before and after."""
+    """The audit events of changed memberships have the roles before and after."""
     two = await api.organization("Two")
     await api.person("anna", Role.VIEWER)
     user_id = await add(api, "anna", "Viewer", org_id=two)

@@ -192,7 +192,7 @@ async def test_deleting_an_organization_deletes_its_objects(api: Api) -> None:
 
 
 async def test_every_change_of_an_organization_is_audited(api: Api) -> None:
-    """The audit events have actor and object, in order; a refused change is not recorded as successful."""
+    """The audit events of an organization have actor and object, in order; a refused change is not recorded as successful."""
     number = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
     await api("PUT", f"/api/orgs/{number}", {"name": "Zwei"})
     await api("PUT", f"/api/orgs/{number}", {"name": "Main Org."})

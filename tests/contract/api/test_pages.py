@@ -81,7 +81,7 @@ async def test_the_start_page_leads_to_everything(stored_objects: Api) -> None:
     assert any(link.startswith("/d/top/") for link in page.links)
     assert HOSTILE in page.text
     assert "img" not in page.elements
-    assert all(words in page.text for words in ("Repositories", "team", "Jobs"))
+    assert all(parts in page.text for parts in ("Repositories", "team", "Jobs"))
     folder = await open_page(stored_objects, "/dashboards/f/shop/any-slug", admin)
     assert {"/dashboards/f/inner/inner", "/d/orders/orders"} <= set(folder.links)
     assert "/dashboards/f/shop/shop" in (await open_page(stored_objects, "/dashboards/f/inner", admin)).links
@@ -133,7 +133,7 @@ async def test_pages_contain_readable_objects(stored_objects: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "with_login", "status", "words"),
+    ("path", "with_login", "status", "parts"),
     [
         ("/", False, 401, "sign in"),
         ("/d/missing", True, 404, "no such page"),
@@ -141,11 +141,11 @@ async def test_pages_contain_readable_objects(stored_objects: Api) -> None:
         ("/render/d/missing", True, 404, "no such page"),
     ],
 )
-async def test_browsers_receive_errors_as_pages(api: Api, path: str, with_login: bool, status: int, words: str) -> None:
+async def test_browsers_receive_errors_as_pages(api: Api, path: str, with_login: bool, status: int, parts: str) -> None:
     """An error is HTML for browsers, with its status and headers, and JSON for other clients."""
     auth = await api.person("vera", Role.VIEWER) if with_login else None
     page = await open_page(api, path, auth, status)
-    assert words in page.text
+    assert parts in page.text
     assert "b" not in page.elements
     headers = {"Authorization": auth} if auth else {}
     for accept in ("*/*", "application/json", "application/json, text/html"):

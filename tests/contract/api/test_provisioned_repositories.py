@@ -337,8 +337,8 @@ async def test_one_gateway_holds_the_lock(database: Database) -> None:
     """Only one gateway holds the lock, which is free again when its holder releases it."""
     async with provisioning.lock(database) as first, provisioning.lock(database) as second:
         assert (first is not None, second) == (True, None)
-    async with provisioning.lock(database) as again:
-        assert again is not None
+    async with provisioning.lock(database) as later_lock:
+        assert later_lock is not None
 
 
 async def test_gateways_keep_repositories_equal_to_the_files(start_api: StartApi, api: Api, database: Database) -> None:

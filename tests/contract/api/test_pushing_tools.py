@@ -63,8 +63,8 @@ class Tool:
 def _without_server_fields(item: dict[str, Any]) -> dict[str, Any]:
     metadata = item["metadata"]
     annotations = {key: text for key, text in metadata["annotations"].items() if key.partition("/")[2] not in STRIPPED}
-    kept = {"name": metadata["name"], "namespace": metadata["namespace"]} | ({"annotations": annotations} if annotations else {})
-    return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": kept, "spec": item["spec"]}
+    fields = {"name": metadata["name"], "namespace": metadata["namespace"]} | ({"annotations": annotations} if annotations else {})
+    return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": fields, "spec": item["spec"]}
 
 
 @pytest.fixture(params=["password", "token"])

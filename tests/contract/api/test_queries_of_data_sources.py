@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.contract.api.conftest import ADMIN, Api
 from tests.unit.expressions.sources.servers import Fake, success
 
@@ -149,7 +149,7 @@ async def test_an_evaluation_queries_the_data_sources_of_its_organization(gatewa
         async def ended(path: str = path, credentials: dict[str, Any] = credentials) -> bool:
             return (await gateway.api("GET", path, **credentials))[1]["status"]["state"] in ("success", "error")
 
-        await until(ended)
+        await wait_until(ended)
         _, result = await gateway.api("GET", f"{path}/result", **credentials)
         recorded.append([ref_id for ref_id, found in result["results"].items() if "error" not in found])
     assert recorded == [["A", "B"], ["A"]]

@@ -1,7 +1,7 @@
 """Many submissions in the queue, as after an outage, next to requests over HTTP."""
 
 import asyncpg
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.contract.api.conftest import Api
 from tests.contract.api.dead_letters import SYNC, submit
 
@@ -19,7 +19,7 @@ async def test_a_backlog_of_messages_leaves_connections_to_requests(api: Api, br
         await connection.execute("lock table submission in access exclusive mode")
         for number in range(20):
             await submit(broker, SYNC, message_id=str(number))
-        await until(lambda: connection.fetchval(f"{waiting} having count(*) >= 2"))
+        await wait_until(lambda: connection.fetchval(f"{waiting} having count(*) >= 2"))
         status, _ = await api("GET", DASHBOARDS)
         in_use = await connection.fetchval(waiting)
     await connection.close()

@@ -38,7 +38,7 @@ def differences(recorded: Any, found: Any) -> list[str]:
     expected, seen = types_of(recorded), types_of(found)
     missing = [f"{path} is missing" for path in expected if path not in seen]
     known = [(path, expected[path], seen[path]) for path in expected if path in seen]
-    return missing + [f"{path} is {now}, not {then}" for path, then, now in known if "null" not in then | now and not now <= then]
+    return missing + [f"{path} is {now}, not {second}" for path, second, now in known if "null" not in second | now and not now <= second]
 
 
 @pytest.mark.parametrize("area", RECORDED)

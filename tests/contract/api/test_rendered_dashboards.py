@@ -96,7 +96,7 @@ async def test_a_picture_needs_permission_to_view_and_query(drawing: Api) -> Non
 
 
 async def test_the_url_sets_variables_zone_and_rows(drawing: Api) -> None:
-    """The report says what the picture shows; a time zone or a row option that does not exist is refused."""
+    """The report of a picture says what it shows; a time zone or a row option that does not exist is refused."""
     inner = {"id": 9, "type": "text", "title": "In $v at $__timezone"}
     panels = [{"id": 8, "type": "row", "title": "R", "collapsed": True, "panels": [inner]}]
     templating = {"list": [{"name": "v", "type": "custom", "query": "a,b,c", "multi": True}]}

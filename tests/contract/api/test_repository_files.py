@@ -65,7 +65,7 @@ async def test_listing_files_needs_repository_access(api: Api, worker: FakeJobsW
 
 
 async def test_reading_a_file_needs_read_access_to_its_objects(api: Api, worker: FakeJobsWorker) -> None:
-    """The response has the file and its stored objects; a caller without read access learns neither, not even a name."""
+    """A caller with read access gets a file with its stored objects; a caller without it learns neither, not even a name."""
     inside = await folder_for(api, "closed", "ina")
     viewer = await api.person("vic", Role.VIEWER)
     worker.touches = [touch("get", "mine", "closed")]
@@ -240,8 +240,8 @@ async def send_raw(api: Api, method: str, path: str) -> tuple[int, Any]:
     response = await reader.read()
     writer.close()
     await writer.wait_closed()
-    status, _, rest = response.partition(b"\r\n")
-    return int(status.split()[1]), json.loads(rest.partition(b"\r\n\r\n")[2])
+    status, _, remainder = response.partition(b"\r\n")
+    return int(status.split()[1]), json.loads(remainder.partition(b"\r\n\r\n")[2])
 
 
 async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worker: FakeJobsWorker) -> None:
@@ -270,7 +270,7 @@ async def test_a_repository_that_cannot_be_used_is_reported(api: Api, worker: Fa
 
 
 async def test_the_reason_of_bad_health_requires_the_right_to_read(api: Api, worker: FakeJobsWorker) -> None:
-    """The reason is shown only to callers with read permission, because it contains addresses and folders."""
+    """The reason of bad health is shown only to callers with read permission, because it contains addresses and folders."""
     await record_health(api, "team", healthy=False)
     editor, inside = await api.person("editor", Role.EDITOR), await folder_for(api, "closed", "ina")
     for auth, reasons in ((editor, ": it is so"), (inside, "")):

@@ -23,17 +23,17 @@ def examples() -> list[tuple[str, str]]:
     return [(request, response) for (_, request), (_, response) in zip(requests, responses, strict=True)]
 
 
-def misses(shown: Any, found: Any, place: str = "") -> list[str]:
+def misses(shown: Any, found: Any, path: str = "") -> list[str]:
     """Yield each difference between a response and the response on the page."""
     if shown == "…":
-        return [] if found is not None else [f"{place} is missing"]
+        return [] if found is not None else [f"{path} is missing"]
     if isinstance(shown, dict) and isinstance(found, dict):
-        return [fault for key, value in shown.items() for fault in misses(value, found.get(key), f"{place}.{key}")]
+        return [fault for key, value in shown.items() for fault in misses(value, found.get(key), f"{path}.{key}")]
     if isinstance(shown, list) and isinstance(found, list) and len(shown) == len(found):
         return [
-            fault for index, (one, other) in enumerate(zip(shown, found, strict=True)) for fault in misses(one, other, f"{place}[{index}]")
+            fault for index, (one, other) in enumerate(zip(shown, found, strict=True)) for fault in misses(one, other, f"{path}[{index}]")
         ]
-    return [] if shown == found else [f"{place} is {found!r}, not {shown!r}"]
+    return [] if shown == found else [f"{path} is {found!r}, not {shown!r}"]
 
 
 async def test_every_example_has_the_response_on_the_page(api: Api) -> None:

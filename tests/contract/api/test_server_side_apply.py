@@ -247,7 +247,7 @@ async def test_a_missing_folder_is_rejected(api: Api) -> None:
 
 
 async def test_the_message_of_an_apply_is_stored(api: Api) -> None:
-    """The message is sent with the apply, stored with the generation, returned with the object, and has no owner."""
+    """A message is sent with the apply, stored with the generation, returned with the object, and has no owner."""
     _, created = await apply(api, {"title": "T"}, annotations={"grafana.app/message": "hello"})
     assert created["metadata"]["annotations"]["grafana.app/message"] == "hello"
     assert await api.sql("select message from resource_history") == "hello"

@@ -151,7 +151,7 @@ async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
 
 
 async def test_the_permissions_of_an_admin_are_listed_on_request(api: Api) -> None:
-    """The response has exactly five permissions of an Admin, and only on request."""
+    """An account is returned with exactly five permissions of an Admin, and only on request."""
     account = await api.account("robot")
     assert (await api("GET", f"{ACCOUNTS}/{account}?accesscontrol=true"))[1]["accessControl"] == FIVE
     assert (await api("GET", f"{ACCOUNTS}?accesscontrol=true"))[1]["serviceAccounts"][0]["accessControl"] == FIVE

@@ -11,7 +11,7 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards
 
 
 async def test_the_caller_is_returned(api: Api) -> None:
-    """The response has the caller, and whether the caller is a server admin."""
+    """The signed-in user is returned, with whether the user is a server admin."""
     status, profile = await api("GET", "/api/user")
     assert status == 200
     shown = {"id": 1, "login": "admin", "email": "admin@localhost", "orgId": 1, "isGrafanaAdmin": True, "isDisabled": False}

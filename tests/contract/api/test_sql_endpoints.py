@@ -8,7 +8,7 @@ from typing import Any
 import aiohttp
 import orjson
 import pytest
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.contract.api.test_evaluations import EVALUATIONS, EvaluationClient, raw
 
 from dashwright.api.main import Gateway
@@ -40,7 +40,7 @@ async def evaluation_client(tmp_path: Path, database: Database) -> AsyncIterator
         return len(child_processes() - before) == 1
 
     # The first child starts without a statement, while everything else is served.
-    await until(has_child)
+    await wait_until(has_child)
     async with aiohttp.ClientSession(await gateway.start()) as session:
         yield EvaluationClient(session, broker)
     await gateway.stop()

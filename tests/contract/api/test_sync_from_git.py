@@ -212,8 +212,8 @@ async def test_incremental_syncs_store_each_revision_completely(api: Api, git_se
         status = await run_sync(api, incremental=True)
         assert status["state"] == "success", (what, status)
         found, expected = await stored_objects(api), expected_objects(tree)
-        there = {f"folders:{directory.rstrip('/')}" for path in tree for directory in paths.directories(path)}
-        assert {place: row for place, row in found.items() if place in expected or place not in there} == expected, what
+        stored_paths = {f"folders:{directory.rstrip('/')}" for path in tree for directory in paths.directories(path)}
+        assert {place: row for place, row in found.items() if place in expected or place not in stored_paths} == expected, what
         sync = await sync_status(api)
         assert (sync["lastRef"], sync["incremental"]) == (commit, index > 0), what
 

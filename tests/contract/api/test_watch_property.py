@@ -49,69 +49,69 @@ class SharedObjects:
             await connection.execute("set local lock_timeout = '60s'")
             yield connection
 
-    def one(self) -> resources.Write:
-        team, place, title = self.random.choice(TEAMS), self.random.choice(PLACES), self.random.choice(("one", "two", "three"))
-        return written(DASHBOARD, self.random.choice(NAMES), title, team, place)
+    def create_one(self) -> resources.Write:
+        team, folder, title = self.random.choice(TEAMS), self.random.choice(PLACES), self.random.choice(("one", "two", "three"))
+        return written(DASHBOARD, self.random.choice(NAMES), title, team, folder)
 
     async def pause(self) -> None:
         """Sleep, sometimes for longer than another writer needs for a commit."""
         await asyncio.sleep(self.random.choice((0, 0, 0.002, 0.02)))
 
 
-def written(kind: Kind, name: str, title: str, team: str = "", place: str = "") -> resources.Write:
+def written(kind: Kind, name: str, title: str, team: str = "", folder: str = "") -> resources.Write:
     spec, labels = orjson.dumps({"title": title}).decode(), {"team": team} if team else {}
-    annotations = {"grafana.app/folder": place} if place else {}
+    annotations = {"grafana.app/folder": folder} if folder else {}
     return resources.Write(kind, name, spec, kind.version, extract=Extract(title), labels=labels, annotations=annotations)
 
 
-async def change_one_by_one(world: SharedObjects) -> None:
+async def change_one_by_one(shared: SharedObjects) -> None:
     """Make several changes in one transaction, which remains open for a moment after it has got its versions."""
     for _ in range(ROUNDS):
-        async with world.writing() as connection:
-            for _ in range(world.random.randrange(1, 5)):
-                await resources.put(await resources.lock(connection, "default"), "default", world.one(), actor="user:1", now=NOW)
-                await world.pause()
-        await world.pause()
+        async with shared.writing() as connection:
+            for _ in range(shared.random.randrange(1, 5)):
+                await resources.put(await resources.lock(connection, "default"), "default", shared.create_one(), actor="user:1", now=NOW)
+                await shared.pause()
+        await shared.pause()
 
 
-async def create_and_delete(world: SharedObjects) -> None:
+async def create_and_delete(shared: SharedObjects) -> None:
     """Create and delete through the API that clients use."""
     for _ in range(ROUNDS):
-        api, name = world.random.choice(world.apis), world.random.choice(NAMES)
+        api, name = shared.random.choice(shared.apis), shared.random.choice(NAMES)
         status, _ = await api("DELETE", f"{DASHBOARDS}/{name}")
         assert status in (200, 404, BUSY)
-        await world.pause()
+        await shared.pause()
         status, _ = await api("POST", DASHBOARDS, {"metadata": {"name": name, "labels": {"team": "a"}}, "spec": {"title": "made"}})
         assert status in (201, 409, BUSY)
         status, _ = await api("POST", FOLDERS, {"metadata": {"generateName": "made-"}, "spec": {"title": "made"}})
         assert status in (201, BUSY)
 
 
-async def sync(world: SharedObjects) -> None:
+async def sync(shared: SharedObjects) -> None:
     """Write hundreds of objects in one transaction, then delete them."""
     for round_ in range(3):
-        async with world.writing() as connection:
+        async with shared.writing() as connection:
             staging = resources.StagedWrites(connection)
             await staging.create_table()
             title = f"of sync {round_}"
             await staging.add([written(DASHBOARD, f"s{index}", title, TEAMS[index % 3]) for index in range(MANY)])
             await resources.lock(connection, "default")
             await staging.write("default", actor="user:1", now=NOW)
-            await world.pause()
+            await shared.pause()
         await asyncio.sleep(0.1)
-        async with world.writing() as connection:
+        async with shared.writing() as connection:
             await connection.execute("delete from resource where name like 's%' and right(name, 1) = $1", str(round_))
 
 
-async def submit_jobs(world: SharedObjects) -> None:
+async def submit_jobs(shared: SharedObjects) -> None:
     """Submit jobs. Their versions are from the same sequence as those of objects, but are assigned under another lock."""
     for index in range(2 * ROUNDS):
-        labels = {"team": world.random.choice(("a", "b"))}
+        labels = {"team": shared.random.choice(("a", "b"))}
         job = NewJob(f"j{index}", "default", "{}", None, "sync", labels, "2026-01-01T00:00:00Z", None, None, "work.sync")
-        async with world.writing() as connection:
+        async with shared.writing() as connection:
             submitted = await jobs.submit(connection, JOB, [job], submitted_by={})
-            await world.pause()
-        async with world.writing() as connection:
+            await shared.pause()
+        async with shared.writing() as connection:
             await connection.execute("update job set status = $2 where uid = $1", submitted.jobs[0].uid, f'{{"message": "{index}"}}')
             if index % 3 == 0:
                 await connection.execute("delete from job where uid = $1", submitted.jobs[0].uid)
@@ -121,7 +121,7 @@ async def submit_jobs(world: SharedObjects) -> None:
 class Follower:
     """Copy of a selection that one client builds from events."""
 
-    world: SharedObjects
+    shared: SharedObjects
     kind: Kind
     path: str
     selectors: dict[str, str]
@@ -137,7 +137,7 @@ class Follower:
     async def follow(self) -> None:
         """Watch, stop and continue until writing has ended and a bookmark confirms that all changes were sent."""
         while True:
-            is_last = self.world.is_still
+            is_last = self.shared.is_still
             if self.past and not is_last and self.random.random() < 0.2:
                 version, objects = self.random.choice(self.past)
                 self.position, self.objects = version, dict(objects)
@@ -148,7 +148,7 @@ class Follower:
 
     async def _watch(self, patience: int | None) -> bool:
         """Read one watch for a number of events or to its end; return whether it ended with everything sent."""
-        api = self.random.choice(self.world.apis)
+        api = self.random.choice(self.shared.apis)
         query: dict[str, Any] = {"allowWatchBookmarks": "true", "timeoutSeconds": 1, **self.selectors}
         if self.position:
             query["resourceVersion"] = self.position
@@ -203,11 +203,11 @@ class Follower:
         assert version >= self.position
         self.position = version
         if self.kind is not JOB:
-            async with self.world.database.connection() as connection:
+            async with self.shared.database.connection() as connection:
                 page = await lists.page(connection, self.kind, "default", version=version, after="", limit=10_000)
             stored = {item.name: orjson.loads(item.encode(self.kind.version)) for item in page.items}
-        elif self.world.is_still:
-            async with self.world.database.connection() as connection:
+        elif self.shared.is_still:
+            async with self.shared.database.connection() as connection:
                 held = await jobs.list_page(connection, JOB, "default", after="", limit=10_000)
             stored = {job.name: orjson.loads(job.encode()) for job in held.items}
         else:
@@ -237,13 +237,15 @@ SELECTIONS: Final[list[tuple[Kind, str, dict[str, str]]]] = [
 async def test_every_watcher_ends_with_the_content_of_the_store(start_api: StartApi, database: Database, seed: int) -> None:
     """Watches stop and resume at any point during any writes: no change is missed or repeated."""
     apis = [await start_api(), await start_api()]
-    for place in PLACES[1:]:
-        assert (await apis[0]("POST", FOLDERS, {"metadata": {"name": place}, "spec": {"title": place}}))[0] == 201
-    world = SharedObjects(apis, database, seed)
-    followers = [Follower(world, *selection, seed * 100 + index) for index, selection in enumerate(SELECTIONS)]
+    for folder in PLACES[1:]:
+        assert (await apis[0]("POST", FOLDERS, {"metadata": {"name": folder}, "spec": {"title": folder}}))[0] == 201
+    shared = SharedObjects(apis, database, seed)
+    followers = [Follower(shared, *selection, seed * 100 + index) for index, selection in enumerate(SELECTIONS)]
     async with asyncio.TaskGroup() as group:
         for follower in followers:
             group.create_task(follower.follow())
-        await asyncio.gather(change_one_by_one(world), change_one_by_one(world), create_and_delete(world), sync(world), submit_jobs(world))
-        world.is_still = True
+        await asyncio.gather(
+            change_one_by_one(shared), change_one_by_one(shared), create_and_delete(shared), sync(shared), submit_jobs(shared)
+        )
+        shared.is_still = True
     assert all(follower.checks for follower in followers)

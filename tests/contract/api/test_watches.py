@@ -117,11 +117,11 @@ async def test_invalid_watches_are_rejected(api: Api, query: dict[str, Any], sta
         assert (await watch.response.json())["kind"] == "Status"
 
 
-@pytest.mark.parametrize("word", ["1", "True", "yes", ""])
-async def test_every_value_but_false_requests_a_watch(api: Api, word: str) -> None:
+@pytest.mark.parametrize("parameter", ["1", "True", "yes", ""])
+async def test_every_value_but_false_requests_a_watch(api: Api, parameter: str) -> None:
     """Every value that does not mean false requests a watch, as in Kubernetes."""
     await create(api, dashboard("a"))
-    async with watching(api, watch=word) as watch:
+    async with watching(api, watch=parameter) as watch:
         assert await watch.next_event() == ("ADDED", "a")
     for no in ("false", "0", "False"):
         assert (await api("GET", f"{DASHBOARDS}?watch={no}"))[1]["kind"] == "DashboardList"

@@ -316,9 +316,9 @@ async def test_calls_do_not_mix(calls: CallFactory) -> None:
     for _ in range(2):
         await calls.server(echo, chunk=100, window=2, prefetch=10)
 
-    async def ask(number: int) -> bool:
+    async def call_worker(number: int) -> bool:
         body = f"{number}:".encode() * (1 + number * 7 % 100)
         response = await (one, two)[number % 2].call(calls.broker.topology.query, body, timeout=20)
         return await response.read() == body
 
-    assert all(await asyncio.gather(*(ask(number) for number in range(100))))
+    assert all(await asyncio.gather(*(call_worker(number) for number in range(100))))

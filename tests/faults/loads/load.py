@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import Any, Protocol, TypeAlias
 
 import asyncpg
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.faults.audit import Audit
 
 Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
@@ -55,7 +55,7 @@ async def wait_while_fewer(expected: int, count: Callable[[], Awaitable[int]]) -
             async def has_progress(before: int = before) -> bool:
                 return await count() > before
 
-            await until(has_progress, seconds=_PROGRESS_SECONDS)
+            await wait_until(has_progress, seconds=_PROGRESS_SECONDS)
             current = await count()
 
 
@@ -63,7 +63,7 @@ async def wait_for_end(database: Database, uids: Sequence[str]) -> None:
     """Wait until jobs have ended, for a limited time."""
     ended = "select not exists (select from job where uid = any($1::uuid[]) and state in ('pending', 'working'))"
     with suppress(AssertionError):  # the audit reports what has not ended
-        await until(lambda: database.fetchval(ended, uids), seconds=_END_SECONDS)
+        await wait_until(lambda: database.fetchval(ended, uids), seconds=_END_SECONDS)
 
 
 async def audit_jobs(database: Database, jobs: dict[str, str], audit: Audit) -> None:

@@ -7,7 +7,7 @@ from uuid import uuid4
 
 from tests.acceptance import dashboard_files
 from tests.acceptance.client import PROVISIONING
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.acceptance.queue_client import JOB_SPEC
 from tests.faults.audit import Audit
 from tests.faults.loads.load import Database, audit_jobs, wait_for_end
@@ -114,7 +114,7 @@ class JobsOverHttp:
                     last.append(response.body["metadata"]["uid"])
                 return bool(last)
 
-            await until(is_accepted, seconds=60)
+            await wait_until(is_accepted, seconds=60)
             self._jobs |= dict.fromkeys(last, f"last sync of {name}")
             await wait_for_end(database, last)
         audit = self._audit.copy()

@@ -29,10 +29,10 @@ def mirrors(tmp_path: Path) -> Mirrors:
 
 
 @pytest.fixture
-def ask(server: GitServer) -> Ask:
+def open_remote(server: GitServer) -> Ask:
     """Return a repository of the server as a worker opens it."""
 
-    def ask(name: str, token: str = "", *, seconds: float = 20, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
+    def open_remote(name: str, token: str = "", *, seconds: float = 20, allowed: tuple[str, ...] = LOOPBACK) -> Remote:
         return Remote(server.url(name), token, HostResolver(AllowedHosts.parse(allowed), "the repository's"), seconds)
 
-    return ask
+    return open_remote

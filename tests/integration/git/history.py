@@ -118,7 +118,7 @@ class History:
         """Add a directory without dashboards, which is a folder nevertheless."""
         self._write(f"empty-{self._next()}/why.md", b"")
 
-    def add_other(self) -> None:
+    def add_file_of_another_tool(self) -> None:
         name = self._random.choice(["README.md", ".hidden.json", "logo.png", "Makefile"])
         self._write(self._random.choice(_DIRECTORIES) + name, b"other")
 
@@ -134,7 +134,7 @@ class History:
     def _write(self, path: str, body: bytes) -> None:
         """Write a file, and remove a file or directory at its path first."""
         above = {path[:end] for end in range(len(path)) if path[end] == "/"}
-        self.files = {other: it for other, it in self.files.items() if other not in above and not other.startswith(f"{path}/")}
+        self.files = {other: panel_id for other, panel_id in self.files.items() if other not in above and not other.startswith(f"{path}/")}
         self.files[path] = body
 
     def _body(self, name: str, path: str = "x.json") -> bytes:
@@ -218,5 +218,5 @@ def as_yaml(tree: Any) -> bytes:
 EDITS: Final[Sequence[Callable[[History], None]]] = [
     *(History.add, History.change, History.change, History.rename, History.move, History.move_directory, History.remove),
     *(History.remove_directory, History.damage, *[History.repair] * 5, History.rename_object, History.copy, History.convert_to_yaml),
-    *(History.add_empty_directory, History.add_other, History.replace_file_by_directory, History.do_nothing),
+    *(History.add_empty_directory, History.add_file_of_another_tool, History.replace_file_by_directory, History.do_nothing),
 ]

@@ -9,8 +9,8 @@ from dashwright.common.errors import NotFound
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 
 
-def strict(status: int) -> Fault:
-    """Return a fault of git's back end, which finds a repository by either name: requests for the shorter name get a status."""
+def require_suffix(status: int) -> Fault:
+    """Return a fault of a strict host, which responds to requests for the address without ``.git`` with a status."""
 
     async def handle(request: web.Request) -> web.StreamResponse | None:
         # The target of the redirect must never be requested.
@@ -21,11 +21,11 @@ def strict(status: int) -> Fault:
 
 
 @pytest.mark.parametrize("status", [404, 301, 308])
-async def test_a_host_may_require_the_suffix(server: GitServer, ask: Ask, mirrors: Mirrors, status: int) -> None:
+async def test_a_host_may_require_the_suffix(server: GitServer, open_remote: Ask, mirrors: Mirrors, status: int) -> None:
     """The needed suffix is discovered once without following a redirect, and all later requests use it."""
-    server.fault = strict(status)
+    server.fault = require_suffix(status)
     newest = server.make("team.git").commit({"a.json": "{}"})
-    remote = ask("team")
+    remote = open_remote("team")
     assert await remote.head("main", mirrors.ensure_root()) == newest
     server.requests.clear()
     found = await mirrors.fetch("uid", remote, "main")
@@ -34,9 +34,9 @@ async def test_a_host_may_require_the_suffix(server: GitServer, ask: Ask, mirror
     assert [path for path in server.requests if not path.startswith("/team.git/")] == []
 
 
-async def test_a_repository_unknown_by_both_names_is_missing(server: GitServer, ask: Ask, mirrors: Mirrors) -> None:
+async def test_a_repository_unknown_by_both_names_is_missing(server: GitServer, open_remote: Ask, mirrors: Mirrors) -> None:
     """If the host knows a repository by neither name, this is not cached, because the repository may be created later."""
-    remote = ask("team")
+    remote = open_remote("team")
     with pytest.raises(NotFound, match="there is no repository at this address"):
         await remote.head("main", mirrors.ensure_root())
     newest = server.make("team").commit({"a.json": "{}"})

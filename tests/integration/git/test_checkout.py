@@ -30,9 +30,9 @@ def work(server: GitServer) -> Work:
 
 
 @pytest.fixture
-def read(mirrors: Mirrors, ask: Ask) -> Read:
+def read(mirrors: Mirrors, open_remote: Ask) -> Read:
     async def read(directory: str = "", **options: Any) -> GitCheckout:
-        commit = await mirrors.fetch("uid", ask("r.git"), "main")
+        commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
         assert commit is not None
         return GitCheckout(commit, directory, **options)
 
@@ -46,7 +46,7 @@ async def _read_all(checkout: GitCheckout, entries: Sequence[Entry]) -> list[tup
 
 
 @pytest.fixture
-def ahead(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
+def read_ahead(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     """Read files ahead even if there are few. Return a list that gets, for each read file, whether git had sent it already."""
     sent: list[bool] = []
     read_blob = BlobsAhead.read
@@ -61,7 +61,7 @@ def ahead(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     return sent
 
 
-async def test_files_that_are_read_ahead_are_those_of_the_commit(work: Work, read: Read, ahead: list[bool]) -> None:
+async def test_files_that_are_read_ahead_are_those_of_the_commit(work: Work, read: Read, read_ahead: list[bool]) -> None:
     """Files that are read ahead have the content of the commit: empty, equal and very large ones, and those with line breaks."""
     bodies: dict[str, str | bytes | None] = {
         "a.json": "",
@@ -74,10 +74,10 @@ async def test_files_that_are_read_ahead_are_those_of_the_commit(work: Work, rea
     checkout = await read()
     entries = await checkout.entries()
     assert await _read_all(checkout, entries) == [(str(bodies[entry.path]).encode(), entry.checksum) for entry in entries]
-    assert ahead == [True] * len(entries)
+    assert read_ahead == [True] * len(entries)
 
 
-async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, read: Read, ahead: list[bool]) -> None:
+async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, read: Read, read_ahead: list[bool]) -> None:
     """A file that is read in another order, or after the end of git, is read without reading ahead."""
     work.commit({f"{name}.json": name for name in "abcd"})
     checkout = await read()
@@ -86,10 +86,10 @@ async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, re
         for entry in (first, second, *others):
             assert (await asyncio.to_thread(read_file, entry.path, entry.checksum)).body.decode() == entry.path[0]
     assert await _read_all(checkout, [second, first]) == [(b"b", second.checksum), (b"a", first.checksum)]
-    assert ahead[-2:] == [True, True]
+    assert read_ahead[-2:] == [True, True]
 
 
-async def test_a_file_that_is_too_large_is_not_read_ahead(work: Work, read: Read, ahead: list[bool]) -> None:
+async def test_a_file_that_is_too_large_is_not_read_ahead(work: Work, read: Read, read_ahead: list[bool]) -> None:
     """A file that is too large is refused as without reading ahead, and the next file is read without reading ahead."""
     work.commit({"a.json": "1", "b.json": "x" * 2000, "c.json": "3"})
     checkout = await read(max_file_bytes=1000)
@@ -99,10 +99,10 @@ async def test_a_file_that_is_too_large_is_not_read_ahead(work: Work, read: Read
         with pytest.raises(TooLarge):
             read_file(large.path, large.checksum)
         assert read_file(last.path, last.checksum).body == b"3"
-    assert ahead == [True, False, False]
+    assert read_ahead == [True, False, False]
 
 
-async def test_git_ends_with_the_reading(work: Work, read: Read, ahead: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_git_ends_with_the_reading(work: Work, read: Read, read_ahead: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
     """A job that is cancelled leaves no process behind, however much git has still to send."""
     work.commit({f"{index}.json": f"{index}" * 900_000 for index in range(3)})
     checkout, processes = await read(), []
@@ -120,7 +120,7 @@ async def test_git_ends_with_the_reading(work: Work, read: Read, ahead: list[boo
 
 
 async def test_every_file_and_directory_is_an_entry(work: Work, read: Read) -> None:
-    """The checksum is the blob's name; hidden directories are named, not entered."""
+    """The checksum of a file is the name of its blob; hidden directories are listed but not entered."""
     work.commit({"a.json": "{}", "deep/er/b.yaml": "b: 1", ".github/workflows/x.yml": "x", "notes.txt": "n"})
     entries = {entry.path: entry.checksum for entry in await (await read()).entries()}
     assert set(entries) == {"a.json", "deep/", "deep/er/", "deep/er/b.yaml", ".github/", "notes.txt"}
@@ -246,7 +246,7 @@ async def test_a_directory_in_place_of_a_file_is_a_difference(work: Work, read: 
 
 
 async def test_equal_trees_are_not_read(work: Work, read: Read) -> None:
-    """The cost of a difference does not grow with the repository."""
+    """Directories that are equal in both commits are not read, so the cost of a difference does not grow with the repository."""
     old = work.commit({"same/a.json": "{}", "b.json": "{}"})
     work.commit({"b.json": "[]"})
     checkout = await read()
@@ -286,7 +286,7 @@ async def test_only_an_ancestor_has_a_difference(work: Work, read: Read, since: 
 
 @pytest.mark.parametrize("lost", ["HEAD", "HEAD^{tree}", "HEAD:in", "HEAD:in/a.json"])
 async def test_a_missing_object_damages_the_mirror(work: Work, read: Read, lost: str) -> None:
-    """The copy is damaged, which ends the work with it; the next fetch repairs it even without new commits."""
+    """A mirror without an object is damaged, which ends the work with it; the next fetch repairs it even without new commits."""
     work.commit({"in/a.json": "{}", "b.json": "{}"})
     checkout = await read()
     name = git(work.folder, "rev-parse", lost)
@@ -411,7 +411,7 @@ async def test_a_path_that_is_not_a_directory_is_refused(work: Work, read: Read)
 
 
 async def test_sizes_are_returned_on_request(work: Work, read: Read) -> None:
-    """Sizes are in bytes, for every readable file; a copy that lacks one is damaged."""
+    """Sizes are in bytes, for every readable file; a mirror that lacks a file is damaged."""
     (work.folder / "link").symlink_to("a.json")
     work.commit({"x/a.json": "{}", "x/empty.json": "", "x/big.md": "ü" * 1000})
     checkout = await read("x")

@@ -29,7 +29,7 @@ def work(server: GitServer) -> Work:
 
 
 @pytest.fixture
-def write(mirrors: Mirrors, ask: Ask) -> Write:
+def write(mirrors: Mirrors, open_remote: Ask) -> Write:
     """Commit files by path on top of a commit; None deletes one."""
 
     async def write(
@@ -43,7 +43,7 @@ def write(mirrors: Mirrors, ask: Ask) -> Write:
         token: str = "",
     ) -> Commit:
         edits = [Edit(path, body, None) for path, body in files.items()]
-        remote = ask("r.git", token, seconds=seconds)
+        remote = open_remote("r.git", token, seconds=seconds)
         return await commits.commit(
             mirrors, "uid", remote, BranchChange(own, ref, base, [CommitDraft(edits, EVE, "change of panels")], directory)
         )
@@ -51,7 +51,7 @@ def write(mirrors: Mirrors, ask: Ask) -> Write:
     return write
 
 
-def hosted(server: GitServer, *arguments: str) -> str:
+def git_at_host(server: GitServer, *arguments: str) -> str:
     """Return the output of git about the host's repository."""
     return git(server.root / "r.git", *arguments)
 
@@ -63,10 +63,10 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
     server.requests.clear()
     created = await write(first.sha, {"a.json": b"111", "new/deep/c.json": b"3"})
     assert [request.split("/")[-1].partition("?")[0] for request in server.requests] == ["refs", "git-receive-pack"]
-    assert hosted(server, "log", "-1", "--format=%H %P %an <%ae> %cn <%ce> %s", "main") == (
+    assert git_at_host(server, "log", "-1", "--format=%H %P %an <%ae> %cn <%ce> %s", "main") == (
         f"{created.sha} {first.sha} Eve Example <eve@example.org> Dashwright <noreply@dashwright.invalid> change of panels"
     )
-    assert hosted(server, "show", "main:a.json") == "111"
+    assert git_at_host(server, "show", "main:a.json") == "111"
     assert {entry.path for entry in await GitCheckout(created).entries()} == {
         "a.json",
         "in/",
@@ -76,7 +76,7 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
         "new/deep/c.json",
     }
     assert GitCheckout(created).open_reader()("new/deep/c.json").body == b"3"
-    hosted(server, "fsck", "--strict", "--no-dangling")
+    git_at_host(server, "fsck", "--strict", "--no-dangling")
 
 
 @pytest.mark.parametrize(
@@ -88,14 +88,16 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
         (GitIdentity(" . ", "<>"), "Dashwright <noreply@dashwright.invalid>"),
     ],
 )
-async def test_any_name_can_be_an_author(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, by: GitIdentity, expected: str) -> None:
+async def test_any_name_can_be_an_author(
+    server: GitServer, mirrors: Mirrors, open_remote: Ask, work: Work, by: GitIdentity, expected: str
+) -> None:
     """Characters that would end the name are dropped, and missing names replaced; the message keeps everything but terminal commands."""
     change = BranchChange(
         "main", "", work.commit({"a.json": "{}"}), [CommitDraft([Edit("b.json", b"", None)], by, "übung\x1b\n\nauthor\tz\0 <z>\x9b\n")]
     )
-    await commits.commit(mirrors, "uid", ask("r.git"), change)
-    assert hosted(server, "log", "-1", "--format=%an <%ae>%n%B", "main") == f"{expected}\nübung\n\nauthor\tz <z>"
-    hosted(server, "fsck", "--strict", "--no-dangling")
+    await commits.commit(mirrors, "uid", open_remote("r.git"), change)
+    assert git_at_host(server, "log", "-1", "--format=%an <%ae>%n%B", "main") == f"{expected}\nübung\n\nauthor\tz <z>"
+    git_at_host(server, "fsck", "--strict", "--no-dangling")
 
 
 async def test_other_files_do_not_change(server: GitServer, work: Work, write: Write) -> None:
@@ -113,8 +115,8 @@ async def test_other_files_do_not_change(server: GitServer, work: Work, write: W
     git(work.folder, "push", "--quiet", "origin", "HEAD:main")
     base = git(work.folder, "rev-parse", "HEAD")
     await write(base, {"run.sh": b"y"})
-    before, after = (hosted(server, "ls-tree", "-r", name).splitlines() for name in (base, "main"))
-    assert [line for line in after if line not in before] == [f"100755 blob {hosted(server, 'rev-parse', 'main:run.sh')}\trun.sh"]
+    before, after = (git_at_host(server, "ls-tree", "-r", name).splitlines() for name in (base, "main"))
+    assert [line for line in after if line not in before] == [f"100755 blob {git_at_host(server, 'rev-parse', 'main:run.sh')}\trun.sh"]
     assert len(before) == len(after) == 6
 
 
@@ -122,7 +124,7 @@ async def test_other_files_do_not_change(server: GitServer, work: Work, write: W
 async def test_names_are_not_changed(server: GitServer, work: Work, write: Write, name: str) -> None:
     base = work.commit({"a.json": "{}"})
     created = await write(base, {name: b"body"})
-    assert hosted(server, "show", f"main:{name}") == "body"
+    assert git_at_host(server, "show", f"main:{name}") == "body"
     assert GitCheckout(created).open_reader()(name).body == b"body"
 
 
@@ -132,10 +134,10 @@ async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, wr
     await write(base, {"b.json": b"{}"})
     server.requests.clear()
     created = await write(
-        hosted(server, "rev-parse", "main"), {f"d{index % 10}/{index}.json": b"%d" % index * 100 for index in range(1000)}
+        git_at_host(server, "rev-parse", "main"), {f"d{index % 10}/{index}.json": b"%d" % index * 100 for index in range(1000)}
     )
     assert len(server.requests) == 2
-    assert hosted(server, "rev-list", "--count", "main") == "3"
+    assert git_at_host(server, "rev-list", "--count", "main") == "3"
     assert len(await GitCheckout(created).entries()) == 1012
 
 
@@ -146,7 +148,7 @@ async def test_empty_directories_are_removed(server: GitServer, work: Work, writ
     assert {entry.path for entry in await GitCheckout(second).entries()} == {"a.json", "x/", "x/c.json"}
     last = await write(second.sha, {"a.json": None, "x/c.json": None})
     assert await GitCheckout(last).entries() == []
-    assert hosted(server, "ls-tree", "main") == ""
+    assert git_at_host(server, "ls-tree", "main") == ""
 
 
 async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work: Work, write: Write) -> None:
@@ -156,17 +158,17 @@ async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work: W
     (work.folder / "link").symlink_to("run.sh")
     base = work.commit({"a.json": "1", "x/a.json": "2", "x/y/a.json": "3", "x/y/b.json": "4"})
     created = await write(base, {"a.json": b"33", "b.json": None, "new/c.json": b"5"}, directory="x/y")
-    before, after = (set(hosted(server, "ls-tree", "-r", name).splitlines()) for name in (base, "main"))
+    before, after = (set(git_at_host(server, "ls-tree", "-r", name).splitlines()) for name in (base, "main"))
     assert {line.partition("\t")[2] for line in before ^ after} == {"x/y/a.json", "x/y/b.json", "x/y/new/c.json"}
-    assert hosted(server, "show", "main:x/y/a.json") == "33"
+    assert git_at_host(server, "show", "main:x/y/a.json") == "33"
     with pytest.raises(NotFound, match=r"file not found: none\.json"):
         await write(created.sha, {"none.json": None}, directory="x/y")
     with pytest.raises(BadRequest, match=r"^a\.json is a file"):
         await write(created.sha, {"a.json/b.json": b""}, directory="x/y")
     with pytest.raises(BadRequest, match=r"spec\.githost\.path"):
         await write(created.sha, {"b.json": b""}, directory="run.sh/y")
-    assert hosted(server, "rev-parse", "main") == created.sha
-    hosted(server, "fsck", "--strict", "--no-dangling")
+    assert git_at_host(server, "rev-parse", "main") == created.sha
+    git_at_host(server, "fsck", "--strict", "--no-dangling")
 
 
 async def test_an_empty_directory_is_kept_for_the_next_sync(server: GitServer, work: Work, write: Write) -> None:
@@ -174,20 +176,20 @@ async def test_an_empty_directory_is_kept_for_the_next_sync(server: GitServer, w
     base = work.commit({"a.json": "1"})
     assert (await write(base, {}, directory="x/y")).sha == base
     first = await write(base, {"b.json": b"2"}, directory="x/y")
-    assert hosted(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/b.json"]
+    assert git_at_host(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/b.json"]
     await write(first.sha, {"b.json": None}, directory="x/y")
-    assert hosted(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/.keep"]
+    assert git_at_host(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/.keep"]
 
 
 async def test_the_first_commit_of_all_may_be_in_a_directory(server: GitServer, write: Write, work: Work) -> None:
     await write("", {"b.json": b"2"}, directory="x/y")
-    assert hosted(server, "ls-tree", "-r", "--name-only", "main") == "x/y/b.json"
+    assert git_at_host(server, "ls-tree", "-r", "--name-only", "main") == "x/y/b.json"
 
 
 async def test_a_file_and_a_directory_may_replace_each_other(server: GitServer, work: Work, write: Write) -> None:
     base = work.commit({"a": "file", "b/x.json": "{}"})
     await write(base, {"a": None, "a/new.json": b"{}", "b/x.json": None, "b": b"file"})
-    assert hosted(server, "ls-tree", "-r", "--name-only", "main").split() == ["a/new.json", "b"]
+    assert git_at_host(server, "ls-tree", "-r", "--name-only", "main").split() == ["a/new.json", "b"]
 
 
 @pytest.mark.parametrize(
@@ -208,25 +210,25 @@ async def test_an_invalid_edit_changes_nothing(
     base = work.commit({"a.json": "{}", "d/x.json": "{}"})
     with pytest.raises(error, match=stderr):
         await write(base, {"good.json": b"{}", **files})
-    assert hosted(server, "rev-parse", "main") == base
+    assert git_at_host(server, "rev-parse", "main") == base
 
 
 async def test_an_unchanged_write_is_not_a_commit(server: GitServer, work: Work, write: Write) -> None:
     """A write without a change is not a commit: the present state is returned."""
     base = work.commit({"a.json": "{}"})
     assert (await write(base, {"a.json": b"{}"})).sha == base
-    assert hosted(server, "rev-parse", "main") == base
+    assert git_at_host(server, "rev-parse", "main") == base
 
 
 @pytest.mark.parametrize("own", ["main", "trunk", ""])
-async def test_the_first_commit_of_an_empty_repository(
-    server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write, own: str
+async def test_the_first_commit_is_pushed_to_the_own_or_the_default_branch(
+    server: GitServer, mirrors: Mirrors, open_remote: Ask, work: Work, write: Write, own: str
 ) -> None:
     """The first commit is pushed to the repository's branch, or else to the one that the host's HEAD names."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/unborn")
     created = await write("", {"a.json": b"{}"}, own=own)
-    assert hosted(server, "rev-parse", own or "unborn") == created.sha
-    assert await mirrors.fetch("uid", ask("r.git"), own) == created
+    assert git_at_host(server, "rev-parse", own or "unborn") == created.sha
+    assert await mirrors.fetch("uid", open_remote("r.git"), own) == created
     with pytest.raises(Conflict):
         await write("", {"b.json": b"{}"}, own=own)
 
@@ -235,11 +237,11 @@ async def test_a_missing_branch_is_created(server: GitServer, work: Work, write:
     """A new branch starts from the base, the own branch is unchanged, and later changes work like any other."""
     base = work.commit({"a.json": "{}"})
     first = await write(base, {"b.json": b"{}"}, ref="new/branch")
-    assert hosted(server, "rev-parse", "main", "new/branch").split() == [base, first.sha]
+    assert git_at_host(server, "rev-parse", "main", "new/branch").split() == [base, first.sha]
     server.requests.clear()
     second = await write(first.sha, {"c.json": b"{}"}, ref="new/branch")
     assert len(server.requests) <= 4
-    assert hosted(server, "rev-list", "new/branch").split() == [second.sha, first.sha, base]
+    assert git_at_host(server, "rev-list", "new/branch").split() == [second.sha, first.sha, base]
     with pytest.raises(Conflict, match="new/branch"):
         await write(base, {"b.json": b"{}"}, ref="new/branch")
 
@@ -254,7 +256,7 @@ async def test_the_default_branch_is_found_by_its_name(server: GitServer, work: 
     base = work.commit({"a.json": "{}"}, branch="trunk")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/trunk")
     created = await write(base, {"b.json": b"{}"}, own="")
-    assert hosted(server, "rev-parse", "trunk") == created.sha
+    assert git_at_host(server, "rev-parse", "trunk") == created.sha
 
 
 @pytest.mark.parametrize("name", ["-x", f"{'a' * 130}/{'b' * 130}"])
@@ -263,10 +265,10 @@ async def test_a_default_branch_of_an_odd_name_is_refused(server: GitServer, wor
     """A repository with an invalid default branch receives no commit in any branch, before or after its first one."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", f"refs/heads/{name}")
     base = "" if is_empty else work.commit({"a.json": "{}"}, branch=name)
-    branches = hosted(server, "for-each-ref")
+    branches = git_at_host(server, "for-each-ref")
     with pytest.raises(BadRequest, match="name another one as the branch"):
         await write(base, {"b.json": b"{}"}, own="")
-    assert hosted(server, "for-each-ref") == branches
+    assert git_at_host(server, "for-each-ref") == branches
 
 
 async def test_a_directory_too_large_to_be_loaded_is_not_changed(
@@ -276,7 +278,7 @@ async def test_a_directory_too_large_to_be_loaded_is_not_changed(
     monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
     with pytest.raises(TooLarge, match="a directory of"):
         await write(base, {"many/one.json": b"{}"})
-    assert hosted(server, "rev-parse", "main") == base
+    assert git_at_host(server, "rev-parse", "main") == base
 
 
 async def test_the_default_branch_is_recognized_by_its_name(server: GitServer, work: Work, write: Write) -> None:
@@ -284,9 +286,9 @@ async def test_the_default_branch_is_recognized_by_its_name(server: GitServer, w
     base = work.commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="'main' is the repository's own"):
         await write(base, {"b.json": b"{}"}, own="", ref="main")
-    assert hosted(server, "rev-parse", "main") == base
+    assert git_at_host(server, "rev-parse", "main") == base
     side = await write(base, {"b.json": b"{}"}, own="", ref="side")
-    assert hosted(server, "rev-parse", "side") == side.sha
+    assert git_at_host(server, "rev-parse", "side") == side.sha
 
 
 @pytest.mark.parametrize("ref", ["", "side"])
@@ -298,36 +300,38 @@ async def test_a_moved_branch_is_a_conflict(server: GitServer, work: Work, write
     git(work.folder, "push", "--quiet", "--force", "origin", f"{base}:refs/heads/side")
     await write(base, {"other.json": b"{}"}, ref="third")
 
-    async def be_faster(request: web.Request) -> None:
+    async def push_first(request: web.Request) -> None:
         if request.path.endswith("git-receive-pack"):
             server.fault = None
             work.commit({"theirs.json": "{}"}, branch=ref or "main")
 
-    server.fault = be_faster
+    server.fault = push_first
     for _ in range(2):
         with pytest.raises(Conflict, match=ref or "main"):
             await write(base, {"b.json": b"{}"}, ref=ref)
-    assert "theirs.json" in hosted(server, "ls-tree", "--name-only", ref or "main")
+    assert "theirs.json" in git_at_host(server, "ls-tree", "--name-only", ref or "main")
 
 
-async def test_of_two_concurrent_changes_one_succeeds(server: GitServer, mirrors: Mirrors, tmp_path: Path, ask: Ask, work: Work) -> None:
+async def test_of_two_concurrent_changes_one_succeeds(
+    server: GitServer, mirrors: Mirrors, tmp_path: Path, open_remote: Ask, work: Work
+) -> None:
     """Only one change succeeds, even if the workers share no folder."""
     base = work.commit({"a.json": "{}"})
     change = BranchChange("main", "", base, [CommitDraft([Edit("b.json", b"1", None)], EVE, "m")])
     apart = Mirrors(tmp_path / "apart", max_bytes=1 << 26)
     found = await asyncio.gather(
-        *(commits.commit(each, "uid", ask("r.git"), change) for each in (mirrors, mirrors, apart)), return_exceptions=True
+        *(commits.commit(each, "uid", open_remote("r.git"), change) for each in (mirrors, mirrors, apart)), return_exceptions=True
     )
     # Equal content in the same second makes the same commit, which git reports.
     created = {commit.sha for commit in found if isinstance(commit, Commit)}
-    assert created == {hosted(server, "rev-parse", "main")}
+    assert created == {git_at_host(server, "rev-parse", "main")}
     assert all(isinstance(each, Commit | Conflict) for each in found)
 
 
-async def test_the_message_of_a_hook_is_returned(server: GitServer, mirrors: Mirrors, ask: Ask, work: Work, write: Write) -> None:
-    """The error has the hook's first lines without secrets; nothing of the change is left in the copy."""
+async def test_the_message_of_a_hook_is_returned(server: GitServer, mirrors: Mirrors, open_remote: Ask, work: Work, write: Write) -> None:
+    """The error of a push that a hook refuses has the hook's first lines without secrets; nothing of the change is left in the mirror."""
     base = work.commit({"a.json": "{}"})
-    remaining = await mirrors.fetch("uid", ask("r.git"), "main")
+    remaining = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert remaining is not None
     before = sorted(path for path in remaining.mirror_path.rglob("*") if path.is_file())
     hook = server.root / "r.git" / "hooks" / "pre-receive"
@@ -338,7 +342,7 @@ async def test_the_message_of_a_hook_is_returned(server: GitServer, mirrors: Mir
     assert len(refused.value.message) < 600
     assert refused.value.message.isprintable()
     assert sorted(path for path in remaining.mirror_path.rglob("*") if path.is_file()) == before
-    assert await mirrors.fetch("uid", ask("r.git"), "main") == remaining
+    assert await mirrors.fetch("uid", open_remote("r.git"), "main") == remaining
 
 
 async def test_a_read_only_token_is_refused(server: GitServer, work: Work, write: Write) -> None:
@@ -365,7 +369,7 @@ async def test_a_push_without_a_response_is_checked(server: GitServer, work: Wor
 
     server.fault = break_off
     created = await write(base, {"b.json": b"{}"})
-    assert hosted(server, "rev-parse", "main~1" if is_late else "main") == created.sha
+    assert git_at_host(server, "rev-parse", "main~1" if is_late else "main") == created.sha
     assert GitCheckout(created).open_reader()("b.json").body == b"{}"
 
 
@@ -383,7 +387,7 @@ async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: 
     await write(base, {"b.json": b"{}"})
 
 
-async def test_several_drafts_are_pushed_together(server: GitServer, work: Work, mirrors: Mirrors, ask: Ask) -> None:
+async def test_several_drafts_are_pushed_together(server: GitServer, work: Work, mirrors: Mirrors, open_remote: Ask) -> None:
     """Several drafts are pushed together. Each has its author, time and message, and a draft without effect makes no commit."""
     base = work.commit({"a.json": "1"})
     drafts = [
@@ -392,9 +396,9 @@ async def test_several_drafts_are_pushed_together(server: GitServer, work: Work,
         CommitDraft([Edit("in/c.json", b"2", None)], GitIdentity("Ann", "ann@example.org"), "second", datetime(2021, 1, 2, tzinfo=UTC)),
     ]
     server.requests.clear()
-    created = await commits.commit(mirrors, "uid", ask("r.git", seconds=20), BranchChange("main", "side", base, drafts))
+    created = await commits.commit(mirrors, "uid", open_remote("r.git", seconds=20), BranchChange("main", "side", base, drafts))
     assert sum(request.endswith("git-receive-pack") and "?" not in request for request in server.requests) == 1
-    result = hosted(server, "log", "--format=%an|%as|%s", "-2", "side").splitlines()
+    result = git_at_host(server, "log", "--format=%an|%as|%s", "-2", "side").splitlines()
     assert result == ["Ann|2021-01-02|second", "Eve Example|2020-01-02|first"]
-    assert hosted(server, "rev-parse", "side", "side~2") == f"{created.sha}\n{base}"
-    assert hosted(server, "show", "side:in/c.json") == "2"
+    assert git_at_host(server, "rev-parse", "side", "side~2") == f"{created.sha}\n{base}"
+    assert git_at_host(server, "show", "side:in/c.json") == "2"

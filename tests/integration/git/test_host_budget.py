@@ -21,7 +21,7 @@ TOKEN = "a-token-of-the-host"
 
 
 @dataclass
-class Counting:
+class CountingBudget:
     """A budget that is never used up."""
 
     taken: int = 0
@@ -34,12 +34,12 @@ class Counting:
 
 
 @pytest.fixture
-def remote(ask: Ask, database: Database, server: GitServer) -> Remote:
+def remote(open_remote: Ask, database: Database, server: GitServer) -> Remote:
     server.make("r.git").commit({"a.json": "{}"})
-    return replace(ask("r.git", TOKEN), budget=HostBudget(database, 600))
+    return replace(open_remote("r.git", TOKEN), budget=HostBudget(database, 600))
 
 
-async def leave(database: Database, remaining: float) -> None:
+async def set_remaining(database: Database, remaining: float) -> None:
     async with database.connection() as connection:
         await connection.execute("update git_host set remaining = $1, counted_at = now()", remaining)
 
@@ -54,7 +54,7 @@ def refusing(server: GitServer, status: int, **headers: str) -> None:
 
 async def test_every_request_is_counted(remote: Remote, mirrors: Mirrors, server: GitServer) -> None:
     """A probe, a clone and a push cost as many requests as the host receives."""
-    counting = Counting()
+    counting = CountingBudget()
     counted = replace(remote, budget=counting)
     await counted.head("main", mirrors.ensure_root())
     assert counting.taken == len(server.requests) == 2
@@ -69,11 +69,11 @@ async def test_a_host_without_budget_is_not_contacted(remote: Remote, tmp_path: 
     """Background work stops while a quarter is left for work that clients wait for; 0 removes the limit."""
     with_reserve, without_reserve = (replace(remote, budget=HostBudget(database, 20, leaves_reserve=yields)) for yields in (False, True))
     await without_reserve.head("main", tmp_path)
-    await leave(database, 3)
+    await set_remaining(database, 3)
     with pytest.raises(TooManyRequests, match="DASHWRIGHT_HOST_REQUESTS"):
         await without_reserve.head("main", tmp_path)
     await with_reserve.head("main", tmp_path)
-    await leave(database, 0)
+    await set_remaining(database, 0)
     with pytest.raises(TooManyRequests) as refused:
         await replace(with_reserve, namespace="org-2").head("main", tmp_path)
     assert refused.value.retry_after == pytest.approx(6, abs=1)

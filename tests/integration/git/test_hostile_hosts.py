@@ -43,32 +43,32 @@ def make_large(server: GitServer) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
-async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask, share: float) -> None:
-    """The commits fetched before are kept, so that the next fetch does not repeat them."""
+async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors, open_remote: Ask, share: float) -> None:
+    """After a truncated pack, the commits fetched before are kept, so that the next fetch does not repeat them."""
     work = server.make("r.git")
     first = work.commit({"0.json": hashlib.shake_256(b"0").digest(40_000)})
-    fetched = await mirrors.fetch("uid", ask("r.git"), "main")
+    fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
     second = work.commit({"1.json": hashlib.shake_256(b"1").digest(40_000)})
     server.fault = truncated(server, share)
     with pytest.raises(SourceFailed, match="closed the connection"):
-        await mirrors.fetch("uid", ask("r.git"), "main")
+        await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert git(fetched.mirror_path, "cat-file", "-t", first) == "commit"
     assert list((fetched.mirror_path / "objects" / "pack").glob("tmp_*")) == []
     server.fault = None
-    again = await mirrors.fetch("uid", ask("r.git"), "main")
+    again = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert again is not None
     assert again.sha == second
 
 
-async def test_a_first_fetch_that_breaks_off(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_truncated_first_fetch_leaves_no_mirror(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """A truncated first pack leaves no mirror with parts of it."""
     _, second = make_large(server)
     server.fault = truncated(server, 0.5)
     with pytest.raises(SourceFailed, match="closed the connection"):
-        await mirrors.fetch("uid", ask("r.git"), "main")
+        await mirrors.fetch("uid", open_remote("r.git"), "main")
     server.fault = None
-    fetched = await mirrors.fetch("uid", ask("r.git"), "main")
+    fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
     assert fetched.sha == second
 
@@ -79,7 +79,7 @@ async def ssh_server(tmp_path: Path) -> AsyncIterator[ssh.SshServer]:
         yield serving
 
 
-async def test_a_server_that_dies_during_a_transfer(ssh_server: ssh.SshServer, mirrors: Mirrors) -> None:
+async def test_a_fetch_succeeds_after_the_server_died_during_a_transfer(ssh_server: ssh.SshServer, mirrors: Mirrors) -> None:
     """The program of the server ends with an incomplete pack; the next fetch succeeds."""
     sha = ssh_server.make("team.git").commit({"a.json": hashlib.shake_256(b"0").digest(400_000)})
     repository = ssh_server.folder / "repositories" / "team.git"
@@ -95,7 +95,7 @@ async def test_a_server_that_dies_during_a_transfer(ssh_server: ssh.SshServer, m
     assert fetched.sha == sha
 
 
-async def test_a_file_that_unpacks_to_any_size_is_not_loaded(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_file_that_unpacks_to_any_size_is_not_loaded(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """A small pack with a huge file is fetched without unpacking it to memory or disk, and the file is refused by its size."""
     work = server.make("r.git")
     work.commit({"a.json": "{}"})
@@ -104,7 +104,7 @@ async def test_a_file_that_unpacks_to_any_size_is_not_loaded(server: GitServer, 
     tree = git(repository, "mktree", lines=f"100644 blob {blob}\thuge.json\n")
     commit = git(repository, "commit-tree", tree, "-m", "huge")
     git(repository, "update-ref", "refs/heads/main", commit)
-    fetched = await mirrors.fetch("uid", ask("r.git"), "main")
+    fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
     assert sum(path.stat().st_size for path in fetched.mirror_path.rglob("*") if path.is_file()) < HUGE / 100
     with pytest.raises((Invalid, TooLarge), match="536870912"):
@@ -138,55 +138,55 @@ def showing_pages(body: bytes, *, except_for: str = "") -> Fault:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>Sign in</html>", b"<html>\n<body>\n"])
-async def test_a_page_does_not_count_as_an_empty_repository(server: GitServer, mirrors: Mirrors, ask: Ask, body: bytes) -> None:
+async def test_a_page_does_not_count_as_an_empty_repository(server: GitServer, mirrors: Mirrors, open_remote: Ask, body: bytes) -> None:
     """A web page in place of a repository is reported, although git takes some pages for an empty list of branches."""
     server.fault = showing_pages(body)
     with pytest.raises(NotFound, match="no repository at this address"):
-        await ask("r").head("main", mirrors.ensure_root())
+        await open_remote("r").head("main", mirrors.ensure_root())
     with pytest.raises(NotFound, match="no repository at this address"):
-        await mirrors.fetch("uid", ask("r"), "main")
+        await mirrors.fetch("uid", open_remote("r"), "main")
 
 
-async def test_a_page_at_the_address_without_suffix(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_the_suffix_is_tried_if_the_address_shows_a_page(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """If a host shows a page at the address of a repository, the address with ``.git`` is tried."""
     sha = server.make("r.git").commit({"a.json": "1"})
     server.fault = showing_pages(b"<html>The repository r</html>", except_for="/r.git")
-    assert await ask("r").head("main", mirrors.ensure_root()) == sha
+    assert await open_remote("r").head("main", mirrors.ensure_root()) == sha
 
 
 @pytest.mark.parametrize("object_name", ["main:a.json", "main^{tree}"])
-async def test_a_branch_that_is_not_a_commit(server: GitServer, mirrors: Mirrors, ask: Ask, object_name: str) -> None:
+async def test_a_branch_that_is_not_a_commit_is_an_error(server: GitServer, mirrors: Mirrors, open_remote: Ask, object_name: str) -> None:
     """A branch of a file or directory is an error of the branch. The mirror is kept, and serves other branches."""
     sha = server.make("r.git").commit({"a.json": "1"})
     folder = server.folder("r.git")
     (folder / "refs/heads/odd").write_text(git(folder, "rev-parse", object_name) + "\n")
-    fetched = await mirrors.fetch("uid", ask("r.git"), "main")
+    fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
     with pytest.raises(BadRequest, match="not a commit"):
-        await mirrors.fetch("uid", ask("r.git"), "odd")
+        await mirrors.fetch("uid", open_remote("r.git"), "odd")
     assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
 
 
 @pytest.mark.parametrize("version", [0, 2])
-async def test_a_shallow_history_is_enough(server: GitServer, mirrors: Mirrors, ask: Ask, version: int) -> None:
+async def test_a_shallow_history_is_enough(server: GitServer, mirrors: Mirrors, open_remote: Ask, version: int) -> None:
     """The commits that a host with a shallow history has are fetched, also those that are added later."""
     server.newest_protocol = version
     work = server.make("r.git")
     shas = [work.commit({"a.json": f"{number}"}) for number in range(3)]
     git(server.root, "clone", "--quiet", "--bare", "--depth=2", f"file://{server.root / 'r.git'}", "shallow.git")
-    fetched = await mirrors.fetch("uid", ask("shallow.git"), "main")
+    fetched = await mirrors.fetch("uid", open_remote("shallow.git"), "main")
     assert fetched is not None
     assert (fetched.sha, GitCheckout(fetched).open_reader()("a.json").body) == (shas[2], b"2")
     assert await fetched.descends_from(shas[1])
     later = work.commit({"a.json": "3"})
     git(server.root / "shallow.git", "fetch", "--quiet", "origin", "+main:main")
-    fetched = await mirrors.fetch("uid", ask("shallow.git"), "main")
+    fetched = await mirrors.fetch("uid", open_remote("shallow.git"), "main")
     assert fetched is not None
     assert (fetched.sha, await fetched.descends_from(shas[2])) == (later, True)
 
 
 @pytest.mark.parametrize("version", [0, 2])
-async def test_a_host_with_many_branches(server: GitServer, mirrors: Mirrors, ask: Ask, version: int) -> None:
+async def test_lists_of_many_branches_are_limited(server: GitServer, mirrors: Mirrors, open_remote: Ask, version: int) -> None:
     """One branch of 10,001 is fetched alone; lists and errors have a limit."""
     server.newest_protocol = version
     work = server.make("r.git")
@@ -194,7 +194,7 @@ async def test_a_host_with_many_branches(server: GitServer, mirrors: Mirrors, as
     lines = "".join(f"create refs/heads/b/{number:05} {sha}\n" for number in range(10_000))
     git(server.root / "r.git", "update-ref", "--stdin", lines=lines)
     git(server.root / "r.git", "pack-refs", "--all")
-    remote = ask("r.git")
+    remote = open_remote("r.git")
     fetched = await mirrors.fetch("uid", remote, "b/09999")
     assert fetched is not None
     assert fetched.sha == sha

@@ -23,13 +23,13 @@ def work(server: GitServer) -> Work:
 
 
 @pytest.fixture
-def fetched(mirrors: Mirrors, ask: Ask) -> Any:
-    async def fetched() -> Commit:
-        commit = await mirrors.fetch("uid", ask("r.git"), "main")
+def fetch(mirrors: Mirrors, open_remote: Ask) -> Any:
+    async def fetch() -> Commit:
+        commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
         assert commit is not None
         return commit
 
-    return fetched
+    return fetch
 
 
 def set_author(work: Work, name: str, date: str) -> None:
@@ -43,7 +43,7 @@ def set_author(work: Work, name: str, date: str) -> None:
     git(work.folder, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/main")
 
 
-async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetched: Any) -> None:
+async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetch: Any) -> None:
     """Each file has the newest commit that changed it, which may be a merge.
 
     A name may contain any bytes, and paths are relative to the directory of the repository.
@@ -56,7 +56,7 @@ async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetch
     work.commit({"c.json": "3"})
     git(work.folder, "merge", "--quiet", "--no-ff", "--no-edit", "side")
     git(work.folder, "push", "--quiet", "origin", "HEAD:refs/heads/main")
-    commit = await fetched()
+    commit = await fetch()
     paths = ["a.json", "b.json", "c.json", ODD, "none.json"]
     found = await GitCheckout(commit).last_changes(paths)
     assert {path: (change.at, change.author) for path, change in found.items()} == {
@@ -73,11 +73,11 @@ async def test_each_file_has_the_newest_commit_that_changed_it(work: Work, fetch
     assert await below.last_changes([]) == {}
 
 
-async def test_one_walk_serves_all_lists_of_a_commit(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_one_walk_serves_all_lists_of_a_commit(work: Work, fetch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """The last change of a single file is always found; for many files, only the newest commits are examined."""
     work.commit({"a.json": "1", "b.json": "1"})
     work.commit({"b.json": "2"})
-    commit, changes = await fetched(), LastChanges()
+    commit, changes = await fetch(), LastChanges()
     ran: list[Sequence[str]] = []
     run = command.run
 
@@ -94,10 +94,10 @@ async def test_one_walk_serves_all_lists_of_a_commit(work: Work, fetched: Any, m
     assert set(await changes.get(commit, ["a.json"])) == {"a.json"}
 
 
-async def test_a_failed_walk_does_not_fail_the_list(work: Work, fetched: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_walk_does_not_fail_the_list(work: Work, fetch: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     """If the history cannot be read in time, the last changes are missing, and no error is raised."""
     work.commit({"a.json": "1"})
-    commit = await fetched()
+    commit = await fetch()
 
     async def late(*_: Any, **__: Any) -> bytes:
         await asyncio.sleep(0)

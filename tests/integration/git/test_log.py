@@ -15,10 +15,10 @@ BRANCH = "refs/heads/main"
 _MEMORY = Path("/proc/self/statm")
 
 
-def commit(repository: pygit2.Repository, message: str, *, at: int, who: str = "A", by: str = "A") -> str:
-    """Make a commit without files on the branch."""
+def commit(repository: pygit2.Repository, message: str, *, at: int, author_name: str = "A", committer_name: str = "A") -> str:
+    """Make a commit without files on the branch, at a time in seconds."""
     parents = [repository.references[BRANCH].peel(pygit2.Commit).id] if BRANCH in repository.references else []
-    author, committer = pygit2.Signature(who, "a@example.org", at, 0), pygit2.Signature(by, "b@example.org", at, 0)
+    author, committer = pygit2.Signature(author_name, "a@example.org", at, 0), pygit2.Signature(committer_name, "b@example.org", at, 0)
     return str(repository.create_commit(BRANCH, author, committer, message, repository.TreeBuilder().write(), parents))
 
 
@@ -34,9 +34,9 @@ async def test_a_common_parent_is_listed_once(tmp_path: Path) -> None:
     """The common parent of two branches follows both, although it is the last."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
     first = commit(repository, "first", at=1_700_000_000)
-    tree, who = repository[first].peel(pygit2.Tree).id, pygit2.Signature("A", "a@example.org", 1_700_000_001, 0)
-    sides = [repository.create_commit(None, who, who, name, tree, [first]) for name in ("left", "right")]
-    merged = repository.create_commit(None, who, who, "merged", tree, sides)
+    tree, author_name = repository[first].peel(pygit2.Tree).id, pygit2.Signature("A", "a@example.org", 1_700_000_001, 0)
+    sides = [repository.create_commit(None, author_name, author_name, name, tree, [first]) for name in ("left", "right")]
+    merged = repository.create_commit(None, author_name, author_name, "merged", tree, sides)
     found = await log(Commit(tmp_path, str(merged)), "")
     assert [item.message for item in found] == ["merged", "left", "right", "first"]
 
@@ -44,7 +44,7 @@ async def test_a_common_parent_is_listed_once(tmp_path: Path) -> None:
 async def test_a_commit_has_authors_time_and_message(tmp_path: Path) -> None:
     """A commit has author and, if it differs, committer, a time in milliseconds, and a message of limited length."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
-    name = commit(repository, "a" * 20_000, at=1_700_000_000, who="Ä", by="B")
+    name = commit(repository, "a" * 20_000, at=1_700_000_000, author_name="Ä", committer_name="B")
     (found,) = await log(Commit(tmp_path, name), "")
     assert ([author.name for author in found.authors], found.created_at, len(found.message)) == (["Ä", "B"], 1_700_000_000_000, 10_000)
     raw = repository[name].read_raw().replace("Ä".encode(), b"\xc4").replace(b"a" * 20_000, b"\xff\n")
@@ -72,7 +72,7 @@ async def test_a_commit_too_large_to_be_loaded_ends_the_log(tmp_path: Path, monk
 async def test_names_are_truncated(tmp_path: Path) -> None:
     """Names of authors are truncated, because a thousand commits are returned in one response, and a name may be as long as a commit."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
-    name = commit(repository, "m", at=1_700_000_000, who="A" * 10_000, by="B" * 10_000)
+    name = commit(repository, "m", at=1_700_000_000, author_name="A" * 10_000, committer_name="B" * 10_000)
     (found,) = await log(Commit(tmp_path, name), "")
     assert [author.name for author in found.authors] == ["A" * 200, "B" * 200]
 
@@ -81,9 +81,9 @@ async def test_names_are_truncated(tmp_path: Path) -> None:
 def test_commits_that_wait_are_not_in_memory(tmp_path: Path) -> None:
     """Only the ids of pending commits are in memory, because a commit may have thousands of ancestors of many megabytes."""
     repository = pygit2.init_repository(str(tmp_path), bare=True)
-    tree, who = repository.TreeBuilder().write(), pygit2.Signature("A", "a@example.org", 1_700_000_000, 0)
-    before = [repository.create_commit(None, who, who, f"{index}" + "x" * 1_000_000, tree, []) for index in range(200)]
-    merged = repository.create_commit(None, who, who, "merged", tree, before)
+    tree, author_name = repository.TreeBuilder().write(), pygit2.Signature("A", "a@example.org", 1_700_000_000, 0)
+    before = [repository.create_commit(None, author_name, author_name, f"{index}" + "x" * 1_000_000, tree, []) for index in range(200)]
+    merged = repository.create_commit(None, author_name, author_name, "merged", tree, before)
     result = objects.history(pygit2.Repository(str(tmp_path)), str(merged))
     next(result)
     resident = _resident()

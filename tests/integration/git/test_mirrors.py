@@ -25,81 +25,81 @@ from dashwright.jobs_worker.ports import MirrorDamaged
 TOKEN = "s3cret-token"
 
 
-async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """The first fetch gets everything, the second only new commits, and the third nothing, with at most four requests each."""
     work = server.make("team.git")
     for name in ("a.json", "b.json"):
         expected = work.commit({name: "{}"})
         server.requests.clear()
-        commit = await mirrors.fetch("uid", ask("team.git"), "main")
+        commit = await mirrors.fetch("uid", open_remote("team.git"), "main")
         assert commit is not None
         assert commit.sha == expected
         assert len(server.requests) <= 4
     server.requests.clear()
-    assert (await mirrors.fetch("uid", ask("team.git"), "main")) == commit
+    assert (await mirrors.fetch("uid", open_remote("team.git"), "main")) == commit
     assert len(server.requests) <= 2
 
 
-async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """The default branch is the one that the host's HEAD names, also after a change."""
     work = server.make("r.git")
     work.commit({"a.json": "{}"})
     other = work.commit({"b.json": "{}"}, branch="trunk")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/trunk")
-    commit = await mirrors.fetch("uid", ask("r.git"), "")
+    commit = await mirrors.fetch("uid", open_remote("r.git"), "")
     assert commit is not None
     assert commit.sha == other
-    assert await ask("r.git").default_branch(commit.mirror_path) == "trunk"
-    assert await ask("r.git").head("main", commit.mirror_path) != other
+    assert await open_remote("r.git").default_branch(commit.mirror_path) == "trunk"
+    assert await open_remote("r.git").head("main", commit.mirror_path) != other
 
 
-async def test_an_empty_repository_has_no_commit(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_an_empty_repository_has_no_commit(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """An empty repository is not an error, whichever branch is requested."""
     server.make("empty.git")
-    assert await mirrors.fetch("uid", ask("empty.git"), "main") is None
-    assert await mirrors.fetch("uid", ask("empty.git"), "") is None
+    assert await mirrors.fetch("uid", open_remote("empty.git"), "main") is None
+    assert await mirrors.fetch("uid", open_remote("empty.git"), "") is None
 
 
-async def test_a_deleted_branch_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_deleted_branch_is_reported(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     server.make("r.git").commit({"a.json": "{}"})
     with pytest.raises(NotFound, match="branch not found: 'gone'"):
-        await mirrors.fetch("uid", ask("r.git"), "gone")
+        await mirrors.fetch("uid", open_remote("r.git"), "gone")
 
 
-async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """After a forced push the branch is where the host has it; former commits are no longer ancestors."""
     work = server.make("r.git")
     work.commit({"a.json": "1"})
     old = work.commit({"a.json": "2"})
-    await mirrors.fetch("uid", ask("r.git"), "main")
+    await mirrors.fetch("uid", open_remote("r.git"), "main")
     (work.folder / "a.json").write_text("3")
     new = work.push("other", amend=True)
-    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
     assert commit.sha == new != old
     assert await GitCheckout(commit).difference_since(old) is None
 
 
-async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """Neither the folder nor an error contains the token."""
     server.make("r.git").commit({"a.json": "{}"})
     server.token = TOKEN
-    commit = await mirrors.fetch("uid", ask("r.git", TOKEN), "main")
+    commit = await mirrors.fetch("uid", open_remote("r.git", TOKEN), "main")
     assert commit is not None
     for path in commit.mirror_path.rglob("*"):
         assert not path.is_file() or TOKEN.encode() not in path.read_bytes(), path
     for token in ("", "other-t0ken"):
         with pytest.raises(Forbidden) as refused:
-            await mirrors.fetch("uid", ask("r.git", token), "main")
+            await mirrors.fetch("uid", open_remote("r.git", token), "main")
         assert "t0ken" not in refused.value.message
 
 
 @pytest.mark.parametrize("damage", ["head", "pack", "empty", "foreign"])
-async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors, ask: Ask, damage: str) -> None:
+async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors, open_remote: Ask, damage: str) -> None:
     """If any file of a mirror is missing or damaged, the next fetch still returns the commit."""
     work = server.make("r.git")
     work.commit({f"{index}.json": str(index) * 100 for index in range(50)})
-    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
     packs = list((commit.mirror_path / "objects" / "pack").glob("*.pack"))
     if damage == "head":
@@ -112,25 +112,25 @@ async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors
     else:
         (commit.mirror_path / "HEAD").write_text("no reference")
     newer = work.commit({"new.json": "{}"})
-    repeated = await mirrors.fetch("uid", ask("r.git"), "main")
+    repeated = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert repeated is not None
     assert repeated.sha == newer
     assert len(await GitCheckout(repeated).entries()) == 51
 
 
-async def test_concurrent_fetches_wait_for_each_other(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
-    """Both fetches end with the commit, and the mirror is complete."""
+async def test_concurrent_fetches_wait_for_each_other(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+    """Two concurrent fetches both return the commit, and the mirror is complete."""
     sha = server.make("r.git").commit({"a.json": "{}"})
-    found = await asyncio.gather(*(mirrors.fetch("uid", ask("r.git"), "main") for _ in range(4)))
+    found = await asyncio.gather(*(mirrors.fetch("uid", open_remote("r.git"), "main") for _ in range(4)))
     assert {commit.sha for commit in found if commit is not None} == {sha}
 
 
-async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Path, ask: Ask) -> None:
+async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Path, open_remote: Ask) -> None:
     """The download is ended, and the error names the setting."""
     server.make("r.git").commit({"big.bin": os.urandom(200_000)})
     small = Mirrors(tmp_path / "small", max_bytes=100_000)
     with pytest.raises(TooLarge, match="DASHWRIGHT_REPOSITORY_BYTES"):
-        await small.fetch("uid", ask("r.git"), "main")
+        await small.fetch("uid", open_remote("r.git"), "main")
 
 
 @pytest.mark.parametrize(
@@ -138,7 +138,7 @@ async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Pa
     [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, TooManyRequests, "requests a pause")],
 )
 async def test_a_refusal_of_the_host_is_one_sentence(
-    server: GitServer, mirrors: Mirrors, ask: Ask, status: int, error: type[DashwrightError], stderr: str
+    server: GitServer, mirrors: Mirrors, open_remote: Ask, status: int, error: type[DashwrightError], stderr: str
 ) -> None:
     server.make("r.git").commit({"a.json": "{}"})
 
@@ -147,10 +147,10 @@ async def test_a_refusal_of_the_host_is_one_sentence(
 
     server.fault = refuse
     with pytest.raises(error, match=stderr):
-        await mirrors.fetch("uid", ask("r.git"), "main")
+        await mirrors.fetch("uid", open_remote("r.git"), "main")
 
 
-async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """The target of a redirect is not a checked address, so the error names it."""
     server.make("r.git").commit({"a.json": "{}"})
 
@@ -159,18 +159,18 @@ async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, a
 
     server.fault = elsewhere
     with pytest.raises(DashwrightError):
-        await mirrors.fetch("uid", ask("r.git"), "main")
+        await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert len(server.requests) == 1
 
 
-async def test_a_forbidden_host_is_not_contacted(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_forbidden_host_is_not_contacted(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     server.make("r.git").commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
-        await mirrors.fetch("uid", ask("r.git", allowed=()), "main")
+        await mirrors.fetch("uid", open_remote("r.git", allowed=()), "main")
     assert server.requests == []
 
 
-async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """The fetch from a silent host times out, and no git process remains."""
     server.make("r.git").commit({"a.json": "{}"})
     silent = asyncio.Event()
@@ -182,12 +182,12 @@ async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, ask:
     server.fault = say_nothing
     try:
         with pytest.raises(SourceFailed, match="within 1 s"):
-            await mirrors.fetch("uid", ask("r.git", seconds=1), "main")
+            await mirrors.fetch("uid", open_remote("r.git", seconds=1), "main")
     finally:
         silent.set()
 
 
-async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """A broken connection is reported, and the next fetch succeeds."""
     sha = server.make("r.git").commit({"a.json": "{}"})
 
@@ -203,17 +203,17 @@ async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirro
 
     server.fault = break_off
     with pytest.raises(SourceFailed):
-        await mirrors.fetch("uid", ask("r.git"), "main")
+        await mirrors.fetch("uid", open_remote("r.git"), "main")
     server.fault = None
-    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
     assert commit.sha == sha
 
 
-async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """Mirrors of deleted repositories are deleted, and those of other repositories are kept."""
     server.make("r.git").commit({"a.json": "{}"})
-    found = [await mirrors.fetch(uid, ask("r.git"), "main") for uid in ("stays", "goes")]
+    found = [await mirrors.fetch(uid, open_remote("r.git"), "main") for uid in ("stays", "goes")]
     assert await mirrors.keep_only(["stays"]) == 1
     assert [commit is not None and commit.mirror_path.exists() for commit in found] == [True, False]
     assert await mirrors.keep_only(["stays"]) == 0
@@ -278,27 +278,27 @@ def test_a_disguised_secret_is_redacted() -> None:
     assert "s3cret" not in error_for("fatal: remote error: s3\x00cr\x07et", ["s3cret"]).message
 
 
-async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """If a branch replaces a directory of branches, the mirror is kept, so only new objects are fetched."""
     work = server.make("r.git")
     work.commit({"a.json": "1"}, branch="a")
-    before = await mirrors.fetch("uid", ask("r.git"), "a")
+    before = await mirrors.fetch("uid", open_remote("r.git"), "a")
     git(server.root / "r.git", "update-ref", "-d", "refs/heads/a")
     sha = work.commit({"a.json": "2"}, branch="a/b")
-    commit = await mirrors.fetch("uid", ask("r.git"), "a/b")
+    commit = await mirrors.fetch("uid", open_remote("r.git"), "a/b")
     assert commit is not None
     assert before is not None
     assert (commit.sha, await commit.descends_from(before.sha)) == (sha, True)
 
 
-async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """The ancestors are the commit itself, its parents and their ancestors, also over merges, and no others."""
     work = server.make("r.git")
     first, second, third = [work.commit({"a.json": text}) for text in "123"]
     git(work.folder, "checkout", "--quiet", "-b", "side", second)
     side = work.commit({"b.json": "side"}, branch="side")
-    assert await mirrors.fetch("uid", ask("r.git"), "side")
-    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    assert await mirrors.fetch("uid", open_remote("r.git"), "side")
+    commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
     responses = {sha: await commit.descends_from(sha) for sha in (first, second, third, side, "0" * 40, "main")}
     assert responses == {first: True, second: True, third: True, side: False, "0" * 40: False, "main": False}
@@ -306,33 +306,33 @@ async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirro
     git(work.folder, "checkout", "--quiet", "main")
     git(work.folder, "merge", "--quiet", "--no-edit", "side")
     work.push()
-    merged = await mirrors.fetch("uid", ask("r.git"), "main")
+    merged = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert merged is not None
     assert await merged.descends_from(side)
     assert await merged.descends_from(first)
 
 
-async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """If an ancestor is missing, the mirror is recreated, without an examination of its other objects."""
     work = server.make("r.git")
     first, lost, *_ = [work.commit({"a.json": text}) for text in "1234"]
-    commit = await mirrors.fetch("uid", ask("r.git"), "main")
+    commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
     (commit.mirror_path / "objects" / lost[:2] / lost[2:]).unlink()
     with pytest.raises(MirrorDamaged, match="damaged"):
         await commit.descends_from(first)
-    repeated = await mirrors.fetch("uid", ask("r.git"), "main")
+    repeated = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert repeated is not None
     assert await repeated.descends_from(first)
 
 
-async def test_mirrors_are_maintained(server: GitServer, mirrors: Mirrors, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_mirrors_are_maintained(server: GitServer, mirrors: Mirrors, open_remote: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
     """Packs of many fetches become one, leftovers of a killed program are deleted, and the copy is read as before."""
     monkeypatch.setitem(mirrors_room._GC_SETTINGS, "gc.auto", "1")
     work = server.make("r.git")
     for index in range(3):
         work.commit({f"{index}-{each}.json": f"{index}{each}" for each in range(20)})
-        commit = await mirrors.fetch("uid", ask("r.git"), "main")
+        commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
     objects = commit.mirror_path / "objects"
     (objects / "pack" / "tmp_pack_x").write_bytes(b"half a pack")
@@ -340,5 +340,5 @@ async def test_mirrors_are_maintained(server: GitServer, mirrors: Mirrors, ask: 
     assert len(list(objects.glob("pack/*.pack"))) == 1
     assert list(objects.glob("??/*")) == []
     assert len(await GitCheckout(commit).entries()) == 60
-    assert await mirrors.fetch("uid", ask("r.git"), "main") == commit
+    assert await mirrors.fetch("uid", open_remote("r.git"), "main") == commit
     assert list(objects.glob("pack/tmp_*")) == []

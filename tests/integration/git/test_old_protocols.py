@@ -48,12 +48,12 @@ def _without(line: bytes, capability: bytes) -> bytes:
     return f"{len(text) + 4:04x}".encode() + text
 
 
-async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirrors, ask: Ask, versions: int) -> None:
+async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: Ask, versions: int) -> None:
     """Fetches, pushes and lists work in every version."""
     work = server.make("r.git")
     work.commit({"a.json": "1"})
     second = work.commit({"a.json": "2"})
-    remote = ask("r.git")
+    remote = open_remote("r.git")
     for branch in ("", "main"):
         fetched = await mirrors.fetch("uid", remote, branch)
         assert fetched is not None
@@ -67,21 +67,21 @@ async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirr
     assert await mirrors.fetch("uid", remote, "main") == pushed
 
 
-async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mirrors, ask: Ask, versions: int) -> None:
+async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mirrors, open_remote: Ask, versions: int) -> None:
     """A rollback with a new mirror finds its commit on the branches of a host that sends no single commits."""
     work = server.make("r.git")
     first = work.commit({"a.json": "1"})
     work.commit({"a.json": "2"})
     side = work.commit({"a.json": "3"}, branch="side/x")
     for sha in (first, side):
-        fetched = await mirrors.fetch_synced(f"uid {sha}", ask("r.git"), sha)
+        fetched = await mirrors.fetch_synced(f"uid {sha}", open_remote("r.git"), sha)
         assert fetched.sha == sha
         references = git(fetched.mirror_path, "for-each-ref", "--format=%(refname)").splitlines()
         assert references == [f"refs/dashwright/synced/{sha}"]
         assert await fetched.descends_from(first)
 
 
-async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors: Mirrors, ask: Ask, versions: int) -> None:
+async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors: Mirrors, open_remote: Ask, versions: int) -> None:
     """A host that has rewritten its branch and forgotten the old commit is named in the error."""
     work = server.make("r.git")
     gone = work.commit({"a.json": "1"})
@@ -90,15 +90,17 @@ async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors
     git(server.root / "r.git", "reflog", "expire", "--expire=all", "--all")
     git(server.root / "r.git", "gc", "--quiet", "--prune=now")
     with pytest.raises(NotFound, match=f"commit {gone} was synced before"):
-        await mirrors.fetch_synced("uid", ask("r.git"), gone)
+        await mirrors.fetch_synced("uid", open_remote("r.git"), gone)
 
 
 @pytest.mark.parametrize("branch", ["", "main"])
-async def test_the_first_commit_of_a_repository(server: GitServer, mirrors: Mirrors, ask: Ask, versions: int, branch: str) -> None:
+async def test_older_protocols_need_the_branch_of_the_first_commit(
+    server: GitServer, mirrors: Mirrors, open_remote: Ask, versions: int, branch: str
+) -> None:
     """With version 2, the host reveals the branch of an empty repository; with older versions, the spec must name it."""
     server.make("r.git")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/main")
-    remote = ask("r.git")
+    remote = open_remote("r.git")
     assert await mirrors.fetch("uid", remote, branch) is None
     change = BranchChange(branch, "", "", [CommitDraft([Edit("a.json", b"1", None)], EVE, "first", datetime.now(UTC))])
     if versions < 2 and not branch:
@@ -109,13 +111,13 @@ async def test_the_first_commit_of_a_repository(server: GitServer, mirrors: Mirr
     assert await remote.branches(mirrors.ensure_root()) == {"main": pushed.sha}
 
 
-async def test_the_default_branch_without_its_name(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_the_default_branch_is_found_by_its_commit(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """If the host sends the commit of HEAD but not its branch, the only branch with this commit is used."""
     server.newest_protocol = 0
     server.fault = without("symref=", server)
     work = server.make("r.git")
     first = work.commit({"a.json": "1"})
-    remote = ask("r.git")
+    remote = open_remote("r.git")
     assert await remote.default_branch(mirrors.ensure_root()) == "main"
     fetched = await mirrors.fetch("uid", remote, "")
     assert fetched is not None
@@ -125,7 +127,7 @@ async def test_the_default_branch_without_its_name(server: GitServer, mirrors: M
         await remote.default_branch(mirrors.ensure_root())
 
 
-async def test_a_minimal_server(server: GitServer, mirrors: Mirrors, ask: Ask) -> None:
+async def test_a_minimal_server_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """A server without the abilities that newer versions added is read and written."""
     server.newest_protocol = 0
     for capability in ("ofs-delta", "side-band", "thin-pack", "no-done", "shallow", "deepen"):
@@ -134,10 +136,10 @@ async def test_a_minimal_server(server: GitServer, mirrors: Mirrors, ask: Ask) -
         work = server.make(name)
         work.commit({"a.json": "1"})
         second = work.commit({"a.json": "2"})
-        fetched = await mirrors.fetch(capability, ask(name), "")
+        fetched = await mirrors.fetch(capability, open_remote(name), "")
         assert fetched is not None
         assert fetched.sha == second
         third = work.commit({"a.json": "3"})
-        again = await mirrors.fetch(capability, ask(name), "")
+        again = await mirrors.fetch(capability, open_remote(name), "")
         assert again is not None
         assert again.sha == third

@@ -109,7 +109,7 @@ async def test_a_commit_of_a_damaged_mirror_is_fetched_again(server: GitServer, 
 
 
 @pytest.mark.parametrize("refusal", [0, 401, 403, 404])
-async def test_a_pull_request_whose_commits_are_only_in_a_fork(server: GitServer, tmp_path: Path, refusal: int) -> None:
+async def test_commits_that_are_only_in_a_fork_are_read_there(server: GitServer, tmp_path: Path, refusal: int) -> None:
     """The fork is read at the same host with the token, or without it if the host refuses the token there."""
     server.make("team/boards").commit({"a.json": "1"})
     head = server.make("stranger/boards").commit({"a.json": "2"}, branch="change")
@@ -209,7 +209,7 @@ async def test_a_change_cannot_leave_the_repository(server: GitServer, tmp_path:
         await opened.commit(local() if is_local else hosted(server), "", "", [Edit(path, b"x", None)], EVE, "m")
 
 
-async def test_a_host_of_a_private_authority(
+async def test_a_host_of_a_private_authority_is_trusted(
     behind_tls: GitServer, issued: Issued, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host's certificate is trusted with GIT_AUTHORITIES, also a relative path. Otherwise the error names it, and no token is sent."""

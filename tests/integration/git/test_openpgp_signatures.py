@@ -54,7 +54,7 @@ def mallory() -> Tsk:
     return Tsk.generate("Mallory <mallory@example.org>")
 
 
-def public(*keys: Tsk) -> str:
+def public_keys(*keys: Tsk) -> str:
     return "".join(f"# a comment\n{key.extract_certificate()}\n" for key in keys)
 
 
@@ -83,14 +83,14 @@ def commit_signed(work: Work, body: str, key: Tsk) -> str:
 
 
 async def test_only_commits_of_listed_keys_are_opened(server: GitServer, opened: RepositoryCheckouts, anna: Tsk, mallory: Tsk) -> None:
-    """The keys may be in one text with SSH keys."""
+    """Only commits signed with listed keys are opened; the list may have SSH keys, too."""
     work = server.make("r.git")
     signed = commit_signed(work, "1", anna)
-    checkout = await opened.open(repository(server, public(mallory, anna)))
+    checkout = await opened.open(repository(server, public_keys(mallory, anna)))
     assert checkout is not None
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (signed, b"1")
     other = commit_signed(work, "2", mallory)
-    message = await refusal(lambda: opened.open(repository(server, public(anna))))
+    message = await refusal(lambda: opened.open(repository(server, public_keys(anna))))
     assert f"commit {other} is not accepted: its signature with the OpenPGP key" in message
     assert "allowedSigners does not list this key" in message
 
@@ -136,7 +136,7 @@ async def test_a_revoked_key_signs_no_commit(server: GitServer, opened: Reposito
 async def test_own_commits_are_signed(server: GitServer, opened: RepositoryCheckouts, anna: Tsk) -> None:
     """A commit with the key of the repository is opened again, and a change to it is refused."""
     server.make("r.git")
-    own = repository(server, public(anna), str(anna))
+    own = repository(server, public_keys(anna), str(anna))
     first = await opened.commit(own, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
     second = await opened.commit(own, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
     checkout = await opened.open(own)

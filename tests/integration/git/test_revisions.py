@@ -83,7 +83,7 @@ class SyncedRepository:
 
 @pytest.mark.parametrize(("seed", "directory"), [(1, ""), (2, ""), (3, "ops/boards")], ids=["1", "2", "3-of-a-directory"])
 async def test_stored_objects_equal_each_revision(
-    database: Database, server: GitServer, mirrors: Mirrors, ask: Ask, seed: int, directory: str
+    database: Database, server: GitServer, mirrors: Mirrors, open_remote: Ask, seed: int, directory: str
 ) -> None:
     """Full and incremental syncs of one repository store equal objects after each revision.
 
@@ -98,7 +98,7 @@ async def test_stored_objects_equal_each_revision(
     by_difference = clean = 0
     for revision in range(REVISIONS):
         what = f"revision {revision}: {history.revise()}"
-        commit = await mirrors.fetch("team", ask("team.git"), "main")
+        commit = await mirrors.fetch("team", open_remote("team.git"), "main")
         assert commit is not None
         checkout = GitCheckout(commit, directory)
         progress, _ = await complete.sync(checkout, incremental=False)

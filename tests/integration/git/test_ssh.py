@@ -61,7 +61,7 @@ async def test_a_repository_is_read_and_written(ssh_server: SshServer, mirrors: 
 
 
 async def test_the_scp_form_is_the_same_server(tmp_path: Path, mirrors: Mirrors, monkeypatch: pytest.MonkeyPatch) -> None:
-    """``user@host:path`` has the port 22, so the options of ssh are examined: the checked address and the name of the host key."""
+    """The options of ssh have the checked address and the name of the host key. The port of ``user@host:path`` is always 22."""
     program = tmp_path / "bin" / "ssh"
     program.parent.mkdir()
     program.write_text(f"#!/bin/sh\nprintf '%s\\n' \"$@\" > '{tmp_path}/arguments'\nenv > '{tmp_path}/environment'\nexit 1\n")
@@ -79,7 +79,7 @@ async def test_the_scp_form_is_the_same_server(tmp_path: Path, mirrors: Mirrors,
 
 
 async def test_a_changed_host_key_is_refused(ssh_server: SshServer, mirrors: Mirrors) -> None:
-    """The error names the host, its new fingerprint and the setting; no key was offered to the impostor."""
+    """The error of a changed host key names the host, its new fingerprint and the setting; no key was offered to the impostor."""
     ssh_server.make("team.git").commit({"a.json": "1"})
     source = remote(ssh_server)
     assert await source.head("main", mirrors.ensure_root())

@@ -40,7 +40,7 @@ class HostAccess:
         spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
         return Repository("default", "boards", "uid-of-boards", 1, spec)
 
-    def at(self, url: str) -> Repository:
+    def with_url(self, url: str) -> Repository:
         """Return the repository at another address with the same token."""
         return replace(self, url=url).repository
 

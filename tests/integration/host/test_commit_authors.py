@@ -42,5 +42,5 @@ async def test_an_unavailable_host_omits_only_the_accounts(host_access: HostAcce
     assert await result.with_accounts(host_access.repository, "", known) == known
     host_access.server.api_fault = None
     assert await result.with_accounts(host_access.repository, "", known) == known
-    assert await CommitAuthors(host_access.host).with_accounts(host_access.at("https://git.invalid/one"), "", known) == known
+    assert await CommitAuthors(host_access.host).with_accounts(host_access.with_url("https://git.invalid/one"), "", known) == known
     assert await result.with_accounts(host_access.repository, "", []) == []

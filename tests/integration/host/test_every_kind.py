@@ -99,7 +99,7 @@ async def test_at_most_a_thousand_files_are_read(access: HostAccess) -> None:
     work.commit({"one.json": "{}"})
     work.commit({f"{number:04}.json": "{}" for number in range(1100)}, branch="many")
     number = access.server.open_pull("team/many", "many")
-    many = await access.host.changed_files(access.at(access.server.url("team/many.git")), number)
+    many = await access.host.changed_files(access.with_url(access.server.url("team/many.git")), number)
     assert [file.path for file in many] == [f"{number:04}.json" for number in range(1000)]
 
 
@@ -120,7 +120,7 @@ async def test_a_comment_is_created_once_and_then_changed(access: HostAccess) ->
     assert first.endswith(str(next(number for number, text in comments.items() if "two" in text)))
 
 
-async def test_a_long_comment_fits(access: HostAccess) -> None:
+async def test_a_long_comment_is_shortened(access: HostAccess) -> None:
     """The last sections are omitted from a comment that is too long for the host."""
     sections = [f"## Part {number}\n\n" + "x" * 9000 for number in range(6)]
     await access.host.comment(access.repository, access.number, "\n\n".join(sections))
@@ -207,7 +207,7 @@ async def test_links_to_other_addresses_are_not_followed(access: HostAccess) -> 
         "bitbucket": "repositories/team/boards",
         "bitbucket-server": "projects/team/repos/boards",
     }.get(kind_of(access), "repos/team/boards")
-    places = [
+    addresses = [
         f"http://127.0.0.1:1{access.server.api_path}{own}/x",
         f"{root}user",
         f"{root}{own}/../../x",
@@ -216,10 +216,10 @@ async def test_links_to_other_addresses_are_not_followed(access: HostAccess) -> 
         "",
         "http://[",
     ]
-    for place in places:
+    for address in addresses:
 
-        async def redirect(request: web.Request, place: str = place) -> web.Response:
-            return web.json_response({"values": [], "next": place}, status=302, headers={"Location": place})
+        async def redirect(request: web.Request, address: str = address) -> web.Response:
+            return web.json_response({"values": [], "next": address}, status=302, headers={"Location": address})
 
         access.server.api_fault = redirect
         access.server.calls.clear()
@@ -256,7 +256,7 @@ async def test_a_redirect_within_the_repository_is_followed_a_few_times(access: 
 
 
 async def test_missing_members_are_named(access: HostAccess) -> None:
-    """The error names the members by their paths in the host's JSON."""
+    """The error of an incomplete response names the missing members by their paths in the host's JSON."""
 
     async def say_little(_: web.Request) -> web.Response:
         return web.json_response({"title": "T", "id": 1, "iid": 1, "number": 1})
@@ -269,7 +269,7 @@ async def test_missing_members_are_named(access: HostAccess) -> None:
         await access.host.pull_request(access.repository, 1)
 
 
-async def test_a_repository_in_nested_groups(tmp_path: Path) -> None:
+async def test_a_repository_may_be_in_nested_groups(tmp_path: Path) -> None:
     """A repository of GitLab may be in groups of groups, which other hosts do not have."""
     async with open_host_access(tmp_path, kind=GitLabHost, name="team/web/boards") as access:
         result = await access.host.pull_request(access.repository, access.number)

@@ -18,7 +18,7 @@ from dashwright.jobs_worker.domain.hosting import CommitState, CommitStatus, Hoo
 HOOK = HookSpec("https://boards.example.org/hook", frozenset({"push", "pull_request"}), "a secret")
 
 
-class Counted:
+class CountingBudget:
     """A budget that counts and allows everything. With ``spent`` it refuses."""
 
     def __init__(self, *, spent: bool = False) -> None:
@@ -47,7 +47,7 @@ async def test_a_comment_is_created_once_and_then_changed(host_access: HostAcces
     assert texts == ["> said before", "two", "of another"]
 
 
-async def test_a_comment_of_another_account_with_our_mark_is_not_in_the_way(host_access: HostAccess) -> None:
+async def test_a_comment_that_cannot_be_changed_is_left_and_a_new_one_created(host_access: HostAccess) -> None:
     """A comment that the host does not allow to change is left, and a new one created."""
     comments = host_access.server.repositories["team/boards"].pulls[host_access.number].comments
     comments[1000] = "<!-- dashwright:uid-of-boards -->\nmine"
@@ -159,7 +159,7 @@ async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess)
     resolver, cipher, counted = (
         HostResolver(AllowedHosts.parse(["127.0.0.1"])),
         SecretCipher.from_keys("a key of the test's own"),
-        Counted(),
+        CountingBudget(),
     )
     client = HostClient(resolver, counted)
     await RestHost(client, cipher, {}).hooks(host_access.repository)
@@ -173,7 +173,7 @@ async def test_requests_are_counted_and_pauses_reported(host_access: HostAccess)
         await RestHost(client, cipher, {}).hooks(host_access.repository)
     assert counted.requested_delays == [11]
     host_access.server.calls.clear()
-    spent = HostClient(resolver, Counted(spent=True))
+    spent = HostClient(resolver, CountingBudget(spent=True))
     with pytest.raises(TooManyRequests, match="spent"):
         await RestHost(spent, cipher, {}).hooks(host_access.repository)
     assert host_access.server.calls == []
@@ -200,7 +200,7 @@ async def test_a_broken_or_unreachable_host_is_an_error(host_access: HostAccess)
     with pytest.raises(SourceFailed, match="closed the connection"):
         await host_access.host.create_hook(host_access.repository, HOOK)
     with pytest.raises(SourceFailed, match="cannot be reached"):
-        await host_access.host.hooks(host_access.at("http://127.0.0.1:1/team/boards"))
+        await host_access.host.hooks(host_access.with_url("http://127.0.0.1:1/team/boards"))
     assert len(host_access.server.calls) == 1
 
 
@@ -222,10 +222,10 @@ async def test_a_silent_host_times_out(host_access: HostAccess) -> None:
 
 
 async def test_an_operator_configures_addresses_of_apis(host_access: HostAccess) -> None:
-    cipher, place = SecretCipher.from_keys("a key of the test's own"), f"127.0.0.1:{host_access.server.port}"
-    elsewhere = RestHost(host_access.client, cipher, {"git.example.org": f"http://{place}/api/v3"})
-    assert await elsewhere.hooks(host_access.at("https://git.example.org/team/boards.git")) == []
+    cipher, address = SecretCipher.from_keys("a key of the test's own"), f"127.0.0.1:{host_access.server.port}"
+    elsewhere = RestHost(host_access.client, cipher, {"git.example.org": f"http://{address}/api/v3"})
+    assert await elsewhere.hooks(host_access.with_url("https://git.example.org/team/boards.git")) == []
     with pytest.raises(BadRequest, match="DASHWRIGHT_GIT_HOST_APIS"):
-        await RestHost(host_access.client, cipher, {place: ""}).hooks(host_access.repository)
+        await RestHost(host_access.client, cipher, {address: ""}).hooks(host_access.repository)
     with pytest.raises(BadRequest, match="owner/name"):
-        await host_access.host.hooks(host_access.at(f"http://{place}/team/sub/boards"))
+        await host_access.host.hooks(host_access.with_url(f"http://{address}/team/sub/boards"))

@@ -58,7 +58,7 @@ class Warehouse:
     reader: str
 
     @property
-    def place(self) -> str:
+    def address(self) -> str:
         split = urlsplit(self.owner)
         return f"{split.hostname}:{split.port or 5432}"
 
@@ -66,7 +66,7 @@ class Warehouse:
     def record(self) -> SourceRecord:
         options = {"sslmode": "disable", "database": self.database}
         secrets = {"password": PASSWORD}
-        return SourceRecord(1, 1, "w", "Warehouse", TYPES[0], url=self.place, user=self.reader, json_data=options, secrets=secrets)
+        return SourceRecord(1, 1, "w", "Warehouse", TYPES[0], url=self.address, user=self.reader, json_data=options, secrets=secrets)
 
 
 @pytest.fixture(scope="session")
@@ -111,22 +111,22 @@ Ask = Callable[..., Awaitable[Frame]]
 
 
 @pytest.fixture
-def ask(warehouse: Warehouse, connections: Connections) -> Ask:
+def run_query(warehouse: Warehouse, connections: Connections) -> Ask:
     """Return a function that returns the frame of a statement, as a table by default. All queries of a test share a connection."""
 
     async def query_frame(sql: str, limits: Limits | None = None, record: SourceRecord | None = None, **query: Any) -> Frame:
         source = Postgres(record or warehouse.record, connections)
-        (frame,) = await source.query(a_query(sql, **query), RANGE, limits or patient())
+        (frame,) = await source.query(sql_query(sql, **query), RANGE, limits or patient_limits())
         return frame
 
     return query_frame
 
 
-def patient(**limits: Any) -> Limits:
+def patient_limits(**limits: Any) -> Limits:
     return Limits(deadline=Deadline(60), **limits)
 
 
-def a_query(sql: str, **query: Any) -> SourceQuery:
+def sql_query(sql: str, **query: Any) -> SourceQuery:
     datasource = {"type": "grafana-postgresql-datasource", "uid": "w"}
     return SourceQuery.model_validate({"refId": "A", "datasource": datasource, "rawSql": sql, "format": "table", **query})
 
@@ -140,8 +140,8 @@ def values(frame: Frame) -> dict[str, list[Any]]:
     return created
 
 
-async def until(holds: Callable[[], Awaitable[object]]) -> None:
+async def wait_until(condition: Callable[[], Awaitable[object]]) -> None:
     """Wait until ``holds`` returns a true value."""
     async with asyncio.timeout(60):
-        while not await holds():  # noqa: ASYNC110 (nothing announces what another process does)
+        while not await condition():  # noqa: ASYNC110 (nothing announces what another process does)
             await asyncio.sleep(0.02)

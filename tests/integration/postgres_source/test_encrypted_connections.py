@@ -16,7 +16,7 @@ import uvloop
 from cryptography import x509
 from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
-from tests.integration.postgres_source.conftest import RANGE, Warehouse, a_query, patient, values
+from tests.integration.postgres_source.conftest import RANGE, Warehouse, patient_limits, sql_query, values
 
 from dashwright.common.errors import SourceFailed, TooLarge
 from dashwright.common.models.data_sources import SourceRecord
@@ -27,7 +27,7 @@ _SSL_REQUEST = struct.pack("!ii", 8, 80877103)
 
 
 @dataclass(frozen=True)
-class Pair:
+class KeyPair:
     """A certificate with its key, both as PEM."""
 
     certificate: str
@@ -43,12 +43,12 @@ class Authority:
         self._certificate = self._signed(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
-    def pair(self, name: str) -> Pair:
+    def pair(self, name: str) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
         certificate = self._signed(subject, key, x509.SubjectAlternativeName([x509.DNSName(name)]))
         written = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-        return Pair(certificate.public_bytes(serialization.Encoding.PEM).decode(), written.decode())
+        return KeyPair(certificate.public_bytes(serialization.Encoding.PEM).decode(), written.decode())
 
     def _signed(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> x509.Certificate:
         now = datetime.now(UTC)
@@ -122,7 +122,7 @@ class TlsServer:
 
 @asynccontextmanager
 async def opened(warehouse: Warehouse, folder: Path) -> AsyncIterator[TlsServer]:
-    host, _, port = warehouse.place.rpartition(":")
+    host, _, port = warehouse.address.rpartition(":")
     proxy = TlsProxy((host, int(port)), folder)
     server = await asyncio.start_server(proxy.handle, "127.0.0.1", 0)
     try:
@@ -138,7 +138,7 @@ async def tls_server(warehouse: Warehouse, tmp_path: Path) -> AsyncIterator[TlsS
         yield created
 
 
-def changed(record: SourceRecord, mode: str, **secrets: str) -> SourceRecord:
+def with_mode(record: SourceRecord, mode: str, **secrets: str) -> SourceRecord:
     options = {**record.json_data, "sslmode": mode, "tlsConfigurationMethod": "file-content"}
     return replace(record, json_data=options, secrets={**record.secrets, **secrets})
 
@@ -154,7 +154,7 @@ async def check(record: SourceRecord) -> str:
 @pytest.mark.parametrize("mode", ["require", "verify-ca", "verify-full"])
 async def test_a_certificate_is_verified_for_the_configured_name(tls_server: TlsServer, mode: str) -> None:
     """The certificate is verified for the configured name, although the connection is made to the checked address."""
-    assert await check(changed(tls_server.record, mode, tlsCACert=AUTHORITY.pem)) == "Database Connection OK"
+    assert await check(with_mode(tls_server.record, mode, tlsCACert=AUTHORITY.pem)) == "Database Connection OK"
     assert tls_server.proxy.asked_for == ["db.test"]
 
 
@@ -172,7 +172,7 @@ async def test_an_unknown_certificate_or_name_is_refused(
     tls_server: TlsServer, mode: str, name: str, authority: Authority | None, message: str
 ) -> None:
     """An unknown certificate or name is a 502 that says what to check."""
-    record = changed(tls_server.record, mode, **({"tlsCACert": authority.pem} if authority else {}))
+    record = with_mode(tls_server.record, mode, **({"tlsCACert": authority.pem} if authority else {}))
     with pytest.raises(SourceFailed, match=message):
         await check(replace(record, url=record.url.replace("db.test", name)))
 
@@ -180,15 +180,15 @@ async def test_an_unknown_certificate_or_name_is_refused(
 @pytest.mark.parametrize(("mode", "name"), [("require", "other.test"), ("verify-ca", "other.test")])
 async def test_the_name_is_verified_only_if_configured(tls_server: TlsServer, mode: str, name: str) -> None:
     """The mode ``require`` without an authority encrypts and verifies nothing."""
-    record = changed(tls_server.record, mode, **({"tlsCACert": AUTHORITY.pem} if mode == "verify-ca" else {}))
+    record = with_mode(tls_server.record, mode, **({"tlsCACert": AUTHORITY.pem} if mode == "verify-ca" else {}))
     assert await check(replace(record, url=record.url.replace("db.test", name))) == "Database Connection OK"
 
 
 async def test_a_client_certificate_is_sent(tls_server: TlsServer) -> None:
     """A configured client certificate is sent to the server."""
-    record = changed(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem, tlsClientCert=CLIENT.certificate, tlsClientKey=CLIENT.key)
+    record = with_mode(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem, tlsClientCert=CLIENT.certificate, tlsClientKey=CLIENT.key)
     await check(record)
-    await check(changed(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem))
+    await check(with_mode(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem))
     assert [bool(client) for client in tls_server.proxy.clients] == [True, False]
 
 
@@ -202,21 +202,21 @@ async def test_a_server_without_tls_is_refused(warehouse: Warehouse) -> None:
 def test_encryption_works_on_uvloop(warehouse: Warehouse, tmp_path: Path) -> None:
     """An encrypted query is counted and cancelled on the server, on uvloop as on asyncio's own loop."""
 
-    async def ask() -> None:
+    async def run_query() -> None:
         async with opened(warehouse, tmp_path) as tls_server:
             connections = Connections(LoopbackResolver())
-            source = Postgres(changed(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem), connections)
-            (frame,) = await source.query(a_query("select n from generate_series(1, 50000) n"), RANGE, patient())
+            source = Postgres(with_mode(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem), connections)
+            (frame,) = await source.query(sql_query("select n from generate_series(1, 50000) n"), RANGE, patient_limits())
             assert values(frame)["n"] == list(range(1, 50_001))
             with pytest.raises(TooLarge):
-                await source.query(a_query("select repeat('x', 9000000)"), RANGE, patient(source_bytes=100_000))
+                await source.query(sql_query("select repeat('x', 9000000)"), RANGE, patient_limits(source_bytes=100_000))
             with pytest.raises(TimeoutError):
                 async with asyncio.timeout(0.3):
-                    await source.query(a_query("select pg_sleep(600)"), RANGE, patient())
+                    await source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits())
             working = "select count(*) as n from pg_stat_activity where query = 'select pg_sleep(600)' and state = 'active'"
-            (frame,) = await source.query(a_query(working), RANGE, patient())
+            (frame,) = await source.query(sql_query(working), RANGE, patient_limits())
             assert values(frame)["n"] == [0]
             await connections.close()
 
     with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
-        runner.run(ask())
+        runner.run(run_query())

@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tests.integration.postgres_source.conftest import Ask, Warehouse, patient, values
+from tests.integration.postgres_source.conftest import Ask, Warehouse, patient_limits, values
 
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge
 from dashwright.expressions.engine.deadline import Deadline
@@ -124,46 +124,46 @@ WITHOUT_EFFECT = [
 
 
 @pytest.mark.parametrize("sql", NOT_READING)
-async def test_only_reading_statements_are_sent(ask: Ask, sql: str) -> None:
-    """The error lists the keywords that a statement may begin with."""
+async def test_only_reading_statements_are_sent(run_query: Ask, sql: str) -> None:
+    """The error of a statement that does not read lists the keywords with which a statement may begin."""
     with pytest.raises(BadRequest, match=r"begin with one of SELECT, WITH, VALUES, TABLE, SHOW, EXPLAIN|no statement"):
-        await ask(sql)
+        await run_query(sql)
 
 
 @pytest.mark.parametrize(("sql", "message"), REFUSED)
-async def test_a_harmful_statement_is_refused(ask: Ask, owner: Owner, sql: str, message: str) -> None:
+async def test_a_harmful_statement_is_refused(run_query: Ask, owner: Owner, sql: str, message: str) -> None:
     """The server refuses a harmful statement, which is an error of the query, and nothing has changed."""
     with pytest.raises(BadRequest, match=message):
-        await ask(sql)
+        await run_query(sql)
     await _check_nothing_changed(owner)
-    assert values(await ask("select 1 as x")) == {"x": [1]}
+    assert values(await run_query("select 1 as x")) == {"x": [1]}
 
 
 @pytest.mark.parametrize("sql", WITHOUT_EFFECT)
-async def test_an_accepted_statement_has_no_lasting_effect(ask: Ask, owner: Owner, sql: str) -> None:
+async def test_an_accepted_statement_has_no_lasting_effect(run_query: Ask, owner: Owner, sql: str) -> None:
     """An accepted statement changes neither the database nor the session, which later queries reuse."""
     session = (
         "select pg_backend_pid() as pid, current_setting('work_mem') as memory, current_setting('search_path') as path, current_user as me"
     )
-    before = values(await ask(session))
+    before = values(await run_query(session))
     notifications: list[object] = []
     await owner.add_listener("x", lambda *arguments: notifications.append(arguments[-1]))
     with suppress(BadRequest):  # newer servers forbid more
-        await ask(sql)
-    assert values(await ask(session)) == before
+        await run_query(sql)
+    assert values(await run_query(session)) == before
     await _check_nothing_changed(owner)
-    assert (await ask("select name from pg_prepared_statements where name = 'ghost'")).row_count == 0
+    assert (await run_query("select name from pg_prepared_statements where name = 'ghost'")).row_count == 0
     await owner.execute("notify x, 'the end'")
     await _wait_for_notification(notifications)
     assert notifications == ["the end"]
 
 
-async def test_a_transaction_is_read_only_and_bounded(ask: Ask) -> None:
+async def test_a_transaction_is_read_only_and_bounded(run_query: Ask) -> None:
     """Transactions and sessions of a data source are read-only and limited, and the session names its data source."""
     settings = ["transaction_read_only", "application_name", "lock_timeout"]
     sql = "select " + ", ".join(f"current_setting('{name}') as {name}" for name in settings)
-    assert values(await ask(sql)) == {"transaction_read_only": ["on"], "application_name": ["dashwright"], "lock_timeout": ["5s"]}
-    (limit,) = values(await ask("select setting::int as ms from pg_settings where name = 'statement_timeout'"))["ms"]
+    assert values(await run_query(sql)) == {"transaction_read_only": ["on"], "application_name": ["dashwright"], "lock_timeout": ["5s"]}
+    (limit,) = values(await run_query("select setting::int as ms from pg_settings where name = 'statement_timeout'"))["ms"]
     assert 0 < limit <= 60_000
 
 
@@ -176,11 +176,11 @@ async def test_a_transaction_is_read_only_and_bounded(ask: Ask) -> None:
         "select pg_sleep(0.02) from generate_series(1, 1000000)",
     ],
 )
-async def test_a_slow_statement_is_cancelled(ask: Ask, owner: Owner, warehouse: Warehouse, sql: str) -> None:
+async def test_a_slow_statement_is_cancelled(run_query: Ask, owner: Owner, warehouse: Warehouse, sql: str) -> None:
     """A slow statement is cancelled on the server too."""
     with pytest.raises(DeadlineExceeded):
-        await ask(sql, Limits(deadline=Deadline(0.5)))
-    assert values(await ask("select 1 as x")) == {"x": [1]}
+        await run_query(sql, Limits(deadline=Deadline(0.5)))
+    assert values(await run_query("select 1 as x")) == {"x": [1]}
     running = "select count(*) from pg_stat_activity where usename = $1 and state = 'active'"
     assert await owner.fetchval(running, warehouse.reader) == 0
 
@@ -189,16 +189,16 @@ async def test_a_slow_statement_is_cancelled(ask: Ask, owner: Owner, warehouse: 
     "sql",
     ["select repeat('x', 20000000)", "select repeat('x', 1000) from generate_series(1, 20000)", "select array_fill(1, array[900000])"],
 )
-async def test_a_large_result_is_cancelled(ask: Ask, sql: str) -> None:
+async def test_a_large_result_is_cancelled(run_query: Ask, sql: str) -> None:
     """A large value, many rows, and large text are stopped before they fill the memory; the next statement gets a new connection."""
     with pytest.raises(TooLarge, match=r"too many bytes, more than the 1000000 allowed .*DASHWRIGHT_SOURCE_BYTES"):
-        await ask(sql, patient(source_bytes=1_000_000))
-    assert values(await ask("select 1 as x")) == {"x": [1]}
+        await run_query(sql, patient_limits(source_bytes=1_000_000))
+    assert values(await run_query("select 1 as x")) == {"x": [1]}
 
 
-async def test_rows_beyond_the_limit_are_omitted_with_a_notice(ask: Ask) -> None:
+async def test_rows_beyond_the_limit_are_omitted_with_a_notice(run_query: Ask) -> None:
     """A result, also an endless one, is read up to the limit of rows."""
-    frame = await ask("select generate_series(1, 1000000000000) as n", patient(source_rows=25_000))
+    frame = await run_query("select generate_series(1, 1000000000000) as n", patient_limits(source_rows=25_000))
     assert values(frame)["n"] == list(range(1, 25_001))
     assert frame.meta
     (notice,) = frame.meta["notices"]
@@ -206,23 +206,23 @@ async def test_rows_beyond_the_limit_are_omitted_with_a_notice(ask: Ask) -> None
         "severity": "warning",
         "text": "the statement returned more rows than the 25000 allowed (setting DASHWRIGHT_SOURCE_ROWS); the rest was omitted",
     }
-    exact = await ask("select n from generate_series(1, 25000) n", patient(source_rows=25_000))
+    exact = await run_query("select n from generate_series(1, 25000) n", patient_limits(source_rows=25_000))
     assert exact.row_count == 25_000
     assert "notices" not in (exact.meta or {})
 
 
-async def test_cells_beyond_the_limit_are_refused(ask: Ask) -> None:
+async def test_cells_beyond_the_limit_are_refused(run_query: Ask) -> None:
     """A result with too many cells is refused: columns count as much as rows."""
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
-        await ask("select n, n, n from generate_series(1, 400) n", patient(query_points=1000))
+        await run_query("select n, n, n from generate_series(1, 400) n", patient_limits(query_points=1000))
 
 
-async def test_a_role_may_end_only_its_sessions(ask: Ask) -> None:
+async def test_a_role_may_end_only_its_sessions(run_query: Ask) -> None:
     """A role may end its own sessions; the error is the server's, and the next statement works."""
     with pytest.raises(DashwrightError) as caught:
-        await ask("select pg_terminate_backend(pg_backend_pid())")
+        await run_query("select pg_terminate_backend(pg_backend_pid())")
     assert caught.value.status == 502
-    assert values(await ask("select 1 as x")) == {"x": [1]}
+    assert values(await run_query("select 1 as x")) == {"x": [1]}
 
 
 async def _check_nothing_changed(owner: Owner) -> None:

@@ -6,7 +6,7 @@ from secrets import token_hex
 from typing import Any
 
 import pytest
-from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Warehouse, a_query, patient, values
+from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Warehouse, patient_limits, sql_query, values
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.data_sources import SourceRecord
@@ -60,12 +60,12 @@ EVIL = """
 async def test_a_role_that_may_write_is_refused(
     owner: Any, warehouse: Warehouse, connections: Connections, role: str, statement: str, message: str
 ) -> None:
-    """Own, inherited and grantable rights count; the error names the excess right and how to create a suitable role."""
+    """A role that may write by own, inherited or grantable rights is refused; the error says how to create a suitable role."""
     await owner.execute(EVIL)
     await owner.execute(statement.format(role=role))
     source = Postgres(record_of(warehouse, role), connections)
     try:
-        for operation in (source.health(), source.query(a_query("select 1 as x"), RANGE, patient())):
+        for operation in (source.health(), source.query(sql_query("select 1 as x"), RANGE, patient_limits())):
             with pytest.raises(BadRequest, match=f"role '{role}' .* may do more than read.*{message.format(role=role)}") as caught:
                 await operation
             assert "create role dashwright_reader login password" in caught.value.message
@@ -91,7 +91,7 @@ async def test_a_reading_role_is_accepted(owner: Any, warehouse: Warehouse, conn
     source = Postgres(record_of(warehouse, role), connections)
     try:
         assert await source.health() == "Database Connection OK"
-        (frame,) = await source.query(a_query("select current_user::text as x"), RANGE, patient())
+        (frame,) = await source.query(sql_query("select current_user::text as x"), RANGE, patient_limits())
         assert values(frame) == {"x": [role]}
     finally:
         await owner.execute("drop extension if exists dblink; grant execute on all functions in schema public to public")

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import asyncpg
-from tests.integration.postgres_source.conftest import RANGE, Warehouse, patient, values
+from tests.integration.postgres_source.conftest import RANGE, Warehouse, patient_limits, values
 from tests.servers.databases import with_database
 
 from dashwright.common.models.data_sources import SourceRecord
@@ -72,7 +72,7 @@ def _record(text: str, warehouse: Warehouse, database: str) -> SourceRecord:
 async def _frame(source: Postgres, query: dict[str, Any]) -> Frame:
     span = parse_time_range("2020-01-01", query.pop("to", "2020-01-01T01"), datetime.now(UTC))
     source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"type": "postgres", "uid": "page"}, **query})
-    (frame,) = await source.query(source_query, span, patient())
+    (frame,) = await source.query(source_query, span, patient_limits())
     return frame
 
 

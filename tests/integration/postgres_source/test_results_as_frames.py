@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.integration.postgres_source.conftest import RANGE, Ask, Warehouse, a_query, patient, values
+from tests.integration.postgres_source.conftest import RANGE, Ask, Warehouse, patient_limits, sql_query, values
 from tests.unit.expressions.sources.records import MemoryRecords
 
 from dashwright.common.errors import BadRequest
@@ -60,27 +60,27 @@ TYPES_OF_COLUMNS = [
 
 
 @pytest.mark.parametrize(("expression", "kind", "value"), TYPES_OF_COLUMNS)
-async def test_every_type_has_its_column(ask: Ask, expression: str, kind: str, value: Any) -> None:
+async def test_every_type_has_its_column(run_query: Ask, expression: str, kind: str, value: Any) -> None:
     """Null is null in every type; a type without a column type is the server's text."""
-    frame = await ask(f"select x from (select {expression} as x) a union all select null where $__timeFrom() < $__timeTo()")
+    frame = await run_query(f"select x from (select {expression} as x) a union all select null where $__timeFrom() < $__timeTo()")
     (column,) = frame.fields
     assert (column.type.value, column.nullable) == (kind, True)
     assert values(frame)["x"] == [value, None]
 
 
-async def test_an_enum_a_domain_and_a_composite_are_read(ask: Ask, owner: Any) -> None:
+async def test_an_enum_a_domain_and_a_composite_are_read(run_query: Ask, owner: Any) -> None:
     """Types defined in the database are read."""
     await owner.execute("create type mood as enum ('fine'); create domain year as int; create type pair as (a int, b text)")
     try:
-        frame = await ask("select 'fine'::mood as m, 2020::year as y, (1, 'x')::pair as p, array['fine']::mood[] as ms;")
+        frame = await run_query("select 'fine'::mood as m, 2020::year as y, (1, 'x')::pair as p, array['fine']::mood[] as ms;")
         assert values(frame) == {"m": ["fine"], "y": [2020], "p": ["(1,x)"], "ms": ["{fine}"]}
     finally:
         await owner.execute("drop type mood; drop domain year; drop type pair")
 
 
-async def test_times_out_of_range_are_null_with_a_notice(ask: Ask) -> None:
+async def test_times_out_of_range_are_null_with_a_notice(run_query: Ask) -> None:
     """Infinities and times after 2262 are out of range."""
-    frame = await ask(
+    frame = await run_query(
         "select * from (values ('infinity'::timestamptz, 'infinity'::date), ('2500-01-01', '-infinity'), (null, null)) x(a, b)"
     )
     assert values(frame) == {"a": [None, None, None], "b": [None, None, None]}
@@ -108,25 +108,25 @@ async def test_times_out_of_range_are_null_with_a_notice(ask: Ask) -> None:
         ("select 'noon' as time", {"time": ["noon"]}),
     ],
 )
-async def test_a_table_is_the_result_of_the_statement(ask: Ask, sql: str, expected: dict[str, Any]) -> None:
+async def test_a_table_is_the_result_of_the_statement(run_query: Ask, sql: str, expected: dict[str, Any]) -> None:
     """Any reading statement is accepted; numeric columns named time or timeend are times."""
-    frame = await ask(sql)
+    frame = await run_query(sql)
     assert values(frame) == expected
     assert (frame.meta or {})["executedQueryString"] == sql
 
 
-async def test_explain_returns_a_table(ask: Ask) -> None:
+async def test_explain_returns_a_table(run_query: Ask) -> None:
     """Plans are returned with and without an execution."""
-    frame = await ask("explain (analyze, format json) select * from treasure")
+    frame = await run_query("explain (analyze, format json) select * from treasure")
     ((plan,),) = values(frame)["QUERY PLAN"]
     assert plan["Plan"]["Actual Rows"] == 60
 
 
-async def test_series_equal_a_direct_query(ask: Ask, owner: Any) -> None:
+async def test_series_equal_a_direct_query(run_query: Ask, owner: Any) -> None:
     """Macros, labels and fill give the numbers of a direct query."""
     rest = "host, sum(gold) as gold from treasure where id not between 10 and 30"
     sql = f"select $__timeGroupAlias(made, '7m', NULL), {rest} and $__timeFilter(made) group by 1, 2 order by 1"
-    frame = await ask(sql, format="time_series")
+    frame = await run_query(sql, format="time_series")
     direct = await owner.fetch(f"select (floor(extract(epoch from made) / 420) * 420)::bigint as t, {rest} group by 1, 2")
     expected = {(row["t"] * SECOND, row["host"]): row["gold"] for row in direct}
     grid = list(range(1577836800 // 420 * 420, 1577840400 + 1, 420))
@@ -146,9 +146,9 @@ async def test_series_equal_a_direct_query(ask: Ask, owner: Any) -> None:
     assert "$__" not in (frame.meta or {})["executedQueryString"]
 
 
-async def test_an_excessive_fill_is_omitted_with_a_notice(ask: Ask) -> None:
+async def test_an_excessive_fill_is_omitted_with_a_notice(run_query: Ask) -> None:
     """A fill with too many rows, such as an hour in microseconds, is omitted with a notice."""
-    frame = await ask("select $__timeGroupAlias(made, '1us', 0), gold from treasure order by 1", format="time_series")
+    frame = await run_query("select $__timeGroupAlias(made, '1us', 0), gold from treasure order by 1", format="time_series")
     assert frame.row_count == 60
     (notice,) = (frame.meta or {})["notices"]
     assert notice["text"].startswith(
@@ -156,9 +156,9 @@ async def test_an_excessive_fill_is_omitted_with_a_notice(ask: Ask) -> None:
     )
 
 
-async def test_a_series_without_rows_keeps_its_columns(ask: Ask) -> None:
+async def test_a_series_without_rows_keeps_its_columns(run_query: Ask) -> None:
     """A series without rows has the columns of the statement."""
-    frame = await ask("select made as time, host, gold from treasure where false", format="time_series")
+    frame = await run_query("select made as time, host, gold from treasure where false", format="time_series")
     assert [(item.name, item.type.value, len(item)) for item in frame.fields] == [
         ("time", "time.Time", 0),
         ("host", "string", 0),
@@ -184,10 +184,10 @@ async def test_a_series_without_rows_keeps_its_columns(ask: Ask) -> None:
         ("select $__timeFilter(made) from treasur", 'relation "treasur" does not exist'),
     ],
 )
-async def test_an_error_of_the_statement_has_its_position(ask: Ask, sql: str, message: str) -> None:
+async def test_an_error_of_the_statement_has_its_position(run_query: Ask, sql: str, message: str) -> None:
     """The error of a statement is a 400 with the server's message, the position, and what to do."""
     with pytest.raises(BadRequest) as caught:
-        await ask(sql)
+        await run_query(sql)
     assert message in caught.value.message
 
 
@@ -199,25 +199,25 @@ async def test_an_error_of_the_statement_has_its_position(ask: Ask, sql: str, me
         ({"format": "logs"}, "format 'logs' is not supported; use time_series or table"),
     ],
 )
-async def test_an_empty_query_is_refused(ask: Ask, query: dict[str, Any], message: str) -> None:
+async def test_an_empty_query_is_refused(run_query: Ask, query: dict[str, Any], message: str) -> None:
     """An empty query is refused with the name of the property to set."""
     with pytest.raises(BadRequest, match=message):
-        await ask("select 1", **query)
+        await run_query("select 1", **query)
 
 
 async def test_equal_statements_are_one_query(warehouse: Warehouse, connections: Connections) -> None:
-    """The time range counts only if macros insert it into the statement, or a fill uses it."""
+    """Queries with equal statements have one key; the time range is part of it only if macros or a fill use it."""
     source = Postgres(warehouse.record, connections)
     later = TimeRange(RANGE.start, RANGE.end + timedelta(minutes=1))
 
-    def same(sql: str, **query: Any) -> bool:
-        source_query = a_query(sql, **query)
+    def have_same_key(sql: str, **query: Any) -> bool:
+        source_query = sql_query(sql, **query)
         return source.prepare(source_query, RANGE).key == source.prepare(source_query, later).key
 
-    assert same("select 1")
-    assert not same("select $__timeTo()")
-    assert same("select $__timeGroup(made, '5m', 0)")
-    assert not same("select $__timeGroup(made, '5m', 0)", format="time_series")
+    assert have_same_key("select 1")
+    assert not have_same_key("select $__timeTo()")
+    assert have_same_key("select $__timeGroup(made, '5m', 0)")
+    assert not have_same_key("select $__timeGroup(made, '5m', 0)", format="time_series")
 
 
 async def test_expressions_read_results_of_a_data_source(warehouse: Warehouse, connections: Connections) -> None:
@@ -246,7 +246,7 @@ async def test_expressions_read_results_of_a_data_source(warehouse: Warehouse, c
         {"refId": "F", "type": "reduce", "expression": "E", "reducer": "sum", "settings": {"mode": "dropNN"}},
     ]
     body = {"queries": queries, "from": "2020-01-01", "to": "2020-01-01T01"}
-    response = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient(), sources=directory))
+    response = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient_limits(), sources=directory))
     assert isinstance(response.body, bytes)
     results = json.loads(response.body)["results"]
     assert shown(results["C"]) == [({"host": "h0"}, [870.0]), ({"host": "h1"}, [900.0])]

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Ask, Warehouse, a_query, patient, until, values
+from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Ask, Warehouse, patient_limits, sql_query, values, wait_until
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, DeadlineExceeded, SourceFailed, Unavailable
@@ -34,7 +34,7 @@ async def opened(resolver: HostResolver) -> AsyncIterator[Open]:
 
 
 async def pid_of(record: SourceRecord, connections: Connections) -> int:
-    (frame,) = await Postgres(record, connections).query(a_query("select pg_backend_pid() as pid"), RANGE, patient())
+    (frame,) = await Postgres(record, connections).query(sql_query("select pg_backend_pid() as pid"), RANGE, patient_limits())
     (pid,) = values(frame)["pid"]
     return int(pid)
 
@@ -54,28 +54,28 @@ async def test_a_changed_record_gets_new_connections(warehouse: Warehouse, opene
     """Connections of the former record are closed, even one that was busy when the record changed."""
     connections = opened(connections=2)
     old = await pid_of(warehouse.record, connections)
-    working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(0.5)"), RANGE, patient()))
-    await until(lambda: backends(owner, warehouse, "query like '%pg_sleep%'"))
+    working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(0.5)"), RANGE, patient_limits()))
+    await wait_until(lambda: backends(owner, warehouse, "query like '%pg_sleep%'"))
     new = await pid_of(replace(warehouse.record, version=2), connections)
     assert new != old
     await working
-    await until(lambda: _only(owner, warehouse, new))
+    await wait_until(lambda: has_only_session(owner, warehouse, new))
 
 
 async def test_a_waiting_query_survives_a_change_of_the_record(warehouse: Warehouse, opened: Open, owner: Any) -> None:
     """A replaced pool serves the queries that waited before."""
     connections = opened(connections=1)
     source = Postgres(warehouse.record, connections)
-    working = asyncio.create_task(source.query(a_query("select pg_sleep(600)"), RANGE, patient()))
-    await until(lambda: _count(owner, warehouse, 1))
-    task = asyncio.create_task(source.query(a_query("select 1 as x"), RANGE, patient()))
+    working = asyncio.create_task(source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
+    await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
+    task = asyncio.create_task(source.query(sql_query("select 1 as x"), RANGE, patient_limits()))
     await pid_of(replace(warehouse.record, version=2), connections)
     working.cancel()
     assert [values(frame) for frame in await task] == [{"x": [1]}]
     await asyncio.gather(working, return_exceptions=True)
 
 
-async def _only(owner: Any, warehouse: Warehouse, pid: int) -> bool:
+async def has_only_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
     return await backends(owner, warehouse) == [pid]
 
 
@@ -83,19 +83,19 @@ async def test_the_number_of_connections_is_limited(warehouse: Warehouse, opened
     """If all connections are busy, a query waits for a free one, and times out with an error that says so."""
     connections = opened(connections=2)
     source = Postgres(warehouse.record, connections)
-    working = [asyncio.create_task(source.query(a_query("select pg_sleep(600)"), RANGE, patient())) for _ in range(2)]
-    await until(lambda: _count(owner, warehouse, 2))
+    working = [asyncio.create_task(source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits())) for _ in range(2)]
+    await wait_until(lambda: has_active_sessions(owner, warehouse, 2))
     with pytest.raises(DeadlineExceeded, match=r"none of the 2 connections .* \(setting DASHWRIGHT_SOURCE_CONNECTIONS\) became free"):
-        await source.query(a_query("select 1 as x"), RANGE, Limits(deadline=Deadline(0.2)))
+        await source.query(sql_query("select 1 as x"), RANGE, Limits(deadline=Deadline(0.2)))
     assert len(await backends(owner, warehouse)) == 2
-    task = asyncio.create_task(source.query(a_query("select 1 as x"), RANGE, patient()))
+    task = asyncio.create_task(source.query(sql_query("select 1 as x"), RANGE, patient_limits()))
     working[0].cancel()
     assert [values(frame) for frame in await task] == [{"x": [1]}]
     working[1].cancel()
     await asyncio.gather(*working, return_exceptions=True)
 
 
-async def _count(owner: Any, warehouse: Warehouse, count: int) -> bool:
+async def has_active_sessions(owner: Any, warehouse: Warehouse, count: int) -> bool:
     return len(await backends(owner, warehouse, "state = 'active' and query like '%pg_sleep%'")) == count
 
 
@@ -103,12 +103,12 @@ async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, op
     """If the caller is cancelled, the statement is cancelled on the server, and the connection is reused."""
     connections = opened(connections=1)
     pid = await pid_of(warehouse.record, connections)
-    working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
-    await until(lambda: _count(owner, warehouse, 1))
+    working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
+    await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
     working.cancel()
     with pytest.raises(asyncio.CancelledError):
         await working
-    await until(lambda: _count(owner, warehouse, 0))
+    await wait_until(lambda: has_active_sessions(owner, warehouse, 0))
     assert await pid_of(warehouse.record, connections) == pid
 
 
@@ -116,11 +116,11 @@ async def test_unused_connections_are_closed(warehouse: Warehouse, opened: Open,
     """A connection is closed after a time without use, and the next statement opens a new one."""
     connections = opened(idle_timeout=0.05)
     await pid_of(warehouse.record, connections)
-    await until(lambda: _none(owner, warehouse))
+    await wait_until(lambda: has_no_session(owner, warehouse))
     await pid_of(warehouse.record, connections)
 
 
-async def _none(owner: Any, warehouse: Warehouse) -> bool:
+async def has_no_session(owner: Any, warehouse: Warehouse) -> bool:
     return not await backends(owner, warehouse)
 
 
@@ -132,19 +132,19 @@ async def test_the_least_recently_used_pool_is_closed(warehouse: Warehouse, open
     remaining = await pid_of(second, connections)
     await pid_of(third, connections)
     assert connections.pool_count == 2
-    await until(lambda: _lacks(owner, warehouse, gone))
+    await wait_until(lambda: lacks_session(owner, warehouse, gone))
     assert await pid_of(second, connections) == remaining
 
 
-async def _lacks(owner: Any, warehouse: Warehouse, pid: int) -> bool:
+async def lacks_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
     return pid not in await backends(owner, warehouse)
 
 
 async def test_busy_pools_are_not_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
     """If all pools are busy, the next query gets an error with a time to retry."""
     connections = opened(pools=1)
-    working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
-    await until(lambda: _count(owner, warehouse, 1))
+    working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
+    await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
     with pytest.raises(Unavailable, match="1 data sources are queried at the same time"):
         await pid_of(replace(warehouse.record, id=2), connections)
     working.cancel()
@@ -155,8 +155,8 @@ async def test_busy_pools_are_not_closed(warehouse: Warehouse, opened: Open, own
 async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, owner: Any) -> None:
     """A terminated session is a 502, and the next statement succeeds."""
     connections = opened()
-    working = asyncio.create_task(Postgres(warehouse.record, connections).query(a_query("select pg_sleep(600)"), RANGE, patient()))
-    await until(lambda: _count(owner, warehouse, 1))
+    working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
+    await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
     await owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", warehouse.reader)
     with pytest.raises(SourceFailed, match="terminating connection"):
         await working
@@ -176,7 +176,7 @@ async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehou
 async def test_a_refused_login_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, change: Any, message: str) -> None:
     """A rejected login is a 502 that says what to check, without secrets."""
     source = Postgres(replace(warehouse.record, **change), opened())
-    for operation in (source.health(), source.query(a_query("select 1 as x"), RANGE, patient())):
+    for operation in (source.health(), source.query(sql_query("select 1 as x"), RANGE, patient_limits())):
         with pytest.raises(SourceFailed, match=message) as caught:
             await operation
         assert PASSWORD not in caught.value.message
@@ -220,7 +220,7 @@ async def _silent() -> AsyncIterator[int]:
 
 
 async def test_another_kind_of_server_is_reported(warehouse: Warehouse, opened: Open) -> None:
-    """The error says that the server is of another kind, for example a web server."""
+    """The error of a server of another kind, for example a web server, says so."""
 
     async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         writer.write(b"HTTP/1.1 400 Bad Request\r\n\r\n")
@@ -235,6 +235,6 @@ async def test_another_kind_of_server_is_reported(warehouse: Warehouse, opened: 
                 await Postgres(record, opened()).health()
 
 
-async def test_a_healthy_source_is_reported(ask: Ask, warehouse: Warehouse, opened: Open) -> None:
+async def test_a_healthy_source_is_reported(run_query: Ask, warehouse: Warehouse, opened: Open) -> None:
     """A healthy data source is reported with the message that clients know."""
     assert await Postgres(warehouse.record, opened()).health() == "Database Connection OK"

@@ -99,7 +99,7 @@ class Cases:
         """Return one of the choices."""
         return self._random.choice(choices)
 
-    def some(self, choices: tuple[str, ...], *counts: int) -> list[str]:
+    def some_of(self, choices: tuple[str, ...], *counts: int) -> list[str]:
         """Return some of the choices, as many as one of the counts."""
         return self._random.sample(choices, self._random.choice(counts))
 
@@ -154,7 +154,7 @@ def _filter_by_value(cases: Cases) -> dict[str, Any]:
 
 
 def _reduce(cases: Cases) -> dict[str, Any]:
-    return {"reducers": cases.some(_REDUCERS, 1, 1, 2)} | cases.optional(mode="reduceFields", includeTimeField=True, labelsToFields=True)
+    return {"reducers": cases.some_of(_REDUCERS, 1, 1, 2)} | cases.optional(mode="reduceFields", includeTimeField=True, labelsToFields=True)
 
 
 def _calculate_field(cases: Cases) -> dict[str, Any]:
@@ -177,7 +177,7 @@ def _calculate_field(cases: Cases) -> dict[str, Any]:
 def _group(cases: Cases) -> dict[str, Any]:
     def setting() -> dict[str, Any]:
         group = {"operation": "groupby", "aggregations": cases.one_of([], ["count"])}
-        aggregate = {"operation": "aggregate", "aggregations": cases.some(_REDUCERS, 0, 1, 2)}
+        aggregate = {"operation": "aggregate", "aggregations": cases.some_of(_REDUCERS, 0, 1, 2)}
         return group if cases.one_of(True, False) else aggregate
 
     return {"fields": {cases.name(): setting() for _ in range(4)}}
@@ -246,7 +246,7 @@ _OPTIONS: Final[dict[str, Callable[[Cases], dict[str, Any]]]] = {
         "renamePattern": cases.one_of("$1", "x$1", "$$", "$&-$2"),
     },
     "seriesToRows": lambda _cases: {},
-    "labelsToFields": lambda cases: cases.optional(mode="rows", keepLabels=cases.some(("host", "job", "name"), 1, 2), valueLabel="host"),
+    "labelsToFields": lambda cases: cases.optional(mode="rows", keepLabels=cases.some_of(("host", "job", "name"), 1, 2), valueLabel="host"),
     "convertFieldType": _convert,
     "formatTime": lambda cases: {
         "timeField": cases.name(),

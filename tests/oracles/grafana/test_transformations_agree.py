@@ -74,20 +74,24 @@ def read(value: Any) -> Any:
     return [read(item) for item in value] if isinstance(value, list) else value
 
 
-def are_same(here: Any, there: Any) -> bool:
+def are_same(own_frames: Any, grafana: Any) -> bool:
     """Return whether two values are equal, apart from rounding errors. A boolean is not a number."""
-    if isinstance(here, list) and isinstance(there, list):
-        return len(here) == len(there) and all(map(are_same, here, there))
-    if isinstance(here, float | int) and isinstance(there, float | int) and isinstance(here, bool) is isinstance(there, bool):
-        return math.isclose(here, there, rel_tol=1e-12) or (math.isnan(here) and math.isnan(there))
-    return type(here) is type(there) and bool(here == there)
+    if isinstance(own_frames, list) and isinstance(grafana, list):
+        return len(own_frames) == len(grafana) and all(map(are_same, own_frames, grafana))
+    if (
+        isinstance(own_frames, float | int)
+        and isinstance(grafana, float | int)
+        and isinstance(own_frames, bool) is isinstance(grafana, bool)
+    ):
+        return math.isclose(own_frames, grafana, rel_tol=1e-12) or (math.isnan(own_frames) and math.isnan(grafana))
+    return type(own_frames) is type(grafana) and bool(own_frames == grafana)
 
 
-def difference(here: list[Any], there: list[Any]) -> str:
+def difference(own_frames: list[Any], grafana: list[Any]) -> str:
     """Return the first difference of frames, or an empty string. Grafana's columns may be shorter than their frame."""
     no_frame: dict[str, Any] = {"fields": []}
     no_field: dict[str, Any] = {}
-    for own, other in zip_longest(here, there, fillvalue=no_frame):
+    for own, other in zip_longest(own_frames, grafana, fillvalue=no_frame):
         for field, expected in zip_longest(own["fields"], other["fields"], fillvalue=no_field):
             length = len(field.get("values", ()))
             values = read(expected.get("values", [])) + [UNDEFINED] * (length - len(expected.get("values", ())))
@@ -106,12 +110,12 @@ def difference(here: list[Any], there: list[Any]) -> str:
 def test_results_are_those_of_grafana(results: list[tuple[Any, Any]], name: str) -> None:
     """The frames equal those of Grafana in all cases that end with this transformation, unless Grafana fails."""
     differing, compared = [], 0
-    for case, there in results:
-        if case["transformations"][-1]["id"] != name or "error" in there:
+    for case, grafana in results:
+        if case["transformations"][-1]["id"] != name or "error" in grafana:
             continue
         compared += 1
         try:
-            found = difference(transformed(case), there["frames"])
+            found = difference(transformed(case), grafana["frames"])
         except DashwrightError as error:
             found = error.message
         if found:

@@ -56,12 +56,12 @@ def test_numbers_have_the_texts_of_grafana(tmp_path: Path) -> None:
     source = RandomValues(1)
     cases = [source.format(units) for _ in range(60_000)]
     differing = []
-    for case, there in zip(cases, results(tmp_path, cases), strict=True):
+    for case, grafana in zip(cases, results(tmp_path, cases), strict=True):
         zone = UTC if case["zone"] == "utc" else ZoneInfo(case["zone"])
         context = DateContext(zone, _NOW, case["withMilliseconds"])
-        here = value_format(case["unit"])(float(case["value"]), case["decimals"], context)
-        if [here.prefix, here.text, here.suffix] != there:
-            differing.append(f"{here}, Grafana: {''.join(there)}\n  {json.dumps(case)}")
+        own = value_format(case["unit"])(float(case["value"]), case["decimals"], context)
+        if [own.prefix, own.text, own.suffix] != grafana:
+            differing.append(f"{own}, Grafana: {''.join(grafana)}\n  {json.dumps(case)}")
     check(cases, differing)
 
 
@@ -70,25 +70,25 @@ def test_cells_are_displayed_as_in_grafana(tmp_path: Path) -> None:
     source, theme = RandomValues(2), THEMES["dark"]
     cases = [source.display() for _ in range(8_000)]
     differing = []
-    for case, there in zip(cases, results(tmp_path, cases), strict=True):
+    for case, grafana in zip(cases, results(tmp_path, cases), strict=True):
         field = case["field"]
         config = {name: value for name, value in field["config"].items() if value is not None}
         dates = DateContext(UTC, _NOW)
         traits = ColumnTraits(field["type"], (None, None), field["state"]["seriesIndex"], field["state"]["displayName"], dates)
         processor = DisplayProcessor(config, theme, traits)
-        for value, expected in zip(read(case["values"]), there, strict=True):
-            here = processor.display(value)
-            is_same = [here.prefix, here.text, here.suffix] == expected["parts"]
-            if not is_same or not are_near(here.colour, expected["color"]):
-                differing.append(f"{value!r}: {here} {here.colour}, Grafana: {expected}\n  {json.dumps(case)}")
+        for value, expected in zip(read(case["values"]), grafana, strict=True):
+            own = processor.display(value)
+            is_same = [own.prefix, own.text, own.suffix] == expected["parts"]
+            if not is_same or not are_near(own.colour, expected["color"]):
+                differing.append(f"{value!r}: {own} {own.colour}, Grafana: {expected}\n  {json.dumps(case)}")
     check(cases, differing)
 
 
-def are_near(here: str, there: str) -> bool:
+def are_near(own: str, grafana: str) -> bool:
     """Return whether two colours are the same, apart from rounding."""
-    if there in _TRANSPARENT or here in _TRANSPARENT:
-        return there in _TRANSPARENT and here in _TRANSPARENT
-    pairs = zip(bytes.fromhex(here[1:]), bytes.fromhex((colour_of(there, THEMES["dark"]) or there)[1:]), strict=True)
+    if grafana in _TRANSPARENT or own in _TRANSPARENT:
+        return grafana in _TRANSPARENT and own in _TRANSPARENT
+    pairs = zip(bytes.fromhex(own[1:]), bytes.fromhex((colour_of(grafana, THEMES["dark"]) or grafana)[1:]), strict=True)
     return all(abs(one - other) <= _MAX_COLOUR_DIFFERENCE for one, other in pairs)
 
 
@@ -97,19 +97,19 @@ def test_columns_are_reduced_as_in_grafana(tmp_path: Path) -> None:
     source, names = RandomValues(3), [name for name in CALCULATIONS if name not in ("current", "avg", "total")]
     cases = [source.reduce(names) for _ in range(1_000)]
     differing = []
-    for case, there in zip(cases, results(tmp_path, cases), strict=True):
+    for case, grafana in zip(cases, results(tmp_path, cases), strict=True):
         field = FieldValues(read(case["values"]), case["type"] == "number")
-        for name, expected in zip(names, read(there), strict=True):
-            here = CALCULATIONS[name](field)
-            if not are_equal(here, expected):
-                differing.append(f"{name}: {here!r}, Grafana: {expected!r}\n  {json.dumps(case['values'])} {case['type']}")
+        for name, expected in zip(names, read(grafana), strict=True):
+            own = CALCULATIONS[name](field)
+            if not are_equal(own, expected):
+                differing.append(f"{name}: {own!r}, Grafana: {expected!r}\n  {json.dumps(case['values'])} {case['type']}")
     check(cases, differing)
 
 
-def are_equal(here: Any, there: Any) -> bool:
+def are_equal(own: Any, grafana: Any) -> bool:
     """Return whether two results are equal, apart from rounding errors."""
-    if isinstance(here, list) and isinstance(there, list):
-        return len(here) == len(there) and all(map(are_equal, here, there))
-    if isinstance(here, float | int) and isinstance(there, float | int) and isinstance(here, bool) is isinstance(there, bool):
-        return math.isclose(here, there, rel_tol=1e-12) or (math.isnan(here) and math.isnan(there))
-    return type(here) is type(there) and bool(here == there)
+    if isinstance(own, list) and isinstance(grafana, list):
+        return len(own) == len(grafana) and all(map(are_equal, own, grafana))
+    if isinstance(own, float | int) and isinstance(grafana, float | int) and isinstance(own, bool) is isinstance(grafana, bool):
+        return math.isclose(own, grafana, rel_tol=1e-12) or (math.isnan(own) and math.isnan(grafana))
+    return type(own) is type(grafana) and bool(own == grafana)

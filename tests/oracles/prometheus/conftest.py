@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 
 import aiohttp
 import pytest
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.servers import prometheus
 
 from dashwright.api.main import Gateway
@@ -113,6 +113,6 @@ async def oracle(database: Database, database_url: str, tmp_path: Path) -> Async
             seen = await created.prometheus_data("query", query="count_over_time(up[1m]) > 2", time=created.end)
             return len(seen["result"]) == 2
 
-        await until(scraped, seconds=60)
+        await wait_until(scraped, seconds=60)
         created.start = created.end - 60
         yield created

@@ -84,7 +84,7 @@ class Gateway:
 Serve = Callable[..., Awaitable[Gateway]]
 
 
-async def refused(port: int) -> None:
+async def wait_until_closed(port: int) -> None:
     """Return when the listener accepts no further connections."""
     async with asyncio.timeout(5):
         while True:

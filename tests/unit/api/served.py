@@ -21,10 +21,10 @@ def routes() -> tuple[Route, ...]:
     return tuple(Gateway(settings, Database.__new__(Database), MemoryBroker(), Clock()).routes)
 
 
-def nodes(tree: Any, place: str = "") -> Any:
+def nodes(tree: Any, path: str = "") -> Any:
     """Yield every object of a document with its place."""
     if isinstance(tree, dict):
-        yield place, tree
+        yield path, tree
     members = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()
     for name, item in members:
-        yield from nodes(item, f"{place}/{name}")
+        yield from nodes(item, f"{path}/{name}")

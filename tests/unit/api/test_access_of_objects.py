@@ -39,7 +39,7 @@ TREE = AccessTree(
 
 
 @pytest.mark.parametrize(
-    ("who", "kind", "name", "folder", "level"),
+    ("viewer", "kind", "name", "folder", "level"),
     [
         (caller(Role.VIEWER), DASHBOARD, "x", None, Level.VIEW),
         (caller(Role.EDITOR), DASHBOARD, "x", None, Level.EDIT),
@@ -66,12 +66,12 @@ TREE = AccessTree(
         (caller(Role.EDITOR), DASHBOARD, "x", "round", Level.NONE),
     ],
 )
-def test_the_highest_level_counts(who: Identity, kind: Kind, name: str, folder: str | None, level: Level) -> None:
+def test_the_highest_level_counts(viewer: Identity, kind: Kind, name: str, folder: str | None, level: Level) -> None:
     """Rules of an object replace the rights of the role at the root only; in folders they add to them.
 
     A rule for a role includes higher roles.
     """
-    view = AccessView(who, TREE)
+    view = AccessView(viewer, TREE)
     assert view.level(kind, name, folder) == level
     for verb, needed in (("read", Level.VIEW), ("create", Level.EDIT), ("write", Level.EDIT), ("delete", Level.EDIT)):
         assert view.may(f"{kind.area}:{verb}", kind, name, folder) is (level >= needed)
@@ -110,7 +110,7 @@ def test_permissions_alone_decide_outside_of_folders() -> None:
 
 
 @pytest.mark.parametrize(
-    ("who", "action", "is_held"),
+    ("viewer", "action", "is_held"),
     [
         (caller(Role.VIEWER), "dashboards:read", True),
         (caller(Role.VIEWER, user_id=2), "dashboards:write", False),
@@ -125,9 +125,9 @@ def test_permissions_alone_decide_outside_of_folders() -> None:
         (caller(Role.ADMIN), "folders.permissions:write", True),
     ],
 )
-def test_a_right_on_any_object_passes_the_first_check(who: Identity, action: str, is_held: bool) -> None:
+def test_a_right_on_any_object_passes_the_first_check(viewer: Identity, action: str, is_held: bool) -> None:
     """A role, a rule on some object or a grant suffices; the object itself is checked afterwards."""
-    assert AccessView(who, TREE).may_on_any(action) is is_held
+    assert AccessView(viewer, TREE).may_on_any(action) is is_held
 
 
 def test_without_rules_the_role_decides() -> None:
@@ -136,8 +136,8 @@ def test_without_rules_the_role_decides() -> None:
     One list of rules changes that for callers who are not Admins.
     """
     bare = AccessTree({"a": None, "b": "a"})
-    for who, scope in ((caller(Role.VIEWER), EVERYTHING), (caller(Role.NONE), NOTHING), (caller(Role.ADMIN), EVERYTHING)):
-        view = AccessView(who, bare)
+    for viewer, scope in ((caller(Role.VIEWER), EVERYTHING), (caller(Role.NONE), NOTHING), (caller(Role.ADMIN), EVERYTHING)):
+        view = AccessView(viewer, bare)
         assert {view.scope(kind) for kind in KINDS} == {scope}
     assert AccessView(caller(Role.VIEWER), TREE).scope(FOLDER) not in (EVERYTHING, NOTHING)
     assert AccessView(caller(Role.ADMIN), TREE).scope(FOLDER) == EVERYTHING
@@ -180,20 +180,20 @@ def trees(draw: st.DrawFn) -> AccessTree:
     return AccessTree(parents, draw(st.dictionaries(listed, rules, max_size=5)))
 
 
-def walked(who: Identity, tree: AccessTree, kind: Kind, name: str, folder: str | None) -> Level:
+def naive_level(viewer: Identity, tree: AccessTree, kind: Kind, name: str, folder: str | None) -> Level:
     """Return the level by a naive walk from the root down."""
 
     def given_by(listed: Rules) -> Level:
         about = [
             rule.level
             for rule in listed
-            if (rule.user_id and rule.user_id == who.user_id)
-            or rule.team_id in who.teams
-            or (rule.role and list(Role).index(who.role) >= list(Role).index(rule.role))
+            if (rule.user_id and rule.user_id == viewer.user_id)
+            or rule.team_id in viewer.teams
+            or (rule.role and list(Role).index(viewer.role) >= list(Role).index(rule.role))
         ]
         return max(about, default=Level.NONE)
 
-    if who.role is Role.ADMIN:
+    if viewer.role is Role.ADMIN:
         return Level.ADMIN
     way: list[tuple[str, str]] = [(kind.plural, name)]
     while folder is not None:
@@ -202,13 +202,13 @@ def walked(who: Identity, tree: AccessTree, kind: Kind, name: str, folder: str |
         way.append(("folders", folder))
         folder = tree.parents[folder]
     defaults: Mapping[Role, Level] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT}
-    level = Level.NONE if way[-1] in tree.rules_by_object else defaults[who.role]
+    level = Level.NONE if way[-1] in tree.rules_by_object else defaults[viewer.role]
     for step in reversed(way):
         level = max(level, given_by(tree.rules_by_object.get(step, [])))
     return level
 
 
-def places(tree: AccessTree) -> list[tuple[Kind, str, str | None]]:
+def objects_of(tree: AccessTree) -> list[tuple[Kind, str, str | None]]:
     """Return every folder, and dashboards and panels with and without rules, at the root and in every folder."""
     found: list[tuple[Kind, str, str | None]] = [(FOLDER, name, tree.parents[name]) for name in FOLDERS]
     for kind in (DASHBOARD, LIBRARY_PANEL):
@@ -216,20 +216,20 @@ def places(tree: AccessTree) -> list[tuple[Kind, str, str | None]]:
     return found
 
 
-@given(who=callers, tree=trees())
-def test_levels_equal_a_naive_walk(who: Identity, tree: AccessTree) -> None:
+@given(viewer=callers, tree=trees())
+def test_levels_equal_a_naive_walk(viewer: Identity, tree: AccessTree) -> None:
     """Without any rules the role decides alone; with rules, those on the path to the root do."""
-    view = AccessView(who, tree)
-    for kind, name, folder in places(tree):
+    view = AccessView(viewer, tree)
+    for kind, name, folder in objects_of(tree):
         if tree.rules_by_object or view.level(kind, name, folder) == Level.ADMIN:
-            assert view.level(kind, name, folder) == walked(who, tree, kind, name, folder), (kind.plural, name, folder)
+            assert view.level(kind, name, folder) == naive_level(viewer, tree, kind, name, folder), (kind.plural, name, folder)
 
 
-@given(who=callers, tree=trees())
-def test_a_list_equals_the_single_checks(who: Identity, tree: AccessTree) -> None:
+@given(viewer=callers, tree=trees())
+def test_a_list_equals_the_single_checks(viewer: Identity, tree: AccessTree) -> None:
     """The scope for SQL, the check of a single object and the first check agree."""
-    view = AccessView(who, tree)
-    for kind, name, folder in places(tree):
+    view = AccessView(viewer, tree)
+    for kind, name, folder in objects_of(tree):
         for verb in ("get", "update"):
             is_open = view.may(kind.actions[verb], kind, name, folder)
             assert view.scope(kind, verb).includes(name, folder) is is_open, (verb, kind.plural, name, folder)
@@ -237,31 +237,31 @@ def test_a_list_equals_the_single_checks(who: Identity, tree: AccessTree) -> Non
                 assert view.may_on_any(kind.actions[verb])
 
 
-@given(who=callers, before=trees(), after=trees())
-def test_views_that_agree_show_the_same(who: Identity, before: AccessTree, after: AccessTree) -> None:
+@given(viewer=callers, before=trees(), after=trees())
+def test_views_that_agree_show_the_same(viewer: Identity, before: AccessTree, after: AccessTree) -> None:
     """If two views agree, an object of both is visible in both or in neither. Views of equal trees agree."""
-    first, second = AccessView(who, before), AccessView(who, after)
-    assert AccessView(who, before).shows_same_objects(first)
-    assert AccessView(who, AccessTree(dict(before.parents), dict(before.rules_by_object))).shows_same_objects(first)
+    first, second = AccessView(viewer, before), AccessView(viewer, after)
+    assert AccessView(viewer, before).shows_same_objects(first)
+    assert AccessView(viewer, AccessTree(dict(before.parents), dict(before.rules_by_object))).shows_same_objects(first)
     if first.shows_same_objects(second):
-        for kind, name, folder in places(before):
+        for kind, name, folder in objects_of(before):
             if kind is not FOLDER or before.parents[name] == after.parents[name]:
                 seen = first.may(kind.actions["get"], kind, name, folder)
                 assert second.may(kind.actions["get"], kind, name, folder) is seen, (kind.plural, name, folder)
 
 
-def test_changes_that_keep_the_visibility() -> None:
+def test_some_changes_keep_the_visibility() -> None:
     """A new folder or a deleted hidden one keeps the visibility; a move out of view, a new rule or a deleted visible folder does not."""
-    who = caller(Role.VIEWER)
+    viewer = caller(Role.VIEWER)
     lists = {("folders", "closed"): ()}
-    view = AccessView(who, AccessTree({"a": None, "closed": None, "in": "closed"}, lists))
-    assert view.shows_same_objects(AccessView(who, AccessTree({"a": None, "closed": None, "in": "closed", "new": "a"}, lists)))
-    assert view.shows_same_objects(AccessView(who, AccessTree({"a": None, "closed": None}, lists)))
-    assert not view.shows_same_objects(AccessView(who, AccessTree({"closed": None, "in": "closed"}, lists)))
-    assert not view.shows_same_objects(AccessView(who, AccessTree({"a": None, "in": None})))
-    assert AccessView(who, AccessTree({"a": None})).shows_same_objects(AccessView(who))
-    assert not view.shows_same_objects(AccessView(who, AccessTree({"a": "closed", "closed": None}, lists)))
-    assert not view.shows_same_objects(AccessView(who, AccessTree({"a": None, "closed": None}, {**lists, ("folders", "a"): ()})))
+    view = AccessView(viewer, AccessTree({"a": None, "closed": None, "in": "closed"}, lists))
+    assert view.shows_same_objects(AccessView(viewer, AccessTree({"a": None, "closed": None, "in": "closed", "new": "a"}, lists)))
+    assert view.shows_same_objects(AccessView(viewer, AccessTree({"a": None, "closed": None}, lists)))
+    assert not view.shows_same_objects(AccessView(viewer, AccessTree({"closed": None, "in": "closed"}, lists)))
+    assert not view.shows_same_objects(AccessView(viewer, AccessTree({"a": None, "in": None})))
+    assert AccessView(viewer, AccessTree({"a": None})).shows_same_objects(AccessView(viewer))
+    assert not view.shows_same_objects(AccessView(viewer, AccessTree({"a": "closed", "closed": None}, lists)))
+    assert not view.shows_same_objects(AccessView(viewer, AccessTree({"a": None, "closed": None}, {**lists, ("folders", "a"): ()})))
     assert AccessView(caller(Role.ADMIN), AccessTree({"a": None})).shows_same_objects(
         AccessView(caller(Role.ADMIN), AccessTree({"a": "closed", "closed": None}, lists))
     )

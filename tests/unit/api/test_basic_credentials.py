@@ -27,7 +27,7 @@ from .test_bearer_credentials import TOKEN, Keys
 HERE, THERE = "192.0.2.1", "192.0.2.2"
 
 
-class Time:
+class ManualClock:
     """A clock that a test moves."""
 
     def __init__(self) -> None:
@@ -38,9 +38,9 @@ class Time:
 
 
 @pytest.fixture
-def passing(monkeypatch: pytest.MonkeyPatch) -> Time:
+def passing(monkeypatch: pytest.MonkeyPatch) -> ManualClock:
     """Let time pass for the authenticator."""
-    time = Time()
+    time = ManualClock()
     monkeypatch.setattr(module, "TTLCache", lambda size, seconds: TTLCache(size, seconds, time))
     return time
 
@@ -72,18 +72,18 @@ def throttle() -> LoginThrottle:
 
 
 @pytest.fixture
-def authenticator(accounts: Accounts, counted: CountingPasswords, throttle: LoginThrottle, passing: Time) -> BasicAuthenticator:
+def authenticator(accounts: Accounts, counted: CountingPasswords, throttle: LoginThrottle, passing: ManualClock) -> BasicAuthenticator:
     return BasicAuthenticator(accounts, counted, throttle)
 
 
-async def ask(authenticator: BasicAuthenticator, login: str, password: str, org_id: int | None = None, address: str = HERE) -> str:
+async def authenticate(authenticator: BasicAuthenticator, login: str, password: str, org_id: int | None = None, address: str = HERE) -> str:
     """Return the role of an accepted caller."""
     return (await authenticator.identify(Credentials(basic(login, password), address), org_id)).role
 
 
 async def refuse(authenticator: BasicAuthenticator, login: str, password: str, address: str = HERE) -> None:
     with pytest.raises(Unauthorized, match=r"^Invalid username or password$") as refusal:
-        await ask(authenticator, login, password, None, address)
+        await authenticate(authenticator, login, password, None, address)
     assert refusal.value.message_id == "password-auth.failed"
 
 
@@ -104,7 +104,7 @@ async def refuse(authenticator: BasicAuthenticator, login: str, password: str, a
 async def test_every_wrong_credential_is_refused_with_the_same_words(
     authenticator: BasicAuthenticator, accounts: Accounts, authorization: str
 ) -> None:
-    """The response does not reveal if a login exists, is disabled or has no password."""
+    """The response to a wrong credential does not reveal if a login exists, is disabled or has no password."""
     accounts.hashes |= {"locked": accounts.hashes["ann"], "remote": None}
     accounts.disabled.add("locked")
     with pytest.raises(Unauthorized, match=r"^Invalid username or password$") as refusal:
@@ -130,12 +130,12 @@ async def test_every_rejection_needs_one_verification(
 
 
 async def test_a_password_is_verified_once_while_it_is_used(
-    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords, passing: Time
+    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords, passing: ManualClock
 ) -> None:
     """The account is read each time; the hash is computed again only when the credential was not used for minutes."""
     for seconds, verifications in ((0, 1), (299, 1), (598, 1), (899, 2)):
         passing.now = seconds
-        assert await ask(authenticator, "ann", "pw") == "Admin"
+        assert await authenticate(authenticator, "ann", "pw") == "Admin"
         assert len(counted.verifications) == verifications
     assert len(accounts.lookups) == 4
 
@@ -144,31 +144,31 @@ async def test_a_changed_password_ends_the_old_one(
     authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords
 ) -> None:
     """A cached verification counts only while the account has the same hash."""
-    await ask(authenticator, "ann", "pw")
+    await authenticate(authenticator, "ann", "pw")
     accounts.hashes["ann"] = await counted.hash("new")
     await refuse(authenticator, "ann", "pw")
-    assert await ask(authenticator, "ann", "new") == "Admin"
+    assert await authenticate(authenticator, "ann", "new") == "Admin"
 
 
-async def test_a_disabled_account_is_out(authenticator: BasicAuthenticator, accounts: Accounts) -> None:
+async def test_a_disabled_account_is_refused(authenticator: BasicAuthenticator, accounts: Accounts) -> None:
     """An account that is disabled after its password was verified is refused immediately."""
-    await ask(authenticator, "ann", "pw")
+    await authenticate(authenticator, "ann", "pw")
     accounts.disabled.add("ann")
     await refuse(authenticator, "ann", "pw")
 
 
 async def test_only_members_are_accepted_in_an_organization(authenticator: BasicAuthenticator) -> None:
     """A correct password in a foreign organization gets its own error; a wrong one does not."""
-    assert [await ask(authenticator, "ann", "pw", org) for org in (None, 2, 1)] == ["Admin", "Editor", "Admin"]
+    assert [await authenticate(authenticator, "ann", "pw", org) for org in (None, 2, 1)] == ["Admin", "Editor", "Admin"]
     for password, message_id in (("pw", NOT_A_MEMBER), ("wrong", "password-auth.failed")):
         with pytest.raises(Unauthorized) as refusal:
-            await ask(authenticator, "ann", password, 3)
+            await authenticate(authenticator, "ann", password, 3)
         assert refusal.value.message_id == message_id
 
 
 async def test_callers_with_one_credential_share_one_verification(authenticator: BasicAuthenticator, counted: CountingPasswords) -> None:
     """A burst of requests with one credential is not a flood."""
-    roles = await asyncio.gather(*(ask(authenticator, "ann", "pw") for _ in range(50)))
+    roles = await asyncio.gather(*(authenticate(authenticator, "ann", "pw") for _ in range(50)))
     assert (set(roles), len(counted.verifications)) == ({"Admin"}, 1)
 
 
@@ -179,26 +179,26 @@ async def test_guessing_locks_out_only_the_guessing_client(authenticator: BasicA
     """
     for password in ("a", "b", "c", "pw"):
         await refuse(authenticator, "ann", password)
-    assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
-    assert await ask(authenticator, "ed", "pw") == "Editor"
+    assert await authenticate(authenticator, "ann", "pw", address=THERE) == "Admin"
+    assert await authenticate(authenticator, "ed", "pw") == "Editor"
     await refuse(authenticator, "ann", "other")
 
 
 async def test_a_recent_login_is_not_locked_out(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
     """The user can still log in at an address from which another client guesses at their login."""
-    assert await ask(authenticator, "ann", "pw") == "Admin"
+    assert await authenticate(authenticator, "ann", "pw") == "Admin"
     for password in ("a", "b", "c", "d"):
         await refuse(authenticator, "ann", password)
     assert throttle.is_blocked("ann", HERE)
-    assert await ask(authenticator, "ann", "pw") == "Admin"
+    assert await authenticate(authenticator, "ann", "pw") == "Admin"
 
 
 async def test_a_cached_login_does_not_help_guessing(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
     """A throttled address is rejected even with the right password of a user who is logged in elsewhere."""
-    assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
+    assert await authenticate(authenticator, "ann", "pw", address=THERE) == "Admin"
     for password in ("a", "b", "c", "pw"):
         await refuse(authenticator, "ann", password)
-    assert await ask(authenticator, "ann", "pw", address=THERE) == "Admin"
+    assert await authenticate(authenticator, "ann", "pw", address=THERE) == "Admin"
 
 
 async def test_concurrent_guesses_are_counted_when_they_begin(authenticator: BasicAuthenticator) -> None:
@@ -207,13 +207,13 @@ async def test_concurrent_guesses_are_counted_when_they_begin(authenticator: Bas
     The correct one is refused if it comes too late.
     """
     guesses = [*(f"wrong {index}" for index in range(5)), "pw"]
-    outcomes = await asyncio.gather(*(ask(authenticator, "ann", password) for password in guesses), return_exceptions=True)
+    outcomes = await asyncio.gather(*(authenticate(authenticator, "ann", password) for password in guesses), return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [Unauthorized] * len(guesses)
 
 
 async def test_concurrent_requests_with_one_credential_are_one_attempt(authenticator: BasicAuthenticator) -> None:
     """A client that opens many connections does not count as one that guesses."""
-    assert await asyncio.gather(*(ask(authenticator, "ann", "pw") for _ in range(10))) == ["Admin"] * 10
+    assert await asyncio.gather(*(authenticate(authenticator, "ann", "pw") for _ in range(10))) == ["Admin"] * 10
 
 
 async def test_failures_by_login_and_by_mail_are_of_one_account(
@@ -232,7 +232,7 @@ async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticato
     for index in range(40):
         await refuse(authenticator, "ann", f"old {index}")
     assert not throttle.is_address_blocked(HERE)
-    assert await ask(authenticator, "ed", "pw") == "Editor"
+    assert await authenticate(authenticator, "ed", "pw") == "Editor"
 
 
 async def test_an_address_with_failures_waits_behind_the_others(authenticator: BasicAuthenticator, counted: CountingPasswords) -> None:
@@ -240,7 +240,7 @@ async def test_an_address_with_failures_waits_behind_the_others(authenticator: B
     await refuse(authenticator, "ann", "wrong")
     assert counted.suspects == 0
     await refuse(authenticator, "ed", "wrong")
-    await ask(authenticator, "vic", "pw", address=THERE)
+    await authenticate(authenticator, "vic", "pw", address=THERE)
     assert counted.suspects == 1
 
 
@@ -252,13 +252,13 @@ async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
     accounts.hashes["ann"], accounts.salts["ann"] = imported, "salt"
     await refuse(authenticator, "ann", "pw")
     assert accounts.hashes["ann"] == imported
-    await asyncio.gather(*(ask(authenticator, "ann", "old secret") for _ in range(10)))
+    await asyncio.gather(*(authenticate(authenticator, "ann", "old secret") for _ in range(10)))
     replaced = accounts.hashes["ann"]
     assert replaced is not None
     assert replaced.startswith("$argon2id$")
     assert "ann" not in accounts.salts
     before = len(counted.verifications)
-    assert await ask(authenticator, "ann", "old secret") == "Admin"
+    assert await authenticate(authenticator, "ann", "old secret") == "Admin"
     assert (len(counted.verifications), accounts.hashes["ann"]) == (before, replaced)
 
 
@@ -267,12 +267,12 @@ async def test_a_login_succeeds_if_its_hash_cannot_be_replaced(
 ) -> None:
     """A login succeeds if its hash cannot be replaced, and the next login tries again."""
 
-    async def away(*_: object, **__: object) -> bool:
+    async def fail(*_: object, **__: object) -> bool:
         raise Unavailable("away")
 
     accounts.hashes["ann"], accounts.salts["ann"] = key_material.hash_secret("pw", "salt"), "salt"
-    monkeypatch.setattr(accounts, "replace_password_hash", away)
-    assert await ask(authenticator, "ann", "pw") == "Admin"
+    monkeypatch.setattr(accounts, "replace_password_hash", fail)
+    assert await authenticate(authenticator, "ann", "pw") == "Admin"
 
 
 @pytest.fixture
@@ -289,7 +289,7 @@ async def test_a_token_may_replace_a_password(
     for accepts_passwords in (True, False):
         authenticator = BasicAuthenticator(accounts, counted, throttle, bearer=tokens, accepts_passwords=accepts_passwords)
         with pytest.raises(Unauthorized) as refusal:
-            await ask(authenticator, "api_key", TOKEN)
+            await authenticate(authenticator, "api_key", TOKEN)
         assert refusal.value.message_id == "api-key.invalid"
     for authorization in (basic("ann", "pw"), basic("ann", "wrong"), "Basic %%%"):
         with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
@@ -309,7 +309,7 @@ async def test_failures_are_logged_without_the_password(authenticator: BasicAuth
 
 async def test_no_password_is_cached(authenticator: BasicAuthenticator) -> None:
     """Cache keys are digests that only this process can compute."""
-    await ask(authenticator, "ann", "pw")
+    await authenticate(authenticator, "ann", "pw")
     assert [len(key) for key in authenticator._verified_hashes] == [16]
 
 

@@ -58,7 +58,7 @@ def test_equal_specs_are_equal_strings() -> None:
     ],
 )
 def test_an_invalid_item_is_refused(line: bytes, item_id: str | None, message: str) -> None:
-    """The refusal has the id, if it could be one, and says what is wrong."""
+    """The refusal of an item has the id, if it could be one, and says what is wrong."""
     refused = read_line(line)
     assert isinstance(refused, RefusedItem)
     assert refused.id == item_id

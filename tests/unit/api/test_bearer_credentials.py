@@ -21,7 +21,7 @@ TOKEN = "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248"
 LEGACY = base64.b64encode(b'{"k":"secret","n":"ci key","id":7}').decode()
 
 
-class Now(Clock):
+class ManualClock(Clock):
     def __init__(self) -> None:
         self.at = 1000.0
 
@@ -74,7 +74,7 @@ class Setup:
     hashes: CountingHashes
     throttle: LoginThrottle
     identities: IdentityCache
-    clock: Now
+    clock: ManualClock
     bearer: BearerAuthenticator
 
     def put(self, text: str, **changes: object) -> None:
@@ -93,18 +93,18 @@ class Setup:
         for stored, key in self.keys.hashes.items():
             self.keys.hashes[stored] = replace(key, identity=replace(key.identity, expires_at=at))
 
-    async def ask(self, text: str, org_id: int | None = None, address: str = "192.0.2.1") -> Identity:
+    async def authenticate(self, text: str, org_id: int | None = None, address: str = "192.0.2.1") -> Identity:
         return await self.bearer.identify(Credentials(f"Bearer {text}", address), org_id)
 
     async def refusal(self, text: str, org_id: int | None = None, address: str = "192.0.2.1") -> tuple[str, str]:
         with pytest.raises(Unauthorized) as refused:
-            await self.ask(text, org_id, address)
+            await self.authenticate(text, org_id, address)
         return refused.value.message_id, refused.value.message
 
 
 @pytest.fixture
 async def setup() -> AsyncIterator[Setup]:
-    clock = Now()
+    clock = ManualClock()
     identities = IdentityCache(clock)
     identities.resume()
     keys, hashes, throttle = Keys(), CountingHashes(), LoginThrottle(1)
@@ -119,8 +119,8 @@ async def test_a_token_is_found_by_its_hash_and_a_legacy_key_by_its_name(setup: 
     """Each credential identifies its holder; blanks around it are ignored."""
     setup.put(TOKEN)
     setup.put(LEGACY)
-    assert (await setup.ask(TOKEN)).uid == "service-account:9"
-    assert (await setup.ask(f" {LEGACY} ", 7)).uid == "api-key:3"
+    assert (await setup.authenticate(TOKEN)).uid == "service-account:9"
+    assert (await setup.authenticate(f" {LEGACY} ", 7)).uid == "api-key:3"
 
 
 async def test_an_invalid_credential_costs_nothing(setup: Setup) -> None:
@@ -140,7 +140,7 @@ async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> 
         assert setup.hashes.computed == index
 
 
-async def test_the_order_of_rejections(setup: Setup) -> None:
+async def test_the_first_reason_that_applies_is_reported(setup: Setup) -> None:
     """A key may be expired, revoked, of another organization, or disabled.
 
     The first reason that applies is reported, and only to a client with the secret.
@@ -157,14 +157,14 @@ async def test_the_order_of_rejections(setup: Setup) -> None:
     assert await setup.refusal(TOKEN, 1) == disabled
     assert await setup.refusal(TOKEN) == disabled
     setup.put(TOKEN)
-    assert (await setup.ask(TOKEN, 1)).key_id == 4
+    assert (await setup.authenticate(TOKEN, 1)).key_id == 4
 
 
 async def test_a_known_token_is_hashed_once(setup: Setup) -> None:
     """A token's row is read for each request so that changes apply; its hash is cached because it cannot change."""
     setup.put(TOKEN)
     for _ in range(3):
-        await setup.ask(TOKEN)
+        await setup.authenticate(TOKEN)
     assert (setup.hashes.computed, len(setup.keys.lookups)) == (1, 3)
     setup.put(TOKEN, is_revoked=True)
     assert (await setup.refusal(TOKEN))[0] == "api-key.revoked"
@@ -177,7 +177,7 @@ async def test_an_unknown_token_is_looked_for_once_until_something_changes(setup
     assert (setup.hashes.computed, len(setup.keys.lookups)) == (1, 1)
     setup.put(TOKEN)
     setup.identities.invalidate("key:4")
-    assert (await setup.ask(TOKEN)).key_id == 4
+    assert (await setup.authenticate(TOKEN)).key_id == 4
 
 
 async def test_unknown_credentials_are_not_cached_without_notifications(setup: Setup) -> None:
@@ -185,7 +185,7 @@ async def test_unknown_credentials_are_not_cached_without_notifications(setup: S
     setup.identities.suspend()
     assert await setup.refusal(TOKEN) == INVALID
     setup.put(TOKEN)
-    assert (await setup.ask(TOKEN)).key_id == 4
+    assert (await setup.authenticate(TOKEN)).key_id == 4
 
 
 async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(setup: Setup) -> None:
@@ -194,14 +194,14 @@ async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(setup: S
     Another address, and a token that was used lately, are not affected.
     """
     setup.put(TOKEN)
-    await setup.ask(TOKEN)
+    await setup.authenticate(TOKEN)
     before = setup.hashes.computed
     for _ in range(10):
         await setup.refusal(key_material.new_token())
     with pytest.raises(TooManyRequests) as refused:
-        await setup.ask(key_material.new_token())
+        await setup.authenticate(key_material.new_token())
     assert (refused.value.retry_after, setup.hashes.computed - before) == (60, 10)
-    assert (await setup.ask(TOKEN)).key_id == 4
+    assert (await setup.authenticate(TOKEN)).key_id == 4
     assert await setup.refusal(key_material.new_token(), address="192.0.2.2") == INVALID
 
 

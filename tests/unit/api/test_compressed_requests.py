@@ -57,7 +57,7 @@ def test_a_step_is_small(coding: str, pack: Pack, size: int) -> None:
 
 @FRAMED
 def test_a_step_takes_little(coding: str, pack: Pack) -> None:
-    """Highly compressed data is not decompressed in one step either."""
+    """Highly compressed data is decompressed in several small steps."""
     packed = pack(b"") * (MAX_FRAMES - 1) + pack(random.Random(1).randbytes(300_000))
     assert len(list(Decompressor(coding).decompress(packed))) >= 300_000 // INPUT_STEP_BYTES
 

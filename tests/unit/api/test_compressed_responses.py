@@ -39,9 +39,9 @@ def test_the_preferred_coding_is_used(accept: str, coding: str | None) -> None:
     assert preferred_coding(accept) == coding
 
 
-def route(answer: Response) -> list[Route]:
+def route(expected: Response) -> list[Route]:
     async def handle(_: Call) -> Response:
-        return answer
+        return expected
 
     return [Route("GET", "/api/text", handle, PUBLIC)]
 
@@ -55,8 +55,8 @@ async def pieces() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
 async def test_the_complete_body_is_compressed(serve: Serve, coding: str, *, is_streamed: bool) -> None:
     """The body is complete, in one or several chunks, and the header Vary names the request's header."""
-    answer = Response(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
-    client = (await serve(route(answer))).client
+    expected = Response(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
+    client = (await serve(route(expected))).client
     async with client.get("/api/text", headers={"Accept-Encoding": coding}, auto_decompress=False) as response:
         packed = await response.read()
         assert (response.headers["Content-Encoding"], response.headers["Vary"]) == (coding, "Accept, Accept-Encoding")
@@ -65,7 +65,7 @@ async def test_the_complete_body_is_compressed(serve: Serve, coding: str, *, is_
 
 
 @pytest.mark.parametrize(
-    ("answer", "accept", "varies"),
+    ("expected", "accept", "varies"),
     [
         (Response(200, TEXT, "text/plain"), "gzip", False),
         (Response(200, TEXT[: MIN_BYTES - 1], "text/plain", may_compress=True), "gzip", True),
@@ -74,11 +74,11 @@ async def test_the_complete_body_is_compressed(serve: Serve, coding: str, *, is_
     ],
     ids=["not to be compressed", "short", "no common coding", "empty"],
 )
-async def test_other_responses_are_unchanged(serve: Serve, answer: Response, accept: str, *, varies: bool) -> None:
+async def test_other_responses_are_unchanged(serve: Serve, expected: Response, accept: str, *, varies: bool) -> None:
     """Small responses and those that may not be compressed are unchanged."""
-    client = (await serve(route(answer))).client
+    client = (await serve(route(expected))).client
     async with client.get("/api/text", headers={"Accept-Encoding": accept}, auto_decompress=False) as response:
-        assert await response.read() == answer.body
+        assert await response.read() == expected.body
         assert "Content-Encoding" not in response.headers
         assert ("Vary" in response.headers) is varies
 

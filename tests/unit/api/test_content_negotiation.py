@@ -50,7 +50,7 @@ class FakeRequest:
         self.query = {"includeObject": include}
 
 
-def asked(accept: str, include: str = "", *, streamed: bool = False) -> Format:
+def negotiate(accept: str, include: str = "", *, streamed: bool = False) -> Format:
     return format_of(cast("Call", FakeRequest(accept, include)), json_only=streamed)
 
 
@@ -78,7 +78,7 @@ def asked(accept: str, include: str = "", *, streamed: bool = False) -> Format:
 )
 def test_the_supported_range_with_the_highest_weight_wins(accept: str, expected: Format) -> None:
     """The supported range with the highest weight wins, and the first of equal weights. Unknown types and weight 0 count as missing."""
-    assert asked(accept) == expected
+    assert negotiate(accept) == expected
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_the_supported_range_with_the_highest_weight_wins(accept: str, expected:
 def test_an_unacceptable_header_is_406(accept: str) -> None:
     """An Accept header without a supported type is 406, and the message names the supported types."""
     with pytest.raises(NotAcceptable, match=r"application/json, application/yaml.*as=Table"):
-        asked(accept)
+        negotiate(accept)
 
 
 RANGES = st.builds(
@@ -101,7 +101,7 @@ RANGES = st.builds(
 def test_any_header_is_understood_or_not_acceptable(accept: str, streamed: bool) -> None:
     """Arbitrary headers never cause an internal error."""
     try:
-        found = asked(accept, streamed=streamed)
+        found = negotiate(accept, streamed=streamed)
     except NotAcceptable:
         return
     assert not (streamed and found.is_yaml)
@@ -109,18 +109,18 @@ def test_any_header_is_understood_or_not_acceptable(accept: str, streamed: bool)
 
 def test_a_watch_is_always_json() -> None:
     """A watch has no YAML form; a client that accepts both receives JSON."""
-    assert asked("application/yaml, application/json;q=0.1", streamed=True) == JSON
+    assert negotiate("application/yaml, application/json;q=0.1", streamed=True) == JSON
     with pytest.raises(NotAcceptable, match=r"accepted: application/json;"):
-        asked("application/yaml", streamed=True)
+        negotiate("application/yaml", streamed=True)
 
 
 @pytest.mark.parametrize("included", IncludeObjectPolicy)
 def test_rows_contain_the_requested_object(included: IncludeObjectPolicy) -> None:
     """Rows of tables contain the part of the object that ``includeObject`` requests."""
-    assert asked(AS_TABLE, included.value).include_object is included
-    assert asked("application/json", "rubbish") == JSON
+    assert negotiate(AS_TABLE, included.value).include_object is included
+    assert negotiate("application/json", "rubbish") == JSON
     with pytest.raises(BadRequest, match="None, Metadata, Object"):
-        asked(AS_TABLE, "none")
+        negotiate(AS_TABLE, "none")
 
 
 @pytest.mark.parametrize(

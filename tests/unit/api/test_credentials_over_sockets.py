@@ -42,9 +42,9 @@ async def test_two_credentials_are_refused() -> None:
     server = Server([ROUTE], recorder)
     port = await server.start("127.0.0.1", 0)
     async with ClientSession(f"http://127.0.0.1:{port}") as client:
-        for given, status in ((["Bearer a"], 200), (["Bearer a", "Bearer a"], 401), (["", "Bearer a"], 401), ([""], 401), ([], 401)):
-            async with client.get("/api/x", headers=[("Authorization", each) for each in given]) as response:
-                assert response.status == status, given
+        for sent, status in ((["Bearer a"], 200), (["Bearer a", "Bearer a"], 401), (["", "Bearer a"], 401), ([""], 401), ([], 401)):
+            async with client.get("/api/x", headers=[("Authorization", each) for each in sent]) as response:
+                assert response.status == status, sent
     assert recorder.seen == [Credentials("Bearer a", "127.0.0.1")]
     await server.stop()
 

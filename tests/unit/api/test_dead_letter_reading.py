@@ -182,7 +182,7 @@ def test_credentials_that_a_service_removed_are_named() -> None:
 
 
 def test_a_message_without_a_reason_was_moved_by_the_broker() -> None:
-    """The reason has a default and a limit, and the name has the time in the order of arrival."""
+    """The reason of a letter has a default and a limit, and its name has the time in the order of arrival."""
     letter = read(delivery(headers={}))
     assert (letter.reason, letter.queue, letter.exchange) == ("delivered too often", "", "")
     assert letter.name.startswith("20261123-164005-000007-")

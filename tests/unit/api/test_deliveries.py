@@ -19,7 +19,7 @@ def spec(*, branch: str = "main", enabled: bool = True) -> RepositorySpec:
     return RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
 
 
-def decided(event: str, payload: Any, **options: Any) -> Decision:
+def decision_of(event: str, payload: Any, **options: Any) -> Decision:
     return decide(GITHUB.deliveries, event, payload, "boards", spec(**options))
 
 
@@ -34,20 +34,20 @@ SYNC = JobSpec.model_validate({"action": "sync", "repository": "boards", "sync":
 
 def test_a_ping_is_accepted_with_any_body() -> None:
     """Webhooks of organizations send pings without a repository."""
-    assert decided("ping", {"zen": "x", "hook_id": 1}) == Decision(200, "ping received")
-    assert decided("ping", []) == Decision(200, "ping received")
+    assert decision_of("ping", {"zen": "x", "hook_id": 1}) == Decision(200, "ping received")
+    assert decision_of("ping", []) == Decision(200, "ping received")
 
 
 def test_a_push_to_the_branch_requests_an_incremental_sync() -> None:
     """A push is synced even if no path looks like a dashboard. Repository names ignore case."""
     commits = [{"added": ["README.txt"], "modified": [], "removed": []}]
-    pushed = decided("push", {"ref": "refs/heads/main", "after": COMMIT, "repository": OWN, "commits": commits})
+    pushed = decision_of("push", {"ref": "refs/heads/main", "after": COMMIT, "repository": OWN, "commits": commits})
     assert pushed == Decision(202, "push received", SYNC)
 
 
 def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
-    assert decided("push", {"ref": "refs/heads/trunk", "repository": OWN}, branch="").job == SYNC
-    assert decided("push", {"ref": "refs/heads/main", "repository": OWN}, branch="").job is None
+    assert decision_of("push", {"ref": "refs/heads/trunk", "repository": OWN}, branch="").job == SYNC
+    assert decision_of("push", {"ref": "refs/heads/main", "repository": OWN}, branch="").job is None
 
 
 @pytest.mark.parametrize(
@@ -63,7 +63,7 @@ def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
 )
 def test_other_pushes_request_nothing(payload: dict[str, Any], options: dict[str, Any]) -> None:
     """Pushes to other branches, tags, deleted branches and unsynced repositories are ignored."""
-    decision = decided("push", {**payload, "repository": OWN}, **options)
+    decision = decision_of("push", {**payload, "repository": OWN}, **options)
     assert (decision.code, decision.job) == (200, None)
 
 
@@ -72,18 +72,18 @@ def test_a_pull_request_to_the_branch_is_reviewed_when_its_commits_change(action
     page = "https://git.example.org/team/boards/pull/12"
     expected = {"ref": "change/one", "hash": COMMIT, "pr": 12, "url": page}
     job = JobSpec.model_validate({"action": "pr", "repository": "boards", "pr": expected})
-    assert decided("pull_request", pull(action)) == Decision(202, f"pull request: {action}", job)
+    assert decision_of("pull_request", pull(action)) == Decision(202, f"pull request: {action}", job)
 
 
 @pytest.mark.parametrize("action", ["closed", "assigned", "labeled", "edited", ""])
 def test_other_events_of_a_pull_request_request_nothing(action: str) -> None:
-    assert decided("pull_request", pull(action)) == Decision(200, f"ignore pull request event: {action}")
+    assert decision_of("pull_request", pull(action)) == Decision(200, f"ignore pull request event: {action}")
 
 
 def test_a_pull_request_to_another_branch_requests_nothing() -> None:
-    """The message has two spaces, because Grafana's has."""
+    """The message about an ignored pull request has two spaces, because Grafana's has."""
     text = "ignoring pull request event as develop is not  the configured branch"
-    assert decided("pull_request", pull("opened", base="develop")) == Decision(200, text)
+    assert decision_of("pull_request", pull("opened", base="develop")) == Decision(200, text)
 
 
 @pytest.mark.parametrize(
@@ -100,9 +100,9 @@ def test_a_pull_request_to_another_branch_requests_nothing() -> None:
 )
 def test_events_of_other_repositories_are_rejected(event: str, payload: Any, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
-        decided(event, payload)
+        decision_of(event, payload)
 
 
 def test_other_events_are_rejected() -> None:
     """The host receives an error for an unsupported event, so that it is visible in the webhook's log."""
-    assert decided("issues", {"repository": OWN}) == Decision(501, "unsupported messageType: issues")
+    assert decision_of("issues", {"repository": OWN}) == Decision(501, "unsupported messageType: issues")

@@ -21,7 +21,7 @@ PROJECT = {"project": {"path_with_namespace": "Team/Boards", "default_branch": "
 REPOSITORY = {"repository": {"full_name": "team/boards"}}
 
 
-def decided(deliveries: Deliveries, event: str, payload: Any, *, branch: str = "main", enabled: bool = True) -> Decision:
+def decision_of(deliveries: Deliveries, event: str, payload: Any, *, branch: str = "main", enabled: bool = True) -> Decision:
     githost = GitHostRepositoryConfig(url="https://git.example.org/team/boards.git", branch=branch)
     sync = SyncOptions(enabled=enabled, target=SyncTarget.FOLDER)
     spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
@@ -56,9 +56,9 @@ def proposed(**members: Any) -> dict[str, Any]:
         ({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}, 200),
     ],
 )
-def test_pushes_to_gitlab(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
+def test_pushes_to_gitlab_request_syncs(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
     """A push to the synced branch requests a sync, and other pushes do not. The path of the project may differ in case."""
-    decision = decided(GITLAB.deliveries, "Push Hook", {**PROJECT, **payload}, **options)
+    decision = decision_of(GITLAB.deliveries, "Push Hook", {**PROJECT, **payload}, **options)
     assert (decision.code, decision.job is not None) == (code, code == 202)
 
 
@@ -74,9 +74,9 @@ def test_pushes_to_gitlab(payload: dict[str, Any], options: dict[str, Any], code
         (merge_request("open", base="develop"), False),
     ],
 )
-def test_merge_requests_of_gitlab(payload: dict[str, Any], is_reviewed: bool) -> None:
+def test_merge_requests_of_gitlab_request_reviews(payload: dict[str, Any], is_reviewed: bool) -> None:
     """A merge request requests a review if its commits changed. An update without an earlier commit changed only the description."""
-    decision = decided(GITLAB.deliveries, "Merge Request Hook", payload)
+    decision = decision_of(GITLAB.deliveries, "Merge Request Hook", payload)
     assert decision.code == (202 if is_reviewed else 200)
     if is_reviewed:
         assert decision.job is not None
@@ -87,10 +87,10 @@ def test_merge_requests_of_gitlab(payload: dict[str, Any], is_reviewed: bool) ->
 @pytest.mark.parametrize(
     ("action", "code"), [("opened", 202), ("reopened", 202), ("synchronized", 202), ("synchronize", 200), ("edited", 200)]
 )
-def test_pull_requests_of_gitea(action: str, code: int) -> None:
+def test_pull_requests_of_gitea_request_reviews(action: str, code: int) -> None:
     pull_request = {"number": 7, "html_url": PAGE, "base": {"ref": "main"}, "head": {"ref": "change", "sha": COMMIT}}
     payload = {"action": action, "repository": {"full_name": "team/boards"}, "pull_request": pull_request}
-    assert decided(GITEA.deliveries, "pull_request", payload).code == code
+    assert decision_of(GITEA.deliveries, "pull_request", payload).code == code
 
 
 @pytest.mark.parametrize(
@@ -108,14 +108,14 @@ def test_pull_requests_of_gitea(action: str, code: int) -> None:
         (pushed(branch("main")), {"enabled": False}, 200),
     ],
 )
-def test_pushes_to_bitbucket(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
+def test_pushes_to_bitbucket_request_syncs(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
     """A push may have several branches. The host does not name the default branch, so each of them may be it."""
-    assert decided(BITBUCKET.deliveries, "repo:push", payload, **options).code == code
+    assert decision_of(BITBUCKET.deliveries, "repo:push", payload, **options).code == code
 
 
 @pytest.mark.parametrize(("event", "code"), [("pullrequest:created", 202), ("pullrequest:updated", 202), ("pullrequest:fulfilled", 200)])
-def test_pull_requests_of_bitbucket(event: str, code: int) -> None:
-    decision = decided(BITBUCKET.deliveries, event, proposed())
+def test_pull_requests_of_bitbucket_request_reviews(event: str, code: int) -> None:
+    decision = decision_of(BITBUCKET.deliveries, event, proposed())
     assert decision.code == code
     if decision.job is not None and decision.job.pr is not None:
         assert (decision.job.pr.pr, decision.job.pr.ref, decision.job.pr.hash, decision.job.pr.url) == (7, "change", COMMIT[:12], PAGE)
@@ -138,22 +138,22 @@ SERVER_REPOSITORY = {"slug": "boards", "project": {"key": "TEAM"}}
         ([changed("refs/heads/main", commit="0" * 40)], 200),
     ],
 )
-def test_pushes_to_bitbucket_data_center(changes: list[dict[str, Any]], code: int) -> None:
+def test_pushes_to_bitbucket_data_center_request_syncs(changes: list[dict[str, Any]], code: int) -> None:
     """One push of Bitbucket Data Center may have several references."""
     payload = {"repository": SERVER_REPOSITORY, "changes": changes}
-    assert decided(BITBUCKET_SERVER.deliveries, "repo:refs_changed", payload).code == code
+    assert decision_of(BITBUCKET_SERVER.deliveries, "repo:refs_changed", payload).code == code
 
 
 @pytest.mark.parametrize(
     ("event", "code"), [("pr:opened", 202), ("pr:from_ref_updated", 202), ("pr:merged", 200), ("diagnostics:ping", 200)]
 )
-def test_pull_requests_of_bitbucket_data_center(event: str, code: int) -> None:
+def test_pull_requests_of_bitbucket_data_center_request_reviews(event: str, code: int) -> None:
     """The repository of a delivery is that of the target, and links are null."""
     sides = {
         "fromRef": {"displayId": "change", "latestCommit": COMMIT, "repository": {"slug": "fork", "project": {"key": "~me"}}},
         "toRef": {"displayId": "main", "repository": SERVER_REPOSITORY},
     }
-    decision = decided(BITBUCKET_SERVER.deliveries, event, {"pullRequest": {"id": 7, "links": {"self": [None]}, **sides}})
+    decision = decision_of(BITBUCKET_SERVER.deliveries, event, {"pullRequest": {"id": 7, "links": {"self": [None]}, **sides}})
     assert decision.code == code
     if decision.job is not None and decision.job.pr is not None:
         assert (decision.job.pr.pr, decision.job.pr.ref, decision.job.pr.hash, decision.job.pr.url) == (7, "change", COMMIT, None)
@@ -182,7 +182,7 @@ def test_pull_requests_of_bitbucket_data_center(event: str, code: int) -> None:
 )
 def test_malformed_deliveries_are_rejected(deliveries: Deliveries, event: str, payload: Any, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
-        decided(deliveries, event, payload)
+        decision_of(deliveries, event, payload)
 
 
 @pytest.mark.parametrize(

@@ -75,7 +75,7 @@ def test_a_version_has_the_resources_that_are_served_in_it() -> None:
     assert [entry["name"] for entry in discovery.api_resource_list(KINDS, GROUP, "v2")["resources"]][-1] == "widgets"
 
 
-def test_the_aggregated_document() -> None:
+def test_the_aggregated_document_has_groups_versions_and_resources() -> None:
     """The document has groups, versions, resources and subresources, each with its response kind."""
     result = discovery.aggregated(KINDS, "v2")
     assert (result["kind"], result["apiVersion"]) == ("APIGroupDiscoveryList", "apidiscovery.k8s.io/v2")

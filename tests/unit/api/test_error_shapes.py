@@ -160,7 +160,7 @@ def test_a_prescribed_message_keeps_client_errors() -> None:
 
 @pytest.mark.parametrize("count", [1, 20, 21, 1000])
 def test_a_refusal_shows_twenty_causes_and_counts_the_others(count: int) -> None:
-    """The response has enough causes to correct the request, and is small for any request."""
+    """A refusal has enough causes to correct the request, and is small for any request."""
     error = submissions.invalid_error([Cause(f"[{index}].action", "FieldValueRequired", "Required value") for index in range(count)])
     response = error_response(error, STATUS, TRACE)
     assert isinstance(response.body, bytes)

@@ -22,7 +22,7 @@ from dashwright.api.http.server import Limits
 from dashwright.common.errors import NotFound, Unavailable
 from dashwright.common.observability import tracing
 
-from .conftest import Serve, basic, refused
+from .conftest import Serve, basic, wait_until_closed
 
 ANN, ED, VIC = (basic(login, "pw") for login in ("ann", "ed", "vic"))
 
@@ -32,7 +32,7 @@ class Panel(BaseModel):
     width: int = 12
 
 
-async def who(call: Call) -> Response:
+async def caller_json(call: Call) -> Response:
     identity = call.identity
     return json_response({"login": identity.login, "org": identity.org_id, "role": identity.role, "parameters": dict(call.parameters)})
 
@@ -50,9 +50,9 @@ async def anything(call: Call) -> Response:
 
 
 ROUTES = [
-    Route("GET", "/api/who", who, SIGNED_IN),
-    Route("GET", "/api/quotas", who, Permission("orgs.quotas:read")),
-    Route("GET", "/apis/g/v1/namespaces/{namespace}/things/{name}", who, Permission("dashboards:write")),
+    Route("GET", "/api/who", caller_json, SIGNED_IN),
+    Route("GET", "/api/quotas", caller_json, Permission("orgs.quotas:read")),
+    Route("GET", "/apis/g/v1/namespaces/{namespace}/things/{name}", caller_json, Permission("dashboards:write")),
     Route("POST", "/api/echo", echo, PUBLIC, body_limit=1000),
     Route("POST", "/api/panel", titled, PUBLIC),
     Route("POST", "/apis/panel", titled, PUBLIC),
@@ -75,7 +75,7 @@ async def test_a_route_without_credentials_is_401_with_a_challenge(serve: Serve)
 
 
 async def test_a_missing_permission_is_403_in_the_format_of_the_path(serve: Serve) -> None:
-    """The refusal names the missing permission, in the format of the API that the path belongs to."""
+    """The refusal of a request names the missing permission, in the format of the API that the path belongs to."""
     client = (await serve(ROUTES)).client
     status, body = await fetch(client, "/api/quotas", Authorization=VIC)
     assert (status, body["title"]) == (403, "Access denied")
@@ -255,9 +255,9 @@ async def test_each_fault_of_a_body_is_a_cause_with_its_field(serve: Serve) -> N
 async def test_a_valid_request_id_is_kept(serve: Serve) -> None:
     """A proxy's request id appears in the logs, unless it could break a line."""
     client = (await serve(ROUTES)).client
-    for given, kept in (("abc-123", True), ("x" * 65, False), ("a b", False), ("{}", False)):
-        async with client.get("/api/who", headers={"X-Request-Id": given}) as response:
-            assert (response.headers["X-Request-Id"] == given) is kept
+    for sent_id, kept in (("abc-123", True), ("x" * 65, False), ("a b", False), ("{}", False)):
+        async with client.get("/api/who", headers={"X-Request-Id": sent_id}) as response:
+            assert (response.headers["X-Request-Id"] == sent_id) is kept
             assert response.headers["Server"].startswith("Dashwright/")
 
 
@@ -304,16 +304,16 @@ async def test_a_handlers_error_keeps_its_status_and_prescribed_text(serve: Serv
     If the route prescribes a text for failures, an unavailable server is a 500 with this text.
     """
 
-    async def away(_: Call) -> Response:
+    async def raise_unavailable(_: Call) -> Response:
         raise Unavailable("The database is away; try again", retry_after=4)
 
-    async def none(_: Call) -> Response:
+    async def raise_not_found(_: Call) -> Response:
         raise NotFound("no such key")
 
     routes = [
-        Route("GET", "/api/away", away, PUBLIC),
-        Route("GET", "/api/keys", away, PUBLIC, failure_message="Failed to list api keys"),
-        Route("GET", "/api/none", none, PUBLIC, failure_message="Failed to list api keys"),
+        Route("GET", "/api/away", raise_unavailable, PUBLIC),
+        Route("GET", "/api/keys", raise_unavailable, PUBLIC, failure_message="Failed to list api keys"),
+        Route("GET", "/api/none", raise_not_found, PUBLIC, failure_message="Failed to list api keys"),
     ]
     client = (await serve(routes)).client
     async with client.get("/api/away") as response:
@@ -388,7 +388,7 @@ async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
     assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
     writer.write(b"abc")
     stopping = asyncio.create_task(gateway.server.stop())
-    await refused(gateway.port)
+    await wait_until_closed(gateway.port)
     writer.write(b"def")
     response = await reader.read()
     assert response.startswith(b"HTTP/1.1 200 ")

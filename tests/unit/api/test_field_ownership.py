@@ -116,7 +116,7 @@ def test_an_object_applied_as_empty_is_kept() -> None:
         pytest.param({"b": 7}, False, {"b": {"x": 1}}, 'Apply failed with 1 conflict: conflict with "o": .b', id="members over a value"),
     ],
 )
-def test_conflicts(live: dict[str, Any], by_update: bool, config: dict[str, Any], message: str) -> None:
+def test_an_apply_to_fields_of_others_conflicts(live: dict[str, Any], by_update: bool, config: dict[str, Any], message: str) -> None:
     """An apply that would change fields of others is refused in Kubernetes' words, with one cause per field."""
     owners = update({}, live, (), _writer("o")) if by_update else _applied(live, "o").entries
     with pytest.raises(Conflict) as refused:
@@ -127,7 +127,7 @@ def test_conflicts(live: dict[str, Any], by_update: bool, config: dict[str, Any]
 
 
 def test_conflicts_are_grouped_by_owner() -> None:
-    """The message has a paragraph for each owner, in the order of their names."""
+    """The message of a conflict has a paragraph for each owner, in the order of their names."""
     first = _applied({"b": 1}, "o")
     second = _applied({"c": 1}, "n", first.tree, first.entries)
     with pytest.raises(Conflict, match="Apply failed with 2 conflicts") as refused:
@@ -239,7 +239,7 @@ def test_too_many_appliers_are_refused() -> None:
         ),
     ],
 )
-def test_sent_entries(sent: object, counts: bool) -> None:
+def test_sent_entries_replace_the_stored_ones(sent: object, counts: bool) -> None:
     """Valid entries that a client sends replace the stored ones."""
     stored = managed_fields_json([ManagedFieldsEntry("s", "Update", VERSION, "", {"f:a": {}})])
     assert [entry.manager for entry in parse_managed_fields(stored, sent)] == (["x"] if counts else ["s"])

@@ -46,7 +46,7 @@ def _paths(tree: object) -> list[str]:
         pytest.param({}, [], id="nothing"),
     ],
 )
-def test_fields_of_a_tree(tree: object, expected: list[str]) -> None:
+def test_objects_and_sets_are_split_into_fields(tree: object, expected: list[str]) -> None:
     """Objects and sets are split into their members; any other value is one field."""
     assert _paths(tree) == expected
 
@@ -66,7 +66,7 @@ def test_fields_of_a_tree(tree: object, expected: list[str]) -> None:
         pytest.param({"c": [1, 2]}, {"c": [2, 1]}, [".c"], id="a list has"),
     ],
 )
-def test_changed_fields(old: object, new: object, expected: list[str]) -> None:
+def test_a_difference_is_named_once_at_its_highest_level(old: object, new: object, expected: list[str]) -> None:
     """A difference is at its place, once, at the highest level that differs as a whole."""
     assert list(paths(changed_fields(to_node(old, SETS), to_node(new, SETS)))) == expected
 
@@ -80,7 +80,7 @@ def test_changed_fields(old: object, new: object, expected: list[str]) -> None:
         pytest.param({"f:a": {}}, {"f:b": {}}, {"f:a": {}}, id="apart"),
     ],
 )
-def test_a_difference_of_sets(one: dict[str, object], other: dict[str, object], left: dict[str, object]) -> None:
+def test_a_difference_of_sets_has_no_related_fields(one: dict[str, object], other: dict[str, object], left: dict[str, object]) -> None:
     """The difference of two sets has no field that is related to the second set."""
     assert subtract(one, other) == left
 
@@ -113,7 +113,7 @@ def test_trees_without_a_difference_are_equal(old: object, new: object) -> None:
 
 @given(TREES, TREES)
 def test_merging_is_idempotent(live: object, config: object) -> None:
-    """The result has the merged values, and a second merge changes nothing."""
+    """The result of a merge has the merged values, and a second merge changes nothing."""
     base, body = to_node(live, SETS), to_node(config, SETS)
     once = merge(base, body)
     assert changed_fields(once, merge(once, body)) == {}

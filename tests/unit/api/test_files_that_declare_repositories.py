@@ -107,7 +107,7 @@ def test_directories_behind_symbolic_links_are_not_read(tmp_path: Path) -> None:
     ],
 )
 def test_a_faulty_file_makes_the_state_incomplete(tmp_path: Path, text: str, message: str) -> None:
-    """The fault names the file and the reason, and the other files are read all the same."""
+    """The fault of a file names the file and the reason, and the other files are read all the same."""
     (tmp_path / "a.yaml").write_text(text)
     write(tmp_path / "b.yaml", document("b"))
     state = read(tmp_path)
@@ -117,7 +117,7 @@ def test_a_faulty_file_makes_the_state_incomplete(tmp_path: Path, text: str, mes
 
 
 def test_a_faulty_document_is_named_by_its_number(tmp_path: Path) -> None:
-    """The fault has the number of the document, and the other documents of the file still declare repositories."""
+    """The fault of a document has its number, and the other documents of the file still declare repositories."""
     write(tmp_path / "a.yaml", document("a"), {"kind": "Dashboard"}, document("c"))
     state = read(tmp_path)
     ((_, fault),) = faults_of(state)
@@ -179,7 +179,7 @@ def test_secrets_are_expanded(tmp_path: Path) -> None:
     ],
 )
 def test_a_missing_secret_is_a_fault_of_its_repository(tmp_path: Path, create: str, message: str) -> None:
-    """The fault names the missing file or variable. The repository counts as declared, and the state as complete."""
+    """The fault of a missing secret names its file or variable. The repository counts as declared, and the state as complete."""
     write(tmp_path / "a.yaml", document() | {"secure": {"token": {"create": create}}})
     state = read(tmp_path, EMPTY=" ")
     (fault,) = state.faults

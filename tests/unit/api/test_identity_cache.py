@@ -11,17 +11,17 @@ from dashwright.common.clock import Clock
 from dashwright.common.identity import CallerType, Identity, Role
 
 
-class Time(Clock):
+class ManualClock(Clock):
     """A clock that a test sets, for both ``monotonic`` and Unix time."""
 
     def __init__(self) -> None:
-        self.at = 1000.0
+        self.instant = 1000.0
 
     def seconds(self) -> float:
-        return self.at
+        return self.instant
 
     def __call__(self) -> float:
-        return self.at
+        return self.instant
 
 
 def user(number: int, org_id: int = 1) -> Identity:
@@ -35,12 +35,12 @@ def token(number: int, account: int, *, expires_at: int | None = None) -> Identi
 
 
 @pytest.fixture
-def time() -> Time:
-    return Time()
+def time() -> ManualClock:
+    return ManualClock()
 
 
 @pytest.fixture
-def identities(time: Time) -> IdentityCache:
+def identities(time: ManualClock) -> IdentityCache:
     started = IdentityCache(time, size=3, ttl_seconds=5, monotonic=time)
     started.resume()
     return started
@@ -50,21 +50,21 @@ def cache(identities: IdentityCache, name: bytes, identity: Identity) -> None:
     identities.put(name, identity, epoch=identities.epoch)
 
 
-def test_an_identity_is_cached_for_seconds(identities: IdentityCache, time: Time) -> None:
+def test_an_identity_is_cached_for_seconds(identities: IdentityCache, time: ManualClock) -> None:
     """An identity expires after some seconds, even if it is used."""
     cache(identities, b"a", user(1))
-    for now, is_known in ((1000, True), (1004.9, True), (1005, False)):
-        time.at = now
+    for instant, is_known in ((1000, True), (1004.9, True), (1005, False)):
+        time.instant = instant
         assert (identities.get(b"a") is not None) is is_known
     assert len(identities) == 0
 
 
-def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, time: Time) -> None:
+def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, time: ManualClock) -> None:
     """A key is removed from the cache in the second of its expiry, so that a look-up returns the reason."""
     cache(identities, b"a", token(1, 2, expires_at=1002))
-    time.at = 1001.9
+    time.instant = 1001.9
     assert identities.get(b"a") is not None
-    time.at = 1002
+    time.instant = 1002
     assert identities.get(b"a") is None
 
 
@@ -81,7 +81,7 @@ def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, t
         ("all", set()),
     ],
 )
-def test_invalidating_a_subject_drops_its_identities(time: Time, subject: str, left: set[bytes]) -> None:
+def test_invalidating_a_subject_drops_its_identities(time: ManualClock, subject: str, left: set[bytes]) -> None:
     """Identities of a user, key or organization are looked up again, and no others."""
     identities = IdentityCache(time)
     identities.resume()
@@ -101,7 +101,7 @@ def test_a_lookup_from_before_an_invalidation_is_not_cached(identities: Identity
         assert identities.get(b"a") is None
 
 
-def test_nothing_is_cached_without_notifications(time: Time) -> None:
+def test_nothing_is_cached_without_notifications(time: ManualClock) -> None:
     """Nothing is cached before listening starts or after it is lost; a new start discards earlier values."""
     identities = IdentityCache(time)
     cache(identities, b"a", user(1))
@@ -118,7 +118,7 @@ def test_nothing_is_cached_without_notifications(time: Time) -> None:
     assert identities.last_known(b"a") is None
 
 
-def test_cached_identities_are_available_after_listening_ends(identities: IdentityCache, time: Time) -> None:
+def test_cached_identities_are_available_after_listening_ends(identities: IdentityCache, time: ManualClock) -> None:
     """Cached values are available while the database is not; a lookup or a local change discards them."""
     for name in (b"a", b"b", b"c"):
         cache(identities, name, user(ord(name)))
@@ -128,7 +128,7 @@ def test_cached_identities_are_available_after_listening_ends(identities: Identi
     assert identities.last_known(b"b") is None
     cache(identities, b"c", user(99))
     assert identities.last_known(b"c") is None
-    time.at = 1005
+    time.instant = 1005
     assert identities.last_known(b"a") is None
 
 
@@ -144,7 +144,7 @@ def test_cached_identities_are_available_after_listening_ends(identities: Identi
 )
 def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int | str, int]]) -> None:
     """The cache equals a plain dict: removed entries are missing, its size is limited, and the index has only stored entries."""
-    time = Time()
+    time = ManualClock()
     identities = IdentityCache(time, size=3, ttl_seconds=5, monotonic=time)
     identities.resume()
     for what, which, number in steps:
@@ -154,7 +154,7 @@ def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int
             identities.invalidate(str(which))
             assert not any(f"user:{entry.identity.user_id}" == which or which == "org:1" for entry in identities._entries.values())
         else:
-            time.at += int(which)
+            time.instant += int(which)
         assert len(identities) <= 3
         indexed = {(subject, name) for subject, names in identities._digests_by_subject.items() for name in names}
         assert indexed == {(subject, name) for name, entry in identities._entries.items() for subject in entry.subjects}

@@ -6,7 +6,7 @@ from hypothesis import strategies as st
 from dashwright.api.auth.login_throttle import LoginThrottle
 
 
-class Time:
+class ManualClock:
     def __init__(self) -> None:
         self.now = 0.0
 
@@ -32,7 +32,7 @@ def test_a_login_is_throttled_per_address() -> None:
 
 def test_the_window_begins_with_the_first_failure() -> None:
     """The window begins with the first failure, and later failures do not extend it."""
-    time = Time()
+    time = ManualClock()
     throttle = LoginThrottle(2, 300, monotonic=time)
     fail(throttle, "ann", "a")
     time.now = 299
@@ -93,7 +93,7 @@ def test_an_ipv6_client_is_its_network() -> None:
 @given(st.lists(st.tuples(st.sampled_from("abcde"), st.integers(0, 3)), max_size=60))
 def test_counts_are_bounded_and_never_too_high(steps: list[tuple[str, int]]) -> None:
     """Compared with a plain list of failures, no client is refused too early, and no more counts are kept than the bound."""
-    time = Time()
+    time = ManualClock()
     throttle = LoginThrottle(3, 10, size=3, monotonic=time)
     failures: list[tuple[str, float]] = []
     for login, wait in steps:

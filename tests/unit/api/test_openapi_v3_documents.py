@@ -102,7 +102,7 @@ def test_every_document_is_openapi_3_0(described: Any, group: str, version: str)
 BOUNDS = ("exclusiveMinimum", "exclusiveMaximum")
 
 
-def test_the_shape_of_a_kind() -> None:
+def test_the_schema_of_a_kind_has_envelope_spec_and_status() -> None:
     """A schema has envelope, spec and status, is named after the kind, and has Kubernetes' extension with group, version and kind."""
     schemas = document_of(GADGET)["components"]["schemas"]
     gadget = schemas["Gadget"]

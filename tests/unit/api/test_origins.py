@@ -29,7 +29,7 @@ ROUTES = [Route(method, "/api/things", done, SIGNED_IN) for method in ("POST", "
 PROXIED = {"public_url": "https://dash.example.com", "trusted_hosts": "gateway,*.internal.example.com"}
 
 
-async def sent(serve: Serve, method: str, headers: Mapping[str, str], **settings: str) -> int:
+async def send(serve: Serve, method: str, headers: Mapping[str, str], **settings: str) -> int:
     gateway: Gateway = await serve(ROUTES, origins=OriginPolicy.from_settings(load(**settings)))
     own = f"127.0.0.1:{gateway.port}"
     filled = {name: value.replace("SELF", own) for name, value in headers.items()}
@@ -57,7 +57,7 @@ async def sent(serve: Serve, method: str, headers: Mapping[str, str], **settings
 )
 async def test_only_a_page_of_this_server_changes_anything(serve: Serve, method: str, headers: dict[str, str], status: int) -> None:
     """Programs send neither an origin nor a site; a browser always sends one, names itself, or both."""
-    assert await sent(serve, method, {"Content-Type": JSON, "User-Agent": "client", **headers}) == status
+    assert await send(serve, method, {"Content-Type": JSON, "User-Agent": "client", **headers}) == status
 
 
 @pytest.mark.parametrize(
@@ -86,12 +86,12 @@ async def test_a_name_that_is_not_this_servers_is_refused(serve: Serve, method: 
     """An unlisted name that points here may be an attacker's (DNS rebinding), who could then read responses."""
     headers = {"Host": host, "Content-Type": JSON} | ({} if origin is None else {"Origin": origin})
     expected = 200 if method == "GET" and origin == "http://dash.example.com" else status
-    assert await sent(serve, method, headers, **PROXIED) == expected
+    assert await send(serve, method, headers, **PROXIED) == expected
 
 
 async def test_every_host_name_is_trusted_with_a_star(serve: Serve) -> None:
     """The setting ``*`` leaves the check to a proxy."""
-    assert await sent(serve, "POST", {"Host": "any.example", "Content-Type": JSON}, trusted_hosts="*") == 200
+    assert await send(serve, "POST", {"Host": "any.example", "Content-Type": JSON}, trusted_hosts="*") == 200
 
 
 async def test_two_host_headers_are_refused(serve: Serve) -> None:

@@ -77,7 +77,7 @@ async def test_panels_that_arrive_during_a_validation_share_the_next(service: Se
 
 
 async def test_a_large_panel_has_a_request_of_its_own(service: Service) -> None:
-    """A panel of more than 16 KiB does not wait for others, nor they for it."""
+    """A panel of more than 16 KiB waits for no other panel, and no other panel waits for it."""
     async with asyncio.TaskGroup() as tasks:
         for title in ("first", "large" + "!" * 17_000, "good"):
             tasks.create_task(service.check(title))

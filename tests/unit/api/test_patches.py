@@ -132,7 +132,7 @@ def test_a_patch_that_does_not_fit_is_invalid(operation: Any) -> None:
     ids=str,
 )
 def test_invalid_json_patches_are_refused(operations: Any) -> None:
-    """The message names the operation and its missing or invalid member."""
+    """The error of an invalid JSON patch names the operation and its missing or invalid member."""
     with pytest.raises(BadRequest):
         json_patch({"a": 1}, operations)
 

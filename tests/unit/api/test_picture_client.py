@@ -14,7 +14,7 @@ from dashwright.common.models.pictures import PictureOptions
 from dashwright.common.models.query_context import QueryContext
 
 
-class Slow:
+class SlowService:
     """A service that does not respond until a test permits it."""
 
     def __init__(self) -> None:
@@ -33,7 +33,7 @@ class Slow:
 
 async def test_one_organization_leaves_room_for_others() -> None:
     """An organization with slow data sources delays only itself. Further pictures wait, up to a limit, and are all drawn."""
-    slow = Slow()
+    slow = SlowService()
     broker = SimpleNamespace(topology=SimpleNamespace(pictures="pictures"))
     client = PictureClient(cast("Broker", broker), cast("RpcClient", slow))
 

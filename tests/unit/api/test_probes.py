@@ -10,24 +10,24 @@ from structlog.testing import capture_logs
 from dashwright.common.observability.probes import Probes, ProbeServer
 
 
-async def well() -> None:
+async def pass_check() -> None:
     """Pass the check of the probe."""
 
 
-async def away() -> None:
+async def fail() -> None:
     raise ConnectionError("postgresql://admin:hunter2@db is away")
 
 
-async def silent() -> None:
+async def hang() -> None:
     await asyncio.Event().wait()
 
 
 @pytest.fixture
 async def probes() -> Probes:
     probes = Probes(timeout_seconds=0.02)
-    probes.add("loop", well, is_liveness=True)
-    probes.add("database", away)
-    probes.add("broker", silent)
+    probes.add("loop", pass_check, is_liveness=True)
+    probes.add("database", fail)
+    probes.add("broker", hang)
     return probes
 
 

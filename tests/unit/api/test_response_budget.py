@@ -80,7 +80,7 @@ async def unread(gateway: Gateway, path: str) -> tuple[asyncio.StreamReader, asy
 
 
 async def test_a_caller_with_a_full_share_is_refused_until_it_is_read(serve: Serve) -> None:
-    """The refusal has the time to retry, and responses in flight are complete."""
+    """The refusal of a caller with a full share has the time to retry, and responses in flight are complete."""
     gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE), drain_seconds=2))
     reader, writer = await unread(gateway, "/api/large")
     async with gateway.client.get("/api/large") as response:

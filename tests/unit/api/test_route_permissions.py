@@ -20,7 +20,7 @@ ANN, VIC = {"Authorization": basic("ann", "pw")}, {"Authorization": basic("vic",
 IN_PATH = OrganizationInPath("org_id", "orgId is invalid", "quota.bad-request")
 
 
-def be(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
+def set_caller(identity: Identity, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
     """Set the caller ``vic``, in any organization."""
     account = Account(accounts.hashes["vic"], identity=identity)
 
@@ -106,7 +106,7 @@ async def test_any_scope_admits_callers_with_the_action_on_some_scope(
     Without it, the grant does not suffice.
     """
     narrow = Identity("user:vic", "vic", 1, Role.VIEWER, permissions={"apikeys:read": frozenset({"apikeys:id:3"})})
-    be(narrow, accounts, monkeypatch)
+    set_caller(narrow, accounts, monkeypatch)
     gateway = await serve(
         [
             Route("GET", "/api/any", report_view, Permission("apikeys:read", any_scope_suffices=True)),
@@ -126,7 +126,7 @@ def test_an_organization_of_the_path_must_be_in_the_path(where: OrganizationInPa
         Route("GET", "/api/orgs/{org_id}", report_view, Permission("orgs:read", organization=where))
 
 
-async def test_flags_and_numbers_of_the_query(serve: Serve) -> None:
+async def test_flags_and_numbers_of_the_query_are_read(serve: Serve) -> None:
     """A flag may be written in six ways, the first of two values counts, and an invalid number is replaced by the default."""
 
     async def read(call: Call) -> Response:
@@ -162,7 +162,7 @@ async def test_every_fault_of_a_body_is_one_text(serve: Serve, body: str) -> Non
         assert await response.json() == "n"
 
 
-async def test_integers_of_a_path_and_their_faults(serve: Serve) -> None:
+async def test_an_invalid_integer_in_a_path_has_the_error_of_its_route(serve: Serve) -> None:
     """An invalid integer in a path has the error of its route, with or without an identifier."""
 
     async def read(call: Call) -> Response:
@@ -179,10 +179,10 @@ async def test_integers_of_a_path_and_their_faults(serve: Serve) -> None:
 async def test_tokens_and_keys_are_not_users(serve: Serve) -> None:
     """The error for a token or key names the route and the data that it lacks."""
 
-    async def mine(call: Call) -> Response:
+    async def own_quotas(call: Call) -> Response:
         return json_response(require_user_id(call, user_data="user quotas"))
 
-    gateway = await serve([Route("GET", "/api/user/quotas", mine, PUBLIC)])
+    gateway = await serve([Route("GET", "/api/user/quotas", own_quotas, PUBLIC)])
     async with gateway.client.get("/api/user/quotas") as response:
         assert response.status == 403
         fault = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"
@@ -193,7 +193,7 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
     """401 and 403 of routes with an audit event are recorded for the route's organization; reads and successes are not."""
     noted: list[tuple[str, str, int, int, str]] = []
 
-    class Noted:
+    class Recorder:
         def record(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
             noted.append((actor.uid, action, org_id, status, actor.address))
 
@@ -212,7 +212,7 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
             audit="org.update",
         )
     )
-    server = Server(routes, authenticator, refusals=Noted())
+    server = Server(routes, authenticator, refusals=Recorder())
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
         for method, path, headers in (
@@ -238,9 +238,11 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
     ]
 
 
-async def test_a_caller_without_an_organization(serve: Serve, accounts: Accounts, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_caller_without_an_organization_reaches_the_own_data(
+    serve: Serve, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A user without any organization can still reach their own data, in order to join one again."""
-    be(Identity("user:vic", "vic", 0, Role.NONE), accounts, monkeypatch)
+    set_caller(Identity("user:vic", "vic", 0, Role.NONE), accounts, monkeypatch)
     gateway = await serve(
         [Route("GET", "/api/mine", report_view, SIGNED_IN), Route("GET", "/api/here", report_view, Permission("dashboards:read"))]
     )

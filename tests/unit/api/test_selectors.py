@@ -127,7 +127,7 @@ def test_an_unknown_field_is_rejected(text: str, position: int) -> None:
         parse_selection("", text, "default")
 
 
-def test_special_labels() -> None:
+def test_special_labels_select_an_id_the_history_or_the_trash() -> None:
     """Special labels select an id, the history or the trash; other requirements are kept."""
     number = parse_selection("grafana.app/deprecatedInternalID=17,a=b", "", "default")
     assert (number.numeric_id, number.labels) == (17, (Requirement("a", IN, ("b",)),))

@@ -14,7 +14,7 @@ from dashwright.api.http.routing import PUBLIC, Route
 from dashwright.api.http.server import Limits
 from dashwright.common.errors import Unavailable
 
-from .conftest import Serve, refused
+from .conftest import Serve, wait_until_closed
 
 
 class Source:
@@ -106,7 +106,7 @@ async def test_a_stop_completes_streams(serve: Serve, source: Source) -> None:
         source.pieces.put_nowait(b"one")
         assert await response.content.readany() == b"one"
         stopping = asyncio.create_task(gateway.server.stop())
-        await refused(gateway.port)
+        await wait_until_closed(gateway.port)
         source.pieces.put_nowait(b"two")
         source.pieces.put_nowait(None)
         assert await response.content.read() == b"two"

@@ -10,16 +10,16 @@ async def test_a_closing_message_waits_for_earlier_ones() -> None:
     turns, handled = Turns(), list[str]()
     created, added = asyncio.Event(), asyncio.Event()
 
-    async def handle(name: str, *, creates: bool = False, closes: bool = False, until: asyncio.Event | None = None) -> None:
+    async def handle(name: str, *, creates: bool = False, closes: bool = False, released: asyncio.Event | None = None) -> None:
         with turns.take("default", "b", creates=creates) as turn:
             await turn.wait(for_all=closes)
-            if until is not None:
-                await until.wait()
+            if released is not None:
+                await released.wait()
             handled.append(name)
 
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        create = group.create_task(handle("create", creates=True, until=created))
-        slow = group.create_task(handle("slow", until=added))
+        create = group.create_task(handle("create", creates=True, released=created))
+        slow = group.create_task(handle("slow", released=added))
         quick = group.create_task(handle("quick"))
         close = group.create_task(handle("close", closes=True))
         late = group.create_task(handle("late"))

@@ -25,7 +25,7 @@ def test_a_group_that_passes_has_no_complaint() -> None:
 
 
 def test_an_unexpected_failure_is_reported_with_its_text() -> None:
-    """The report names the test, and has its output."""
+    """The report of an unexpected failure names the test, and has its output."""
     assert expectations.judge(FILE, results(9, failed("test_x")), NONE) == [f"{FILE}::test_x: failed: it broke"]
 
 

@@ -35,7 +35,7 @@ SHA256: 2
         ("nonsense", False),
     ],
 )
-def test_versions_that_are_new_enough(text: str, enough: bool) -> None:
+def test_versions_from_1_32_on_are_accepted(text: str, enough: bool) -> None:
     """Versions from 1.32 on are accepted; packages with another version scheme, such as Google's, are not."""
     assert (kubectl._version(text) >= kubectl.OLDEST) is enough
 
@@ -48,7 +48,7 @@ def test_the_hash_of_an_index_is_that_of_the_signed_list() -> None:
 
 
 def test_a_package_is_found_by_its_exact_name() -> None:
-    """The result is the file and the hash of the package, without lines of a description."""
+    """A package is found with its file and its hash, without lines of a description."""
     assert debian._entry(PACKAGES, "kubectl") == ("pool/main/k/kubectl_1.32.3_amd64.deb", "2")
     with pytest.raises(Missing):
         debian._entry(PACKAGES, "kube")

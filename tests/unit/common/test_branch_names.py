@@ -12,7 +12,7 @@ from dashwright.common.kinds.branches import is_branch
 @pytest.mark.parametrize(
     "name", ["main", "a", "feature.add.tests", "feature_add_tests", "team/x/y", "ünïcode", "v1.2", "a@b", "refs", "a/refs/b", "HEADS"]
 )
-def test_names_that_git_takes(name: str) -> None:
+def test_names_that_git_accepts_are_valid(name: str) -> None:
     assert is_branch(name)
 
 
@@ -38,7 +38,7 @@ def test_names_that_git_takes(name: str) -> None:
     ],
     ids=repr,
 )
-def test_names_that_git_or_its_clients_refuse(name: str) -> None:
+def test_names_that_git_or_its_clients_refuse_are_invalid(name: str) -> None:
     assert not is_branch(name)
 
 

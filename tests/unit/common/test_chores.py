@@ -24,7 +24,7 @@ def recorder(
 
 
 async def test_a_chore_continues_after_a_failure() -> None:
-    """An unexpected error, or a database that is away, ends a round and not the chore."""
+    """An unexpected error, or an unreachable database, ends a round and not the chore."""
     for error in (RuntimeError("broken"), Unavailable("away")):
         rounds: list[str] = []
         work, reached = recorder(rounds, "fails", error=error)

@@ -14,7 +14,7 @@ from dashwright.common.fair_limiter import FairLimiter
 ORGANIZATIONS = range(5)
 
 
-class World:
+class LimiterUnderTest:
     """A limiter under test, with every request that came to it."""
 
     def __init__(self, limiter: FairLimiter) -> None:
@@ -78,10 +78,10 @@ class World:
                 self.refused += 1
 
 
-def check(world: World) -> None:
-    limiter, holds = world.limiter, world.holds()
+def check(under_test: LimiterUnderTest) -> None:
+    limiter, holds = under_test.limiter, under_test.holds()
     free = limiter.slots - holds.total()
-    waiting = Counter(organization for organization, _ in world.waiting)
+    waiting = Counter(organization for organization, _ in under_test.waiting)
     assert free >= 0
     assert waiting.total() <= limiter.capacity - limiter.slots
     for organization in waiting:
@@ -104,16 +104,16 @@ def test_no_organization_waits_for_the_backlog_of_another(slots: int, waiting: i
     """No slot is lost if requests leave in any order at any time."""
 
     async def run() -> None:
-        world = World(FairLimiter(slots, waiting=waiting))
+        under_test = LimiterUnderTest(FairLimiter(slots, waiting=waiting))
         for step, number in steps:
-            await getattr(world, step)(number % len(ORGANIZATIONS) if step == "arrive" else number)
-            check(world)
-        await world.close()
-        assert not world.working
+            await getattr(under_test, step)(number % len(ORGANIZATIONS) if step == "arrive" else number)
+            check(under_test)
+        await under_test.close()
+        assert not under_test.working
         for organization in range(slots):
-            await world.arrive(organization)
-        assert world.holds().total() == slots
-        await world.close()
+            await under_test.arrive(organization)
+        assert under_test.holds().total() == slots
+        await under_test.close()
 
     asyncio.run(run())
 
@@ -122,26 +122,26 @@ async def test_waiting_organizations_take_turns() -> None:
     """A long backlog of one and a short one of another are served alternately, each in its own order."""
     limiter, served = FairLimiter(1, waiting=20), []
 
-    async def ask(organization: str, number: int) -> None:
+    async def run_request(organization: str, number: int) -> None:
         async with limiter.slot(organization):
             served.append(f"{organization}{number}")
             await asyncio.sleep(0)
 
     arrivals = [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 1), ("b", 2)]
-    await asyncio.gather(*(ask(*each) for each in arrivals))
+    await asyncio.gather(*(run_request(*each) for each in arrivals))
     assert served == ["a1", "b1", "a2", "b2", "a3", "a4"]
 
 
 async def test_a_place_to_wait_remains_for_others() -> None:
     """An organization with very many requests is refused before it takes the last place in the queue."""
-    world = World(FairLimiter(2, waiting=8))
+    under_test = LimiterUnderTest(FairLimiter(2, waiting=8))
     for _ in range(20):
-        await world.arrive(1)
-    assert (len(world.working), len(world.waiting), world.refused) == (1, 4, 15)
+        await under_test.arrive(1)
+    assert (len(under_test.working), len(under_test.waiting), under_test.refused) == (1, 4, 15)
     for organization in (2, 3, 4):
-        await world.arrive(organization)
-    assert world.refused == 15
-    await world.close()
+        await under_test.arrive(organization)
+    assert under_test.refused == 15
+    await under_test.close()
 
 
 async def test_waiting_is_bounded_and_its_refusal_is_clear() -> None:

@@ -99,7 +99,7 @@ def test_rewritten_document_is_equal(tree: Any) -> None:
     ],
 )
 def test_an_invalid_document_is_rejected_with_its_position(text: str, reason: str) -> None:
-    """The error has the fault and its position."""
+    """The error of an invalid document has the fault and its position."""
     with pytest.raises(Invalid, match=reason):
         read_json(text)
 

@@ -39,9 +39,9 @@ def test_every_setting_is_documented_with_its_default() -> None:
             assert rows[name.upper()] == f"`{default}`"
 
 
-def attributes(nodes: Iterable[ast.AST], *, of: str) -> set[str]:
+def attributes(nodes: Iterable[ast.AST], *, base: str) -> set[str]:
     """Return the names of the attributes that are read from a name (``settings``) or from an attribute of that name."""
-    owners = {of, f"self.{of}", f"self._{of}", f"services.{of}"}
+    owners = {base, f"self.{base}", f"self._{base}", f"services.{base}"}
     return {node.attr for node in nodes if isinstance(node, ast.Attribute) and _name_of(node.value) in owners}
 
 
@@ -58,11 +58,13 @@ def _name_of(node: ast.expr) -> str:
 def fields_read(files: Iterable[Path]) -> set[str]:
     """Return the settings that modules read, directly or by a property or method of Settings."""
     (declared,) = [node for node in source_at(MODULE).tree.body if isinstance(node, ast.ClassDef) and node.name == "Settings"]
-    methods = {node.name: attributes(ast.walk(node), of="self") for node in declared.body if isinstance(node, ast.FunctionDef)} | FALLBACKS
+    methods = {
+        node.name: attributes(ast.walk(node), base="self") for node in declared.body if isinstance(node, ast.FunctionDef)
+    } | FALLBACKS
     found, waiting = set[str](), set[str]()
     for file in files:
         source = source_at(file)
-        waiting |= attributes(source.nodes, of="settings") if "settings" in source.text else set()
+        waiting |= attributes(source.nodes, base="settings") if "settings" in source.text else set()
         waiting |= {"secret_key", "secret_keys_accepted"} if "secret_keys(settings)" in source.text else set()
     while waiting:
         name = waiting.pop()
@@ -90,7 +92,7 @@ def test_every_setting_names_the_services_that_read_it(service: str) -> None:
 
 
 def test_each_invalid_setting_is_named() -> None:
-    """The error has one sentence for each invalid setting with its name."""
+    """The error of the settings has one sentence for each invalid setting, with its name."""
     with pytest.raises(SettingsError) as caught:
         load(http_port=70000, job_slots=0, log_level="loud")
     lines = str(caught.value).splitlines()

@@ -65,7 +65,7 @@ def test_an_ssh_address_is_admitted() -> None:
     ],
 )
 def test_a_wrong_ssh_address_is_named(url: str, field: str, message: str) -> None:
-    """The error has the form to use, and no password."""
+    """The error of a wrong SSH address has the form to use, and no password."""
     ((name, text),) = causes(url)
     assert (name, message in text, "s3cret" in text) == (field, True, False)
 
@@ -114,7 +114,7 @@ def test_a_key_of_openssh_is_accepted(tmp_path: Path, kind: str, options: tuple[
     ],
 )
 def test_an_unusable_key_is_refused(tmp_path: Path, kind: str, passphrase: str, options: tuple[str, ...], message: str) -> None:
-    """The error says what to do, and does not repeat the key."""
+    """The error of an unusable key says what to do, and does not repeat the key."""
     make_key(tmp_path / "key", kind, passphrase, *options)
     key = (tmp_path / "key").read_text()
     with pytest.raises(ValueError, match="key") as raised:
@@ -144,7 +144,7 @@ def test_an_invalid_key_is_refused(tmp_path: Path) -> None:
     ],
 )
 def test_faulty_known_hosts_are_refused(text: str, message: str) -> None:
-    """The error names the line."""
+    """The error of faulty known hosts names the line."""
     with pytest.raises(ValueError, match=message):
         check_known_hosts(text)
     ((field, _),) = causes("git@host.example:x", knownHosts=text)

@@ -53,8 +53,8 @@ def test_values_have_the_types_of_yaml_1_2(text: str, value: Any) -> None:
         ("a: [", "not valid YAML"),
     ],
 )
-def test_hazard_is_refused(text: str, reason: str) -> None:
-    """Doubled keys, alias bombs, endless nesting, several documents and lost digits are errors, never surprises."""
+def test_each_hazard_is_refused(text: str, reason: str) -> None:
+    """Doubled keys, alias bombs, endless nesting, several documents and lost digits are errors."""
     with pytest.raises(Invalid, match=reason):
         read_yaml(text)
 

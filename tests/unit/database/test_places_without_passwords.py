@@ -10,7 +10,7 @@ from dashwright.common.database.errors import database_label
 
 
 @pytest.mark.parametrize(
-    ("url", "place"),
+    ("url", "name"),
     [
         ("postgresql://me:hidden@db.example:5432/dashboards", "dashboards at db.example:5432"),
         ("postgresql://me:hid%40den@db.example/my%20base", "my base at db.example"),
@@ -20,14 +20,14 @@ from dashwright.common.database.errors import database_label
         ("postgresql://db", "postgres at db"),
     ],
 )
-def test_host_and_database_are_named(url: str, place: str) -> None:
+def test_host_and_database_are_named(url: str, name: str) -> None:
     """Each form of URL that libpq accepts results in the host and the database."""
-    assert database_label(url) == place
+    assert database_label(url) == name
 
 
 @given(st.text(min_size=6).map(lambda text: "Zq" + text))
 def test_the_password_is_never_named(password: str) -> None:
     """No password is in the name of the place."""
     written = quote(password, safe="")
-    place = database_label(f"postgresql://me:{written}@db/x?password={written}")
-    assert place == "x at db"
+    name = database_label(f"postgresql://me:{written}@db/x?password={written}")
+    assert name == "x at db"

@@ -42,9 +42,9 @@ def _instructions(dockerfile: Path) -> list[list[str]]:
 
 
 def _variables() -> Iterator[tuple[str, str]]:
-    for place in (ROOT / "docker-compose.yml", *DOCKERFILES):
-        for variable in re.findall(rf"{PREFIX}[A-Z_]+", place.read_text(encoding="utf-8")):
-            yield str(place.relative_to(ROOT)), variable
+    for file in (ROOT / "docker-compose.yml", *DOCKERFILES):
+        for variable in re.findall(rf"{PREFIX}[A-Z_]+", file.read_text(encoding="utf-8")):
+            yield str(file.relative_to(ROOT)), variable
 
 
 def test_the_stack_has_its_parts() -> None:
@@ -53,7 +53,7 @@ def test_the_stack_has_its_parts() -> None:
 
 
 def test_only_the_gateway_is_published_and_only_on_this_machine() -> None:
-    """This machine reaches only the gateway, and other machines reach no part of the stack."""
+    """This machine can connect to the gateway only, and other machines to no part of the stack."""
     published = {name: service["ports"] for name, service in SERVICES.items() if "ports" in service}
     assert set(published) == {"api"}
     assert all(port.startswith("127.0.0.1:") for port in published["api"])
@@ -152,7 +152,7 @@ def test_every_variable_is_a_setting() -> None:
     """Every variable of the stack is a setting, because a misspelt one would be ignored silently."""
     variables = list(_variables())
     assert len(variables) > 10
-    assert [(place, variable) for place, variable in variables if variable not in KNOWN] == []
+    assert [(file, variable) for file, variable in variables if variable not in KNOWN] == []
 
 
 def test_no_credential_but_the_documented_defaults() -> None:

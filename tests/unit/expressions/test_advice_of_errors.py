@@ -13,7 +13,7 @@ SOURCE = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "
 OTHER = {**SOURCE, "refId": "D", "labels": "zone=$seriesIndex"}
 
 
-async def ask(*queries: Any) -> dict[str, Any]:
+async def send_queries(*queries: Any) -> dict[str, Any]:
     response = await respond(
         orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), QueryContext(QueryEndpoint.QUERY, org_id=1)
     )
@@ -43,7 +43,7 @@ MATH = [
 
 @pytest.mark.parametrize(("text", "advice"), MATH)
 async def test_a_mistake_in_math_is_met_with_advice(text: str, advice: str) -> None:
-    message = (await ask(SOURCE, {"refId": "B", "type": "math", "expression": text}))["results"]["B"]["error"]
+    message = (await send_queries(SOURCE, {"refId": "B", "type": "math", "expression": text}))["results"]["B"]["error"]
     assert advice in message
     assert "F()" not in message
 
@@ -69,12 +69,12 @@ TARGETS = [
 
 @pytest.mark.parametrize(("target", "advice"), TARGETS)
 async def test_a_mistake_in_a_query_is_met_with_advice(target: dict[str, Any], advice: str) -> None:
-    assert advice in (await ask(SOURCE, {"refId": "B", **target}))["message"]
+    assert advice in (await send_queries(SOURCE, {"refId": "B", **target}))["message"]
 
 
 async def test_unmatched_labels_are_a_warning_of_the_result() -> None:
     """Without a frame to carry the warning, the result carries it."""
-    found = (await ask(SOURCE, OTHER, {"refId": "B", "type": "math", "expression": "$A + $D"}))["results"]["B"]
+    found = (await send_queries(SOURCE, OTHER, {"refId": "B", "type": "math", "expression": "$A + $D"}))["results"]["B"]
     assert found["frames"] == []
     (notice,) = found["notices"]
     assert "items dropped from union" in notice["text"]
@@ -96,7 +96,7 @@ ENGINE = [
 
 @pytest.mark.parametrize(("kind", "text", "advice"), ENGINE)
 def test_errors_of_the_engine_are_reworded(kind: str, text: str, advice: str) -> None:
-    """The message has the project's own words and no values of the data."""
+    """The message of an error of the engine has the project's own words and no values of the data."""
     message = explain(kind, text)
     assert advice in message
     assert "s3cret" not in message

@@ -59,21 +59,21 @@ def deep(levels: int) -> Any:
     return {"in": deep(levels - 1)} if levels else {}
 
 
-async def ask(*queries: Any, **fields: Any) -> tuple[int, Any]:
+async def send_queries(*queries: Any, **fields: Any) -> tuple[int, Any]:
     response = await respond(json.dumps({"queries": queries, "from": "0", "to": "60000", **fields}).encode())
     pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
     return int(response.headers["status"]), orjson.loads(b"".join(pieces))
 
 
 async def frames_of(ref_id: str, *queries: Any, **fields: Any) -> list[Any]:
-    status, body = await ask(*queries, **fields)
+    status, body = await send_queries(*queries, **fields)
     assert status == 200, body
     frames: list[Any] = body["results"][ref_id]["frames"]
     return frames
 
 
 async def error_of(ref_id: str, *queries: Any, **fields: Any) -> str:
-    status, body = await ask(*queries, **fields)
+    status, body = await send_queries(*queries, **fields)
     assert status == 400
     return str(body["results"][ref_id]["error"])
 
@@ -107,7 +107,7 @@ async def test_classic_conditions_return_a_number_and_matches() -> None:
     ]
 
 
-async def test_classic_conditions_without_data() -> None:
+async def test_classic_conditions_without_data_have_a_reason() -> None:
     """The number is null and the only match gives the reason; without a match the list is empty."""
     nothing = await frames_of("C", raw("A"), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)]))
     assert nothing[0]["data"]["values"] == [[None]]
@@ -129,7 +129,7 @@ async def test_values_that_are_not_finite_are_matched(value: float, text: str) -
     assert frames[0]["schema"]["meta"]["custom"] == [{"value": text, "metric": "n", "labels": None}]
 
 
-async def test_the_range_of_a_resample() -> None:
+async def test_a_resample_has_its_own_range_or_that_of_the_request() -> None:
     """A resample has the request's range or its own, and its timestamps start with it."""
     words = {"expression": "$A", "window": "30s", "downsampler": "sum", "upsampler": "fillna"}
     own = {"timeRange": {"from": "10000", "to": "90000"}}
@@ -234,7 +234,7 @@ async def test_invalid_loaded_dimensions_are_rejected(schema: Any, values: Any, 
     assert fault in refusal
 
 
-async def test_a_threshold_without_loaded_dimensions() -> None:
+async def test_a_threshold_without_loaded_dimensions_tests_its_first_condition() -> None:
     """The first condition decides for a rule that never fired, and for one whose recovery threshold was removed."""
     for missing in ("unloadEvaluator", "loadedDimensions"):
         words = recovering(fingerprint(Labels.of({"h": "a"})))
@@ -250,7 +250,7 @@ async def test_classic_conditions_read_queries_only() -> None:
     queries = [raw("A", series([1])), target("B", "reduce", expression="A", reducer="mean"), reading]
     assert "only data source queries may be inputs to a classic condition, B is a Expression" in await error_of("C", *queries)
     alone = target("C", "classic_conditions", conditions=[condition("A", "last", "gt", 1)])
-    status, body = await ask(raw("A", series([1])), alone, read)
+    status, body = await send_queries(raw("A", series([1])), alone, read)
     assert status == 400
     assert "classic conditions may not be the input for other expressions, but C is the input for D" in body["results"]["D"]["error"]
     assert body["results"]["C"]["frames"][0]["data"]["values"] == [[0.0]]

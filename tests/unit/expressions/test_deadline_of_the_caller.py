@@ -52,16 +52,16 @@ async def test_the_callers_deadline_reaches_the_evaluation(broker: MemoryBroker)
 async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) -> None:
     """A query whose deadline has passed is not evaluated: the response is an error."""
 
-    class Late(Clock):
+    class LateClock(Clock):
         def seconds(self) -> float:
             return super().seconds() + 60
 
     with pytest.raises(DeadlineExceeded, match="before the query was begun"):
-        await times_left(broker, 7, Late())
+        await times_left(broker, 7, LateClock())
 
 
 async def test_the_earlier_deadline_applies() -> None:
-    """The error names the deadline that was exceeded."""
+    """The error of an expired query names the earlier of the two deadlines."""
     response = await queries.respond(BODY, remaining_seconds=1e-9)
     assert response.headers["status"] == 504
     assert isinstance(response.body, bytes)

@@ -29,14 +29,14 @@ def deep_frame(member: str, levels: int) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("member", "place"),
+    ("member", "path"),
     [("meta", "[0].schema.meta"), ("config", "[0].schema.fields[0].config"), ("values", "[0].data.values[0]")],
 )
-async def test_a_frame_that_is_too_deep_is_an_error(member: str, place: str) -> None:
+async def test_a_frame_that_is_too_deep_is_an_error(member: str, path: str) -> None:
     """The error of the refId has the position and the allowed depth; other refIds are unaffected."""
     with pytest.raises(BadRequest) as refused:
         read_frames(deep_frame(member, 300))
-    assert refused.value.message == f"{place} is nested too deeply: at most 128 levels"
+    assert refused.value.message == f"{path} is nested too deeply: at most 128 levels"
     query = {
         "refId": "A",
         "datasource": {"type": "grafana-testdata-datasource"},

@@ -32,7 +32,7 @@ SLOW = {"queries": [{"refId": "A", "datasource": {"type": "slow", "uid": "slow"}
 SMALL = {"queries": [{"refId": "A", "type": "math", "expression": "1"}]}
 
 
-class Slow(Source):
+class SilentSource(Source):
     """A data source that is silent."""
 
     def __init__(self) -> None:
@@ -61,7 +61,7 @@ class Slow(Source):
 class Sources:
     """The slow source for every query that names it."""
 
-    def __init__(self, slow: Slow) -> None:
+    def __init__(self, slow: SilentSource) -> None:
         self._slow = slow
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
@@ -83,13 +83,13 @@ async def worker(settings: QuerySettings, *, waiting: int = 64) -> AsyncIterator
     await consumer.start()
     await client.start()
 
-    async def ask(org_id: int, body: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY) -> dict[str, Any]:
+    async def send_request(org_id: int, body: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY) -> dict[str, Any]:
         headers = QueryContext(endpoint, org_id=org_id).headers()
         response = await client.call(broker.topology.query, orjson.dumps(body), timeout=20, headers=headers)
         return {"status": response.headers["status"], **orjson.loads(await response.read())}
 
     try:
-        yield ask
+        yield send_request
     finally:
         await client.close()
         await consumer.stop(drain=0)
@@ -98,27 +98,27 @@ async def worker(settings: QuerySettings, *, waiting: int = 64) -> AsyncIterator
 
 async def test_slow_queries_of_one_organization_delay_no_other() -> None:
     """Small queries, health checks and validations of others are served, and waiting ones run when the slow ones end."""
-    slow = Slow()
-    async with worker(QuerySettings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
-        backlog = [group.create_task(ask(GREEDY, SLOW)) for _ in range(2 * SLOTS)]
+    slow = SilentSource()
+    async with worker(QuerySettings(sources=Sources(slow))) as send_request, asyncio.TaskGroup() as group:
+        backlog = [group.create_task(send_request(GREEDY, SLOW)) for _ in range(2 * SLOTS)]
         await slow.busy.wait()
         for org_id in (OTHER, THIRD):
-            assert (await ask(org_id, SMALL))["status"] == 200
-        assert (await ask(GREEDY, {"targets": SMALL["queries"]}, QueryEndpoint.VALIDATION))["status"] == 200
+            assert (await send_request(org_id, SMALL))["status"] == 200
+        assert (await send_request(GREEDY, {"targets": SMALL["queries"]}, QueryEndpoint.VALIDATION))["status"] == 200
         assert slow.query_count == SLOTS - SLOTS // 4
         slow.released.set()
     assert [task.result()["status"] for task in backlog] == [200] * (2 * SLOTS)
 
 
 async def test_slow_health_checks_delay_neither_queries_nor_other_organizations() -> None:
-    slow = Slow()
+    slow = SilentSource()
     check = {"uid": "slow"}
-    async with worker(QuerySettings(sources=Sources(slow))) as ask, asyncio.TaskGroup() as group:
+    async with worker(QuerySettings(sources=Sources(slow))) as send_request, asyncio.TaskGroup() as group:
         for _ in range(2 * SLOTS):
-            group.create_task(ask(GREEDY, check, QueryEndpoint.HEALTH))
+            group.create_task(send_request(GREEDY, check, QueryEndpoint.HEALTH))
         await slow.busy.wait()
-        assert (await ask(GREEDY, SMALL))["status"] == 200
-        other = group.create_task(ask(OTHER, check, QueryEndpoint.HEALTH))
+        assert (await send_request(GREEDY, SMALL))["status"] == 200
+        other = group.create_task(send_request(OTHER, check, QueryEndpoint.HEALTH))
         await slow.another.wait()
         slow.released.set()
     assert other.result()["status"] == "OK"
@@ -126,14 +126,14 @@ async def test_slow_health_checks_delay_neither_queries_nor_other_organizations(
 
 async def test_the_backlog_of_an_organization_is_limited() -> None:
     """An organization above its limit is rejected while another one receives a slot."""
-    slow = Slow()
-    async with worker(QuerySettings(sources=Sources(slow)), waiting=4) as ask, asyncio.TaskGroup() as group:
+    slow = SilentSource()
+    async with worker(QuerySettings(sources=Sources(slow)), waiting=4) as send_request, asyncio.TaskGroup() as group:
         for _ in range(SLOTS - SLOTS // 4 + 2):
-            group.create_task(ask(GREEDY, SLOW))
+            group.create_task(send_request(GREEDY, SLOW))
         await slow.busy.wait()
         with pytest.raises(TooManyRequests, match=r"8 queries of your organization.*DASHWRIGHT_QUERY_SLOTS"):
-            await ask(GREEDY, SLOW)
-        assert (await ask(OTHER, SMALL))["status"] == 200
+            await send_request(GREEDY, SLOW)
+        assert (await send_request(OTHER, SMALL))["status"] == 200
         slow.released.set()
 
 
@@ -143,9 +143,9 @@ async def test_endless_statements_of_one_organization_delay_no_other() -> None:
     assert settings.sql is not None
     endless = "with recursive t as (select 1 as n union all select n + 1 from t) select sum(n) from t"
     try:
-        async with worker(settings) as ask:
-            backlog = [asyncio.create_task(ask(GREEDY, _sql(endless))) for _ in range(4)]
-            reply = await ask(OTHER, _sql("select 1"))
+        async with worker(settings) as send_request:
+            backlog = [asyncio.create_task(send_request(GREEDY, _sql(endless))) for _ in range(4)]
+            reply = await send_request(OTHER, _sql("select 1"))
             assert reply["status"] == 200
             assert not any(task.done() for task in backlog)
             for task in backlog:

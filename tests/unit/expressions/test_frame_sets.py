@@ -80,7 +80,7 @@ def written(frames: Sequence[Frame]) -> bytes:
 
 
 @given(frame_sets())
-def test_a_set_is_written_as_its_frames_are(frames: FrameSet) -> None:
+def test_a_set_has_the_bytes_of_its_frames(frames: FrameSet) -> None:
     """The bytes are the same for all labels, names, values and times."""
     assert written(frames) == written(list(frames))
 

@@ -156,7 +156,7 @@ def nulls_of(field: Field) -> list[bool]:
     ],
 )
 def test_a_field_that_does_not_fit_is_named(field: dict[str, Any], values: list[Any], fault: str) -> None:
-    """The error has the position, the fault and the valid values."""
+    """The error of a field has the position, the fault and the valid values."""
     with pytest.raises(BadRequest, match=fault):
         read({"schema": {"fields": [field]}, "data": {"values": [values]}})
 

@@ -91,7 +91,7 @@ def test_an_instant_vector_is_numbers() -> None:
     ],
 )
 def test_other_layouts_are_rejected(fields: list[Any], layout: str) -> None:
-    """The error has the layout and the valid ones."""
+    """The error of a frame without series has its layout and the valid ones."""
     with pytest.raises(BadRequest, match=rf"must be a wide series but got type {layout} \(input refid\)"):
         converted(frame(*fields))
 

@@ -47,8 +47,8 @@ def test_a_newer_version_is_accepted() -> None:
     assert read.cells.values.tolist() == [4]
 
 
-def test_axes_are_shared_by_content_and_by_array() -> None:
-    """There are as many blocks as different times, in the order of their first use, for equal and for identical arrays."""
+def test_equal_and_identical_times_share_a_block() -> None:
+    """A set has as many blocks as different times, in the order of their first use, for equal and for identical arrays."""
     stamps = [[1, 5, 9], [1, 6, 9], [1, 5, 9], [1, 7, 9], [1, 6, 9]]
     arrays = [np.array(times, np.int64) for times in stamps]
     frames = [

@@ -61,7 +61,7 @@ def results_of_every_type() -> dict[str, Result]:
     }
 
 
-def test_a_frame_of_every_type_as_json() -> None:
+def test_a_frame_of_every_type_has_the_recorded_json() -> None:
     """The JSON equals the golden file, and is read as the same frame."""
     written = b"".join(chunks(JsonFrameWriter().write(every_type())))
     wire.check("every_type.json", written + b"\n")
@@ -71,17 +71,17 @@ def test_a_frame_of_every_type_as_json() -> None:
         assert (field.type, field.nullable, field.values.dtype) == (again.type, again.nullable, again.values.dtype)
 
 
-def test_a_frame_of_every_type_as_arrow() -> None:
+def test_a_frame_of_every_type_has_the_recorded_arrow_stream() -> None:
     """One Arrow stream has every type."""
     wire.check("every_type.arrows", b"".join(chunks(arrow.ArrowFrameWriter().write(every_type()))))
 
 
-def test_a_response_as_json() -> None:
+def test_a_response_has_the_recorded_json() -> None:
     """RefIds are sorted and have frames of numbers, a scalar, no data and an error."""
     wire.check("results_of_every_type.json", b"".join(chunks(response.fragments(results_of_every_type()))) + b"\n")
 
 
-def test_a_response_as_arrow() -> None:
+def test_a_response_has_the_recorded_arrow_streams() -> None:
     """Each frame is a stream in the request's order, and the error a stream without fields."""
     wire.check("results_of_every_type.arrows", b"".join(chunks(arrow.fragments(results_of_every_type()))))
 

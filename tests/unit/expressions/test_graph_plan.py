@@ -30,7 +30,7 @@ def faults(*nodes: Node) -> dict[str, str]:
         ([math("Z", "1"), math("Y", "2"), math("X", "$Y + $Z")], "ZYX"),
     ],
 )
-def test_the_order_of_nodes(nodes: list[Node], order: str) -> None:
+def test_nodes_run_after_their_inputs(nodes: list[Node], order: str) -> None:
     """Queries run first and expressions after their inputs; ties keep the request's order."""
     found = plan_nodes(nodes)
     assert "".join(found.order) == order

@@ -19,7 +19,7 @@ SIZE = 10 * 33
 
 
 @dataclass(frozen=True)
-class Ten:
+class TenNumbers:
     """An expression that returns ten numbers and reads any inputs."""
 
     is_chainable: ClassVar[bool] = True
@@ -30,7 +30,7 @@ class Ten:
 
 
 def node(ref_id: str, *inputs: str) -> Node:
-    return Node(ref_id, Ten(inputs))
+    return Node(ref_id, TenNumbers(inputs))
 
 
 def test_live_results_share_a_budget() -> None:

@@ -76,7 +76,7 @@ def settings() -> QuerySettings:
 
 
 async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySettings) -> None:
-    """The error names the setting, and nothing remains reserved."""
+    """The error of a request that can never fit names the setting, and nothing remains reserved."""
     with settings.memory.reservation(1) as memory:
         refused = await respond(chained(200, 90), QueryContext(org_id=1), settings, memory=memory)
         assert memory.peak <= 30 * MEGABYTE
@@ -111,7 +111,7 @@ async def test_concurrent_requests_stay_within_the_budget(settings: QuerySetting
     """Some requests are rejected, none is lost, and all memory is released."""
     maximum = 0
 
-    async def ask(org_id: int) -> bool:
+    async def send_request(org_id: int) -> bool:
         nonlocal maximum
         try:
             with settings.memory.reservation(org_id) as memory:
@@ -122,7 +122,7 @@ async def test_concurrent_requests_stay_within_the_budget(settings: QuerySetting
             return False
         return True
 
-    served = await asyncio.gather(*(ask(index % 2) for index in range(12)))
+    served = await asyncio.gather(*(send_request(index % 2) for index in range(12)))
     assert any(served)
     assert 0 < maximum <= 40 * MEGABYTE
     assert settings.memory.reserved == 0

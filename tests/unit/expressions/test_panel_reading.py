@@ -76,7 +76,7 @@ BODIES = st.one_of(
 )
 
 
-async def ask(body: Any, context: QueryContext) -> tuple[int, Any]:
+async def send_panel(body: Any, context: QueryContext) -> tuple[int, Any]:
     response = await respond(orjson.dumps(body), context)
     assert isinstance(response.body, bytes)
     return int(response.headers["status"]), orjson.loads(response.body)
@@ -88,7 +88,7 @@ async def ask(body: Any, context: QueryContext) -> tuple[int, Any]:
 )
 async def test_every_body_has_a_response(body: Any, context: QueryContext) -> None:
     """Each endpoint responds with 200 or 400, with results or a message; a rejected body runs nothing."""
-    status, found = await ask(body, context)
+    status, found = await send_panel(body, context)
     assert status in {200, 400}
     assert ("results" in found) or found["message"]
     assert ("results" in found) != ("statusCode" in found)
@@ -98,10 +98,10 @@ async def test_every_body_has_a_response(body: Any, context: QueryContext) -> No
 @given(body=BODIES)
 async def test_a_panel_is_rejected_for_its_validation_faults(body: Any) -> None:
     """The error of a panel lists the faults of its validation, in their order; a panel without faults runs."""
-    status, document = await ask(body, QueryContext(QueryEndpoint.VALIDATION))
+    status, document = await send_panel(body, QueryContext(QueryEndpoint.VALIDATION))
     assert status == 200
     assert document["valid"] == (not document["faults"])
-    _, found = await ask(body, QueryContext(QueryEndpoint.PANEL))
+    _, found = await send_panel(body, QueryContext(QueryEndpoint.PANEL))
     pointers = [fault["pointer"] for fault in document["faults"]]
     refused = [fault["pointer"] for fault in found.get("faults", [])]
     assert pointers[: len(refused)] == refused
@@ -132,7 +132,7 @@ async def test_both_ends_of_a_range_are_reported(endpoint: QueryEndpoint) -> Non
     """Each side of a time range has a fault of its own."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "timeRange": {"from": "x", "to": "y"}}]
     body = {"type": "t", "targets": [], "queries": targets, "from": "then", "to": []}
-    status, found = await ask(body, QueryContext(endpoint))
+    status, found = await send_panel(body, QueryContext(endpoint))
     assert status == 400
     pointers = ["/to", "/from", "/queries/0/timeRange/from", "/queries/0/timeRange/to"]
     assert [fault["pointer"] for fault in found["faults"]] == pointers
@@ -141,7 +141,7 @@ async def test_both_ends_of_a_range_are_reported(endpoint: QueryEndpoint) -> Non
 async def test_readers_of_an_invalid_target_are_not_faulty() -> None:
     """The reader's input exists and is only invalid: there is one fault, not two."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "colour": 1}, {"refId": "B", "type": "math", "expression": "$A"}]
-    _, document = await ask({"type": "t", "targets": targets}, QueryContext(QueryEndpoint.VALIDATION))
+    _, document = await send_panel({"type": "t", "targets": targets}, QueryContext(QueryEndpoint.VALIDATION))
     assert [fault["pointer"] for fault in document["faults"]] == ["/targets/0/colour"]
 
 
@@ -151,7 +151,7 @@ async def test_any_value_as_data_source_is_handled(odd: Any, name: str) -> None:
     """A value that is not a string names no data source, and no value raises an internal error."""
     for datasource in (odd, {name: odd}, {name: odd, "uid": "__expr__"}):
         query = {"refId": "A", "type": "math", "expression": "1", "datasource": datasource}
-        status, found = await ask({"type": "t", "targets": [query]}, QueryContext(QueryEndpoint.PANEL))
+        status, found = await send_panel({"type": "t", "targets": [query]}, QueryContext(QueryEndpoint.PANEL))
         assert status == 400
         assert found["faults"][0]["pointer"].startswith("/targets/0/datasource")
 
@@ -159,25 +159,25 @@ async def test_any_value_as_data_source_is_handled(odd: Any, name: str) -> None:
 PLACES = ["type", "refId", "datasource", "expression", "hide", "timeRange", "resultAssertions", "colour"]
 
 
-@pytest.mark.parametrize("place", PLACES)
+@pytest.mark.parametrize("path", PLACES)
 @pytest.mark.parametrize(
     "context",
     [QueryContext(), QueryContext(lenient=True), QueryContext(QueryEndpoint.PANEL), QueryContext(QueryEndpoint.VALIDATION)],
     ids=lambda a: f"{a.endpoint}-{a.lenient}",
 )
-async def test_deep_values_are_handled(context: QueryContext, place: str) -> None:
+async def test_deep_values_are_handled(context: QueryContext, path: str) -> None:
     """The greatest depth that JSON is parsed at causes no internal error in any place."""
-    query = {"refId": "A", "type": "math", "expression": "1", "timeRange": {"zone": "utc"}, place: "DEEP"}
+    query = {"refId": "A", "type": "math", "expression": "1", "timeRange": {"zone": "utc"}, path: "DEEP"}
     body = json.dumps({"type": "t", "targets": [], "queries": [query]}).replace('"DEEP"', "[" * 1000 + "]" * 1000)
     response = await respond(body.encode(), context)
     assert response.headers["status"] == (
-        200 if context.endpoint is QueryEndpoint.VALIDATION or (context.lenient and place == "colour") else 400
+        200 if context.endpoint is QueryEndpoint.VALIDATION or (context.lenient and path == "colour") else 400
     )
 
 
 async def test_countless_faults_are_counted_only() -> None:
     """A target with more faults than anybody reads has one that says how many."""
     query = {"refId": "A", "type": "math", "expression": "1"} | {f"p{index}": index for index in range(5000)}
-    status, found = await ask({"queries": [query]}, QueryContext())
+    status, found = await send_panel({"queries": [query]}, QueryContext())
     assert status == 400
     assert [fault["message"] for fault in found["faults"]] == ["has 5000 faults; see the schema of its type"]

@@ -54,7 +54,7 @@ def math(ref_id: str, expression: str) -> dict[str, Any]:
     return {"refId": ref_id, "type": "math", "expression": expression}
 
 
-async def ask(limits: Limits, *queries: Any, seconds: float = 60) -> tuple[int, Any]:
+async def send_queries(limits: Limits, *queries: Any, seconds: float = 60) -> tuple[int, Any]:
     response = await respond(orjson.dumps({"queries": queries}), settings=QuerySettings(limits, seconds))
     assert isinstance(response.body, bytes)
     return int(response.headers["status"]), orjson.loads(response.body)
@@ -79,8 +79,8 @@ async def ask(limits: Limits, *queries: Any, seconds: float = 60) -> tuple[int, 
     ],
 )
 async def test_a_limit_is_an_error_of_its_ref_id(limits: Limits, queries: list[Any], name: str | None) -> None:
-    """The error has limit and setting, is the caller's, and does not affect other refIds."""
-    status, body = await ask(limits, *queries, math("Z", "1"))
+    """The error of an exceeded limit has limit and setting, is the caller's, and does not affect other refIds."""
+    status, body = await send_queries(limits, *queries, math("Z", "1"))
     assert body["results"]["Z"]["status"] == 200
     if name is None:
         assert status == 200
@@ -95,9 +95,9 @@ async def test_the_outcome_of_an_expression_is_bounded_too() -> None:
     """The number of series of a result is limited, because a union may make more series than either side has."""
     sides = [source("A", *({"h": str(h)} for h in range(3))), source("B", {"h": "1", "i": "1"}, {"h": "1", "i": "2"}, {"h": "1", "i": "3"})]
     limits = Limits(query_series=3)
-    assert (await ask(limits, *sides, math("C", "$A + $B")))[0] == 200
+    assert (await send_queries(limits, *sides, math("C", "$A + $B")))[0] == 200
     unlabelled = [source("A", *({"h": str(h)} for h in range(3))), source("B", {}, {})]
-    status, body = await ask(limits, *unlabelled, math("C", "$A + $B"))
+    status, body = await send_queries(limits, *unlabelled, math("C", "$A + $B"))
     assert status == 400
     assert (
         "3 series from $A and 2 series from $B make 6 series pairs, more than the 3 allowed (setting DASHWRIGHT_QUERY_SERIES)"
@@ -163,7 +163,7 @@ def test_every_limit_is_a_setting_with_the_same_default() -> None:
     assert (chosen.limits.query_depth, chosen.seconds) == (7, 3)
 
 
-class Slow(Source):
+class SlowSource(Source):
     """A source that lets time pass instead of waiting."""
 
     def __init__(self, pass_time: Callable[[], None]) -> None:
@@ -182,15 +182,15 @@ async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch
     received: list[Limits] = []
 
     async def fetch(
-        request: Request, context: QueryContext, limits: Limits, sources: SourceResolver, answers: QueryCache
+        request: Request, context: QueryContext, limits: Limits, sources: SourceResolver, results: QueryCache
     ) -> fetching.FetchedResults:
         received.append(limits)
-        return await fetching.fetch(request, context, limits, sources, answers)
+        return await fetching.fetch(request, context, limits, sources, results)
 
     monkeypatch.setattr("dashwright.expressions.queries.fetch", fetch)
-    monkeypatch.setitem(registry.BUILT_IN, "slow", Slow(lambda: received[0].deadline.expire()))
+    monkeypatch.setitem(registry.BUILT_IN, "slow", SlowSource(lambda: received[0].deadline.expire()))
     query = {"refId": "A", "datasource": {"type": "slow", "uid": "x"}}
-    status, body = await ask(Limits(), query, math("B", "1"), seconds=7)
+    status, body = await send_queries(Limits(), query, math("B", "1"), seconds=7)
     assert status == 400
     assert {ref_id: result["status"] for ref_id, result in body["results"].items()} == {"A": 200, "B": 504}
     assert "longer than the 7 s allowed (setting DASHWRIGHT_EVALUATION_SECONDS)" in body["results"]["B"]["error"]
@@ -235,7 +235,7 @@ async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPat
 
     monkeypatch.setattr("dashwright.expressions.queries.parse_request", wait)
     monkeypatch.setattr("dashwright.expressions.queries._MAX_BODY_BYTES_ON_LOOP", 0)
-    query_task = asyncio.create_task(ask(Limits(), source("A", {"h": "a"})))
+    query_task = asyncio.create_task(send_queries(Limits(), source("A", {"h": "a"})))
     await begun.wait()
     seen[0].deadline.check()
     query_task.cancel()

@@ -43,14 +43,14 @@ async def body_of(response: Reply) -> bytes:
     return response.body
 
 
-async def ask(*queries: Any, **fields: Any) -> tuple[int, Any]:
+async def send_queries(*queries: Any, **fields: Any) -> tuple[int, Any]:
     response = await respond(orjson.dumps({"queries": queries, **fields}))
     assert response.headers["content_type"] == "application/json"
     return int(response.headers["status"]), orjson.loads(await body_of(response))
 
 
 async def error_of(ref_id: str, *queries: Any) -> str:
-    status, body = await ask(*queries)
+    status, body = await send_queries(*queries)
     assert status == 400
     result = body["results"][ref_id]
     assert result["status"] == 400
@@ -62,7 +62,7 @@ async def error_of(ref_id: str, *queries: Any) -> str:
 
 async def test_queries_and_expressions_have_one_response() -> None:
     """Results are sorted by refId; frames of expressions are named by them, and those of queries are unchanged."""
-    status, body = await ask(expression("C", "$B * 2"), raw("A", series([1, None, 3], h="a")), expression("B", "$A + 1"))
+    status, body = await send_queries(expression("C", "$B * 2"), raw("A", series([1, None, 3], h="a")), expression("B", "$A + 1"))
     assert status == 200
     assert list(body) == ["results"]
     assert list(body["results"]) == ["A", "B", "C"]
@@ -88,7 +88,7 @@ async def test_queries_and_expressions_have_one_response() -> None:
 
 async def test_numbers_scalars_and_no_data_have_shapes_of_their_own() -> None:
     """A number is a frame with one field, and a scalar one without labels. No data is a frame without fields, and an empty set no frame."""
-    _, body = await ask(
+    _, body = await send_queries(
         raw("A", series([1, 2, 3], h="a"), series([4, 5, 6], h="b")),
         raw("N", hide=True),
         expression("R", "ignored", type="reduce", expression="A", reducer="sum"),
@@ -109,7 +109,7 @@ async def test_numbers_scalars_and_no_data_have_shapes_of_their_own() -> None:
 
 async def test_a_warning_is_a_notice_of_the_first_frame() -> None:
     """Items that a union dropped are a notice of the first result frame only."""
-    _, body = await ask(
+    _, body = await send_queries(
         raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b"), series([1, 2, 3], h="c")),
         raw("B", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")),
         expression("C", "$A + $B"),
@@ -126,7 +126,7 @@ async def test_frames_of_a_newer_version_cause_a_warning(version: list[int], war
     """Expressions read the values of frames of a newer version, and the frames have a warning in the response."""
     frame = series([1, 2, 3])
     frame["schema"]["meta"] = {"type": "timeseries-multi", "typeVersion": version}
-    status, body = await ask(raw("A", frame), raw("B", frame), expression("C", "$A + 1"))
+    status, body = await send_queries(raw("A", frame), raw("B", frame), expression("C", "$A + 1"))
     assert status == 200
     read, unread, _ = (body["results"][ref_id]["frames"][0]["schema"]["meta"].get("notices", []) for ref_id in "ABC")
     assert unread == []
@@ -135,8 +135,8 @@ async def test_frames_of_a_newer_version_cause_a_warning(version: list[int], war
 
 
 async def test_an_error_affects_its_ref_id_and_dependents() -> None:
-    """The response is a 400 with a message and every result: targets that do not depend on the failed one run."""
-    status, body = await ask(
+    """A response with an error is a 400 with a message and every result: targets that do not depend on the failed one run."""
+    status, body = await send_queries(
         raw("A", series([1, 2, 3])),
         expression("B", "$A +"),
         expression("C", "$B"),
@@ -161,7 +161,7 @@ async def test_an_invalid_graph_is_an_error() -> None:
 async def test_a_warning_without_frames_is_on_the_result() -> None:
     """A warning about a union without pairs, or a query without frames, is on the result, because there is no frame that could have it."""
     queries = [raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")), raw("B", series([1, 2, 3], h="c"), series([1, 2, 3], h="d"))]
-    _, body = await ask(*queries, expression("C", "$A + $B"), expression("D", "$C + 1"))
+    _, body = await send_queries(*queries, expression("C", "$A + $B"), expression("D", "$C + 1"))
     text = '4 items dropped from union(s): ["$A + $B": ($A: {h=a} {h=b}) ($B: {h=c} {h=d})]'
     assert body["results"]["C"] == {"status": 200, "notices": [{"severity": "warning", "text": text}], "frames": []}
     assert body["results"]["D"] == {"status": 200, "frames": []}
@@ -189,10 +189,10 @@ async def test_unneeded_hidden_targets_do_not_run() -> None:
 
 async def test_hidden_targets_are_not_in_the_response() -> None:
     """Hidden targets are evaluated for the targets that read them. A fault of a hidden target alone leaves the status 200."""
-    status, body = await ask(raw("A", series([1, 2, 3]), hide=True), expression("B", "$A"), expression("H", "1 +", hide=True))
+    status, body = await send_queries(raw("A", series([1, 2, 3]), hide=True), expression("B", "$A"), expression("H", "1 +", hide=True))
     assert status == 200
     assert list(body["results"]) == ["B"]
-    status, body = await ask(expression("H", "1 +", hide=True), expression("B", "$H"))
+    status, body = await send_queries(expression("H", "1 +", hide=True), expression("B", "$H"))
     assert status == 400
     assert list(body["results"]) == ["B"]
 
@@ -203,12 +203,12 @@ async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
         "schema": {"fields": [{"name": "a", "type": "number"}, {"name": "b", "type": "number"}, {"name": "s", "type": "string"}]},
         "data": {"values": [[1], [2], ["x"]]},
     }
-    status, body = await ask(raw("A", table), expression("B", "$A"))
+    status, body = await send_queries(raw("A", table), expression("B", "$A"))
     assert status == 400
     assert "[sse.readDataError] failed to read data from query A: input data must be a wide series" in body["results"]["A"]["error"]
     assert len(body["results"]["A"]["frames"]) == 1
     assert "sse.dependencyError" in body["results"]["B"]["error"]
-    status, _ = await ask(raw("A", table), expression("B", "1"))
+    status, _ = await send_queries(raw("A", table), expression("B", "1"))
     assert status == 200
 
 
@@ -283,5 +283,5 @@ async def test_a_large_response_is_sent_in_chunks() -> None:
 async def test_a_relative_range_counts_from_the_clock() -> None:
     """``now`` is the time at which the request is read. A range from ``now`` to a fixed end is valid only if the end is later."""
     with time_machine.travel(datetime(2020, 1, 1, tzinfo=UTC), tick=False):
-        assert (await ask(expression("A", "1"), to="2020-01-01"))[0] == 200
-        assert (await ask(expression("A", "1"), **{"from": "now", "to": "2019-12-31"}))[0] == 400
+        assert (await send_queries(expression("A", "1"), to="2020-01-01"))[0] == 200
+        assert (await send_queries(expression("A", "1"), **{"from": "now", "to": "2019-12-31"}))[0] == 400

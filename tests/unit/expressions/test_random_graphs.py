@@ -42,7 +42,7 @@ _CLASSIC_IN_A_CYCLE: Json = {
 _TIMES = int(os.environ.get("RANDOM_GRAPHS", "1"))
 
 
-async def ask(request: Json) -> tuple[int, Json]:
+async def send_request(request: Json) -> tuple[int, Json]:
     found = await respond(orjson.dumps(request))
     pieces = [found.body] if isinstance(found.body, bytes) else [piece async for piece in found.body]
     return int(found.headers["status"]), orjson.loads(b"".join(pieces))
@@ -58,7 +58,7 @@ def runner() -> Iterator[asyncio.Runner]:
 def compare(runner: asyncio.Runner, request: Json) -> None:
     requested = outcomes_of(request)
     note(readable(request))
-    status, body = runner.run(ask(request))
+    status, body = runner.run(send_request(request))
     assert "results" in body, body
     assert not list(differences(request, requested, status, body))
 
@@ -84,17 +84,17 @@ def test_each_kind_equals_the_reference(runner: asyncio.Runner, kind: str) -> No
 
     @settings(max_examples=50 * _TIMES)
     @given(request=requests([kind]))
-    def alone(request: Json) -> None:
+    def one_kind(request: Json) -> None:
         compare(runner, request)
 
-    alone()
+    one_kind()
 
 
 def test_operators_equal_the_reference(runner: asyncio.Runner) -> None:
     """All pairs of operators, signs and functions are equal for all pairs of special values."""
     for texts in of_two_operators():
         request = over_odd_values(texts)
-        status, body = runner.run(ask(request))
+        status, body = runner.run(send_request(request))
         assert not list(differences(request, outcomes_of(request), status, body))
 
 

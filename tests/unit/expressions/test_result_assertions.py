@@ -97,7 +97,7 @@ async def test_notices_are_added_to_those_of_the_source(value: Any, expected: in
     assert second == value
 
 
-class Recording(Source):
+class RecordingSource(Source):
     """A source that returns nothing and records its queries."""
 
     def __init__(self) -> None:
@@ -114,7 +114,7 @@ class Recording(Source):
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
 async def test_a_query_may_have_its_own_time_range(monkeypatch: pytest.MonkeyPatch, endpoint: QueryEndpoint) -> None:
     """The range applies to that query, others have the request's, and a missing end its default."""
-    recording = Recording()
+    recording = RecordingSource()
     monkeypatch.setitem(registry.BUILT_IN, "recording", recording)
     datasource = {"type": "recording", "uid": "x"}
     queries = [

@@ -186,7 +186,7 @@ def test_an_enum_is_its_name() -> None:
     ],
 )
 def test_other_results_are_an_error(frames: list[Any], fault: str) -> None:
-    """The error says what to declare."""
+    """The error of a result that is not a table says what to declare."""
     with pytest.raises(BadRequest) as raised:
         relation(table(*frames))
     assert fault in raised.value.message

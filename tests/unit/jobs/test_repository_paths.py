@@ -73,16 +73,16 @@ def test_unsafe_path_is_refused_for_its_first_fault(path: str, reason: str) -> N
 
 @pytest.mark.parametrize("path", ["a/b/c.json", "a/b/"])
 def test_directories_below_one_another_are_bounded(path: str) -> None:
-    """The error names the limit and its setting; a file counts the directories above it."""
+    """The error of a path that is too deep names the limit and its setting; a file counts the directories above it."""
     paths.check_depth(path, 2)
     with pytest.raises(BadRequest, match=r"2 directories, at most 1 become folders \(DASHWRIGHT_FOLDER_DEPTH\)"):
         paths.check_depth(path, 1)
 
 
-@pytest.mark.parametrize(("path", "holds"), [("a.json", True), ("a.yaml", True), ("b/a.yml", True), ("a", False), ("A.JSON", False)])
-def test_the_suffix_decides_what_is_a_resource(path: str, holds: bool) -> None:
+@pytest.mark.parametrize(("path", "is_resource"), [("a.json", True), ("a.yaml", True), ("b/a.yml", True), ("a", False), ("A.JSON", False)])
+def test_the_suffix_decides_what_is_a_resource(path: str, is_resource: bool) -> None:
     """Only .json, .yaml and .yml in lower case are resources."""
-    assert paths.is_resource(path) is holds
+    assert paths.is_resource(path) is is_resource
 
 
 def test_plan_order_is_deepest_first_then_by_name() -> None:
@@ -93,7 +93,7 @@ def test_plan_order_is_deepest_first_then_by_name() -> None:
 
 
 def test_directories_lead_from_a_path_to_the_root() -> None:
-    """The result has all directories above a file; for a directory also itself, and never the root."""
+    """The directories of a file are all above it; those of a directory include itself, and never the root."""
     assert list(paths.directories("a/b/c.json")) == ["a/b/", "a/"]
     assert list(paths.directories("a/b/")) == ["a/b/", "a/"]
     assert list(paths.directories("c.json")) == []

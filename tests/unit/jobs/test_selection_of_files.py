@@ -45,7 +45,7 @@ def test_patterns_work_as_in_a_gitignore(pattern: str, covered: list[str], other
         ("a\nb", "control character"),
     ],
 )
-def test_invalid_patterns(pattern: str, reason: str) -> None:
+def test_invalid_patterns_are_refused(pattern: str, reason: str) -> None:
     with pytest.raises(BadRequest, match=reason):
         Pattern.parse(pattern)
 

@@ -27,7 +27,7 @@ def _write(path: str, body: bytes) -> Edit:
 
     def edit(files: Files) -> Files:
         above = {path[:end] for end in range(len(path)) if path[end] == "/"}
-        kept = {other: it for other, it in files.items() if other not in above and not other.startswith(path + "/")}
+        kept = {other: file for other, file in files.items() if other not in above and not other.startswith(path + "/")}
         return {**kept, path: body}
 
     return edit

@@ -37,7 +37,7 @@ def lines(reported: Report) -> list[str]:
     return comment_text(reported).splitlines()
 
 
-def test_links_of_the_first_files() -> None:
+def test_only_the_first_files_have_links() -> None:
     """The first files have links and the others are counted, in Grafana's words."""
     reported = lines(report(updated("aaa.json"), updated("bbb.json"), skipped=5))
     assert "See the [original](https://dash/d/aaa) and [preview](https://dash/preview) of aaa.json." in reported
@@ -45,7 +45,7 @@ def test_links_of_the_first_files() -> None:
     assert reported[-1] == "and 5 more files"
 
 
-def test_pictures_side_by_side() -> None:
+def test_pictures_before_and_after_are_side_by_side() -> None:
     """The pictures before and after a change are next to each other, before the links."""
     reported = lines(report(updated("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
     start = reported.index("### Side by Side Comparison of file.json")
@@ -88,7 +88,7 @@ def test_changes_are_reported_by_panel() -> None:
     assert "1 panel only moved: Load" in text
 
 
-def test_deleted_and_refused_files() -> None:
+def test_deleted_and_refused_files_are_reported() -> None:
     """The comment names the deleted dashboard and the reason of the refusal."""
     gone = FileReport("a.json", PlannedAction.DELETE, "Load", original_url="https://dash/d/a")
     bad = FileReport("b.json", PlannedAction.REFUSE, problems=["not valid JSON: expected ',' at line 3 column 1"])
@@ -117,8 +117,8 @@ def test_lint_is_reported_and_breaks_nothing() -> None:
         (report(FileReport("a.json", PlannedAction.CREATE, problems=["refers to B, which is missing"])), "1 created, 1 with problems"),
     ],
 )
-def test_the_sentence_of_a_commit(reported: Report, expected: str) -> None:
-    """The text has one line of 140 characters at most, which hosts accept."""
+def test_the_text_of_a_commit_status_has_one_line(reported: Report, expected: str) -> None:
+    """The text of a commit status has one line of 140 characters at most, which hosts accept."""
     assert status_text(reported) == expected
     assert len(status_text(report(problems=("x" * 500,)))) == 140
 

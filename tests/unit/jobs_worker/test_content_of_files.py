@@ -17,7 +17,7 @@ from dashwright.jobs_worker.domain.files.content import file_tree, read_content,
 HEAD = {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard"}
 
 
-def kept(tree: Any) -> Any:
+def kept_tree(tree: Any) -> Any:
     return file_tree(tree, "default", lambda: "x7")
 
 
@@ -37,22 +37,22 @@ def test_server_fields_are_omitted() -> None:
     labels = {"team": "a", "grafana.app/deprecatedInternalID": "7"}
     metadata = {"uid": "u", "resourceVersion": "9", "labels": labels, "annotations": notes, "name": "n", "namespace": "default"}
     sent = {**HEAD, "metadata": metadata, "spec": {"id": 1, "uid": "u", "title": "T", "version": 3}, "status": {}, "x": 1}
-    assert kept(sent) == {
+    assert kept_tree(sent) == {
         **HEAD,
         "metadata": {"labels": {"team": "a"}, "annotations": {"mine": "1"}, "name": "n"},
         "spec": {"title": "T"},
         "x": 1,
     }
-    assert kept({"id": 1, "uid": "u", "title": "T", "version": 3}) == {"uid": "u", "title": "T"}
+    assert kept_tree({"id": 1, "uid": "u", "title": "T", "version": 3}) == {"uid": "u", "title": "T"}
 
 
 def test_a_layout_keeps_its_fields() -> None:
     spec = {"title": "T", "elements": {}, "version": 3}
-    assert kept({**HEAD, "spec": spec})["spec"] == spec
+    assert kept_tree({**HEAD, "spec": spec})["spec"] == spec
 
 
 def test_a_wrong_namespace_is_kept_for_validation() -> None:
-    assert kept({**HEAD, "metadata": {"namespace": "org-9"}})["metadata"] == {"namespace": "org-9"}
+    assert kept_tree({**HEAD, "metadata": {"namespace": "org-9"}})["metadata"] == {"namespace": "org-9"}
 
 
 @pytest.mark.parametrize(
@@ -60,12 +60,12 @@ def test_a_wrong_namespace_is_kept_for_validation() -> None:
     [({"generateName": "a-"}, "a-x7"), ({"generateName": "a-", "name": "n"}, "n"), ({"name": "n"}, "n"), ({}, None)],
 )
 def test_generate_name_creates_a_name(metadata: dict[str, Any], name: str | None) -> None:
-    assert kept({**HEAD, "metadata": metadata})["metadata"] == ({"name": name} if name else {})
+    assert kept_tree({**HEAD, "metadata": metadata})["metadata"] == ({"name": name} if name else {})
 
 
 def test_a_name_that_is_not_a_text_is_refused() -> None:
     with pytest.raises(Invalid, match=r"metadata\.generateName"):
-        kept({**HEAD, "metadata": {"generateName": 7}})
+        kept_tree({**HEAD, "metadata": {"generateName": 7}})
 
 
 @pytest.mark.parametrize("path", ["a.json", "a.yaml", "a.yml"])

@@ -78,7 +78,7 @@ def test_a_link_on_the_path_to_the_folder_is_rejected(permitted: Path, link: str
 
 
 def test_nothing_is_permitted_without_a_setting() -> None:
-    """The refusal names the setting."""
+    """Without permitted folders, every folder is refused, and the refusal names the setting."""
     with pytest.raises(Forbidden, match="DASHWRIGHT_PERMITTED_PATHS"):
         DirectoryCheckout("anything", [])
 

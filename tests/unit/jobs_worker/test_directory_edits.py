@@ -42,7 +42,7 @@ def held(root: Path) -> dict[str, str]:
 
 
 @pytest.fixture
-def gone(root: Path) -> None:
+def remove_root(root: Path) -> None:
     root.rmdir()
 
 
@@ -188,7 +188,7 @@ async def test_leftovers_of_a_crash_are_harmless(root: Path, change: Change, mon
     assert held(root) == {"a.json": "2"}
 
 
-@pytest.mark.usefixtures("gone")
+@pytest.mark.usefixtures("remove_root")
 async def test_a_missing_folder_is_reported(change: Change) -> None:
     with pytest.raises(NotFound):
         await change(Edit("a.json", b"2", None))

@@ -33,14 +33,14 @@ async def test_a_deleted_file_is_not_a_lock(tmp_path: Path, monkeypatch: pytest.
     """A lock on a deleted file is not valid: the previous holder deleted it, and another task may hold its replacement."""
     lock, flock, taken = tmp_path / "x.lock", fcntl.flock, 0
 
-    def late(file: IO[str], operation: int) -> None:
+    def late_flock(file: IO[str], operation: int) -> None:
         nonlocal taken
         taken += 1
         if taken == 1:
             lock.unlink()
         flock(file, operation)
 
-    monkeypatch.setattr(fcntl, "flock", late)
+    monkeypatch.setattr(fcntl, "flock", late_flock)
     async with file_lock.exclusive(lock):
         with lock.open() as same, pytest.raises(BlockingIOError):
             flock(same, fcntl.LOCK_EX | fcntl.LOCK_NB)

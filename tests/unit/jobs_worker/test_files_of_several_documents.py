@@ -82,7 +82,7 @@ async def test_documents_are_added_changed_and_removed(*, incremental: bool) -> 
 
 @HOW
 async def test_an_invalid_document_does_not_affect_the_others(*, incremental: bool) -> None:
-    """The error names its position and line. Its object is kept until it is corrected, and the error is repeated until then."""
+    """The error of a document names its position and line. Its object is kept and the error repeated until the document is corrected."""
     good = {"x.yaml": several(native("a"), native("b"), native("c"))}
     bad = {"x.yaml": several(native("a", "New"), native("b").replace("title: T", "title: ''"), native("c", "New"))}
     store = Store()

@@ -79,7 +79,7 @@ _INVALID: dict[str, tuple[_Json, str]] = {
 
 @pytest.mark.parametrize(("spec", "reason"), _INVALID.values(), ids=_INVALID)
 async def test_an_invalid_file_is_refused_and_the_others_are_stored(spec: _Json, reason: str) -> None:
-    """The error has the reason and the file, and nothing of the file is stored, until it is corrected."""
+    """An invalid file is refused with its reason, and nothing of the file is stored, until it is corrected."""
     store = Store()
     progress = await run_sync({"good.json": _file("good"), "bad.json": _file("bad", **spec)}, store)
     assert progress.outcome[0] is State.ERROR

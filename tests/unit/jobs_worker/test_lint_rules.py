@@ -74,7 +74,7 @@ def test_correct_and_empty_dashboards_have_no_findings(spec: dict[str, Any]) -> 
 
 
 @pytest.mark.parametrize(
-    ("rule", "spec", "words"),
+    ("rule", "spec", "message_parts"),
     [
         ("uneditable-dashboard", board(editable=True), "can be edited"),
         ("template-datasource-rule", board(panel(query()), variables=[]), "no variable chooses"),
@@ -121,8 +121,8 @@ def test_correct_and_empty_dashboards_have_no_findings(spec: dict[str, Any]) -> 
         ("target-datasource-type-rule", board(panel(query(datasource={"type": "loki", "uid": "l"}))), "type loki are not supported"),
     ],
 )
-def test_a_rule_finds(rule: str, spec: dict[str, Any], words: str) -> None:
-    assert any(words in message for message in found(spec, rule))
+def test_a_rule_reports_each_violation(rule: str, spec: dict[str, Any], message_parts: str) -> None:
+    assert any(message_parts in message for message in found(spec, rule))
 
 
 @pytest.mark.parametrize(
@@ -160,13 +160,13 @@ def test_a_rule_finds(rule: str, spec: dict[str, Any], words: str) -> None:
         ("target-datasource-type-rule", board(panel(query(datasource={"type": "$kind", "uid": "x"})))),
     ],
 )
-def test_accepted_dashboards(rule: str, spec: dict[str, Any]) -> None:
+def test_valid_dashboards_are_accepted(rule: str, spec: dict[str, Any]) -> None:
     assert found(spec, rule) == []
 
 
 def test_every_rule_has_a_case_in_which_it_finds_something() -> None:
     """A rule without a case could be broken unnoticed."""
-    cases = next(mark.args[1] for mark in test_a_rule_finds.pytestmark)
+    cases = next(mark.args[1] for mark in test_a_rule_reports_each_violation.pytestmark)
     assert {rule for rule, *_ in cases} == set(RULES)
 
 

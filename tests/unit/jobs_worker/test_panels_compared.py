@@ -67,13 +67,13 @@ def only(comparison: Comparison) -> PanelChange:
         ),
     ],
 )
-def test_changes_of_a_panel(settings: dict[str, Any], expected: Detail) -> None:
+def test_changes_of_a_panel_have_known_names(settings: dict[str, Any], expected: Detail) -> None:
     """Settings have the names that users know, with the values before and after."""
     change = only(compare(board(panel(1), panel(2)), board(panel(1, **settings), panel(2))))
     assert (change.id, change.action, change.details, change.other_names) == ("1", PanelAction.CHANGED, [expected], [])
 
 
-def test_added_and_deleted_queries() -> None:
+def test_added_and_deleted_queries_are_named() -> None:
     """Added and deleted queries are named by refId, with their data source if that differs from the panel's."""
     queries = [
         {"refId": "B", "rawSql": "select 1", "datasource": {"type": "postgres", "uid": "pg"}},
@@ -89,7 +89,7 @@ def test_added_and_deleted_queries() -> None:
     ]
 
 
-def test_added_deleted_and_moved_panels() -> None:
+def test_added_deleted_and_moved_panels_are_listed_in_order() -> None:
     """Panels are in the order of the dashboard, deleted ones last; a new one is described by its content."""
     before = board(panel(1), panel(2), panel(3))
     after = board(panel(4), panel(1), panel(3, gridPos={"x": 12, "y": 0, "w": 12, "h": 8}))
@@ -115,7 +115,7 @@ def test_another_library_panel_is_reported_by_name_and_uid() -> None:
     assert (change.details, change.others) == ([Detail("library panel", "Load 1 (lib1)", "Load 2 (lib2)")], [])
 
 
-def test_settings_without_a_description() -> None:
+def test_settings_without_a_description_are_shown_as_json() -> None:
     """Settings without a description are named, with their JSON, so that no change of a panel is missed."""
     settings = {
         "options": {"legend": {"showLegend": False}},
@@ -149,7 +149,7 @@ def test_equal_numbers_are_not_a_change(before: str, after: str) -> None:
     assert compare(shown(f'"{before}"'), shown(f'"{after}"')) != Comparison([], [], [])
 
 
-def test_changes_of_the_dashboard() -> None:
+def test_changes_of_variables_and_annotations_are_named() -> None:
     """Variables and annotations are named; the current value of a variable is ignored."""
     variable = {"name": "job", "type": "query", "query": "label_values(job)"}
     before = board(time={"from": "now-6h", "to": "now"}, templating={"list": [{**variable, "current": {"value": "a"}}]}, tags=["a"])
@@ -170,7 +170,7 @@ def test_changes_of_the_dashboard() -> None:
     assert found.other_names == ["editable"]
 
 
-def test_panels_in_rows() -> None:
+def test_panels_in_rows_are_compared() -> None:
     """Panels in collapsed rows and in the rows of old dashboards count: collapsing a row changes only the row."""
     row = {"id": 9, "type": "row", "title": "More", "collapsed": False, "panels": []}
     change = only(compare(board(row, panel(1)), board({**row, "collapsed": True, "panels": [panel(1)]})))
@@ -179,14 +179,14 @@ def test_panels_in_rows() -> None:
     assert compare(old, board(panel(1))) == Comparison([], [], [])
 
 
-def test_panels_without_an_id() -> None:
+def test_panels_without_an_id_are_matched_by_title() -> None:
     """Title and number distinguish panels without an id."""
     bare = {"type": "text", "title": "Note", "options": {"content": "a"}}
     found = compare(board(bare, bare), board(bare, {**bare, "options": {"content": "b"}}))
     assert [(change.id, change.details) for change in found.panels] == [("Note (2)", [Detail("content", "a", "b")])]
 
 
-def test_dashboards_with_elements() -> None:
+def test_dashboards_with_elements_are_compared() -> None:
     """The changes of dashboards with elements have the same words, and the place names the row."""
     before, after = elements(a=element(1), b=element(2)), elements(a=element(1, "down"), b=element(2), c=element(3))
     found = compare(before, after)
@@ -198,7 +198,7 @@ def test_dashboards_with_elements() -> None:
     ]
 
 
-def test_from_classic_to_elements() -> None:
+def test_a_converted_dashboard_keeps_its_panels() -> None:
     """A panel is recognized by its id in both: a converted dashboard keeps its panels."""
     found = compare(board(panel(1), panel(2)), elements(a=element(1), b=element(2, "down")))
     assert not {PanelAction.ADDED, PanelAction.REMOVED} & {change.action for change in found.panels}

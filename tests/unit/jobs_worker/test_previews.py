@@ -57,7 +57,10 @@ async def test_a_sync_makes_the_changes_of_its_preview(history: list[Files], tar
         assert (store.objects, len(store.applied)) == (old, applied)
         progress = await run_sync(Revision(index, files, before), store, target=target, title="The team")
         changes = [change for batch in store.applied[applied:] for change in batch]
-        expected = [("delete" if isinstance(it, Removal) else "create" if it.is_new else "update", it.key) for it in changes]
+        expected = [
+            ("delete" if isinstance(applied_change, Removal) else "create" if applied_change.is_new else "update", applied_change.key)
+            for applied_change in changes
+        ]
         assert [(item.action.value, key(item)) for item in plan.items if item.action != "refuse"] == expected
         assert sum(item.action == "refuse" for item in plan.items) == progress.error_count
         assert plan.summary == progress.summary()
@@ -67,7 +70,7 @@ async def test_a_sync_makes_the_changes_of_its_preview(history: list[Files], tar
         assert {item.action.value for item in plan.items if item.diff is not None} <= {"update"}
 
 
-async def test_the_fields_of_a_change() -> None:
+async def test_a_change_has_name_path_title_and_folder() -> None:
     """Each change has name, path, title and folder; updates have a diff, and rejections a reason."""
     store = Store()
     before = {"a/1.json": classic("n1", "Old"), "a/2.json": classic("n2"), "3.json": classic("n3")}
@@ -128,7 +131,7 @@ async def test_changes_above_the_limit_are_only_counted() -> None:
     assert (plan.items, plan.is_truncated, plan.summary[0].update) == ([], True, 1)
 
 
-async def test_why_nothing_would_be_written() -> None:
+async def test_the_reason_for_writing_nothing_is_reported() -> None:
     """A reached quota is reported with all changes, a root folder of another manager without any."""
     store = Store(most_created=1)
     plan = await run_preview(Tree({"1.json": classic("n1"), "2.json": classic("n2")}), store)

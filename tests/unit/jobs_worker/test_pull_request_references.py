@@ -57,7 +57,7 @@ def test_a_pull_request_is_matched(expected: dict[str, str | int]) -> None:
     ids=str,
 )
 def test_another_pull_request_is_rejected(expected: dict[str, str], text: str) -> None:
-    """The error has the pull request's value, the job's value and the field."""
+    """The error of another pull request has its value, the job's value and the field."""
     reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate({**expected, "pr": 7}))
     with pytest.raises(BadRequest, match=text):
         reference.check(pull())

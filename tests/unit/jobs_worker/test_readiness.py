@@ -56,7 +56,7 @@ def test_a_fault_is_removed_with_its_reason(kind: str, fault: DashwrightError, f
 
 
 def test_the_errors_of_the_last_sync_are_kept() -> None:
-    """The errors are kept even if the repository is no longer readable."""
+    """The errors of the last sync are kept even if the repository is no longer readable."""
     status = RepositoryStatus()
     status.sync.message = ["a.json: not valid JSON"]
     for fault in (BadRequest("no"), None):

@@ -19,7 +19,7 @@ def spec(*workflows: str, branch: str = "main", kind: str = "githost") -> Reposi
 
 
 @pytest.mark.parametrize("path", ["a.json", "a (b) & #c/d+e'f,g.yaml", "deep/d.yml", "deep/", ""])
-def test_a_name(path: str) -> None:
+def test_valid_paths_are_accepted(path: str) -> None:
     check_extension(path)
 
 
@@ -37,7 +37,7 @@ def test_a_name(path: str) -> None:
         ("a%2F..%2Fb.json", "%2F"),
     ],
 )
-def test_invalid_paths(path: str, reason: str) -> None:
+def test_invalid_paths_are_refused(path: str, reason: str) -> None:
     with pytest.raises(BadRequest, match=reason):
         check_extension(path)
 
@@ -68,7 +68,7 @@ def test_markdown_is_only_read(path: str, is_read: bool) -> None:
         (spec("write", "branch", kind="local"), "other", PreconditionFailed, "on a git host"),
     ],
 )
-def test_forbidden_refs(repository: RepositorySpec, ref: str, error: type[DashwrightError], reason: str) -> None:
+def test_forbidden_refs_are_refused(repository: RepositorySpec, ref: str, error: type[DashwrightError], reason: str) -> None:
     with pytest.raises(error, match=reason):
         check_write(repository, ref)
 
@@ -83,7 +83,7 @@ def test_forbidden_refs(repository: RepositorySpec, ref: str, error: type[Dashwr
         (spec("write", kind="local"), ""),
     ],
 )
-def test_allowed_refs(repository: RepositorySpec, ref: str) -> None:
+def test_allowed_refs_are_accepted(repository: RepositorySpec, ref: str) -> None:
     check_write(repository, ref)
 
 
@@ -101,7 +101,7 @@ def test_a_checksum_is_that_of_the_checkout() -> None:
     assert checksum_of(b"hello\n", in_git=False) == "f572d396fae9206628714fb2ce00f72e94f2258f"
 
 
-def test_entries_after_a_change() -> None:
+def test_a_directory_exists_while_it_has_entries() -> None:
     """A directory exists as long as it contains an entry."""
     there = [
         Entry("a/"),
@@ -153,7 +153,7 @@ def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: 
     assert links.source_url == url + commit_source.format(commit)
 
 
-def test_links_to_bitbucket_data_center() -> None:
+def test_links_to_bitbucket_data_center_have_its_form() -> None:
     """The addresses of pages are different from the address for git, also for a host with a path."""
     for origin in ("https://bitbucket.example.org", "https://bitbucket.example.org/git"):
         own = spec()
@@ -165,7 +165,7 @@ def test_links_to_bitbucket_data_center() -> None:
         assert links.repository_url == f"{origin}/projects/team/repos/boards"
 
 
-def test_links_to_a_file() -> None:
+def test_a_file_is_linked_in_its_branch() -> None:
     """The link leads to its branch; another branch has links to compare it and to open a pull request."""
     host = "https://git.example.org/team/boards"
     own = urls_of(spec(), FileView("a b.json", "", "c0"))

@@ -49,6 +49,6 @@ def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_the_next_step(known: dict[str, Any], expected: NextStep) -> None:
+def test_new_changed_and_overdue_repositories_are_due(known: dict[str, Any], expected: NextStep) -> None:
     """New and changed repositories are due immediately, others by their interval; unhealthy ones are probed until they recover."""
     assert step_for(**known) is expected

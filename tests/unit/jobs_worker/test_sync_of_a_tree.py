@@ -97,7 +97,7 @@ async def test_a_bad_file_does_not_affect_other_files() -> None:
 
 
 async def test_the_error_of_a_bad_file_can_be_stored() -> None:
-    """The message may quote any string of any length and is valid for the database and in responses."""
+    """The message of a bad file may quote any string of any length and is valid for the database and in responses."""
     store = Store()
     odd = b'{"apiVersion": "dashboard.grafana.app/\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
     progress = await run_sync({"odd.json": odd, "long.json": odd.replace(b"x", b"\xc3\xbc")}, store)
@@ -292,12 +292,12 @@ async def test_failed_write_counts_nothing() -> None:
 async def test_failure_of_the_worker_while_reading_ends_the_job() -> None:
     """An unavailable checkout is not a bad file: nothing is deleted for it."""
 
-    class Away(Tree):
+    class UnavailableTree(Tree):
         def open_reader(self) -> Callable[[str], File]:
             raise Unavailable("disk is away")
 
     with pytest.raises(Unavailable):
-        await run_sync(Away({"x.json": classic("x")}), Store())
+        await run_sync(UnavailableTree({"x.json": classic("x")}), Store())
 
 
 async def test_sync_that_is_not_enabled_is_refused() -> None:

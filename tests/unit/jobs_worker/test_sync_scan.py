@@ -81,7 +81,7 @@ def test_an_object_without_a_file_stops_the_survey() -> None:
         ([Entry(".hidden/x.json"), Entry("README.md")], []),
     ],
 )
-def test_directories_that_get_a_folder(entries: list[Entry], made: list[str]) -> None:
+def test_directories_with_resources_get_a_folder(entries: list[Entry], made: list[str]) -> None:
     """A directory gets a folder if a resource is in it or below it; parents come first."""
     assert folder_changes(scan_entries(entries, [], FOLDERS)) == (made, [])
 

@@ -112,7 +112,7 @@ ROWS = {
 
 
 @pytest.mark.parametrize("row", ROWS.values(), ids=ROWS.keys())
-async def test_unusual_files(row: Row) -> None:
+async def test_each_unusual_file_is_synced_ignored_or_an_error(row: Row) -> None:
     """Each file is synced, ignored or an error and affects no other; a second sync finds the same and writes nothing."""
     store = Store()
     store.put("theirs", THEIRS)

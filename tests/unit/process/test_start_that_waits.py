@@ -9,7 +9,7 @@ from dashwright.common.errors import Unavailable
 
 
 class Server:
-    """Away for the first ``refusals`` attempts. ``attempted`` is set at each."""
+    """A server that is unavailable for the first ``refusals`` attempts. ``attempted`` is set at each."""
 
     def __init__(self, refusals: int) -> None:
         self._refusals = refusals
@@ -31,7 +31,7 @@ async def test_unavailable_dependencies_are_retried() -> None:
     assert server.attempts == 4
 
 
-async def test_patience_ends() -> None:
+async def test_the_wait_for_dependencies_is_limited() -> None:
     """A dependency that is unreachable beyond the limit stops the start with its own error."""
     with pytest.raises(Unavailable, match="The server is away"):
         await process.start_with_retries("server", Server(refusals=1000).start, asyncio.Event(), timeout_seconds=1, pause_seconds=2)

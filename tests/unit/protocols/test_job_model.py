@@ -142,5 +142,5 @@ def test_every_job_ends_exactly_once() -> None:
 @pytest.mark.exhaustive
 @pytest.mark.parametrize("rule", sorted(ALL_RULES))
 def test_each_rule_is_needed(rule: str) -> None:
-    """Without one of the rules, some order of steps breaks an invariant."""
+    """Without one of the rules of the model, some order of steps breaks an invariant."""
     assert explore(Jobs(rules=ALL_RULES - {rule}), goal=lambda jobs: jobs.is_done).violation is not None

@@ -16,8 +16,8 @@ from dashwright.common.settings import Settings
         ({"public_url": "https://example.com/boards/"}, "https://example.com/boards"),
     ],
 )
-def test_the_public_address(value: dict[str, Any], expected: str) -> None:
-    """The address is that of the setting or of the listener, without a trailing slash."""
+def test_the_public_address_is_that_of_the_setting_or_the_listener(value: dict[str, Any], expected: str) -> None:
+    """The public address is that of the setting or of the listener, without a trailing slash."""
     assert Settings(**value).public_address == expected
 
 

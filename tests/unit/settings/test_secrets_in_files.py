@@ -37,11 +37,11 @@ def test_the_environment_wins_over_a_file(monkeypatch: pytest.MonkeyPatch, tmp_p
     assert settings.secret_key.get_secret_value() == "from the environment"
 
 
-@pytest.mark.parametrize("place", ["missing", "file"])
-def test_a_folder_that_cannot_be_read_stops_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, place: str) -> None:
+@pytest.mark.parametrize("folder", ["missing", "file"])
+def test_a_folder_that_cannot_be_read_stops_the_start(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: str) -> None:
     """A named folder that does not exist is a wrong setting, never an empty folder."""
     (tmp_path / "file").touch()
-    monkeypatch.setenv("DASHWRIGHT_SECRETS_DIR", str(tmp_path / place))
+    monkeypatch.setenv("DASHWRIGHT_SECRETS_DIR", str(tmp_path / folder))
     with pytest.raises(SettingsError, match=r"DASHWRIGHT_SECRETS_DIR: .* is not a readable directory"):
         load()
 

@@ -108,7 +108,7 @@ def test_a_query_without_frames_is_an_error(write: Write, capsys: pytest.Capture
     assert "error: no frames are recorded" in capsys.readouterr().out
 
 
-@pytest.mark.parametrize("wrap", [lambda it: it, lambda it: {"dashboard": it}, lambda it: {"kind": "Dashboard", "spec": it}])
+@pytest.mark.parametrize("wrap", [lambda spec: spec, lambda spec: {"dashboard": spec}, lambda spec: {"kind": "Dashboard", "spec": spec}])
 def test_a_panel_of_a_dashboard_is_chosen_by_id_or_title(
     write: Write, capsys: pytest.CaptureFixture[str], wrap: Callable[[Any], Any]
 ) -> None:
@@ -149,7 +149,7 @@ def test_yaml_is_detected_by_extension(write: Write, tmp_path: Path, capsys: pyt
 
 
 def test_strict_rejects_what_the_panel_endpoint_rejects(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    """The exit status is 1, and the message has the pointer of the fault."""
+    """The strict evaluation of an invalid panel ends with status 1, and the message has the pointer of the fault."""
     assert evaluate(write(panel()), frames=Path(write(recording(A=[frame([1])]))), strict=True) == 1
     assert "dashwright eval: query B: /targets/1/intervalMs" in capsys.readouterr().err
 
@@ -164,7 +164,7 @@ def test_strict_rejects_what_the_panel_endpoint_rejects(write: Write, capsys: py
     ],
 )
 def test_a_file_without_a_panel_is_an_error(write: Write, capsys: pytest.CaptureFixture[str], document: Any, message: str) -> None:
-    """The error says what the file should contain, and the exit status is 2: nothing was evaluated."""
+    """The error of a file without a panel says what the file should contain, and the exit status is 2: nothing was evaluated."""
     assert evaluate(write(document)) == 2
     assert message in capsys.readouterr().err
 

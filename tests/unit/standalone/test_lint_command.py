@@ -73,7 +73,7 @@ def test_a_directory_is_linted_recursively(write: Write, capsys: pytest.CaptureF
         (BAD, WARN, True, 1),
     ],
 )
-def test_the_status_is_that_of_the_worst(write: Write, document: Any, config: str, *, strict: bool, status: int) -> None:
+def test_the_exit_status_is_that_of_the_worst_finding(write: Write, document: Any, config: str, *, strict: bool, status: int) -> None:
     name = write("a.json", document)
     write(".dashboard-lint", config)
     assert check([name], strict=strict) == status
@@ -124,7 +124,7 @@ def test_a_misspelt_key_of_the_configuration_is_reported(write: Write, capsys: p
     assert [item["path"] for item in json.loads(capsys.readouterr().out)] == [".dashboard-lint", name]
 
 
-def test_it_is_a_command(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_lint_is_a_command(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
     name = write("a.json", BAD)
     with pytest.raises(SystemExit) as ended:
         app(["lint", name, "--json", "--strict"])

@@ -35,10 +35,10 @@ class Run:
     err: str
     requests: list[Request]
 
-    def check_requests(self, *wanted: str) -> None:
+    def check_requests(self, *expected_names: str) -> None:
         """Check that the texts begin requests in this order; other requests may come between them."""
         calls = iter(self.calls)
-        for text in wanted:
+        for text in expected_names:
             assert any(line.startswith(text) for line in calls), f"{text} was not requested in this order: {self.calls}"
 
     @property

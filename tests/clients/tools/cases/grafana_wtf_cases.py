@@ -28,7 +28,7 @@ def dashboard() -> None:
 
 
 def test_info() -> None:
-    """The report names the server and counts the panels."""
+    """The report about a run names the server and counts the panels."""
     report = run("info")
     assert report["grafana"]["url"] == TARGET
     assert report["summary"]["dashboard_panels"] == 1

@@ -86,7 +86,7 @@ class SyncEnvironment:
         """Advance the clock, run everything that is due, and return the repository's status."""
         self.clock.ahead += seconds
         await self.plan_round()
-        await until(self.api.database, self.is_at_rest)
+        await wait_until(self.api.database, self.is_at_rest)
         return await self.status()
 
     async def plan_round(self) -> None:
@@ -125,11 +125,11 @@ class SyncEnvironment:
         return {item["metadata"]["name"]: item["spec"]["title"] for item in found["items"]}
 
 
-async def until(database: Database, holds: Callable[[], Awaitable[bool]]) -> None:
+async def wait_until(database: Database, condition: Callable[[], Awaitable[bool]]) -> None:
     """Return when ``holds`` returns true. It is called after every notification of a change."""
     changed = asyncio.Event()
     async with asyncio.timeout(60), database.listen("change", lambda _: changed.set(), changed.set):
-        while not await holds():
+        while not await condition():
             await changed.wait()
             changed.clear()
 

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.contract.api.git.sync_environment import DASHBOARDS, REPOSITORIES, SyncEnvironment, dashboard, until
+from tests.contract.api.git.sync_environment import DASHBOARDS, REPOSITORIES, SyncEnvironment, dashboard, wait_until
 
 from dashwright.jobs_worker.adapters.store import DatabaseObjectStore
 
@@ -34,7 +34,7 @@ async def test_a_delete_does_not_wait_for_a_running_sync(environment: SyncEnviro
     assert status == 200
     assert (await environment.api("GET", f"{REPOSITORIES}/team"))[0] == 404
     may_write.set()
-    await until(environment.api.database, environment.is_at_rest)
+    await wait_until(environment.api.database, environment.is_at_rest)
     assert environment.worker is not None
     await environment.worker.stop()
     environment.worker = None

@@ -13,7 +13,7 @@ import pytest
 from aio_pika.abc import AbstractChannel, AbstractIncomingMessage, AbstractQueue
 from prometheus_client import REGISTRY
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.sync_environment import AheadClock, SyncEnvironment, dashboard, until
+from tests.contract.api.git.sync_environment import AheadClock, SyncEnvironment, dashboard, wait_until
 from tests.servers.git import GitServer
 
 from dashwright.api.repositories.queue_contract.document import document
@@ -102,7 +102,7 @@ async def test_events_without_a_queue_do_not_accumulate(environment: SyncEnviron
     async def is_empty() -> bool:
         return bool(await environment.api.sql("select not exists (select from notification)"))
 
-    await until(environment.api.database, is_empty)
+    await wait_until(environment.api.database, is_empty)
 
 
 async def test_an_event_that_a_full_queue_refuses_is_repeated(environment: SyncEnvironment, channel: AbstractChannel) -> None:

@@ -6,7 +6,7 @@ from typing import Annotated, Any, Union, get_args, get_origin
 
 import pytest
 from aiohttp import web
-from tests.contract.api.git.sync_environment import REPOSITORIES, SyncEnvironment, dashboard, until
+from tests.contract.api.git.sync_environment import REPOSITORIES, SyncEnvironment, dashboard, wait_until
 
 from dashwright.common.models import repository_views
 from dashwright.common.models.api_model import ApiModel
@@ -118,7 +118,7 @@ async def request(environment: SyncEnvironment, path: str, method: str = "GET", 
 async def run_job(environment: SyncEnvironment, coverage: FieldCoverage, action: str, **options: Any) -> None:
     """Run a job with all its options to its end and record its fields."""
     job = await request(environment, f"{REPOSITORIES}/team/jobs", "POST", {"action": action, action: options}, 202)
-    await until(environment.api.database, environment.is_at_rest)
+    await wait_until(environment.api.database, environment.is_at_rest)
     job = await request(environment, f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}")
     coverage.add(JobSpec, job["spec"])
     coverage.add(JobStatus, job["status"])
@@ -132,14 +132,14 @@ async def coverage(environment: SyncEnvironment) -> FieldCoverage:
     first = environment.work.commit(dict(files))
     await environment.create_repository(token="secret", generateDashboardPreviews=True)
     await add_description(environment)
-    place = environment.data / "repositories" / "folder"
-    place.mkdir(parents=True)
-    (place / "x.json").write_text(dashboard("x", "X"))
+    file_path = environment.data / "repositories" / "folder"
+    file_path.mkdir(parents=True)
+    (file_path / "x.json").write_text(dashboard("x", "X"))
     local = {
         "title": "L",
         "type": "local",
         "workflows": [],
-        "local": {"path": str(place), "include": ["*.json"], "exclude": ["old/"]},
+        "local": {"path": str(file_path), "include": ["*.json"], "exclude": ["old/"]},
         "sync": {"enabled": False, "target": "folder"},
     }
     folder = await request(environment, REPOSITORIES, "POST", {"metadata": {"name": "folder"}, "spec": local}, 201)
@@ -171,7 +171,7 @@ async def coverage(environment: SyncEnvironment) -> FieldCoverage:
     await run_job(environment, coverage, "sync", incremental=False)
     job = await request(environment, f"{REPOSITORIES}/team/rollback", "POST", {"ref": first}, 202)
     coverage.add(JobSpec, job["spec"])
-    await until(environment.api.database, environment.is_at_rest)
+    await wait_until(environment.api.database, environment.is_at_rest)
     coverage.add(RepositoryStatus, await environment.status())
     await run_job(environment, coverage, "export", folder="team", history=True, branch="b", prefix="p", identifier=True)
     await run_job(environment, coverage, "pr", ref="r", pr=1, hash="h", url="https://git.example/1")

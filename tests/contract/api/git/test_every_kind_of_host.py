@@ -82,13 +82,13 @@ async def test_a_push_delivery_starts_a_sync(proposals: Proposals) -> None:
     """A push to the branch is synced; a push to another branch and a deletion are not."""
     proposals.push({"a.json": dashboard("a", "Pushed")}, "main")
     await proposals.host.wait_for_hooks()
-    assert [(delivery.status, delivery.answer.count("push received")) for delivery in proposals.host.deliveries] == [(202, 1)]
+    assert [(delivery.status, delivery.response.count("push received")) for delivery in proposals.host.deliveries] == [(202, 1)]
     newest = max(await jobs(proposals, "sync"), key=lambda job: str(job["metadata"]["creationTimestamp"]))
     (status,) = await proposals.wait_for_jobs(newest["metadata"]["uid"])
     assert (status["state"], (await proposals.titles())["a"]) == ("success", "Pushed")
     proposals.push({"a.json": dashboard("a", "Elsewhere")}, "other")
     await proposals.host.wait_for_hooks()
-    assert (proposals.host.deliveries[-1].status, "ignoring push" in proposals.host.deliveries[-1].answer) == (200, True)
+    assert (proposals.host.deliveries[-1].status, "ignoring push" in proposals.host.deliveries[-1].response) == (200, True)
 
 
 async def test_a_pull_request_is_reviewed_and_reviewed_again(proposals: Proposals, kind: str) -> None:

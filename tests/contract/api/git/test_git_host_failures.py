@@ -12,10 +12,10 @@ TOKEN = "a-token-of-the-host"
 
 
 def respond_with(status: int, text: str = "") -> Fault:
-    async def answer(_: web.Request) -> web.StreamResponse:
+    async def respond(_: web.Request) -> web.StreamResponse:
         return web.Response(status=status, text=text, content_type="text/html")
 
-    return answer
+    return respond
 
 
 async def hang_up(request: web.Request) -> web.StreamResponse | None:

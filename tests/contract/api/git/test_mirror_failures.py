@@ -15,7 +15,7 @@ from dashwright.jobs_worker.domain.objects import Entry
 
 
 def mirror_of(environment: SyncEnvironment) -> Path:
-    (found,) = [place for place in (environment.data / "git").iterdir() if place.is_dir()]
+    (found,) = [folder for folder in (environment.data / "git").iterdir() if folder.is_dir()]
     return found
 
 

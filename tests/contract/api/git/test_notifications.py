@@ -12,7 +12,7 @@ import pytest
 from aiohttp import web
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.sync_environment import REPOSITORIES, AheadClock, SyncEnvironment, dashboard, until
+from tests.contract.api.git.sync_environment import REPOSITORIES, AheadClock, SyncEnvironment, dashboard, wait_until
 from tests.contract.api.webhook_receiver import SECRET, ReceivedRequest, WebhookReceiver, receiving, respond_with
 from tests.servers.git import GitServer
 
@@ -58,15 +58,15 @@ async def create_repository(
     return repository
 
 
-async def outcome(environment: SyncEnvironment, holds: Callable[[dict[str, Any]], bool], name: str = "chat") -> dict[str, Any]:
+async def outcome(environment: SyncEnvironment, condition: Callable[[dict[str, Any]], bool], name: str = "chat") -> dict[str, Any]:
     """Return the outcome of the last attempt to notify a receiver, once the condition holds for it."""
     found: dict[str, Any] = {}
 
     async def is_written() -> bool:
         found.update({item["name"]: item for item in (await environment.status()).get("notifications") or ()})
-        return name in found and holds(found[name])
+        return name in found and condition(found[name])
 
-    await until(environment.api.database, is_written)
+    await wait_until(environment.api.database, is_written)
     status: dict[str, Any] = found[name]
     return status
 
@@ -178,7 +178,7 @@ async def test_a_receiver_gets_only_its_events_with_its_own_secret(environment: 
 async def test_a_worker_that_dies_before_the_request_loses_no_event(
     environment: SyncEnvironment, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The event is stored with the end of the sync, so another worker delivers it."""
+    """An event is stored with the end of its sync, so another worker delivers it."""
     with monkeypatch.context() as context:
         context.setattr(sender.NotificationSender, "start", lambda _: None)
         await environment.start()
@@ -276,7 +276,7 @@ async def test_a_removed_receiver_gets_no_event(
     async def is_forgotten() -> bool:
         return "notifications" not in await environment.status()
 
-    await until(environment.api.database, is_forgotten)
+    await wait_until(environment.api.database, is_forgotten)
     assert await environment.api.sql("select count(*) from notification where receiver = 'webhook'") == 0
     assert len(receiver.received) == 1
 
@@ -342,7 +342,7 @@ CHAT = {"chat": {"create": SECRET}}
     ],
 )
 async def test_an_invalid_receiver_is_refused(environment: SyncEnvironment, receivers: Any, secrets: Any, field: str) -> None:
-    """The response names the faulty field and shows no secret."""
+    """An invalid receiver is refused; the response names the faulty field and shows no secret."""
     spec = {"title": "T", "type": "githost", "workflows": [], "sync": {"enabled": False, "target": "folder"}}
     spec |= {"githost": {"url": environment.server.url("team.git")}, "notifications": receivers}
     body = {"metadata": {"name": "team"}, "spec": spec, "secure": {"notifications": secrets}}

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.contract.api.git.sync_environment import DASHBOARDS, REPOSITORIES, SyncEnvironment, dashboard, is_healthy, until
+from tests.contract.api.git.sync_environment import DASHBOARDS, REPOSITORIES, SyncEnvironment, dashboard, is_healthy, wait_until
 from tests.servers.git import git
 
 FILES = f"{REPOSITORIES}/team/files"
@@ -31,7 +31,7 @@ async def allow_writes(environment: SyncEnvironment) -> None:
 async def run_job(environment: SyncEnvironment, action: str, **options: Any) -> dict[str, Any]:
     status, created = await environment.api("POST", f"{REPOSITORIES}/team/jobs", {"action": action, action: options})
     assert status == 202, created
-    await until(environment.api.database, environment.is_at_rest)
+    await wait_until(environment.api.database, environment.is_at_rest)
     _, found = await environment.api("GET", f"{REPOSITORIES}/team/jobs/{created['metadata']['uid']}")
     return dict(found["status"])
 
@@ -179,11 +179,11 @@ async def test_a_changed_path_causes_a_full_sync(team: SyncEnvironment) -> None:
     assert await team.api.sql("select uid from resource where name = 'b'") == uid
 
 
-@pytest.mark.parametrize("gone", ["moved", "mistyped"])
-async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, gone: str) -> None:
+@pytest.mark.parametrize("missing_path", ["moved", "mistyped"])
+async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, missing_path: str) -> None:
     """A moved or misspelt directory fails syncs, dry runs and file lists until it is corrected; the stored objects remain."""
     before = await stored_titles(team)
-    if gone == "moved":
+    if missing_path == "moved":
         git(team.work.folder, "mv", "deploy/boards", "deploy/new")
         team.work.push()
     else:
@@ -195,7 +195,7 @@ async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, gon
     assert (plan["errors"], plan.get("items", [])) == (status["sync"]["message"], [])
     assert (await team.api("GET", FILES))[0] == 409
     assert await stored_titles(team) == before
-    await team.change(path="deploy/new" if gone == "moved" else "deploy/boards")
+    await team.change(path="deploy/new" if missing_path == "moved" else "deploy/boards")
     assert is_healthy(await team.advance(600))
     assert await stored_titles(team) == before
 
@@ -218,5 +218,5 @@ async def test_a_rollback_restores_the_directory(team: SyncEnvironment) -> None:
     team.work.commit({"deploy/boards/a.json": dashboard("a", "A2"), "deploy/boards/in/b.json": None})
     assert is_healthy(await team.advance())
     assert (await team.api("POST", f"{REPOSITORIES}/team/rollback"))[0] == 202
-    await until(team.api.database, team.is_at_rest)
+    await wait_until(team.api.database, team.is_at_rest)
     assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}

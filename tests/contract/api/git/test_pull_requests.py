@@ -107,9 +107,9 @@ async def test_a_review_covers_only_the_directory(proposals: Proposals) -> None:
     ):
         assert row in text
     assert "[preview](https://dash.example/preview/team/a.json?ref=change)" in text
-    gone = proposals.propose({"ops/a.json": None, "ops/in/c.json": None}, "gone")
-    await proposals.review(gone)
-    [text] = proposals.comments(gone)
+    removed = proposals.propose({"ops/a.json": None, "ops/in/c.json": None}, "gone")
+    await proposals.review(removed)
+    [text] = proposals.comments(removed)
     assert "nothing could be stored" in text
     assert proposals.statuses()[-1][0] == "failure"
 
@@ -290,20 +290,20 @@ async def test_a_failing_host_fails_the_review(proposals: Proposals) -> None:
     """
     number = proposals.propose({"a.json": dashboard("a", "Other")})
 
-    def failing(place: str, answer: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
+    def failing(place: str, refusal_status: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
         async def fail(request: web.Request) -> web.StreamResponse | None:
-            return web.json_response({"message": "no"}, status=answer) if place in request.path else None
+            return web.json_response({"message": "no"}, status=refusal_status) if place in request.path else None
 
         return fail
 
-    for place, answer, expected in [
+    for place, refusal_status, expected in [
         ("/pulls/", 403, "refuses access"),
         ("/files", 500, "responds with status 500"),
         ("/comments", 403, "refuses access"),
         ("/comments", 422, "422"),
         ("/statuses/", 500, "responds with status 500"),
     ]:
-        proposals.host.api_fault = failing(place, answer)
+        proposals.host.api_fault = failing(place, refusal_status)
         status = await proposals.review(number)
         assert (status["state"], expected in status["message"]) == ("error", True), status
         if place in ("/files", "/comments"):

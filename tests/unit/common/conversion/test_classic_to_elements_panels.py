@@ -90,7 +90,7 @@ def test_known_members_are_not_handed_over() -> None:
 
 
 def test_options_are_shared_unless_they_have_byte_order_marks() -> None:
-    """The result has the same option objects as the dashboard. Only strings with a byte-order mark, and their parents, are copied."""
+    """A converted panel has the option objects of the dashboard. Only strings with a byte-order mark, and their parents, are copied."""
     clean = {"mode": "multi", "sizes": [1, 2]}
     options = {"clean": clean, "links": [{"url": "\ufeffhttps://a.example"}, clean]}
     converted = _visualization({"options": options})["spec"]["options"]

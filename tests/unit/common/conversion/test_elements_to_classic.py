@@ -231,90 +231,102 @@ def kinds(*names: str) -> st.SearchStrategy[Any]:
     return broken(st.sampled_from(names))
 
 
-def some(**members: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def optional_members(**members: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return broken(st.fixed_dictionaries({}, optional={name: broken(value) for name, value in members.items()}))
 
 
-def many(item: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def lists_of(item: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     return broken(st.lists(item, max_size=3))
 
 
 NAMES = st.sampled_from(["e", "f", "none"])
-SOURCE = some(uid=NAMES, type=NAMES)
-DATA_QUERY = some(kind=NAMES, spec=some(a=SCALARS, __legacyStringValue=SCALARS))
-PANEL = some(
+SOURCE = optional_members(uid=NAMES, type=NAMES)
+DATA_QUERY = optional_members(kind=NAMES, spec=optional_members(a=SCALARS, __legacyStringValue=SCALARS))
+PANEL = optional_members(
     kind=kinds("Panel", "LibraryPanel"),
-    spec=some(
+    spec=optional_members(
         id=SCALARS,
         title=SCALARS,
-        links=many(some(title=SCALARS)),
-        libraryPanel=some(uid=SCALARS),
-        data=some(
-            spec=some(
-                queries=many(some(spec=some(query=DATA_QUERY, datasource=SOURCE, hidden=SCALARS))),
-                transformations=many(some(spec=some(id=SCALARS, filter=some(id=SCALARS)))),
-                queryOptions=some(interval=SCALARS),
+        links=lists_of(optional_members(title=SCALARS)),
+        libraryPanel=optional_members(uid=SCALARS),
+        data=optional_members(
+            spec=optional_members(
+                queries=lists_of(optional_members(spec=optional_members(query=DATA_QUERY, datasource=SOURCE, hidden=SCALARS))),
+                transformations=lists_of(optional_members(spec=optional_members(id=SCALARS, filter=optional_members(id=SCALARS)))),
+                queryOptions=optional_members(interval=SCALARS),
             )
         ),
-        vizConfig=some(
+        vizConfig=optional_members(
             kind=NAMES,
-            spec=some(
+            spec=optional_members(
                 options=SCALARS,
-                fieldConfig=some(
-                    defaults=some(
-                        mappings=many(some(type=SCALARS)), thresholds=some(steps=many(some(value=SCALARS))), actions=many(SCALARS)
+                fieldConfig=optional_members(
+                    defaults=optional_members(
+                        mappings=lists_of(optional_members(type=SCALARS)),
+                        thresholds=optional_members(steps=lists_of(optional_members(value=SCALARS))),
+                        actions=lists_of(SCALARS),
                     ),
-                    overrides=many(some(matcher=some(scope=SCALARS), properties=many(some(id=SCALARS)))),
+                    overrides=lists_of(
+                        optional_members(matcher=optional_members(scope=SCALARS), properties=lists_of(optional_members(id=SCALARS)))
+                    ),
                 ),
             ),
         ),
     ),
 )
-ITEM = some(spec=some(x=SCALARS, y=SCALARS, height=SCALARS, element=some(name=NAMES), repeat=some(value=SCALARS)))
-GRID = some(kind=kinds("GridLayout"), spec=some(items=many(ITEM)))
-AUTO_GRID = some(
+ITEM = optional_members(
+    spec=optional_members(
+        x=SCALARS, y=SCALARS, height=SCALARS, element=optional_members(name=NAMES), repeat=optional_members(value=SCALARS)
+    )
+)
+GRID = optional_members(kind=kinds("GridLayout"), spec=optional_members(items=lists_of(ITEM)))
+AUTO_GRID = optional_members(
     kind=kinds("AutoGridLayout"),
-    spec=some(items=many(ITEM), maxColumnCount=SCALARS, rowHeight=SCALARS, rowHeightMode=kinds("custom", "tall")),
+    spec=optional_members(items=lists_of(ITEM), maxColumnCount=SCALARS, rowHeight=SCALARS, rowHeightMode=kinds("custom", "tall")),
 )
 
 
 def sectioned(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
-    section = some(spec=some(layout=inner, title=SCALARS, collapse=SCALARS, hideHeader=SCALARS, repeat=some(value=SCALARS)))
-    return some(kind=kinds("RowsLayout"), spec=some(rows=many(section))) | some(kind=kinds("TabsLayout"), spec=some(tabs=many(section)))
+    section = optional_members(
+        spec=optional_members(layout=inner, title=SCALARS, collapse=SCALARS, hideHeader=SCALARS, repeat=optional_members(value=SCALARS))
+    )
+    return optional_members(kind=kinds("RowsLayout"), spec=optional_members(rows=lists_of(section))) | optional_members(
+        kind=kinds("TabsLayout"), spec=optional_members(tabs=lists_of(section))
+    )
 
 
 VARIABLE_KINDS = tuple(
     f"{name}Variable" for name in ("Query", "Datasource", "Custom", "Constant", "Interval", "Text", "GroupBy", "Adhoc", "Switch")
 )
-VARIABLE = some(
+VARIABLE = optional_members(
     kind=kinds(*VARIABLE_KINDS),
-    spec=some(
+    spec=optional_members(
         name=SCALARS,
-        current=some(text=SCALARS),
-        options=many(some(value=SCALARS)),
+        current=optional_members(text=SCALARS),
+        options=lists_of(optional_members(value=SCALARS)),
         query=DATA_QUERY | SCALARS,
         datasource=SOURCE,
-        filters=many(some(key=SCALARS, values=many(SCALARS))),
+        filters=lists_of(optional_members(key=SCALARS, values=lists_of(SCALARS))),
         hide=SCALARS,
-        defaultValue=some(text=SCALARS),
+        defaultValue=optional_members(text=SCALARS),
     ),
 )
-ANNOTATION = some(
-    spec=some(
+ANNOTATION = optional_members(
+    spec=optional_members(
         query=DATA_QUERY,
         datasource=SOURCE,
-        filter=some(ids=many(SCALARS)),
-        mappings=some(a=some(value=SCALARS)),
-        legacyOptions=some(b=SCALARS),
+        filter=optional_members(ids=lists_of(SCALARS)),
+        mappings=optional_members(a=optional_members(value=SCALARS)),
+        legacyOptions=optional_members(b=SCALARS),
     )
 )
 SPECS = st.fixed_dictionaries(
     {
         "elements": broken(st.fixed_dictionaries({"e": PANEL, "f": PANEL})),
         "layout": broken(st.recursive(GRID | AUTO_GRID, sectioned, max_leaves=5)),
-        "variables": many(VARIABLE),
-        "annotations": many(ANNOTATION),
-        "timeSettings": some(**{"from": SCALARS, "quickRanges": many(SCALARS)}),
+        "variables": lists_of(VARIABLE),
+        "annotations": lists_of(ANNOTATION),
+        "timeSettings": optional_members(**{"from": SCALARS, "quickRanges": lists_of(SCALARS)}),
     }
 )
 

@@ -27,7 +27,7 @@ from dashwright.expressions.variables.option_cache import OptionCache
 
 
 @dataclass
-class Moment(Clock):
+class ManualClock(Clock):
     at: float = 1000.0
 
     def seconds(self) -> float:
@@ -104,7 +104,7 @@ async def test_a_panel_with_the_queries_of_another_one_has_its_variables() -> No
 
 async def test_the_panels_of_a_page_share_the_options_of_a_variable() -> None:
     """The data source is queried once, and again after the time for which options are kept, for fresh results or another organization."""
-    labels, clock, spec = Labels(), Moment(), dashboard("a", "a")
+    labels, clock, spec = Labels(), ManualClock(), dashboard("a", "a")
     settings = QuerySettings(sources=OneSource(labels), clock=clock, options=OptionCache(clock=clock))
     assert await titles(settings, spec, 1, 2) == ["a", "a"]
     assert await titles(settings, spec, 1) == ["a"]

@@ -6,7 +6,7 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 
 from dashwright.common.errors import DeadlineExceeded, Unavailable
 from dashwright.expressions.pictures import png_process as room
@@ -32,19 +32,19 @@ async def plotter() -> AsyncIterator[Plotter]:
     await created.stop()
 
 
-def soon(seconds: float = 30) -> float:
+def deadline_in(seconds: float = 30) -> float:
     return time.monotonic() + seconds
 
 
-def is_there(pid: int) -> bool:
+def is_running(pid: int) -> bool:
     return Path(f"/proc/{pid}").exists()
 
 
 async def test_pngs_are_made_with_their_text(plotter: Plotter) -> None:
     """One process makes all PNGs. They contain letters, which a missing font would omit silently."""
-    bare = await plotter.png(text(""), 1, soon())
+    bare = await plotter.png(text(""), 1, deadline_in())
     (first,) = plotter.pids
-    written = await plotter.png(text("Letters"), 1, soon())
+    written = await plotter.png(text("Letters"), 1, deadline_in())
     assert bare.startswith(b"\x89PNG")
     assert len(written) > len(bare) + 500
     assert plotter.pids == [first]
@@ -75,34 +75,34 @@ async def test_all_letters_of_code_have_the_same_width(plotter: Plotter) -> None
 async def test_invalid_pictures_are_errors_and_no_address_is_loaded(plotter: Plotter, content: str) -> None:
     """After an SVG that is invalid or refers to something outside of it, the process continues."""
     with pytest.raises(NotDrawn, match=r"request the format svg: (<|fill of|the drawing)"):
-        await plotter.png(svg.document([content], 200, 40), 1, soon())
-    assert (await plotter.png(text("a"), 1, soon())).startswith(b"\x89PNG")
+        await plotter.png(svg.document([content], 200, 40), 1, deadline_in())
+    assert (await plotter.png(text("a"), 1, deadline_in())).startswith(b"\x89PNG")
 
 
 async def test_a_picture_that_takes_too_long_or_too_much_ends_the_process(plotter: Plotter, monkeypatch: pytest.MonkeyPatch) -> None:
     """The process ends at the deadline or the memory limit, and another one makes the next PNG."""
-    await plotter.png(text("a"), 1, soon())
+    await plotter.png(text("a"), 1, deadline_in())
     (first,) = plotter.pids
     with pytest.raises(DeadlineExceeded):
-        await plotter.png(ENDLESS, 1, soon(0.3))
+        await plotter.png(ENDLESS, 1, deadline_in(0.3))
     assert not plotter.pids
-    assert not is_there(first)
+    assert not is_running(first)
     monkeypatch.setattr(room, "MAX_MEMORY_BYTES", 100 * 1024 * 1024)
     with pytest.raises(Unavailable):
-        await plotter.png(ENDLESS, 1, soon())
+        await plotter.png(ENDLESS, 1, deadline_in())
     monkeypatch.undo()
-    assert (await plotter.png(text("a"), 1, soon())).startswith(b"\x89PNG")
+    assert (await plotter.png(text("a"), 1, deadline_in())).startswith(b"\x89PNG")
 
 
 async def test_an_idle_process_is_ended() -> None:
     """An idle process ends, so that a service without requests uses no memory for it."""
     plotter = Plotter(idle_seconds=0)
-    await plotter.png(text("a"), 1, soon())
+    await plotter.png(text("a"), 1, deadline_in())
 
     async def is_ended() -> bool:
         return not plotter.pids
 
-    await until(is_ended)
+    await wait_until(is_ended)
     await plotter.stop()
 
 
@@ -110,19 +110,19 @@ async def test_pictures_are_drawn_concurrently_in_as_many_processes_as_needed() 
     """Sequential pictures use one process. If two processes, the maximum, are busy, a third picture waits, at most until its deadline."""
     plotter = Plotter(processes=2)
     for letters in "ab":
-        await plotter.png(text(letters), 1, soon())
+        await plotter.png(text(letters), 1, deadline_in())
     assert len(plotter.pids) == 1
-    busy = [asyncio.create_task(plotter.png(ENDLESS.replace("9", digit), 1, soon())) for digit in "78"]
+    busy = [asyncio.create_task(plotter.png(ENDLESS.replace("9", digit), 1, deadline_in())) for digit in "78"]
 
     async def both_run() -> bool:
         return len(plotter.pids) == 2
 
-    await until(both_run)
+    await wait_until(both_run)
     with pytest.raises(DeadlineExceeded):
-        await plotter.png(text("c"), 1, soon(0.1))
+        await plotter.png(text("c"), 1, deadline_in(0.1))
     for task in busy:
         task.cancel()
-    assert (await plotter.png(text("c"), 1, soon())).startswith(b"\x89PNG")
+    assert (await plotter.png(text("c"), 1, deadline_in())).startswith(b"\x89PNG")
     await asyncio.gather(*busy, return_exceptions=True)
     await plotter.stop()
     assert not plotter.pids
@@ -131,7 +131,7 @@ async def test_pictures_are_drawn_concurrently_in_as_many_processes_as_needed() 
 @pytest.mark.parametrize("words", ["\U0001f525", "\u26a0", "\u0939", "\u0e01", "\u0639", "\u05d0"])
 async def test_emoji_and_further_scripts_are_drawn(plotter: Plotter, words: str) -> None:
     """Emoji and letters do not look like the sign for a character that no font has."""
-    drawn, missing = [await plotter.png(text(letters), 1, soon()) for letters in (words, "\ue123")]
+    drawn, missing = [await plotter.png(text(letters), 1, deadline_in()) for letters in (words, "\ue123")]
     assert drawn != missing
 
 
@@ -147,10 +147,10 @@ async def test_emoji_and_further_scripts_are_drawn(plotter: Plotter, words: str)
 )
 async def test_sequence_of_emoji_is_drawn_as_its_first_one(plotter: Plotter, sequence: str, single: str) -> None:
     """The library would write some texts with such sequences over one another."""
-    assert await plotter.png(text(sequence), 1, soon()) == await plotter.png(text(single), 1, soon())
+    assert await plotter.png(text(sequence), 1, deadline_in()) == await plotter.png(text(single), 1, deadline_in())
 
 
 async def test_texts_in_scripts_that_the_font_lacks_are_drawn_with_fonts_of_the_machine(plotter: Plotter) -> None:
     """Without a font that has them, a sign takes their place."""
-    drawn = [await plotter.png(text(words), 1, soon()) for words in ("", "Größe 5 μs", "\u2603\u2603\u2603")]
+    drawn = [await plotter.png(text(words), 1, deadline_in()) for words in ("", "Größe 5 μs", "\u2603\u2603\u2603")]
     assert len({len(png) for png in drawn}) == 3

@@ -13,7 +13,7 @@ from dashwright.expressions.pictures.prometheus_tables import with_tables
 from dashwright.expressions.transformations.context import Context
 
 
-def of(ref_id: str, frame: Frame) -> Frame:
+def frame_of(ref_id: str, frame: Frame) -> Frame:
     frame.ref_id = ref_id
     return frame
 
@@ -28,7 +28,7 @@ def rows(frame: Frame) -> list[tuple[object, ...]]:
 
 def test_the_series_of_a_query_become_one_table_with_columns_of_labels() -> None:
     """Rows are in order of time, and columns in order of labels. A label that a series lacks is empty."""
-    frames = [of("A", series(1, 2, zone="eu", host="web")), of("A", series(3, 4, host="db", disk="sda"))]
+    frames = [frame_of("A", series(1, 2, zone="eu", host="web")), frame_of("A", series(3, 4, host="db", disk="sda"))]
     [table] = with_tables(frames, [target("A")], Context())
     assert [field.name for field in table.fields] == ["Time", "host", "zone", "disk", "Value"]
     minute = 60_000_000_000
@@ -50,24 +50,24 @@ def test_the_series_of_a_query_become_one_table_with_columns_of_labels() -> None
     ids=["two tables", "a table and series", "another data source"],
 )
 def test_values_are_named_after_their_query_if_there_are_two_tables(second: dict[str, object], names: list[str]) -> None:
-    frames = with_tables([of("A", series(1, host="web")), of("B", series(2, host="web"))], [target("A"), second], Context())
+    frames = with_tables([frame_of("A", series(1, host="web")), frame_of("B", series(2, host="web"))], [target("A"), second], Context())
     assert sorted(frame.fields[-1].name for frame in frames) == names
 
 
 def test_series_are_in_front_of_tables() -> None:
-    frames = [of("A", series(1)), of("B", series(2))]
+    frames = [frame_of("A", series(1)), frame_of("B", series(2))]
     assert [frame.ref_id for frame in with_tables(frames, [target("A"), target("B", "time_series")], Context())] == ["B", "A"]
 
 
 def test_bounds_of_buckets_are_numbers() -> None:
-    frames = [of("A", series(1, le=bound)) for bound in ("0.5", "+Inf", "many")]
+    frames = [frame_of("A", series(1, le=bound)) for bound in ("0.5", "+Inf", "many")]
     [table] = with_tables(frames, [target("A")], Context())
     assert table.fields[1].values[:2].tolist() == [0.5, math.inf]
     assert math.isnan(table.fields[1].values[2])
 
 
 def test_nulls_are_kept() -> None:
-    [table] = with_tables([of("A", series(1, None)), of("A", series(2))], [target("A")], Context())
+    [table] = with_tables([frame_of("A", series(1, None)), frame_of("A", series(2))], [target("A")], Context())
     assert table.fields[-1].nulls is not None
     assert table.fields[-1].nulls.tolist() == [False, False, True]
 
@@ -75,4 +75,4 @@ def test_nulls_are_kept() -> None:
 def test_a_table_with_too_many_cells_is_refused() -> None:
     limits = replace(Limits(), transformation_cells=5)
     with pytest.raises(DashwrightError, match="6 cells"):
-        with_tables([of("A", series(1, 2, host="web"))], [target("A")], Context(limits))
+        with_tables([frame_of("A", series(1, 2, host="web"))], [target("A")], Context(limits))

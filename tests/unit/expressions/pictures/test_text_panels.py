@@ -22,7 +22,7 @@ def text_panel(content: object, mode: str = "markdown", height: float = 600) -> 
     return drawing("text", options={"content": content, "mode": mode}, height=height)
 
 
-def words(drawn: PanelDrawing) -> str:
+def all_text(drawn: PanelDrawing) -> str:
     return " ".join("".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawn)}</svg>"))
 
 
@@ -64,7 +64,7 @@ def test_images_and_pages_are_named_and_scripts_are_omitted(mode: str) -> None:
         "<p>a <img src='https://example.com' alt='map'></p><iframe src='//example.com'>b</iframe><script>alert(1)</script><style>c</style>"
     )
     drawn = text_panel(content, mode)
-    assert words(drawn).split() == ["a", "[image:", "map]", "[iframe]"]
+    assert all_text(drawn).split() == ["a", "[image:", "map]", "[iframe]"]
     assert "example.com" not in svg_of(drawn)
 
 
@@ -108,8 +108,8 @@ def test_a_box_has_its_padding_around_its_text_if_there_is_room() -> None:
 
 def test_blocks_move_together_before_text_is_left_out() -> None:
     content = "\n\n".join(f"line {index}" for index in range(6))
-    assert words(text_panel(content, height=145)).endswith("line 5")
-    assert "line 5" not in words(text_panel(content, height=130))
+    assert all_text(text_panel(content, height=145)).endswith("line 5")
+    assert "line 5" not in all_text(text_panel(content, height=130))
 
 
 def test_elements_in_a_row_have_gaps() -> None:
@@ -159,7 +159,7 @@ def test_text_in_a_box_is_legible() -> None:
 
 def test_code_is_not_interpreted() -> None:
     """The lines of code are kept with their spaces and marks."""
-    assert words(text_panel("**a**\n    <b>", "code")).endswith("**a**     <b>")
+    assert all_text(text_panel("**a**\n    <b>", "code")).endswith("**a**     <b>")
 
 
 def test_html_is_not_text_of_the_picture() -> None:

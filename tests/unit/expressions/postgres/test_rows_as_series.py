@@ -206,7 +206,7 @@ def test_the_error_of_rows_that_are_not_series_has_the_reason(fields: list[Field
         series.as_series(fields, None, LIMITS)
 
 
-def test_only_ordered_rows_are_filled() -> None:
+def test_only_ordered_rows_may_be_filled() -> None:
     """Rows out of order, or without a time, cannot be filled."""
     for times in ([2, 1], [None, 1]):
         with pytest.raises(BadRequest, match="only rows in the order of time"):

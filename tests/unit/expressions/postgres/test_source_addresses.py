@@ -58,8 +58,8 @@ def test_other_addresses_are_refused(url: str) -> None:
 @pytest.mark.parametrize(
     ("database", "json_data", "expected"), [("", {}, "reader"), ("a", {}, "a"), ("a", {"database": "b"}, "b"), ("a", {"database": ""}, "a")]
 )
-def test_the_name_of_the_database(database: str, json_data: dict[str, Any], expected: str) -> None:
-    """The name is that of the options, else of the record, else the user's name."""
+def test_the_name_of_the_database_is_that_of_options_record_or_user(database: str, json_data: dict[str, Any], expected: str) -> None:
+    """The name of the database is that of the options, else of the record, else the user's name."""
     assert address_of(replace(RECORD, database=database, json_data=json_data)).database == expected
 
 

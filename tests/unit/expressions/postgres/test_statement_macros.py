@@ -224,7 +224,7 @@ EXPRESSIONS = st.recursive(
     ),
 )
 def test_arguments_are_unchanged(column: str, macro: str) -> None:
-    """The result contains the column as written, with balanced parentheses."""
+    """The SQL of a macro contains the column as written, with balanced parentheses."""
     expanded = expand(macro.format(column), GIVEN).sql
     assert column in expanded
     signs = [expanded[token.start] for token in sql_tokens(expanded) if token.type == "sign"]

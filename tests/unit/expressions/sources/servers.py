@@ -23,14 +23,14 @@ class Fake:
         self._handler = handler
         self.requests: list[tuple[str, str, dict[str, str], dict[str, str]]] = []
         application = web.Application()
-        application.router.add_route("*", "/{path:.*}", self._answer)
+        application.router.add_route("*", "/{path:.*}", self._respond)
         self.server = TestServer(application)
 
     @property
     def url(self) -> str:
         return str(self.server.make_url("/")).rstrip("/")
 
-    async def _answer(self, request: web.Request) -> web.StreamResponse:
+    async def _respond(self, request: web.Request) -> web.StreamResponse:
         form = {key: str(value) for key, value in (await request.post()).items()}
         self.requests.append((request.method, request.path, {**request.query, **form}, dict(request.headers)))
         return await self._handler(request)

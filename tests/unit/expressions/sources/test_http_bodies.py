@@ -103,7 +103,7 @@ def pieces(body: bytes) -> Iterator[bytes]:
     return (body[start : start + len(PART)] for start in range(0, len(body), len(PART)))
 
 
-async def ask(http: HttpClient, url: str, method: str = "POST", limits: Limits | None = None) -> HttpResponse:
+async def send_query(http: HttpClient, url: str, method: str = "POST", limits: Limits | None = None) -> HttpResponse:
     async with asyncio.timeout(30):
         return await http.request(prometheus(url), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
@@ -145,12 +145,12 @@ def allocated() -> Iterator[None]:
 async def test_an_incomplete_body_is_an_error_of_the_source(
     serve: Serve, http: HttpClient, body: dict[str, Any], problem: str, method: str
 ) -> None:
-    """The error names the data source, what is wrong and what to do. The request is not repeated."""
+    """The error of an incomplete body names the data source, what is wrong and what to do. The request is not repeated."""
     handler = Body(**body)
     fake = await serve(handler)
     expected = rf"^the response of the data source 'name of prom' {problem}.*; try again, or check the server and the proxies"
     with pytest.raises(SourceFailed, match=expected):
-        await ask(http, fake.url, method)
+        await send_query(http, fake.url, method)
     assert handler.count == 1
 
 
@@ -162,7 +162,7 @@ async def test_a_body_of_any_size_is_read_completely(serve: Serve, http: HttpCli
     body = body[:size]
     sent = gzip.compress(body, 1) if encoding and "zip" in encoding.lower() else body
     fake = await serve(Body(partial(pieces, sent), encoding=encoding))
-    assert await ask(http, fake.url, limits=Limits(source_bytes=max(size, 1))) == HttpResponse(200, body)
+    assert await send_query(http, fake.url, limits=Limits(source_bytes=max(size, 1))) == HttpResponse(200, body)
 
 
 @pytest.mark.parametrize(
@@ -193,7 +193,7 @@ async def test_a_body_above_the_limit_is_refused(
         rf"^the response of the data source 'name of prom' {problem}, more than the 1048576 allowed .*DASHWRIGHT_SOURCE_BYTES.*; ask for"
     )
     with pytest.raises(TooLarge, match=expected):
-        await ask(http, fake.url, limits=Limits(source_bytes=MEGABYTE, memory=memory))
+        await send_query(http, fake.url, limits=Limits(source_bytes=MEGABYTE, memory=memory))
     _, peak = tracemalloc.get_traced_memory()
     await asyncio.wait_for(handler.ended.acquire(), 30)
     assert memory.peak <= (0 if "length" in body else MEGABYTE)
@@ -211,7 +211,7 @@ async def test_a_body_is_refused_if_its_memory_is_not_free(serve: Serve, http: H
         other.reserve(4 * MEGABYTE)
         with budget.reservation(1) as memory:
             with pytest.raises(TooManyRequests, match="DASHWRIGHT_QUERY_BYTES"):
-                await ask(http, fake.url, limits=Limits(memory=memory))
+                await send_query(http, fake.url, limits=Limits(memory=memory))
             assert memory.peak <= 4 * MEGABYTE
     await asyncio.wait_for(handler.ended.acquire(), 30)
     assert budget.reserved == 0
@@ -225,7 +225,7 @@ async def test_a_body_is_in_memory_once(serve: Serve, http: HttpClient, encoding
     fake = await serve(Body(partial(pieces, gzip.compress(body, 1) if encoding else body), encoding=encoding))
     before, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
-    response = await ask(http, fake.url)
+    response = await send_query(http, fake.url)
     _, peak = tracemalloc.get_traced_memory()
     assert len(response.body) == len(body)
     assert peak - before < 1.5 * len(body)
@@ -246,10 +246,10 @@ async def test_a_body_is_in_memory_once(serve: Serve, http: HttpClient, encoding
 async def test_the_status_of_an_error_counts_whatever_its_body_is(
     serve: Serve, http: HttpClient, memory: Reservation, body: dict[str, Any]
 ) -> None:
-    """The error names the data source, the status and what to do. At most a megabyte of the body is read."""
+    """The error of a response with a failure status names the data source, the status and what to do. A megabyte of its body is read."""
     handler = Body(**body, status=500)
     fake = await serve(handler)
-    response = await ask(http, fake.url, limits=Limits(memory=memory))
+    response = await send_query(http, fake.url, limits=Limits(memory=memory))
     assert response.status == 500
     assert len(response.body) == memory.peak <= MEGABYTE
     with pytest.raises(SourceFailed, match=r"^the data source 'name of prom' returned HTTP 500; try again, or check the server"):
@@ -260,7 +260,7 @@ async def test_the_status_of_an_error_counts_whatever_its_body_is(
 
 @pytest.mark.parametrize("parts", [once(b"{"), partial(endless, b" ")], ids=["stalled", "slow"])
 async def test_a_slow_body_ends_at_the_deadline(serve: Serve, http: HttpClient, parts: Any) -> None:
-    """The error names the data source and its deadline, and the connection is closed."""
+    """The error of a slow body names the data source and its deadline, and the connection is closed."""
     handler = Body(parts, stalls=True)
     fake = await serve(handler)
     sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([prometheus(fake.url)]), seconds=0.2)
@@ -281,7 +281,7 @@ async def test_a_body_is_not_read_beyond_the_deadline(serve: Serve, http: HttpCl
     expired.expire()
     fake = await serve(respond_with(SUCCESS))
     with pytest.raises(DeadlineExceeded):
-        await ask(http, fake.url, limits=Limits(deadline=expired))
+        await send_query(http, fake.url, limits=Limits(deadline=expired))
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -290,7 +290,7 @@ async def test_the_body_of_a_redirect_is_not_read(serve: Serve, http: HttpClient
     target = await serve(respond_with(SUCCESS))
     handler = Body(endless, status=status, location=f"{target.url}/elsewhere")
     fake = await serve(handler)
-    assert await ask(http, fake.url, limits=Limits(memory=memory)) == HttpResponse(200, SUCCESS)
+    assert await send_query(http, fake.url, limits=Limits(memory=memory)) == HttpResponse(200, SUCCESS)
     await asyncio.wait_for(handler.ended.acquire(), 30)
     assert memory.peak == len(SUCCESS)
     assert [path for _, path, *_ in target.requests] == ["/elsewhere"]

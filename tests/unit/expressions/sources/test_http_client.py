@@ -27,7 +27,7 @@ from dashwright.expressions.sources.http_client import HttpClient, HttpResponse
 SECRET = "s3cret-of-the-source"
 
 
-async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpResponse:
+async def send_query(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpResponse:
     return await http.request(prometheus(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
 
@@ -35,7 +35,7 @@ async def ask(http: HttpClient, url: str, method: str = "GET", limits: Limits | 
 async def test_parameters_are_sent_in_query_or_body(serve: Serve, http: HttpClient, method: str) -> None:
     """Parameters are sent below the address's path, in addition to the parameters of the data source."""
     fake = await serve(respond_with(b"{}"))
-    response = await ask(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
+    response = await send_query(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
     assert response == HttpResponse(200, b"{}")
     assert fake.requests[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
 
@@ -45,9 +45,9 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
     fake = await serve(respond_with(b"{}"))
     headers = {"httpHeaderName1": "Authorization", "httpHeaderName2": "X-Scope-OrgID"}
     secrets = {"basicAuthPassword": "pw", "httpHeaderValue1": "Bearer token", "httpHeaderValue2": "7"}
-    await ask(http, fake.url, basic_auth=True, basic_auth_user="me", secrets=secrets)
-    await ask(http, fake.url, json_data=headers, secrets=secrets, version=2)
-    await ask(http, fake.url.replace("://", "://you:pw@"), version=3)
+    await send_query(http, fake.url, basic_auth=True, basic_auth_user="me", secrets=secrets)
+    await send_query(http, fake.url, json_data=headers, secrets=secrets, version=2)
+    await send_query(http, fake.url.replace("://", "://you:pw@"), version=3)
     sent = [headers for *_, headers in fake.requests]
     assert [each["Authorization"] for each in sent] == ["Basic bWU6cHc=", "Bearer token", "Basic eW91OnB3"]
     assert sent[1]["X-Scope-OrgID"] == "7"
@@ -66,9 +66,9 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
     ],
 )
 async def test_a_misconfigured_data_source_is_an_error(http: HttpClient, record: dict[str, Any], message: str) -> None:
-    """The error names the data source and none of its secrets."""
+    """The error of a misconfigured data source names it and none of its secrets."""
     with pytest.raises(BadRequest, match=message) as refused:
-        await ask(http, "http://127.0.0.1:1", **record)
+        await send_query(http, "http://127.0.0.1:1", **record)
     assert "name of prom" in str(refused.value)
     assert SECRET not in str(refused.value) + repr(refused.value.__cause__)
 
@@ -77,7 +77,7 @@ async def test_a_misconfigured_data_source_is_an_error(http: HttpClient, record:
 async def test_an_invalid_address_is_an_error(http: HttpClient, url: str) -> None:
     """The error asks to correct the data source."""
     with pytest.raises(BadRequest, match="URL"):
-        await ask(http, url)
+        await send_query(http, url)
 
 
 async def test_private_addresses_must_be_listed(serve: Serve) -> None:
@@ -86,9 +86,9 @@ async def test_private_addresses_must_be_listed(serve: Serve) -> None:
     http = client(HostResolver(AllowedHosts()))
     for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
         with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
-            await ask(http, fake.url.replace("127.0.0.1", host))
+            await send_query(http, fake.url.replace("127.0.0.1", host))
     with pytest.raises(BadRequest, match=r"without encryption.*DASHWRIGHT_ALLOWED_HOSTS"):
-        await ask(http, "http://93.184.215.14")
+        await send_query(http, "http://93.184.215.14")
     await http.close()
     assert fake.requests == []
 
@@ -100,7 +100,7 @@ async def test_a_redirect_to_a_private_address_is_refused(serve: Serve) -> None:
     outer = await serve(respond_with(b"", 307, Location=f"{target}/x"))
     http = client(HostResolver(AllowedHosts.parse(["127.0.0.1"])))
     with pytest.raises(SourceFailed, match=r"redirects to http://127\.0\.0\.2.*DASHWRIGHT_ALLOWED_HOSTS"):
-        await ask(http, outer.url)
+        await send_query(http, outer.url)
     await http.close()
     assert inner.requests == []
 
@@ -110,7 +110,7 @@ async def test_a_redirect_is_followed_without_credentials(serve: Serve, http: Ht
     """The query follows a redirect. Credentials are sent only to the host of the record."""
     inner = await serve(respond_with(b"{}"))
     outer = await serve(respond_with(b"", 308, Location=f"{inner.url}/elsewhere?query=up"))
-    assert (await ask(http, outer.url, method, basic_auth=True, basic_auth_user="me")).status == 200
+    assert (await send_query(http, outer.url, method, basic_auth=True, basic_auth_user="me")).status == 200
     assert (inner.requests[0][0], inner.requests[0][1], inner.requests[0][2]["query"]) == (method, "/elsewhere", "up")
     assert "Authorization" in outer.requests[0][3]
     assert "Authorization" not in inner.requests[0][3]
@@ -119,12 +119,12 @@ async def test_a_redirect_is_followed_without_credentials(serve: Serve, http: Ht
 async def test_the_number_of_redirects_is_limited(serve: Serve, http: HttpClient) -> None:
     """Redirects that do not end are an error of the source."""
 
-    async def again(request: web.Request) -> web.StreamResponse:
+    async def redirect_again(request: web.Request) -> web.StreamResponse:
         return web.Response(status=302, headers={"Location": str(request.url)})
 
-    fake = await serve(again)
+    fake = await serve(redirect_again)
     with pytest.raises(SourceFailed, match="redirects more than 3 times"):
-        await ask(http, fake.url)
+        await send_query(http, fake.url)
     assert len(fake.requests) == 4
 
 
@@ -133,7 +133,7 @@ async def test_an_invalid_redirect_is_an_error(serve: Serve, http: HttpClient, t
     """An invalid Location header is an error of the source."""
     fake = await serve(respond_with(b"", 302, Location=target))
     with pytest.raises(SourceFailed, match="redirects to"):
-        await ask(http, fake.url)
+        await send_query(http, fake.url)
 
 
 BROKEN = {
@@ -150,17 +150,17 @@ async def test_an_invalid_response_is_an_error_of_the_source(http: HttpClient, r
     """A response that is truncated in its head, or is not HTTP, is an error of the source after at most one retry."""
     connections = 0
 
-    async def answer(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal connections
         connections += 1
         await reader.readuntil(b"\r\n\r\n")
         writer.write(raw)
         writer.close()
 
-    async with await asyncio.start_server(answer, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
         port = server.sockets[0].getsockname()[1]
         with pytest.raises(SourceFailed, match=f"127.0.0.1:{port}"):
-            await ask(http, f"http://127.0.0.1:{port}", method)
+            await send_query(http, f"http://127.0.0.1:{port}", method)
     assert connections in (1, 2)
 
 
@@ -169,7 +169,7 @@ async def test_a_closed_idle_connection_is_reopened(http: HttpClient, method: st
     """A server may close idle connections at any time without an error for the caller."""
     connections = 0
 
-    async def once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+    async def respond_once(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         nonlocal connections
         connections += 1
         await reader.readuntil(b"\r\n\r\n")
@@ -177,20 +177,20 @@ async def test_a_closed_idle_connection_is_reopened(http: HttpClient, method: st
         await reader.readuntil(b"\r\n\r\n")
         writer.close()
 
-    async with await asyncio.start_server(once, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(respond_once, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
-        assert [(await ask(http, url, method)).status for _ in range(3)] == [200] * 3
+        assert [(await send_query(http, url, method)).status for _ in range(3)] == [200] * 3
         await http.close()
     assert connections == 3
 
 
 async def test_an_unreachable_server_is_an_error(serve: Serve, http: HttpClient) -> None:
-    """The error has the address without its secret parts."""
+    """The error of an unreachable server has its address without the secret parts."""
     fake = await serve(respond_with(b"{}"))
     url = fake.url
     await fake.server.close()
     with pytest.raises(SourceFailed, match=r"http://127\.0\.0\.1:\d+ did not respond: .*check the address") as failed:
-        await ask(http, url.replace("://", f"://me:{SECRET}@"))
+        await send_query(http, url.replace("://", f"://me:{SECRET}@"))
     assert SECRET not in str(failed.value)
 
 
@@ -198,7 +198,7 @@ async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:
     """A cookie of one response is not sent with the next query."""
     fake = await serve(respond_with(b"{}", 200, **{"Set-Cookie": "a=b"}))
     for _ in range(2):
-        await ask(http, fake.url)
+        await send_query(http, fake.url)
     assert all("Cookie" not in headers for *_, headers in fake.requests)
 
 
@@ -249,12 +249,16 @@ async def test_certificates_are_verified_as_configured(http: HttpClient, certifi
     url = str(server.make_url("/"))
     trusted: dict[str, Any] = {"json_data": {"tlsAuthWithCACert": True}, "secrets": {"tlsCACert": text}}
     with pytest.raises(SourceFailed, match="no trusted connection to https://127"):
-        await ask(http, url)
-    assert (await ask(http, url, version=2, **trusted)).status == 200
+        await send_query(http, url)
+    assert (await send_query(http, url, version=2, **trusted)).status == 200
     with pytest.raises(SourceFailed, match="no trusted connection"):
-        await ask(http, url, version=3, json_data={**trusted["json_data"], "serverName": "other.example"}, secrets=trusted["secrets"])
-    assert (await ask(http, url, version=4, json_data={"tlsSkipVerify": True})).status == 200
-    ours = {"tlsClientCert": text, "tlsClientKey": pair.read_text().removeprefix(text)}
-    assert (await ask(http, url, version=5, json_data={"tlsSkipVerify": True, "tlsAuth": True}, secrets=ours)).status == 200
+        await send_query(
+            http, url, version=3, json_data={**trusted["json_data"], "serverName": "other.example"}, secrets=trusted["secrets"]
+        )
+    assert (await send_query(http, url, version=4, json_data={"tlsSkipVerify": True})).status == 200
+    client_certificate = {"tlsClientCert": text, "tlsClientKey": pair.read_text().removeprefix(text)}
+    assert (
+        await send_query(http, url, version=5, json_data={"tlsSkipVerify": True, "tlsAuth": True}, secrets=client_certificate)
+    ).status == 200
     assert shown == [False, False, True]
     await server.close()

@@ -43,7 +43,7 @@ def test_every_selector_has_the_filters(expr: str, expected: str) -> None:
         (LabelFilter("", "=", ["1"]), ""),
     ],
 )
-def test_operators_and_escapes(label_filter: LabelFilter, matcher: str) -> None:
+def test_operators_and_escapes_are_written_in_promql(label_filter: LabelFilter, matcher: str) -> None:
     """Values are strings of PromQL; a filter that Prometheus does not have is left out."""
     assert label_filter.matcher == matcher
     assert with_filters("x", [label_filter]) == (f"x{{{matcher}}}" if matcher else "x")

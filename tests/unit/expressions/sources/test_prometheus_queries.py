@@ -183,7 +183,7 @@ def test_series_are_named_by_their_legend(legend: str, labels: dict[str, str], n
     ],
 )
 def test_an_invalid_query_is_an_error(query: dict[str, Any], message: str) -> None:
-    """The error names the invalid property."""
+    """The error of an invalid query names the invalid property."""
     with pytest.raises(BadRequest, match=message):
         requests(**query)
 

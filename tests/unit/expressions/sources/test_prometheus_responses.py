@@ -313,7 +313,7 @@ async def query(http: HttpClient, fake: Fake, options: dict[str, Any] | None = N
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_requests_of_ranges_and_instants(serve: Serve, http: HttpClient, method: str) -> None:
+async def test_ranges_and_instants_are_requested_by_post(serve: Serve, http: HttpClient, method: str) -> None:
     """The request is a POST unless the data source is configured otherwise, with its time-out."""
     fake = await serve(respond_with(success("vector", [{"metric": {"job": "a"}, "value": [1, "1"]}])))
     options = {"queryTimeout": "7s"} | ({"httpMethod": "GET"} if method == "GET" else {})
@@ -356,7 +356,7 @@ BAD = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"
         (500, success("vector", []), SourceFailed, "HTTP 500"),
     ],
 )
-async def test_errors_of_the_caller_and_of_the_source(
+async def test_the_status_decides_whether_the_caller_or_the_source_failed(
     serve: Serve, http: HttpClient, status: int, body: bytes, kind: type[Exception], message: str
 ) -> None:
     """400 and 422 are errors of the caller in the server's words; all others are the source's."""
@@ -395,12 +395,12 @@ def test_ranges_with_the_same_steps_are_one_query() -> None:
     source = Prometheus(prometheus("http://x"), None)  # type: ignore[arg-type]
     moved = TimeRange(START.replace(second=8), START.replace(second=8) + HOUR)
 
-    def question(time_range: TimeRange, **properties: Any) -> Any:
+    def query_key(time_range: TimeRange, **properties: Any) -> Any:
         source_query = SourceQuery.model_validate({"refId": "A", "datasource": {}, "expr": "up", "interval": "1m", **properties})
         return source.prepare(source_query, time_range).key
 
-    here = TimeRange(START, START + HOUR)
-    assert question(here) == question(moved)
-    assert question(here, instant=True) != question(moved, instant=True)
-    assert question(here) != question(here, legendFormat="x")
-    assert question(here, expr="x[$__range]") != question(TimeRange(START, START + HOUR * 2), expr="x[$__range]")
+    key_here = TimeRange(START, START + HOUR)
+    assert query_key(key_here) == query_key(moved)
+    assert query_key(key_here, instant=True) != query_key(moved, instant=True)
+    assert query_key(key_here) != query_key(key_here, legendFormat="x")
+    assert query_key(key_here, expr="x[$__range]") != query_key(TimeRange(START, START + HOUR * 2), expr="x[$__range]")

@@ -26,7 +26,7 @@ FRAME = '[{"schema":{"fields":[{"name":"t","type":"time"},{"name":"v","type":"nu
 
 
 @dataclass
-class World:
+class CountedSources:
     """Data sources of the type ``counted``, which return the number of their queries."""
 
     records: MemoryRecords
@@ -38,10 +38,12 @@ class World:
     def __post_init__(self) -> None:
         self.settings = QuerySettings(sources=SourceRegistry({"counted": self._make}, self.records, seconds=30))
 
-    def _make(self, record: SourceRecord) -> "Counted":
-        return Counted(self, record)
+    def _make(self, record: SourceRecord) -> "CountedSource":
+        return CountedSource(self, record)
 
-    async def ask(self, *queries: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY, **context: Any) -> tuple[int, Any]:
+    async def send_queries(
+        self, *queries: dict[str, Any], endpoint: QueryEndpoint = QueryEndpoint.QUERY, **context: Any
+    ) -> tuple[int, Any]:
         body = orjson.dumps({"queries": list(queries), "from": "10000", "to": "20000"})
         response = await respond(body, QueryContext(endpoint, **{"org_id": 1, **context}), self.settings)
         assert isinstance(response.body, bytes)
@@ -49,29 +51,29 @@ class World:
 
 
 @dataclass
-class Counted(Source):
-    world: World
+class CountedSource(Source):
+    counted: CountedSources
     record: SourceRecord
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
-        self.world.sent_queries.append((self.record.uid, query, limits))
+        self.counted.sent_queries.append((self.record.uid, query, limits))
         try:
-            if self.world.respond is not None:
-                await self.world.respond(self.record.uid)
+            if self.counted.respond is not None:
+                await self.counted.respond(self.record.uid)
         except asyncio.CancelledError:
-            self.world.cancelled.append(self.record.uid)
+            self.counted.cancelled.append(self.record.uid)
             raise
-        return read_frames(FRAME % len(self.world.sent_queries))
+        return read_frames(FRAME % len(self.counted.sent_queries))
 
     async def health(self) -> str:
-        if self.world.respond is not None:
-            await self.world.respond(self.record.uid)
+        if self.counted.respond is not None:
+            await self.counted.respond(self.record.uid)
         return "it works"
 
 
 @pytest.fixture
-def world() -> World:
-    return World(
+def counted() -> CountedSources:
+    return CountedSources(
         MemoryRecords(
             [
                 on_record("", "a", id=1, name="Alpha", type="counted"),
@@ -94,9 +96,9 @@ def value(body: Any, ref_id: str) -> float:
     return number
 
 
-async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
+async def test_a_data_source_is_found_by_its_uid_or_name(counted: CountedSources) -> None:
     """A text is a uid, or a name in old panels. The type of the record counts, not that of the query. Each record is read once."""
-    status, body = await world.ask(
+    status, body = await counted.send_queries(
         query("A", {"uid": "a"}),
         query("B", "Beta"),
         query("C", {"type": "counted", "uid": "a"}, x=1),
@@ -106,8 +108,8 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
         explain=True,
     )
     assert status == 200, body
-    assert [uid for uid, *_ in world.sent_queries] == ["a", "b", "a"]
-    assert world.records.looked_up.count((1, "a")) == 1
+    assert [uid for uid, *_ in counted.sent_queries] == ["a", "b", "a"]
+    assert counted.records.looked_up.count((1, "a")) == 1
     kinds = {ref_id: node["kind"] for ref_id, node in body["meta"]["explain"]["nodes"].items()}
     assert kinds == dict.fromkeys("ABCD", "counted") | dict.fromkeys("EF", "grafana-testdata-datasource")
 
@@ -126,35 +128,35 @@ async def test_a_data_source_is_found_by_its_uid_or_name(world: World) -> None:
     ],
 )
 async def test_a_missing_data_source_is_an_error_of_its_ref_id(
-    world: World, datasource: Any, context: dict[str, Any], message: str
+    counted: CountedSources, datasource: Any, context: dict[str, Any], message: str
 ) -> None:
-    """The error names the missing data source and what to do, without revealing others to a caller with rights to some only."""
-    status, body = await world.ask(query("A", datasource), query("B", {"uid": "a"}, hide=True), **context)
+    """The error of a missing data source names it and what to do, without revealing others to a caller with rights to some only."""
+    status, body = await counted.send_queries(query("A", datasource), query("B", {"uid": "a"}, hide=True), **context)
     assert status == 400
     assert body["results"]["A"]["status"] == 400
     assert message in body["results"]["A"]["error"]
-    assert world.sent_queries == []
+    assert counted.sent_queries == []
     allowed = context.get("uids")
-    assert allowed is None or all(uid in allowed for _, uid in world.records.looked_up), "secrets of others were opened"
+    assert allowed is None or all(uid in allowed for _, uid in counted.records.looked_up), "secrets of others were opened"
 
 
-async def test_permitted_data_sources_can_be_queried(world: World) -> None:
+async def test_permitted_data_sources_can_be_queried(counted: CountedSources) -> None:
     """A permitted data source can be queried by uid and by name."""
-    status, _ = await world.ask(query("A", {"uid": "a"}), query("B", "Alpha", x=1), uids=frozenset({"a"}))
+    status, _ = await counted.send_queries(query("A", {"uid": "a"}), query("B", "Alpha", x=1), uids=frozenset({"a"}))
     assert status == 200
 
 
-async def test_queries_run_concurrently(world: World) -> None:
+async def test_queries_run_concurrently(counted: CountedSources) -> None:
     """Queries to one or several sources do not wait for each other."""
     both = asyncio.Barrier(3)
-    world.respond = lambda uid: both.wait()
-    status, _ = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}), query("C", {"uid": "a"}, other=True))
+    counted.respond = lambda uid: both.wait()
+    status, _ = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}), query("C", {"uid": "a"}, other=True))
     assert status == 200
 
 
-async def test_equal_queries_are_sent_once(world: World) -> None:
+async def test_equal_queries_are_sent_once(counted: CountedSources) -> None:
     """The refId and whether a query is hidden do not matter; another range, property or source does."""
-    status, body = await world.ask(
+    status, body = await counted.send_queries(
         query("A", {"uid": "a"}, x=[1, {"y": None}]),
         query("B", {"uid": "a", "type": "counted"}, x=[1, {"y": None}]),
         query("C", {"uid": "a"}, x=[1]),
@@ -164,89 +166,89 @@ async def test_equal_queries_are_sent_once(world: World) -> None:
         explain=True,
     )
     assert status == 200
-    assert len(world.sent_queries) == 5
+    assert len(counted.sent_queries) == 5
     assert value(body, "A") == value(body, "B")
     nodes = body["meta"]["explain"]["nodes"]
     assert [nodes[ref_id]["cache"] for ref_id in "ABC"] == ["miss", "hit", "miss"]
     assert {frame["schema"]["refId"] for ref_id in "AB" for frame in body["results"][ref_id]["frames"]} == {"A", "B"}
 
 
-async def test_a_result_is_cached_for_the_next_request(world: World) -> None:
+async def test_a_result_is_cached_for_the_next_request(counted: CountedSources) -> None:
     """A result is cached until the data source changes, per organization, and bypassed on request."""
     for _ in range(2):
-        await world.ask(query("A", {"uid": "a"}))
-    assert len(world.sent_queries) == 1
-    status, body = await world.ask(query("A", {"uid": "a"}), fresh=True, explain=True)
-    assert (status, body["meta"]["explain"]["nodes"]["A"]["cache"], len(world.sent_queries)) == (200, "miss", 2)
-    await world.ask(query("A", {"uid": "a"}), org_id=2)
-    assert len(world.sent_queries) == 3
-    world.records.records[0] = on_record("", "a", id=1, type="counted", version=2)
-    await world.ask(query("A", {"uid": "a"}))
-    assert len(world.sent_queries) == 4
+        await counted.send_queries(query("A", {"uid": "a"}))
+    assert len(counted.sent_queries) == 1
+    status, body = await counted.send_queries(query("A", {"uid": "a"}), fresh=True, explain=True)
+    assert (status, body["meta"]["explain"]["nodes"]["A"]["cache"], len(counted.sent_queries)) == (200, "miss", 2)
+    await counted.send_queries(query("A", {"uid": "a"}), org_id=2)
+    assert len(counted.sent_queries) == 3
+    counted.records.records[0] = on_record("", "a", id=1, type="counted", version=2)
+    await counted.send_queries(query("A", {"uid": "a"}))
+    assert len(counted.sent_queries) == 4
 
 
-async def test_an_expression_does_not_change_cached_frames(world: World) -> None:
+async def test_an_expression_does_not_change_cached_frames(counted: CountedSources) -> None:
     """An equal request has an equal result."""
     expressions: list[dict[str, Any]] = [
         {"refId": "M", "type": "math", "expression": "$A * 2 + abs($A)"},
         {"refId": "S", "type": "resample", "expression": "A", "window": "1s", "downsampler": "mean", "upsampler": "pad"},
         {"refId": "R", "type": "reduce", "expression": "M", "reducer": "mean", "settings": {"mode": "replaceNN", "replaceWithValue": 1}},
     ]
-    first = await world.ask(query("A", {"uid": "a"}), *expressions)
+    first = await counted.send_queries(query("A", {"uid": "a"}), *expressions)
     assert first[0] == 200
-    assert await world.ask(query("A", {"uid": "a"}), *expressions) == first
-    assert len(world.sent_queries) == 1
+    assert await counted.send_queries(query("A", {"uid": "a"}), *expressions) == first
+    assert len(counted.sent_queries) == 1
 
 
-async def test_a_failing_source_is_an_error_of_its_ref_id(world: World) -> None:
+async def test_a_failing_source_is_an_error_of_its_ref_id(counted: CountedSources) -> None:
     """A failure is not cached, so the next request queries the source again."""
 
     async def fail(uid: str) -> None:
         if uid == "a":
             raise SourceFailed("gone away")
 
-    world.respond = fail
+    counted.respond = fail
     for sent_queries in (2, 3):
-        status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
+        status, body = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
         assert status == 400
         failure = {"error": "[sse.dataQueryError] failed to execute query [A]: gone away", "errorSource": "downstream", "status": 502}
         assert body["results"]["A"] == {**failure, "frames": []}
         assert body["results"]["B"]["status"] == 200
-        assert len(world.sent_queries) == sent_queries
+        assert len(counted.sent_queries) == sent_queries
 
 
-async def test_a_slow_source_times_out(world: World) -> None:
+async def test_a_slow_source_times_out(counted: CountedSources) -> None:
     """The time-out is that of its record, as a number or string; the query is cancelled, and others are unaffected."""
-    world.records.records[0] = on_record("", "a", id=1, name="Alpha", type="counted", json_data={"timeout": "0.01"})
+    counted.records.records[0] = on_record("", "a", id=1, name="Alpha", type="counted", json_data={"timeout": "0.01"})
 
     async def wait(uid: str) -> None:
         if uid == "a":
             await asyncio.Event().wait()
 
-    world.respond = wait
-    status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
+    counted.respond = wait
+    status, body = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
     assert status == 400
     assert body["results"]["A"]["status"] == 504
     assert "'Alpha' did not respond within 0.01 s (jsonData.timeout" in body["results"]["A"]["error"]
     assert "DASHWRIGHT_SOURCE_SECONDS" in body["results"]["A"]["error"]
     assert body["results"]["B"]["status"] == 200
-    assert world.cancelled == ["a"]
+    assert counted.cancelled == ["a"]
 
 
 @pytest.mark.parametrize("datasource", [{"uid": "a"}, {"type": "grafana-testdata-datasource"}])
-async def test_no_source_is_waited_for_beyond_the_requests_deadline(world: World, datasource: Any) -> None:
+async def test_no_source_is_waited_for_beyond_the_requests_deadline(counted: CountedSources, datasource: Any) -> None:
     """A data source has no time beyond the deadline of the request, even if its own limit is longer. The error names the deadline."""
-    world.respond = lambda uid: asyncio.Event().wait()
-    world.settings = QuerySettings(seconds=0.3, sources=world.settings.sources)
-    status, body = await world.ask(query("A", datasource, scenarioId="slow_query", stringInput="20s"))
+    counted.respond = lambda uid: asyncio.Event().wait()
+    counted.settings = QuerySettings(seconds=0.3, sources=counted.settings.sources)
+    status, body = await counted.send_queries(query("A", datasource, scenarioId="slow_query", stringInput="20s"))
     assert status == 400
     assert body["results"]["A"]["status"] == 504
     assert "DASHWRIGHT_EVALUATION_SECONDS" in body["results"]["A"]["error"]
     await asyncio.sleep(0)
-    assert world.cancelled == (["a"] if "uid" in datasource else [])
+    assert counted.cancelled == (["a"] if "uid" in datasource else [])
 
 
-async def test_a_disconnected_caller_cancels_its_queries(world: World) -> None:
+async def test_a_disconnected_caller_cancels_its_queries(counted: CountedSources) -> None:
     """The queries of a disconnected caller are cancelled, unless another caller waits for the same result."""
     under_way = asyncio.Event()
     let_go = asyncio.Event()
@@ -255,56 +257,58 @@ async def test_a_disconnected_caller_cancels_its_queries(world: World) -> None:
         under_way.set()
         await let_go.wait()
 
-    world.respond = wait
-    first, second = (asyncio.create_task(world.ask(query("A", {"uid": "a"}), query(ref_id, {"uid": "b"}))) for ref_id in "BC")
+    counted.respond = wait
+    first, second = (asyncio.create_task(counted.send_queries(query("A", {"uid": "a"}), query(ref_id, {"uid": "b"}))) for ref_id in "BC")
     await under_way.wait()
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.wait([first])
     await asyncio.sleep(0)
-    assert world.cancelled == []
+    assert counted.cancelled == []
     second.cancel()
     await asyncio.wait([second])
     for _ in range(3):
         await asyncio.sleep(0)
-    assert sorted(world.cancelled) == ["a", "b"]
+    assert sorted(counted.cancelled) == ["a", "b"]
 
 
-async def test_a_query_knows_how_many_points_are_wanted(world: World) -> None:
+async def test_a_query_has_the_requested_number_of_points(counted: CountedSources) -> None:
     """A query has the number of points that it names, or else 100, or 5,000 in a request with expressions. The interval has no default."""
-    await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "a"}, maxDataPoints=7))
-    await world.ask(query("A", {"uid": "b"}), {"refId": "C", "type": "math", "expression": "$A"})
-    assert [sent_queries.max_data_points for _, sent_queries, _ in world.sent_queries] == [100, 7, 5000]
-    assert [sent_queries.interval_ms for _, sent_queries, _ in world.sent_queries] == [None] * 3
+    await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "a"}, maxDataPoints=7))
+    await counted.send_queries(query("A", {"uid": "b"}), {"refId": "C", "type": "math", "expression": "$A"})
+    assert [sent_queries.max_data_points for _, sent_queries, _ in counted.sent_queries] == [100, 7, 5000]
+    assert [sent_queries.interval_ms for _, sent_queries, _ in counted.sent_queries] == [None] * 3
 
 
-async def test_unneeded_queries_are_not_sent(world: World) -> None:
+async def test_unneeded_queries_are_not_sent(counted: CountedSources) -> None:
     """A hidden query that no visible expression reads is neither looked up nor sent."""
-    status, _ = await world.ask(query("A", {"uid": "gone"}, hide=True), query("B", {"uid": "b"}))
+    status, _ = await counted.send_queries(query("A", {"uid": "gone"}, hide=True), query("B", {"uid": "b"}))
     assert status == 200
-    assert world.records.looked_up == [(1, "b")]
+    assert counted.records.looked_up == [(1, "b")]
 
 
-async def health(world: World, body: Any, **context: Any) -> tuple[int, Any]:
-    response = await respond(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), world.settings)
+async def health(counted: CountedSources, body: Any, **context: Any) -> tuple[int, Any]:
+    response = await respond(orjson.dumps(body), QueryContext(QueryEndpoint.HEALTH, **{"org_id": 1, **context}), counted.settings)
     assert isinstance(response.body, bytes)
     return int(response.headers["status"]), orjson.loads(response.body)
 
 
-async def test_health_is_a_sentence(world: World) -> None:
-    """The result is a sentence of the source, or the reason why the source does not work. Internal errors are not shown."""
-    assert await health(world, {"uid": "a"}) == (200, {"status": "OK", "message": "it works"})
-    assert await health(world, {"uid": "test"}) == (200, {"status": "OK", "message": "Data source is working"})
+async def test_health_is_a_sentence(counted: CountedSources) -> None:
+    """A health check returns a sentence of the source, or the reason why the source does not work. Internal errors are not shown."""
+    assert await health(counted, {"uid": "a"}) == (200, {"status": "OK", "message": "it works"})
+    assert await health(counted, {"uid": "test"}) == (200, {"status": "OK", "message": "Data source is working"})
 
     async def fail(uid: str) -> None:
         raise SourceFailed("gone away") if uid == "a" else BadRequest("correct its address")
 
-    world.respond = fail
-    assert await health(world, {"uid": "a"}) == (400, {"status": "ERROR", "message": "gone away"})
-    assert await health(world, {"uid": "b"}) == (400, {"status": "ERROR", "message": "correct its address"})
+    counted.respond = fail
+    assert await health(counted, {"uid": "a"}) == (400, {"status": "ERROR", "message": "gone away"})
+    assert await health(counted, {"uid": "b"}) == (400, {"status": "ERROR", "message": "correct its address"})
 
 
-async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(
+    counted: CountedSources, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Secrets that cannot be read are an error of their data source, and the other queries of the request run."""
     plain = MemoryRecords.find
 
@@ -314,16 +318,16 @@ async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(wor
         return await plain(self, org_id, uid)
 
     monkeypatch.setattr(MemoryRecords, "find", sealed)
-    status, body = await world.ask(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
+    status, body = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
     assert (status, body["results"]["A"]["status"], body["results"]["B"]["status"]) == (400, 502, 200)
-    assert await health(world, {"uid": "a"}) == (400, {"status": "ERROR", "message": "the secrets do not open"})
+    assert await health(counted, {"uid": "a"}) == (400, {"status": "ERROR", "message": "the secrets do not open"})
 
 
-async def test_a_health_check_times_out(world: World) -> None:
+async def test_a_health_check_times_out(counted: CountedSources) -> None:
     """A health check ends after the source's time-out or the caller's."""
-    world.respond = lambda uid: asyncio.Event().wait()
-    world.records.records[0] = on_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
-    status, body = await health(world, {"uid": "a"})
+    counted.respond = lambda uid: asyncio.Event().wait()
+    counted.records.records[0] = on_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
+    status, body = await health(counted, {"uid": "a"})
     assert (status, body["status"]) == (400, "ERROR")
     assert "did not respond within 0.01 s" in body["message"]
 
@@ -332,10 +336,10 @@ async def test_a_health_check_times_out(world: World) -> None:
     ("body", "context", "status"),
     [({"uid": "gone"}, {}, 400), ({"uid": "theirs"}, {}, 400), ({"uid": "b"}, {"uids": frozenset("a")}, 403), ({}, {}, 400), ([], {}, 400)],
 )
-async def test_health_of_an_unknown_source_is_rejected(world: World, body: Any, context: dict[str, Any], status: int) -> None:
+async def test_health_of_an_unknown_source_is_rejected(counted: CountedSources, body: Any, context: dict[str, Any], status: int) -> None:
     """The health check of an unknown data source is an error and not a negative result."""
-    assert (await health(world, body, **context))[0] == status
-    assert "status" not in (await health(world, body, **context))[1]
+    assert (await health(counted, body, **context))[0] == status
+    assert "status" not in (await health(counted, body, **context))[1]
 
 
 @pytest.mark.parametrize("uids", [None, frozenset[str](), frozenset({"a", "b\nc", 'd"'})])

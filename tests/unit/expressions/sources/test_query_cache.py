@@ -16,7 +16,7 @@ from dashwright.expressions.sources.query_cache import QueryCache, size_of
 
 
 @dataclass
-class Moment(Clock):
+class ManualClock(Clock):
     at: float = 1000.0
 
     def seconds(self) -> float:
@@ -52,7 +52,7 @@ def frame(size: int) -> Frame:
 
 async def test_a_result_is_cached_for_its_time() -> None:
     """After its time a result is queried again."""
-    clock, source = Moment(), CountingSource()
+    clock, source = ManualClock(), CountingSource()
     cache = QueryCache(seconds=10, clock=clock)
     assert [(await cache.get("k", source))[1] for _ in range(3)] == [False, True, True]
     clock.at += 10
@@ -76,7 +76,7 @@ async def test_the_least_recently_used_is_evicted_first() -> None:
 async def test_the_size_of_the_cache_is_a_metric() -> None:
     """The gauges follow additions, evictions and expired results."""
     one = int(size_of([frame(1000)]))
-    clock, source = Moment(), CountingSource(1000)
+    clock, source = ManualClock(), CountingSource(1000)
     cache = QueryCache(max_bytes=2 * one, seconds=10, clock=clock)
     sizes = []
     for key in ("a", "b", "c"):
@@ -175,7 +175,7 @@ async def test_a_cancelled_caller_does_not_affect_others() -> None:
     assert (await third)[1] is False
 
 
-async def test_a_fresh_result_on_request() -> None:
+async def test_a_fresh_result_is_queried_on_request() -> None:
     """A request for fresh results uses neither the cache nor running queries, but shares its own equal queries. The results are cached."""
     cache, source = QueryCache(), CountingSource()
     await cache.get("k", source)

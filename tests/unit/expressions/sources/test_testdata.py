@@ -29,7 +29,7 @@ START = datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
 BEGIN = 1767225607_000
 
 
-async def ask(
+async def send_query(
     scenario: str, *, span: timedelta = timedelta(minutes=5), limits: Limits | None = None, ref_id: str = "A", **properties: Any
 ) -> list[Frame]:
     query = SourceQuery.model_validate({"refId": ref_id, "datasource": {"type": TYPE}, "scenarioId": scenario, **properties})
@@ -45,7 +45,7 @@ def seen(field: Field) -> list[Any]:
 
 async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
     """A random walk has a point for each interval, from the beginning of the range and without its end."""
-    first, second = await ask("random_walk", seriesCount=2, intervalMs=60_000, labels='host="h$seriesIndex", zone=a')
+    first, second = await send_query("random_walk", seriesCount=2, intervalMs=60_000, labels='host="h$seriesIndex", zone=a')
     times, values = first.fields
     assert (first.name, times.name, values.name, second.fields[1].name) == ("", "time", "A-series", "A-series1")
     assert first.meta == {"type": "timeseries-multi", "custom": {"customStat": 10}}
@@ -56,7 +56,7 @@ async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
         {"host": "h0", "zone": "a"},
         {"host": "h1", "zone": "a"},
     ]
-    assert (await ask("random_walk", alias="mine"))[0].fields[1].name == "mine"
+    assert (await send_query("random_walk", alias="mine"))[0].fields[1].name == "mine"
     assert isinstance(values_of([first, second], TYPE), Series)
 
 
@@ -64,7 +64,7 @@ async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
 @pytest.mark.parametrize("drop_percent", [0, 30])
 async def test_a_random_walk_takes_the_numbers_of_the_standard_generator(span: timedelta, drop_percent: int) -> None:
     """A walk of any length has the numbers of a loop over the points with Python's generator, so results stay equal in later versions."""
-    (frame,) = await ask("random_walk", span=span, intervalMs=10_000, noise=2, spread=3, dropPercent=drop_percent)
+    (frame,) = await send_query("random_walk", span=span, intervalMs=10_000, noise=2, spread=3, dropPercent=drop_percent)
     end = BEGIN + span // timedelta(milliseconds=1)
     random = Random(f"A {BEGIN} {end} 0")
     position, expected = random.random() * 100, []
@@ -79,13 +79,13 @@ async def test_a_random_walk_takes_the_numbers_of_the_standard_generator(span: t
 async def test_a_random_walk_can_be_repeated() -> None:
     """Equal queries over the same range return the same walk; another range, series or refId another one."""
     walks = [
-        seen((await ask("random_walk", **more))[0].fields[1])
+        seen((await send_query("random_walk", **more))[0].fields[1])
         for more in ({}, {}, {"ref_id": "B"}, {"span": timedelta(minutes=5, seconds=1)})
     ]
     assert walks[0] == walks[1]
     assert walks[0][0] != walks[2][0]
     assert walks[0] != walks[3][: len(walks[0])]
-    several = await ask("random_walk", seriesCount=2)
+    several = await send_query("random_walk", seriesCount=2)
     assert seen(several[0].fields[1]) == walks[0]
     assert seen(several[1].fields[1]) != walks[0]
 
@@ -93,43 +93,43 @@ async def test_a_random_walk_can_be_repeated() -> None:
 @given(st.floats(-100, 100), st.floats(0, 50), st.floats(0, 10), st.floats(0, 10))
 async def test_a_random_walk_keeps_to_its_bounds(start: float, width: float, spread: float, noise: float) -> None:
     """Each step is at most half of the spread, plus noise, and all values are within the bounds."""
-    (frame,) = await ask("random_walk", startValue=start, spread=spread, noise=noise)
+    (frame,) = await send_query("random_walk", startValue=start, spread=spread, noise=noise)
     values = np.array(seen(frame.fields[1]))
     assert start <= values[0] <= start + noise
     assert bool((np.abs(np.diff(values)) <= spread / 2 + noise + 1e-9).all())
-    (bounded,) = await ask("random_walk", startValue=start, spread=spread, noise=noise, min=start, max=start + width)
+    (bounded,) = await send_query("random_walk", startValue=start, spread=spread, noise=noise, min=start, max=start + width)
     values = np.array(seen(bounded.fields[1]))
     assert bool(((values >= start) & (values <= start + width)).all())
 
 
 async def test_a_random_walk_is_bounded() -> None:
     """A random walk has at most 10,000 points a series. Settings limit the series and the points of all."""
-    (frame,) = await ask("random_walk", span=timedelta(days=30))
+    (frame,) = await send_query("random_walk", span=timedelta(days=30))
     assert frame.row_count == 10_000
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
-        await ask("random_walk", seriesCount=11, limits=Limits(query_series=10))
+        await send_query("random_walk", seriesCount=11, limits=Limits(query_series=10))
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
-        await ask("random_walk", seriesCount=2, limits=Limits(query_points=599))
+        await send_query("random_walk", seriesCount=2, limits=Limits(query_points=599))
     memory = Reservation(MemoryBudget(), None)
-    assert await ask("random_walk", seriesCount=-1, limits=Limits(memory=memory)) == []
+    assert await send_query("random_walk", seriesCount=-1, limits=Limits(memory=memory)) == []
     assert memory.size == 0
-    (dropped,) = await ask("random_walk", dropPercent=50)
+    (dropped,) = await send_query("random_walk", dropPercent=50)
     assert 50 < dropped.row_count < 250
 
 
 async def test_pulses_are_counted_from_the_epoch() -> None:
     """Pulses are counted from the epoch, not from the start of the range."""
     wave = {"timeStep": 30, "onCount": 2, "onValue": 5, "offCount": 3, "offValue": "null"}
-    (frame,) = await ask("predictable_pulse", pulseWave=wave, labels="{a=b}", alias="pulse")
+    (frame,) = await send_query("predictable_pulse", pulseWave=wave, labels="{a=b}", alias="pulse")
     times, values = frame.fields
     assert (frame.name, times.name, values.name) == ("pulse", "Time", "Value")
     assert frame.meta == {"type": "timeseries-multi", "typeVersion": [0, 0]}
     assert seen(times)[0] == BEGIN - 7_000
     assert seen(times)[-1] < BEGIN + 300_000
     assert seen(values) == [5.0 if instant // 30_000 % 5 < 2 else None for instant in seen(times)]
-    (usual,) = await ask("predictable_pulse")
+    (usual,) = await send_query("predictable_pulse")
     assert set(seen(usual.fields[1])) == {1.0, 2.0}
-    (odd,) = await ask("predictable_pulse", pulseWave={"onValue": "nan", "offCount": 0})
+    (odd,) = await send_query("predictable_pulse", pulseWave={"onValue": "nan", "offCount": 0})
     assert all(map(math.isnan, seen(odd.fields[1])))
 
 
@@ -143,25 +143,25 @@ WRONG_WAVES = [
 
 @pytest.mark.parametrize(("wave", "message"), WRONG_WAVES)
 async def test_an_invalid_pulse_is_an_error(wave: Any, message: str) -> None:
-    """The error names the invalid property."""
+    """The error of an invalid pulse names the invalid property."""
     with pytest.raises(BadRequest, match=message):
-        await ask("predictable_pulse", pulseWave=wave)
+        await send_query("predictable_pulse", pulseWave=wave)
 
 
-async def test_no_data_and_slow_data() -> None:
+async def test_scenarios_without_data_and_with_slow_data_are_served() -> None:
     """The scenario without data has no frames, and the slow one returns its frames after the given duration."""
-    assert await ask("no_data_points") == []
+    assert await send_query("no_data_points") == []
     assert isinstance(values_of([], TYPE), NoData)
-    assert len(await ask("slow_query", stringInput="1ms", seriesCount=5)) == 1
-    assert len(await ask("slow_query")) == 1
+    assert len(await send_query("slow_query", stringInput="1ms", seriesCount=5)) == 1
+    assert len(await send_query("slow_query")) == 1
     with pytest.raises(BadRequest, match="soon"):
-        await ask("slow_query", stringInput="soon")
+        await send_query("slow_query", stringInput="soon")
 
 
 async def test_slow_data_is_not_slower_than_allowed() -> None:
-    """The refusal is immediate and names the setting."""
+    """Slow data beyond the allowed duration is refused immediately, and the refusal names the setting."""
     with pytest.raises(TooLarge, match=r"3600 s, more than the 30 allowed \(setting DASHWRIGHT_TESTDATA_SECONDS\)"):
-        await ask("slow_query", stringInput="1h")
+        await send_query("slow_query", stringInput="1h")
 
 
 async def test_testdata_can_be_disabled() -> None:
@@ -172,16 +172,16 @@ async def test_testdata_can_be_disabled() -> None:
     assert "DASHWRIGHT_TESTDATA" in refused.message
 
 
-async def test_the_server_error_scenario() -> None:
+async def test_the_server_error_scenario_fails_unless_it_has_values() -> None:
     """The scenario fails by default; with values it returns them, evenly over the range."""
     with pytest.raises(SourceFailed, match="fails on purpose"):
-        await ask("server_error_500")
-    (frame,) = await ask("server_error_500", stringInput="1, 20, null")
+        await send_query("server_error_500")
+    (frame,) = await send_query("server_error_500", stringInput="1, 20, null")
     assert seen(frame.fields[0]) == [BEGIN, BEGIN + 150_000, BEGIN + 300_000]
     assert (frame.fields[1].name, frame.fields[1].type, seen(frame.fields[1])) == ("A-series", FieldType.INT64, [1, 20, None])
-    (same,) = await ask("csv_metric_values", stringInput="1,20,null")
+    (same,) = await send_query("csv_metric_values", stringInput="1,20,null")
     assert seen(same.fields[1]) == [1, 20, None]
-    assert (await ask("csv_metric_values"))[0].fields == ()
+    assert (await send_query("csv_metric_values"))[0].fields == ()
 
 
 CSV = """time, "value{host=""a"", n=$seriesIndex}", n, up, "na,me"
@@ -194,7 +194,7 @@ never, 1e3, -3, NULL, null
 
 async def test_csv_columns_have_inferred_types() -> None:
     """Time columns are recognized by name, labels are part of the name, and any value may be null."""
-    (frame,) = await ask("csv_content", csvContent=CSV, alias="table")
+    (frame,) = await send_query("csv_content", csvContent=CSV, alias="table")
     assert frame.name == "table"
     result = [(field.name, field.type.value, seen(field)) for field in frame.fields]
     assert result == [
@@ -206,8 +206,8 @@ async def test_csv_columns_have_inferred_types() -> None:
     ]
     assert all(field.nullable for field in frame.fields)
     assert dict(frame.fields[1].labels.pairs if frame.fields[1].labels else ()) == {"host": "a", "n": "1"}
-    assert await ask("csv_content", csvContent="") == []
-    assert (await ask("csv_content", csvContent="a,b\n"))[0].fields == []
+    assert await send_query("csv_content", csvContent="") == []
+    assert (await send_query("csv_content", csvContent="a,b\n"))[0].fields == []
 
 
 @pytest.mark.parametrize(
@@ -254,10 +254,10 @@ def test_any_csv_is_a_table_or_an_error(content: str) -> None:
     ],
 )
 async def test_an_invalid_query_is_an_error(properties: dict[str, Any], message: str) -> None:
-    """The error names the invalid property."""
+    """The error of an invalid query names the invalid property."""
     scenario = properties.pop("scenarioId")
     with pytest.raises(BadRequest, match=message):
-        await ask(scenario, **properties)
+        await send_query(scenario, **properties)
 
 
 async def test_the_health_check_succeeds() -> None:

@@ -32,8 +32,8 @@ def test_the_recorded_results_are_of_these_cases() -> None:
 @pytest.mark.parametrize("part", range(8))
 def test_every_case_has_the_recorded_result(connection: duckdb.DuckDBPyConnection, part: int) -> None:
     """Results equal the recorded ones by value. Intended differences are on the reference page, with both results and the reason."""
-    asked = list(_RECORDED_RESULTS.items())[part::8]
-    faults = [fault for case, response in asked if (fault := check_case(connection, case, response))]
+    recorded = list(_RECORDED_RESULTS.items())[part::8]
+    faults = [fault for case, response in recorded if (fault := check_case(connection, case, response))]
     assert not faults, "\n".join(faults)
 
 
@@ -46,9 +46,9 @@ def test_every_listed_difference_belongs_to_a_case() -> None:
 def test_every_function_has_a_case() -> None:
     """Each function is used at least once, in an expression or a statement."""
     text = "\n".join(_RECORDED_RESULTS).lower()
-    unasked = {name for name in FUNCTIONS if f"{name}(" not in text.replace(" (", "(")}
+    unused = {name for name in FUNCTIONS if f"{name}(" not in text.replace(" (", "(")}
     # Their results depend on the clock.
-    assert unasked <= {
+    assert unused <= {
         "current_date",
         "current_time",
         "current_timestamp",

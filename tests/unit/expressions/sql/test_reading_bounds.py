@@ -171,7 +171,7 @@ def test_repeated_parts_stay_within_the_bounds(cost: Cost, part: str) -> None:
     ids=lambda text: text[:30],
 )
 def test_superlinear_statements_are_rejected(cost: Cost, text: str) -> None:
-    """The error says what to do."""
+    """A statement whose parsing would take too many steps is refused, and the error says what to do."""
     assert "too complex" in refusal_of(text, cost)
     assert "split it" in refusal_of(text, cost)
 

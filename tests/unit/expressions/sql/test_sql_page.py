@@ -54,6 +54,6 @@ def _cell(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else shown([[value]]) if value is None else str(value)
 
 
-def test_there_are_examples() -> None:
+def test_the_pattern_finds_examples() -> None:
     """The pattern above finds them."""
     assert len(_EXAMPLE.findall(_TEXT)) == _TEXT.count("```sql\n") > 3

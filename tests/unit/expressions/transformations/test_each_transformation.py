@@ -235,7 +235,7 @@ CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
 
 @pytest.mark.parametrize(("name", "options", "frames", "expected"), CASES, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_transformation_returns_its_table(name: str, options: dict[str, Any], frames: Frames, expected: list[dict[str, Any]]) -> None:
-    """The result has the columns by display name, in order, with their cells."""
+    """The table of a transformation has the columns by display name, in order, with their cells."""
     result = transformed(frames, name, **options)
     assert [list(item) for item in result] == [list(item) for item in expected]
     assert result == expected
@@ -298,7 +298,7 @@ def test_settings_come_from_cells() -> None:
     ],
 )
 def test_wrong_options_are_reported(name: str, options: dict[str, Any], problem: str) -> None:
-    """The error names the transformation and what is wrong with its options."""
+    """The error of wrong options names the transformation and what is wrong."""
     with pytest.raises(BadRequest, match=f"transformation 1 \\({name}\\): .*") as error:
         transformed([CPU], name, **options)
     assert problem in error.value.message

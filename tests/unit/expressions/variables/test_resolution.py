@@ -33,7 +33,7 @@ class Source:
     def __init__(self) -> None:
         self.sent_queries: list[str] = []
 
-    async def ask(self, definition: Definition, scope: Scope) -> Sequence[Option]:
+    async def send_query(self, definition: Definition, scope: Scope) -> Sequence[Option]:
         text = scope.interpolate(definition.query_text)
         self.sent_queries.append(text)
         if text == "fail":
@@ -49,7 +49,9 @@ async def resolved(
     **spec: Any,
 ) -> Resolution:
     board = {"templating": {"list": list(variables)}, **spec}
-    context = ResolutionContext(CATALOG, TimeRange(END - timedelta(hours=1), END), {}, url or {}, (source or Source()).ask, seconds=seconds)
+    context = ResolutionContext(
+        CATALOG, TimeRange(END - timedelta(hours=1), END), {}, url or {}, (source or Source()).send_query, seconds=seconds
+    )
     return await resolve(board, [str(variable["name"]) for variable in variables], context)
 
 
@@ -105,7 +107,7 @@ async def test_elements_define_variables_too() -> None:
         {"kind": "DatasourceVariable", "spec": {"name": "d", "pluginId": "prometheus", "current": {"value": "b"}}},
         {"kind": "SwitchVariable", "spec": {"name": "s", "current": "on", "disabledValue": "off"}},
     ]
-    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, Source().ask)
+    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, Source().send_query)
     found = await resolve({"variables": variables, "elements": {}}, ["q", "t", "d", "s"], context)
     assert found.scope.interpolate("$q $t $d $s") == "y typed b on"
 
@@ -128,7 +130,7 @@ async def test_variables_refer_to_earlier_and_later_ones() -> None:
 
 async def test_only_variables_in_use_are_queried() -> None:
     source = Source()
-    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, source.ask)
+    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, source.send_query)
     queries = {"used": "$inner", "inner": "x", "spare": "y"}
     board = {"templating": {"list": [{**variable("query", query), "name": name} for name, query in queries.items()]}}
     await resolve(board, names_in("$used"), context)
@@ -170,13 +172,13 @@ async def test_an_endless_regular_expression_is_stopped(pattern: str) -> None:
 
 
 async def test_slow_queries_end_with_the_budget() -> None:
-    class Slow(Source):
-        async def ask(self, definition: Definition, scope: Scope) -> Sequence[Option]:
+    class SlowSource(Source):
+        async def send_query(self, definition: Definition, scope: Scope) -> Sequence[Option]:
             await asyncio.sleep(60)
             return []
 
     started = monotonic()
-    found = await resolved(*({**variable("query", "x"), "name": f"v{index}"} for index in range(9)), source=Slow(), seconds=0.2)
+    found = await resolved(*({**variable("query", "x"), "name": f"v{index}"} for index in range(9)), source=SlowSource(), seconds=0.2)
     assert monotonic() - started < 5
     assert len(found.scope.problems) == 9
 
