@@ -73,9 +73,9 @@ async def hooked_repository(api: Api, _: Made) -> str:
 
 # Calls that need a real repository on a git host, and calls of routes whose changes are not audited.
 OWN: Final[Mapping[str, CallTemplate]] = {
-    f"POST {REPOSITORY}/files/{{path:other_state}}": template(json.loads(dashboard("new", "New")), name=team, path="deep/new.json"),
-    f"PUT {REPOSITORY}/files/{{path:other_state}}": template(json.loads(dashboard("a", "Changed")), name=team, path="a.json"),
-    f"DELETE {REPOSITORY}/files/{{path:other_state}}": template(name=team, path="b.json"),
+    f"POST {REPOSITORY}/files/{{path:rest}}": template(json.loads(dashboard("new", "New")), name=team, path="deep/new.json"),
+    f"PUT {REPOSITORY}/files/{{path:rest}}": template(json.loads(dashboard("a", "Changed")), name=team, path="a.json"),
+    f"DELETE {REPOSITORY}/files/{{path:rest}}": template(name=team, path="b.json"),
     f"POST {REPOSITORY}/sync": template({"incremental": True}, name=team),
     f"POST {REPOSITORY}/rollback": template(name=team),
     f"POST {REPOSITORY}/export": template({"branch": "exported"}, name=team),
@@ -137,9 +137,9 @@ async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_
     messages: list[str] = []
     publish = broker.publish
 
-    async def recorded(exchange: str, routing_key: str, *other_state: Any, **options: Any) -> None:
+    async def recorded(exchange: str, routing_key: str, *arguments: Any, **options: Any) -> None:
         messages.append(f"{exchange} {routing_key}")
-        await publish(exchange, routing_key, *other_state, **options)
+        await publish(exchange, routing_key, *arguments, **options)
 
     monkeypatch.setattr(broker, "publish", recorded)
     return System(git_api, tmp_path, messages)
