@@ -11,7 +11,7 @@ from tests.servers import postgres, rabbitmq
 
 
 @dataclass(frozen=True, slots=True)
-class World:
+class FaultTargets:
     """System, servers and proxies on which faults act."""
 
     system: System
@@ -31,4 +31,4 @@ class Fault:
     """Fault with its name in the report. ``inject`` returns when the fault is healed."""
 
     name: str
-    inject: Callable[[World, Random], Awaitable[None]]
+    inject: Callable[[FaultTargets, Random], Awaitable[None]]

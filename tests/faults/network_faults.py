@@ -3,36 +3,36 @@
 import asyncio
 from random import Random
 
-from tests.faults.faults import Fault, World
+from tests.faults.faults import Fault, FaultTargets
 from tests.proxies.tcp_proxy import TcpProxy
 
 
-async def _sever(world: World, random: Random) -> None:
-    await world.member(random).sever()
+async def _sever(targets: FaultTargets, random: Random) -> None:
+    await targets.member(random).sever()
     await asyncio.sleep(random.uniform(0.2, 1.0))
 
 
-def _proxy(world: World, random: Random) -> TcpProxy:
-    member = world.member(random)
+def _proxy(targets: FaultTargets, random: Random) -> TcpProxy:
+    member = targets.member(random)
     return random.choice([member.database, member.broker])
 
 
-async def _refuse(world: World, random: Random) -> None:
-    proxy = _proxy(world, random)
+async def _refuse(targets: FaultTargets, random: Random) -> None:
+    proxy = _proxy(targets, random)
     await proxy.disconnect()
     await asyncio.sleep(random.uniform(0.5, 3.0))
     await proxy.connect()
 
 
-async def _partition(world: World, random: Random) -> None:
-    proxy = _proxy(world, random)
+async def _partition(targets: FaultTargets, random: Random) -> None:
+    proxy = _proxy(targets, random)
     proxy.hold()
     await asyncio.sleep(random.uniform(0.5, 4.0))
     proxy.release()
 
 
-async def _slow_down(world: World, random: Random) -> None:
-    proxies = [_proxy(world, random) for _ in range(3)]
+async def _slow_down(targets: FaultTargets, random: Random) -> None:
+    proxies = [_proxy(targets, random) for _ in range(3)]
     for proxy in proxies:
         proxy.delay_seconds = random.uniform(0.01, 0.1)
     await asyncio.sleep(random.uniform(1.0, 3.0))
@@ -40,11 +40,11 @@ async def _slow_down(world: World, random: Random) -> None:
         proxy.delay_seconds = 0.0
 
 
-async def _fail_over(world: World, random: Random) -> None:
+async def _fail_over(targets: FaultTargets, random: Random) -> None:
     """Abort all connections to the database or the broker, and forward the new ones to another address."""
     is_database = random.random() < 0.5
-    standby = world.standby_database if is_database else world.standby_broker
-    for member in world.system.members:
+    standby = targets.standby_database if is_database else targets.standby_broker
+    for member in targets.system.members:
         proxy = member.database if is_database else member.broker
         proxy.redirect(standby.url)
         proxy.abort()

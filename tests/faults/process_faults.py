@@ -7,7 +7,7 @@ from contextlib import suppress
 from random import Random
 
 import structlog
-from tests.faults.faults import Fault, World
+from tests.faults.faults import Fault, FaultTargets
 from tests.faults.kill_points import KILL_POINTS, KillPoint
 
 #: Longer than the lease of a job.
@@ -29,12 +29,12 @@ class KillPointFaults:
         self._tries: Counter[KillPoint] = Counter()
         self._points = random.sample(KILL_POINTS, len(KILL_POINTS))
 
-    async def inject(self, world: World, random: Random) -> None:
+    async def inject(self, targets: FaultTargets, random: Random) -> None:
         """Kill a process at the next point that is reached, and replace it in the background."""
         for _ in range(_MAX_TRIES):
-            point = self._next_point(world)
+            point = self._next_point(targets)
             self._tries[point] += 1
-            members = world.system.of(point.program)
+            members = targets.system.members_of(point.program)
             for member in members:
                 await member.wait_for_replacement()
             member = random.choice(members)
@@ -60,33 +60,33 @@ class KillPointFaults:
         """The points at which no process was killed so far."""
         return [point for point in self._points if not self.hits[point]]
 
-    def _next_point(self, world: World) -> KillPoint:
+    def _next_point(self, targets: FaultTargets) -> KillPoint:
         """Return a kill point of a service with several processes, all of which serve, so that another one can continue the work."""
-        absent = {member.program for member in world.system.members if not member.is_serving}
+        absent = {member.program for member in targets.system.members if not member.is_serving}
         return min(self._points, key=lambda point: (point.program in absent, self.hits[point] > 0, self._tries[point]))
 
 
-async def _kill(world: World, random: Random) -> None:
-    member = world.member(random)
+async def _kill(targets: FaultTargets, random: Random) -> None:
+    member = targets.member(random)
     await member.kill()
     await asyncio.sleep(random.uniform(0.0, 2.0))
     member.replace_soon()
 
 
-async def _freeze(world: World, random: Random) -> None:
-    member = world.member(random)
+async def _freeze(targets: FaultTargets, random: Random) -> None:
+    member = targets.member(random)
     member.process.send(signal.SIGSTOP)
     await asyncio.sleep(random.uniform(_FREEZE_SECONDS, 2 * _FREEZE_SECONDS))
     member.process.send(signal.SIGCONT)
 
 
-async def _restart(world: World, random: Random) -> None:
-    await world.member(random).restart()
+async def _restart(targets: FaultTargets, random: Random) -> None:
+    await targets.member(random).restart()
 
 
-async def _shift_clock(world: World, random: Random) -> None:
+async def _shift_clock(targets: FaultTargets, random: Random) -> None:
     """Set the clock of a process forward or back, and later right again."""
-    clock = random.choice([member.clock for member in world.system.members if member.clock is not None])
+    clock = random.choice([member.clock for member in targets.system.members if member.clock is not None])
     clock.shift(random.randint(-_LARGEST_CLOCK_SHIFT_SECONDS, _LARGEST_CLOCK_SHIFT_SECONDS))
     await asyncio.sleep(random.uniform(2.0, 4.0))
     clock.shift(0)

@@ -5,7 +5,7 @@ from contextlib import AsyncExitStack, suppress
 from random import Random
 
 import asyncpg
-from tests.faults.faults import Fault, World
+from tests.faults.faults import Fault, FaultTargets
 
 _MAX_CONNECTIONS = 300
 #: Steps that write rows, and so fail on a full disk.
@@ -13,20 +13,20 @@ _WRITES = ("jobs.submit", "jobs.claim", "jobs.finish", "evaluations.create_resul
 _DISK_FULL = "53100"
 
 
-async def _restart_database(world: World, random: Random) -> None:
-    await world.database.stop()
+async def _restart_database(targets: FaultTargets, random: Random) -> None:
+    await targets.database.stop()
     await asyncio.sleep(random.uniform(0.0, 1.5))
-    await world.database.start()
+    await targets.database.start()
 
 
-async def _crash_database(world: World, random: Random) -> None:
-    await world.database.crash()
+async def _crash_database(targets: FaultTargets, random: Random) -> None:
+    await targets.database.crash()
     await asyncio.sleep(random.uniform(0.0, 1.0))
-    await world.database.start()
+    await targets.database.start()
 
 
-async def _terminate_backends(world: World, random: Random) -> None:
-    connection = await asyncpg.connect(world.system.database_url)
+async def _terminate_backends(targets: FaultTargets, random: Random) -> None:
+    connection = await asyncpg.connect(targets.system.database_url)
     await connection.execute(
         "select pg_terminate_backend(pid) from pg_stat_activity where application_name like 'dashwright-%' and random() < 0.7"
     )
@@ -34,12 +34,12 @@ async def _terminate_backends(world: World, random: Random) -> None:
     await asyncio.sleep(random.uniform(0.2, 1.0))
 
 
-async def _exhaust_connections(world: World, random: Random) -> None:
+async def _exhaust_connections(targets: FaultTargets, random: Random) -> None:
     """Take all connections of the server, after ending those of the services."""
     async with AsyncExitStack() as connections:
         with suppress(asyncpg.TooManyConnectionsError):
             for number in range(_MAX_CONNECTIONS):
-                connection = await asyncpg.connect(world.system.database_url)
+                connection = await asyncpg.connect(targets.system.database_url)
                 connections.push_async_callback(connection.close)
                 if number == 0:
                     await connection.execute(
@@ -48,33 +48,33 @@ async def _exhaust_connections(world: World, random: Random) -> None:
         await asyncio.sleep(random.uniform(0.5, 2.0))
 
 
-async def _fill_disk_of_database(world: World, random: Random) -> None:
+async def _fill_disk_of_database(targets: FaultTargets, random: Random) -> None:
     steps = random.sample(_WRITES, 3)
-    for member in world.system.members:
+    for member in targets.system.members:
         member.refusals |= dict.fromkeys(steps, _DISK_FULL)
     await asyncio.sleep(random.uniform(1.0, 3.0))
-    for member in world.system.members:
+    for member in targets.system.members:
         member.refusals.clear()
 
 
-async def _restart_broker(world: World, random: Random) -> None:
-    await world.broker.stop()
+async def _restart_broker(targets: FaultTargets, random: Random) -> None:
+    await targets.broker.stop()
     await asyncio.sleep(random.uniform(0.0, 1.0))
-    await world.broker.start()
+    await targets.broker.start()
 
 
-async def _fill_queue(world: World, random: Random) -> None:
+async def _fill_queue(targets: FaultTargets, random: Random) -> None:
     queue = random.choice(["submit", "work"])
-    await world.broker.control("set_policy", "full", rf"^dashwright\.jobs\.{queue}$", '{"max-length": 1}', "--apply-to", "queues")
+    await targets.broker.control("set_policy", "full", rf"^dashwright\.jobs\.{queue}$", '{"max-length": 1}', "--apply-to", "queues")
     await asyncio.sleep(random.uniform(1.0, 3.0))
-    await world.broker.control("clear_policy", "full")
+    await targets.broker.control("clear_policy", "full")
 
 
-async def _fill_disk_of_broker(world: World, random: Random) -> None:
+async def _fill_disk_of_broker(targets: FaultTargets, random: Random) -> None:
     """Set the limit of free disk space above the free space, so that the broker blocks publishers."""
-    await world.broker.control("set_disk_free_limit", "900000GB")
+    await targets.broker.control("set_disk_free_limit", "900000GB")
     await asyncio.sleep(random.uniform(1.0, 6.0))
-    await world.broker.control("set_disk_free_limit", "50MB")
+    await targets.broker.control("set_disk_free_limit", "50MB")
 
 
 SERVER_FAULTS = (

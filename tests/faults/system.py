@@ -72,14 +72,14 @@ class System:
 
     async def __aenter__(self) -> Self:
         await asyncio.gather(*(self._exits.enter_async_context(member) for member in self.members))
-        for gateway in self.of(GATEWAY):
+        for gateway in self.members_of(GATEWAY):
             self._clients.append(await self._exits.enter_async_context(Client(gateway.http.url)))
         return self
 
     async def __aexit__(self, *_: object) -> None:
         await self._exits.aclose()
 
-    def of(self, program: str) -> Sequence[Member]:
+    def members_of(self, program: str) -> Sequence[Member]:
         """Return the members of a service."""
         return [member for member in self.members if member.program == program]
 

@@ -26,7 +26,7 @@ _HIT_SECONDS = 30.0
 
 
 @dataclass(frozen=True, slots=True)
-class Scene:
+class LoadedSystem:
     """A running system with its loads."""
 
     system: System
@@ -35,9 +35,9 @@ class Scene:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def scene(
+async def loaded_system(
     postgres_dsn: str, _template: str, _virtual_hosts: VirtualHosts, tmp_path_factory: pytest.TempPathFactory
-) -> AsyncIterator[Scene]:
+) -> AsyncIterator[LoadedSystem]:
     """Return a system for all tests of the module: a killed process is replaced."""
     async with AsyncExitStack() as exits:
         database_url = await exits.enter_async_context(databases.fresh(postgres_dsn, _template))
@@ -51,15 +51,15 @@ async def scene(
         loads = {load.name: load for load in all_loads(system, queue)}
         for load in loads.values():
             await load.prepare()
-        yield Scene(system, loads, database)
+        yield LoadedSystem(system, loads, database)
 
 
 @pytest.mark.parametrize(
     "point", [pytest.param(point, id=str(point), marks=[] if str(point) == _SMOKE_TEST else pytest.mark.faults) for point in KILL_POINTS]
 )
-async def test_a_process_is_killed_at_a_named_point(scene: Scene, point: KillPoint) -> None:
+async def test_a_process_is_killed_at_a_named_point(loaded_system: LoadedSystem, point: KillPoint) -> None:
     """The point is reached and the process killed there; its successor completes the work, and nothing is lost or doubled."""
-    (member,), load = scene.system.of(point.program), scene.loads[point.load]
+    (member,), load = loaded_system.system.members_of(point.program), loaded_system.loads[point.load]
     is_hit = member.traps.arm(point.moment, member.kill)
     async with asyncio.timeout(_HIT_SECONDS):
         has_ended = asyncio.Event()
@@ -69,5 +69,5 @@ async def test_a_process_is_killed_at_a_named_point(scene: Scene, point: KillPoi
     has_ended.set()
     await member.start()
     await operations
-    audit = await load.audit(scene.database)
+    audit = await load.audit(loaded_system.database)
     assert not audit.findings

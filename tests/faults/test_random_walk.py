@@ -6,7 +6,7 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 
 import pytest
-from tests.faults.faults import World
+from tests.faults.faults import FaultTargets
 from tests.faults.system import System
 from tests.faults.walk import COMPLETE_MINUTES, Walk
 from tests.proxies.tcp_proxy import TcpProxy
@@ -33,8 +33,8 @@ async def test_a_random_walk_of_faults_loses_and_doubles_nothing(
         standby_broker = await exits.enter_async_context(TcpProxy(private_rabbitmq.url))
         system = System(database_url, private_rabbitmq.url, tmp_path, sizes=(2, 2, 2), has_clocks=True)
         await exits.enter_async_context(system)
-        world = World(system, private_postgres, private_rabbitmq, standby_database, standby_broker)
-        report = await Walk(world, seed=SEED, minutes=MINUTES).run()
+        targets = FaultTargets(system, private_postgres, private_rabbitmq, standby_database, standby_broker)
+        report = await Walk(targets, seed=SEED, minutes=MINUTES).run()
     report.write(REPORT_FOLDER)
     print(report.text())
     assert not report.findings

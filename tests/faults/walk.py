@@ -12,7 +12,7 @@ import structlog
 from tests.acceptance.client import DASHBOARDS, PROVISIONING
 from tests.acceptance.log_checks import unexpected_failures
 from tests.faults.audit import Audit
-from tests.faults.faults import Fault, World
+from tests.faults.faults import Fault, FaultTargets
 from tests.faults.kill_points import KILL_POINTS
 from tests.faults.loads.all import all_loads
 from tests.faults.loads.evaluations import EVALUATIONS
@@ -41,8 +41,8 @@ log = structlog.get_logger()
 class Walk:
     """Walk of a given duration. Its faults are the same for the same seed; their moments differ."""
 
-    def __init__(self, world: World, *, seed: int, minutes: float) -> None:
-        self._world = world
+    def __init__(self, targets: FaultTargets, *, seed: int, minutes: float) -> None:
+        self._world = targets
         self._seed = seed
         self._minutes = minutes
         self._injected: Counter[str] = Counter()

@@ -22,10 +22,10 @@ _FILE = Path(__file__).parent / "expressions.txt"
 _PLACE = re.compile(r"@(\w+)")
 
 #: Rows of JSON values. ``{"exact": text}`` is a decimal number; ``{"error": true}`` stands for a failure.
-Answer = Any
+CaseResult = Any
 
 
-NO_ANSWER: Answer = {"error": True}
+NO_RESULT: CaseResult = {"error": True}
 
 
 def cases() -> list[str]:
@@ -56,7 +56,7 @@ def statement_of(case: str) -> str:
     return case if is_statement(case) else f"select {case}"
 
 
-def ask_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", expected: Sequence[str]) -> dict[str, Answer]:
+def query_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", expected: Sequence[str]) -> dict[str, CaseResult]:
     """Return the results of a MariaDB that compares text by code points, like DuckDB, in UTC."""
     with connection.cursor() as cursor:
         cursor.execute("create or replace database dashwright_oracle character set utf8mb4 collate utf8mb4_nopad_bin")
@@ -76,11 +76,11 @@ def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
     return rows
 
 
-def _requested(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> Answer:
+def _requested(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> CaseResult:
     try:
         rows = run(statement_of(case))
     except (pymysql.err.MySQLError, UnicodeDecodeError):
-        return NO_ANSWER
+        return NO_RESULT
     return [[_plain(value) for value in row] for row in rows]
 
 
@@ -97,12 +97,12 @@ def guest() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def ask_duckdb(connection: duckdb.DuckDBPyConnection, case: str) -> Answer:
+def query_duckdb(connection: duckdb.DuckDBPyConnection, case: str) -> CaseResult:
     """Return the result of a SQL expression."""
     try:
         rows = connection.execute(parse_statement(statement_of(case), "X").sql).fetchall()
     except (BadRequest, duckdb.Error):
-        return NO_ANSWER
+        return NO_RESULT
     return [[_plain(value) for value in row] for row in rows]
 
 
@@ -125,15 +125,15 @@ def _plain(value: Any) -> Any:
     return value
 
 
-def as_file(results: Mapping[str, Answer]) -> bytes:
+def as_file(results: Mapping[str, CaseResult]) -> bytes:
     """Return JSON with one case per line."""
     lines = (f"{json.dumps(case, ensure_ascii=False)}: {json.dumps(response, ensure_ascii=False)}" for case, response in results.items())
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
-def shown(result: Answer) -> str:
+def shown(result: CaseResult) -> str:
     """Return a result as short text: its only value, or a summary."""
-    if result == NO_ANSWER:
+    if result == NO_RESULT:
         return "refused"
     if len(result) != 1 or len(result[0]) != 1:
         return json.dumps(result, ensure_ascii=False)
@@ -148,7 +148,7 @@ def _clock(value: timedelta) -> str:
     return text + (f".{part:06}".rstrip("0") if part else "")
 
 
-def same(own: Answer, reference: Answer) -> bool:
+def same(own: CaseResult, reference: CaseResult) -> bool:
     """Return True if both failed, or if rows are equal up to the written precision of numbers."""
     if isinstance(own, dict) or isinstance(reference, dict):
         return isinstance(own, dict) and isinstance(reference, dict)

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
-from tests.oracles.cases import Answer, ask_duckdb, same, shown
+from tests.oracles.cases import CaseResult, query_duckdb, same, shown
 
 PAGE = Path(__file__).parents[2] / "docs/reference/sql.md"
 _ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -28,9 +28,9 @@ def differences() -> dict[str, Difference]:
     return {case.replace("\\|", "|"): Difference(own, reference, why) for case, own, reference, why in _ROW.findall(table)}
 
 
-def check_case(connection: duckdb.DuckDBPyConnection, case: str, reference: Answer) -> str | None:
+def check_case(connection: duckdb.DuckDBPyConnection, case: str, reference: CaseResult) -> str | None:
     """Return what is wrong with the result of this case compared to MariaDB's, or None."""
-    own = ask_duckdb(connection, case)
+    own = query_duckdb(connection, case)
     listed = differences().get(case)
     if listed is None:
         return None if same(own, reference) else f"{case}: {shown(own)}, MariaDB: {shown(reference)}"

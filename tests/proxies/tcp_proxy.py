@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 from tests.proxies.conversation import Conversation, Opaque, Unit
 from tests.proxies.traps import Traps
 
-_PIECE = 65_536
+_CHUNK_BYTES = 65_536
 
 
 class TcpProxy:
@@ -96,7 +96,7 @@ class TcpProxy:
         self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter, units_of: Callable[[bytes], Iterator[Unit]]
     ) -> None:
         with suppress(ConnectionError):
-            while piece := await reader.read(_PIECE):
+            while piece := await reader.read(_CHUNK_BYTES):
                 if self.delay_seconds:
                     await asyncio.sleep(self.delay_seconds)
                 await self._is_flowing.wait()

@@ -265,7 +265,7 @@ _WORDS: Final = [
 _ODD: Final = [None, nan, inf, -inf, 0.0, 1.0, -2.5, 3.0]
 
 
-def over_odd_values(texts: Iterable[str]) -> Json:
+def odd_values_request(texts: Iterable[str]) -> Json:
     """Return a request of math over ``$A`` and ``${A b}``, two series that contain every pair of the odd values."""
     axis = [EPOCH * 10**6 + second * 10**9 for second in range(len(_ODD) ** 2)]
     pairs = zip(*product(_ODD, _ODD), strict=True)
@@ -278,7 +278,7 @@ def over_odd_values(texts: Iterable[str]) -> Json:
     return {"queries": [*chosen, *computed], **_SPAN}
 
 
-def of_two_operators() -> Iterator[list[str]]:
+def operator_pairs() -> Iterator[list[str]]:
     """Draw every operator next to every other, so that only precedence decides, and signs and functions of results."""
     for first in _OPERATORS:
         yield [f"$A {first} ${{A b}} {second} {number}" for second in _OPERATORS for number in ("2", "$A")]
@@ -286,12 +286,12 @@ def of_two_operators() -> Iterator[list[str]]:
 
 
 @st.composite
-def about_texts(draw: st.DrawFn) -> Json:
+def word_sequences(draw: st.DrawFn) -> Json:
     """Draw math expressions of words in any order. Most of them are invalid."""
     leaf = st.one_of(*map(_dollar, _QUERIES[:2]), st.sampled_from(_NUMBERS).map(lambda text: [text]))
     meaning = st.recursive(leaf, _longer, max_leaves=5).map("".join)
     text = st.one_of(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=7).map("".join), meaning)
-    return over_odd_values(draw(st.lists(text, min_size=1, max_size=4)))
+    return odd_values_request(draw(st.lists(text, min_size=1, max_size=4)))
 
 
 def readable(request: Json) -> str:

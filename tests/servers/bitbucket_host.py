@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 
 from aiohttp import web
 from tests.servers.git import git
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, found, signature
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, numbered, signature
 
 _STATUSES = {"A": "added", "D": "removed", "M": "modified", "R": "renamed"}
 _EVENTS = {"opened": "pullrequest:created", "synchronize": "pullrequest:updated", "closed": "pullrequest:fulfilled"}
@@ -78,7 +78,7 @@ class BitbucketHost(GitHost):
         return next(number for number in repository.pulls if self._head(repository.name, number).startswith(commit))
 
     def _pull_comments(self, method: str, repository: HostRepository, number: int, rest: list[str], sent: Any) -> tuple[int, Any]:
-        comments = found(repository.pulls, str(number)).comments
+        comments = numbered(repository.pulls, str(number)).comments
         page = f"{self.origin}/{repository.name}/pull-requests/{number}/_/diff#comment-"
         if method == "GET" and not rest:
             return 200, [_comment(page, own, text) for own, text in comments.items()]
@@ -86,7 +86,7 @@ class BitbucketHost(GitHost):
             raise NotFound
         own = int(rest[0]) if rest else self._next()
         if rest:
-            found(comments, rest[0])
+            numbered(comments, rest[0])
         comments[own] = sent["content"]["raw"]
         return (200 if rest else 201), _comment(page, own, comments[own])
 
@@ -107,7 +107,7 @@ class BitbucketHost(GitHost):
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
         number = next((own for own in repository.hooks if _identity(own) == rest[0]), 0)
-        hook = found(repository.hooks, str(number))
+        hook = numbered(repository.hooks, str(number))
         if method == "DELETE":
             del repository.hooks[number]
             return 204, None
@@ -117,7 +117,7 @@ class BitbucketHost(GitHost):
         return 200, _hook(number, hook)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
-        pull, refs = found(repository.pulls, str(number)), self._refs(repository.name)
+        pull, refs = numbered(repository.pulls, str(number)), self._refs(repository.name)
         head, base = self._head(repository.name, number), refs[pull.base]
         return {
             "type": "pullrequest",

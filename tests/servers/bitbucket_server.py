@@ -7,7 +7,7 @@ from http import HTTPStatus
 from typing import Any, ClassVar
 
 from aiohttp import web
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, found, signature
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, numbered, signature
 
 _TYPES = {"A": "ADD", "D": "DELETE", "M": "MODIFY", "R": "MOVE", "C": "COPY"}
 _EVENTS = {"opened": "pr:opened", "synchronize": "pr:from_ref_updated", "closed": "pr:merged"}
@@ -58,7 +58,7 @@ class BitbucketServerHost(GitHost):
             case "GET", ["pull-requests", number, "activities"]:
                 return 200, self._activities(repository, number)
             case (("POST" | "PUT"), ["pull-requests", number, "comments", *rest]):
-                return self._pull_comments(method, found(repository.pulls, number).comments, rest, sent)
+                return self._pull_comments(method, numbered(repository.pulls, number).comments, rest, sent)
             case "POST", ["commits", commit, "builds"]:
                 if sent["state"] not in _STATES or not sent.get("url") or not 0 < len(sent.get("key", "")) <= 255:
                     raise Refused(400, "state, url and key are required")
@@ -70,7 +70,7 @@ class BitbucketServerHost(GitHost):
 
     def _activities(self, repository: HostRepository, number: str) -> list[dict[str, Any]]:
         """Return the comments of a pull request, the newest first, and its opening, which has no comment."""
-        comments = [*found(repository.pulls, number).comments.items()]
+        comments = [*numbered(repository.pulls, number).comments.items()]
         activities = [
             {"id": own, "action": "COMMENTED", "commentAction": "ADDED", "comment": self._comment(own, text)} for own, text in comments
         ]
@@ -84,7 +84,7 @@ class BitbucketServerHost(GitHost):
             raise NotFound
         number = int(rest[0]) if rest else self._next()
         if rest:
-            found(comments, rest[0])
+            numbered(comments, rest[0])
             if sent.get("version") != self.versions.get(number, 0):
                 raise Refused(409, "You are attempting to modify a comment based on out-of-date information.")
             self.versions[number] = self.versions.get(number, 0) + 1
@@ -103,7 +103,7 @@ class BitbucketServerHost(GitHost):
             repository.hooks[number] = {"active": False, "sslVerificationRequired": True, **sent}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        hook = found(repository.hooks, rest[0])
+        hook = numbered(repository.hooks, rest[0])
         if method == "DELETE":
             del repository.hooks[int(rest[0])]
             return 204, None
@@ -113,7 +113,7 @@ class BitbucketServerHost(GitHost):
         return 200, _hook(int(rest[0]), hook)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
-        pull, refs = found(repository.pulls, str(number)), self._refs(repository.name)
+        pull, refs = numbered(repository.pulls, str(number)), self._refs(repository.name)
         head, base, name = self._head(repository.name, number), refs[pull.base], repository.name
         page = f"{self.origin}/projects/{_key(name)}/repos/{name.partition('/')[2]}/pull-requests/{number}"
         return {

@@ -63,10 +63,10 @@ class Tab:
     async def status(self, end: str) -> int:
         """Return the status of the first response, from now on, whose address ends so."""
 
-        def is_it(message: dict[str, Any]) -> bool:
+        def matches(message: dict[str, Any]) -> bool:
             return message.get("method") == "Network.responseReceived" and message["params"]["response"]["url"].endswith(end)
 
-        message = await self._message(is_it)
+        message = await self._message(matches)
         status: int = message["params"]["response"]["status"]
         return status
 
@@ -76,14 +76,14 @@ class Tab:
         assert "exceptionDetails" not in result, result
         return result["result"].get("value")
 
-    async def _message(self, is_it: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
+    async def _message(self, matches: Callable[[dict[str, Any]], bool]) -> dict[str, Any]:
         async with asyncio.timeout(_SECONDS):
             for index, event in enumerate(self._events):
-                if is_it(event):
+                if matches(event):
                     return self._events.pop(index)
             while True:
                 message: dict[str, Any] = await self._socket.receive_json()
-                if is_it(message):
+                if matches(message):
                     return message
                 self._events.append(message)
 
@@ -133,12 +133,12 @@ def _program() -> Path:
     configured = os.environ.get(ENVIRONMENT)
     if configured:
         return Path(configured)
-    found = _found()
-    if found is None:
+    numbered = _found()
+    if numbered is None:
         install("chromium")
-        found = _found()
-    assert found is not None
-    return found
+        numbered = _found()
+    assert numbered is not None
+    return numbered
 
 
 def _found() -> Path | None:

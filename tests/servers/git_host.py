@@ -257,11 +257,11 @@ class GitHost(GitServer):
     ) -> tuple[int, Any]:
         match method, rest:
             case "GET", [issue, "comments"]:
-                comments = found(repository.pulls, issue).comments
+                comments = numbered(repository.pulls, issue).comments
                 return 200, [responses.comment(self.origin, repository_json, int(issue), number, body) for number, body in comments.items()]
             case "POST", [issue, "comments"]:
                 created = self._next()
-                found(repository.pulls, issue).comments[created] = sent["body"]
+                numbered(repository.pulls, issue).comments[created] = sent["body"]
                 return 201, responses.comment(self.origin, repository_json, int(issue), created, sent["body"])
             case "PATCH", ["comments", number]:
                 for of_pull, pull in repository.pulls.items():
@@ -283,7 +283,7 @@ class GitHost(GitServer):
                 repository, repository.hooks[number], "ping", {"zen": "Keep it simple.", "hook_id": number, "hook": {"id": number}}
             )
             return 201, responses.hook(repository_json, number, repository.hooks[number])
-        hook = found(repository.hooks, rest[0])
+        hook = numbered(repository.hooks, rest[0])
         if method == "DELETE":
             del repository.hooks[int(rest[0])]
             return 204, None
@@ -299,7 +299,7 @@ class GitHost(GitServer):
         return git(place, "rev-parse", reference)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
-        pull, refs = found(repository.pulls, str(number)), self._refs(repository.name)
+        pull, refs = numbered(repository.pulls, str(number)), self._refs(repository.name)
         repository_json = responses.repository(self.origin, repository.name, repository.default_branch)
         content = {
             "title": pull.title,
@@ -318,7 +318,7 @@ class GitHost(GitServer):
 
     def _changes(self, repository: HostRepository, number: int) -> list[tuple[str, str, str]]:
         """Return git's letter for the change, the path and the former path of each changed file of a pull request."""
-        pull = found(repository.pulls, str(number))
+        pull = numbered(repository.pulls, str(number))
         output = git(
             self.folder(repository.name), "diff", "--name-status", "-z", "-M", f"{pull.base}...{self._head(repository.name, number)}"
         ).split("\0")
@@ -382,10 +382,10 @@ def signature(secret: str, body: bytes) -> str:
     return "sha256=" + hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
 
 
-def found(things: dict[int, Thing], number: str) -> Thing:
-    if not number.isdigit() or int(number) not in things:
+def numbered(objects: dict[int, Thing], number: str) -> Thing:
+    if not number.isdigit() or int(number) not in objects:
         raise NotFound
-    return things[int(number)]
+    return objects[int(number)]
 
 
 @asynccontextmanager

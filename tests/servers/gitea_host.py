@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 from aiohttp import web
 from tests.servers import git_host_responses as responses
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, found, signature
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, numbered, signature
 
 #: Events that the host adds to the event ``pull_request`` of a hook.
 _VARIANTS = ("pull_request_assign", "pull_request_label", "pull_request_comment", "pull_request_review", "pull_request_sync")
@@ -65,7 +65,7 @@ class GiteaHost(GitHost):
             repository.hooks[number] = {"active": False, **sent}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        hook = found(repository.hooks, rest[0])
+        hook = numbered(repository.hooks, rest[0])
         if method == "DELETE":
             del repository.hooks[int(rest[0])]
             return 204, None

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 from urllib.parse import quote, unquote
 
 from aiohttp import web
-from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, found
+from tests.servers.git_host import GitHost, HostRepository, NotFound, Refused, numbered
 
 _ACTIONS = {"opened": "open", "synchronize": "update", "closed": "merge"}
 _EVENTS = {"push": "Push Hook", "pull_request": "Merge Request Hook"}
@@ -48,7 +48,7 @@ class GitLabHost(GitHost):
             case "GET", ["merge_requests", number, "diffs"]:
                 return 200, [_diff(*change) for change in self._changes(repository, int(number))]
             case _, ["merge_requests", number, "notes", *rest]:
-                return self._notes(method, found(repository.pulls, number).comments, rest, sent)
+                return self._notes(method, numbered(repository.pulls, number).comments, rest, sent)
             case "POST", ["statuses", commit]:
                 return 201, self._set_status(repository, commit, sent)
             case _, ["hooks", *rest]:
@@ -60,7 +60,7 @@ class GitLabHost(GitHost):
             return 200, [_note(number, text) for number, text in comments.items()]
         number = int(rest[0]) if rest else self._next()
         if (method, bool(rest)) == ("PUT", True):
-            found(comments, str(number))
+            numbered(comments, str(number))
         elif (method, bool(rest)) != ("POST", False):
             raise NotFound
         comments[number] = sent["body"]
@@ -87,7 +87,7 @@ class GitLabHost(GitHost):
             repository.hooks[number] = {"push_events": True, "merge_requests_events": False, **sent}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        hook = found(repository.hooks, rest[0])
+        hook = numbered(repository.hooks, rest[0])
         if method == "DELETE":
             del repository.hooks[int(rest[0])]
             return 204, None
@@ -97,7 +97,7 @@ class GitLabHost(GitHost):
         return 200, _hook(int(rest[0]), hook)
 
     def _merge_request(self, repository: HostRepository, number: int) -> dict[str, Any]:
-        pull = found(repository.pulls, str(number))
+        pull = numbered(repository.pulls, str(number))
         source = pull.head_of or repository.name
         return {
             "id": 1000 + number,

@@ -10,7 +10,7 @@ from urllib.parse import urlsplit
 
 import pymysql
 from tests.servers.packages import install
-from tests.servers.process import CannotProvide, Given, Process, Server, first_of, private_folder
+from tests.servers.process import CannotProvide, ExternalServer, Process, Server, first_of, private_folder
 
 from dashwright.standalone import child
 
@@ -72,7 +72,7 @@ class HostMariadb:
 async def provide() -> Server:
     """Return a MariaDB for the whole run, by the first way that works."""
     address = os.environ.get(ENVIRONMENT)
-    return Given(url=address) if address else await first_of("MariaDB", [HostMariadb, _installed])
+    return ExternalServer(url=address) if address else await first_of("MariaDB", [HostMariadb, _installed])
 
 
 def connect(addresses: dict[str, str]) -> "pymysql.Connection[pymysql.cursors.Cursor]":
@@ -96,9 +96,9 @@ def _installed() -> HostMariadb:
 
 def _program(*names: str) -> Path:
     for name in names:
-        found = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, _PLACES)]))
-        if found:
-            return Path(found)
+        numbered = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, _PLACES)]))
+        if numbered:
+            return Path(numbered)
     raise CannotProvide(f"there is no {names[0]} on this host (looked in PATH, {', '.join(map(str, _PLACES))})")
 
 

@@ -19,10 +19,10 @@ def packaged_file(name: str, version: str, integrity: str, member: str) -> bytes
     archive = folder / f"{name.removeprefix('@').replace('/', '-')}-{version}.tgz"
     if not archive.exists():
         _download(f"{name}@{version}", folder)
-    found = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
-    if found != integrity:
+    numbered = "sha512-" + base64.b64encode(hashlib.sha512(archive.read_bytes()).digest()).decode()
+    if numbered != integrity:
         archive.unlink()
-        raise Missing(f"{archive.name} is not the package that is pinned: it has {found}; it was removed")
+        raise Missing(f"{archive.name} is not the package that is pinned: it has {numbered}; it was removed")
     with tarfile.open(archive) as files:
         content = files.extractfile(f"package/{member}")
         assert content is not None

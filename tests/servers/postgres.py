@@ -12,7 +12,7 @@ from typing import Protocol
 import asyncpg
 from tests.servers.container import Container
 from tests.servers.packages import install
-from tests.servers.process import CannotProvide, Given, Process, Server, first_of, free_port, private_folder
+from tests.servers.process import CannotProvide, ExternalServer, Process, Server, first_of, free_port, private_folder
 
 from dashwright.common.errors import Unavailable
 from dashwright.standalone import child, placement
@@ -123,9 +123,9 @@ class ContainerPostgres:
 
 def programs(_folder: Path) -> Path:
     """Return the folder of the newest PostgreSQL server programs on this host. Raises CannotProvide if PostgreSQL is not installed."""
-    found = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
+    numbered = sorted(Path("/usr/lib/postgresql").glob("*/bin/postgres"), key=lambda path: int(path.parts[-3]))
     on_path = shutil.which("postgres")
-    for postgres in [*reversed(found), *([Path(on_path).resolve()] if on_path else [])]:
+    for postgres in [*reversed(numbered), *([Path(on_path).resolve()] if on_path else [])]:
         if (postgres.parent / "initdb").exists():
             return postgres.parent
     raise CannotProvide("there are no PostgreSQL server programs on this host (looked in PATH and /usr/lib/postgresql)")
@@ -151,7 +151,7 @@ def _account() -> child.UnixAccount:
 async def provide() -> Server:
     """Return a PostgreSQL for the whole run, by the first way that works."""
     address = os.environ.get(ENVIRONMENT)
-    return Given(url=address) if address else await provide_private(durable=False)
+    return ExternalServer(url=address) if address else await provide_private(durable=False)
 
 
 async def provide_private(*, durable: bool = True) -> Private:

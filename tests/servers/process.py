@@ -119,7 +119,7 @@ class Process:
             self._process = None
 
 
-class Given:
+class ExternalServer:
     """A server from the environment, which the tests neither start nor stop."""
 
     def __init__(self, **addresses: str) -> None:
@@ -135,15 +135,15 @@ class Given:
         """Do nothing: the server belongs to the user."""
 
 
-async def first_of(what: str, ways: Sequence[Callable[[], AnyServer]]) -> AnyServer:
+async def first_of(server_name: str, methods: Sequence[Callable[[], AnyServer]]) -> AnyServer:
     """Start and return the server by the first method that works. Raises CannotProvide with the reason of each failure."""
     lacking = []
-    for way in ways:
+    for way in methods:
         try:
             return await _started(way())
         except CannotProvide as error:
             lacking.append(str(error))
-    raise CannotProvide(f"Tests need {what}, which could not be provided: {'; '.join(lacking)}.")
+    raise CannotProvide(f"Tests need {server_name}, which could not be provided: {'; '.join(lacking)}.")
 
 
 async def _started(server: AnyServer) -> AnyServer:

@@ -88,10 +88,10 @@ def _installed(targets: Sequence[str]) -> HostPrometheus:
 
 
 def _program() -> Path:
-    found = shutil.which("prometheus")
-    if found is None:
+    numbered = shutil.which("prometheus")
+    if numbered is None:
         raise CannotProvide("there is no program prometheus on this host")
-    return Path(found)
+    return Path(numbered)
 
 
 def _account() -> child.UnixAccount:

@@ -14,7 +14,7 @@ from urllib.parse import urlsplit
 import aio_pika
 from tests.servers.container import Container
 from tests.servers.packages import install
-from tests.servers.process import CannotProvide, Given, Process, Server, first_of, free_port, private_folder
+from tests.servers.process import CannotProvide, ExternalServer, Process, Server, first_of, free_port, private_folder
 
 from dashwright.standalone import child
 
@@ -152,7 +152,7 @@ async def provide() -> Server:
     """Return a RabbitMQ for the whole run, by the first way that works."""
     address = os.environ.get(ENVIRONMENT)
     if address:
-        return Given(url=address, management_url=os.environ.get(MANAGEMENT) or _default_management(address))
+        return ExternalServer(url=address, management_url=os.environ.get(MANAGEMENT) or _default_management(address))
     return await provide_private(management=True)
 
 

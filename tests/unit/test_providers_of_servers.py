@@ -3,10 +3,10 @@
 from collections.abc import Callable
 
 import pytest
-from tests.servers.process import CannotProvide, Given, first_of
+from tests.servers.process import CannotProvide, ExternalServer, first_of
 
 
-class FailingProvider(Given):
+class FailingProvider(ExternalServer):
     """A way that fails at its start."""
 
     def __init__(self, reason: str) -> None:
@@ -23,8 +23,8 @@ class FailingProvider(Given):
 
 async def test_the_first_working_provider_is_used() -> None:
     """A provider that fails is cleaned up, and the next one is tried; those after the first success are not."""
-    lacking, works = FailingProvider("no Docker"), Given(url="here")
-    ways: list[Callable[[], Given]] = [lambda: lacking, lambda: works, lambda: pytest.fail("tried")]
+    lacking, works = FailingProvider("no Docker"), ExternalServer(url="here")
+    ways: list[Callable[[], ExternalServer]] = [lambda: lacking, lambda: works, lambda: pytest.fail("tried")]
     assert await first_of("RabbitMQ", ways) is works
     assert lacking.removed
 

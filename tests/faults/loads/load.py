@@ -15,13 +15,13 @@ Database: TypeAlias = "asyncpg.Connection[asyncpg.Record]"
 _PAUSE_SECONDS = 0.2
 #: Jobs that have not ended after this time without faults are stuck.
 _END_SECONDS = 60.0
-#: What makes no progress within this time without faults is lost. RabbitMQ waits for minutes before it moves a delayed message again that
-#: a full queue has refused.
+#: Operations without progress within this time after all faults are lost. RabbitMQ waits for minutes until it moves a delayed message
+#: again that a full queue has refused.
 _PROGRESS_SECONDS = 300.0
 
 
 class Load(Protocol):
-    """Kind of load. A further kind is registered in ``ALL_LOADS`` of ``loads``."""
+    """Kind of load. A further kind is registered in ``_FACTORIES`` of ``all.py``."""
 
     name: str
 

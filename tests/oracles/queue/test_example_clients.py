@@ -34,7 +34,7 @@ async def check_job(user: Client, output: str, repository: str) -> None:
     assert (await user.wait_for_job(job))["status"]["state"] == "success"
 
 
-async def test_javascript_example(shared: Stack, user: Client) -> None:
+async def test_the_javascript_example_prints_the_pending_job(shared: Stack, user: Client) -> None:
     """examples/queue/submit.mjs prints the pending job of the given repository."""
     await make_repository(shared, user, "javascript")
     packages = await asyncio.to_thread(node_packages.installed, _EXAMPLES)
@@ -42,7 +42,7 @@ async def test_javascript_example(shared: Stack, user: Client) -> None:
     await check_job(user, output, "javascript")
 
 
-async def test_javascript_example_without_the_exchange(shared: Stack) -> None:
+async def test_the_javascript_example_fails_without_the_exchange(shared: Stack) -> None:
     """examples/queue/submit.mjs ends with an error at a broker to which Dashwright is not connected."""
     packages = await asyncio.to_thread(node_packages.installed, _EXAMPLES)
     with pytest.raises(subprocess.CalledProcessError) as failed:
@@ -50,7 +50,9 @@ async def test_javascript_example_without_the_exchange(shared: Stack) -> None:
     assert "dashwright.jobs" in failed.value.stderr
 
 
-async def test_shell_example(shared: Stack, user: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_shell_example_prints_the_pending_job(
+    shared: Stack, user: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """examples/queue/submit.sh prints the pending job of the given repository."""
     await make_repository(shared, user, "shell")
     management = keeper.request_server("rabbitmq")["management_url"]

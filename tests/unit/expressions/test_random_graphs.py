@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import example, given, note, settings
 from tests.reference_engine.agreement import differences
-from tests.reference_engine.drawn_requests import KINDS, about_texts, of_two_operators, over_odd_values, readable, requests
+from tests.reference_engine.drawn_requests import KINDS, odd_values_request, operator_pairs, readable, requests, word_sequences
 from tests.reference_engine.requests import outcomes_of
 
 from dashwright.expressions.queries import respond
@@ -92,14 +92,14 @@ def test_each_kind_equals_the_reference(runner: asyncio.Runner, kind: str) -> No
 
 def test_operators_equal_the_reference(runner: asyncio.Runner) -> None:
     """All pairs of operators, signs and functions are equal for all pairs of special values."""
-    for texts in of_two_operators():
-        request = over_odd_values(texts)
+    for texts in operator_pairs():
+        request = odd_values_request(texts)
         status, body = runner.run(send_request(request))
         assert not list(differences(request, outcomes_of(request), status, body))
 
 
 @settings(max_examples=200 * _TIMES)
-@given(request=about_texts())
+@given(request=word_sequences())
 def test_expressions_equal_the_reference(runner: asyncio.Runner, request: Json) -> None:
     """Both reject a string, or both have the same result for all pairs of special values."""
     compare(runner, request)

@@ -13,16 +13,16 @@ def resource(name: str, title: str = "One", **labels: str) -> dict[str, Any]:
     return {"metadata": {"name": name, "namespace": "default", "labels": labels}, "spec": {"title": title}}
 
 
-async def made(api: Any, name: str, **labels: str) -> Any:
+async def create(api: Any, name: str, **labels: str) -> Any:
     dashboard = await Dashboard(resource(name, **labels), api=api)
     await dashboard.create()
     return dashboard
 
 
-async def test_life() -> None:
+async def test_an_object_is_created_changed_and_deleted() -> None:
     """An object is created, read, patched, labelled and deleted."""
     api = await kr8s.asyncio.api()
-    dashboard = await made(api, "kr8s-life")
+    dashboard = await create(api, "kr8s-life")
     assert await dashboard.exists()
     await dashboard.patch({"spec": {"title": "Two"}})
     await dashboard.label({"team": "a"})
@@ -33,30 +33,30 @@ async def test_life() -> None:
     assert not await dashboard.exists()
 
 
-async def test_json_patch() -> None:
+async def test_a_json_patch_changes_an_object() -> None:
     """A JSON patch changes an object like a merge patch."""
     api = await kr8s.asyncio.api()
-    dashboard = await made(api, "kr8s-patch")
+    dashboard = await create(api, "kr8s-patch")
     await dashboard.patch([{"op": "replace", "path": "/spec/title", "value": "Two"}], type="json")
     await dashboard.refresh()
     assert dashboard.spec.title == "Two"
     await dashboard.delete()
 
 
-async def test_lists() -> None:
+async def test_objects_are_listed_in_pages_and_by_labels() -> None:
     """Objects are listed by kind, by labels, and in pages of a hundred."""
     api = await kr8s.asyncio.api()
-    dashboards = [await made(api, f"kr8s-{at}", case="kr8s-lists") for at in range(3)]
+    dashboards = [await create(api, f"kr8s-{at}", case="kr8s-lists") for at in range(3)]
     found = [each.name async for each in Dashboard.list(namespace="default", label_selector={"case": "kr8s-lists"}, api=api)]
     assert found == ["kr8s-0", "kr8s-1", "kr8s-2"]
     for dashboard in dashboards:
         await dashboard.delete()
 
 
-async def test_watch_and_wait() -> None:
+async def test_an_object_is_watched_and_waited_for() -> None:
     """One object is watched, and waited for by a field."""
     api = await kr8s.asyncio.api()
-    dashboard = await made(api, "kr8s-watch")
+    dashboard = await create(api, "kr8s-watch")
     task = asyncio.create_task(dashboard.wait("jsonpath='{.spec.title}'=Two", timeout=20))
     other = await Dashboard.get("kr8s-watch", namespace="default", api=api)
     await other.patch({"spec": {"title": "Two"}})
@@ -65,20 +65,20 @@ async def test_watch_and_wait() -> None:
     await dashboard.delete()
 
 
-async def test_every_version(plural: str, manifest: dict[str, Any]) -> None:
+async def test_every_version_is_served(plural: str, manifest: dict[str, Any]) -> None:
     """An object is created, patched, read and deleted in each version of its kind."""
     api = await kr8s.asyncio.api()
     typed = new_class(manifest["kind"], manifest["apiVersion"], asyncio=True, namespaced=True, plural=plural)
-    made = await typed(manifest, api=api)
-    await made.create()
-    await made.patch({"spec": {"title": "Two"}})
+    create = await typed(manifest, api=api)
+    await create.create()
+    await create.patch({"spec": {"title": "Two"}})
     read = (await typed.get(manifest["metadata"]["name"], namespace="default", api=api)).raw.to_dict()
     assert (read["apiVersion"], read["kind"]) == (manifest["apiVersion"], manifest["kind"])
     assert read["spec"] | manifest["spec"] | {"title": "Two"} == read["spec"]
-    await made.delete()
+    await create.delete()
 
 
-async def test_version() -> None:
+async def test_the_version_is_readable() -> None:
     """The version is readable. kr8s lists kinds only if Kubernetes' core group exists, so they are named here."""
     api = await kr8s.asyncio.api()
     assert (await api.version())["gitVersion"]

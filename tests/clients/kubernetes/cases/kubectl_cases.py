@@ -104,14 +104,14 @@ def dashboard(name: str, title: str = "One", /, labels: dict[str, str] | None = 
 
 
 @pytest.fixture
-def made(kubectl: Kubectl, name: str) -> Iterator[str]:
+def create_dashboard(kubectl: Kubectl, name: str) -> Iterator[str]:
     """Create a dashboard and return its name."""
     kubectl("create", "-f", "-", sent=dashboard(name))
     yield name
     kubectl("delete", "dashboard", name, "--ignore-not-found")
 
 
-def test_api_resources(kubectl: Kubectl) -> None:
+def test_api_resources_lists_all_kinds(kubectl: Kubectl) -> None:
     """Discovery takes two requests and returns all kinds with short names and verbs."""
     ran = kubectl("api-resources", "--output=wide")
     ran.check_requests("GET /api", "GET /apis")
@@ -122,19 +122,19 @@ def test_api_resources(kubectl: Kubectl) -> None:
     assert all(verb in rows["dashboards"] for verb in ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"))
 
 
-def test_api_versions(kubectl: Kubectl) -> None:
+def test_api_versions_lists_every_version(kubectl: Kubectl) -> None:
     """Every served version of every group is listed."""
     result = kubectl("api-versions").out.split()
     assert {f"{GROUP}/v0alpha1", f"{GROUP}/v1beta1", f"{GROUP}/v2alpha1"} <= set(result)
 
 
-def test_version(kubectl: Kubectl) -> None:
+def test_version_shows_the_version_of_the_server(kubectl: Kubectl) -> None:
     """The server reports a version that kubectl can parse."""
     assert kubectl("version", "--output=json").json["serverVersion"]["gitVersion"]
 
 
 @pytest.mark.parametrize("path", ["dashboard", "dashboard.spec", "folder.spec.title", "librarypanels.spec", "repository.spec"])
-def test_explain(kubectl: Kubectl, path: str) -> None:
+def test_explain_describes_each_kind(kubectl: Kubectl, path: str) -> None:
     """The OpenAPI document describes each kind and its fields."""
     ran = kubectl("explain", path)
     ran.check_requests("GET /openapi/v3", "GET /openapi/v3/apis/")
@@ -142,42 +142,42 @@ def test_explain(kubectl: Kubectl, path: str) -> None:
     assert "<unknown>" not in ran.out
 
 
-def test_get_table(kubectl: Kubectl, made: str) -> None:
+def test_get_prints_a_table(kubectl: Kubectl, create_dashboard: str) -> None:
     """A list is a table with the columns of the kind."""
     ran = kubectl("get", "dashboards")
     ran.check_requests(f"GET {ITEMS}?limit=500")
     assert "as=Table" in ran.requests[-1].headers["Accept"]
     head, *rows = ran.out.splitlines()
     assert head.split()[:2] == ["NAME", "TITLE"]
-    assert any(row.split()[:2] == [made, "One"] for row in rows)
+    assert any(row.split()[:2] == [create_dashboard, "One"] for row in rows)
 
 
 @pytest.mark.parametrize("what", ["dash", "dashboard", "dashboards.dashboard.grafana.app", "dashboards.v0alpha1.dashboard.grafana.app"])
-def test_names_of_a_kind(kubectl: Kubectl, made: str, what: str) -> None:
+def test_every_name_of_a_kind_is_accepted(kubectl: Kubectl, create_dashboard: str, what: str) -> None:
     """Short name, singular, and plural with group and version identify the same object."""
-    assert kubectl("get", what, made, "--output=name").out.strip() == f"dashboard.{GROUP}/{made}"
+    assert kubectl("get", what, create_dashboard, "--output=name").out.strip() == f"dashboard.{GROUP}/{create_dashboard}"
 
 
-def test_get_by_category(kubectl: Kubectl, made: str) -> None:
+def test_get_lists_the_kinds_of_a_category(kubectl: Kubectl, create_dashboard: str) -> None:
     """A category lists all its kinds."""
-    assert f"dashboard.{GROUP}/{made}" in kubectl("get", "grafana", "--output=name").out
+    assert f"dashboard.{GROUP}/{create_dashboard}" in kubectl("get", "grafana", "--output=name").out
 
 
 @pytest.mark.parametrize("form", ["yaml", "json", "name", "wide", "jsonpath={.spec.title}", "custom-columns=T:.spec.title"])
-def test_get_one(kubectl: Kubectl, made: str, form: str) -> None:
+def test_get_prints_an_object_in_every_format(kubectl: Kubectl, create_dashboard: str, form: str) -> None:
     """One object is printed in every output format."""
-    ran = kubectl("get", "dashboard", made, "--output", form)
-    ran.check_requests(f"GET {ITEMS}/{made}")
-    assert (made if form == "name" else "One") in ran.out
+    ran = kubectl("get", "dashboard", create_dashboard, "--output", form)
+    ran.check_requests(f"GET {ITEMS}/{create_dashboard}")
+    assert (create_dashboard if form == "name" else "One") in ran.out
 
 
-def test_get_an_unknown_object(kubectl: Kubectl) -> None:
+def test_get_prints_the_error_of_an_unknown_object(kubectl: Kubectl) -> None:
     """kubectl prints the server's message."""
     ran = kubectl("get", "dashboard", "nowhere", status=1)
     assert ran.err.strip().endswith(f'Error from server (NotFound): dashboards.{GROUP} "nowhere" not found')
 
 
-def test_selectors(kubectl: Kubectl, name: str) -> None:
+def test_selectors_limit_a_list(kubectl: Kubectl, name: str) -> None:
     """Objects are listed by labels and by name."""
     for at, team in enumerate(("a", "b", "c")):
         kubectl("create", "-f", "-", sent=dashboard(f"{name}-{at}", labels={"team": team, "case": name}))
@@ -194,7 +194,7 @@ def test_selectors(kubectl: Kubectl, name: str) -> None:
     assert kubectl("get", "dashboards", "-l", f"case={name}", "--output=name").out == ""
 
 
-def test_chunks(kubectl: Kubectl, name: str) -> None:
+def test_a_list_in_chunks_is_complete(kubectl: Kubectl, name: str) -> None:
     """A list in pages is complete."""
     items = [dashboard(f"{name}-{at}", labels={"case": name}) for at in range(5)]
     kubectl("create", "-f", "-", sent={"apiVersion": f"{GROUP}/v2alpha1", "kind": "DashboardList", "items": items})
@@ -204,21 +204,23 @@ def test_chunks(kubectl: Kubectl, name: str) -> None:
     kubectl("delete", "dashboards", "-l", f"case={name}")
 
 
-def test_watch(kubectl: Kubectl, made: str) -> None:
+def test_a_watch_prints_each_change(kubectl: Kubectl, create_dashboard: str) -> None:
     """A watch prints the object, then each change, as rows of the table."""
-    command = kubectl.command("get", "dashboards", "--field-selector", f"metadata.name={made}", "--watch", "--output-watch-events")
+    command = kubectl.command(
+        "get", "dashboards", "--field-selector", f"metadata.name={create_dashboard}", "--watch", "--output-watch-events"
+    )
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline().split()[:3] == ["EVENT", "NAME", "TITLE"]
-        assert watching.stdout.readline().split()[:3] == ["ADDED", made, "One"]
-        kubectl("patch", "dashboard", made, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
-        assert watching.stdout.readline().split()[:3] == ["MODIFIED", made, "Two"]
-        kubectl("delete", "dashboard", made)
-        assert watching.stdout.readline().split()[:3] == ["DELETED", made, "Two"]
+        assert watching.stdout.readline().split()[:3] == ["ADDED", create_dashboard, "One"]
+        kubectl("patch", "dashboard", create_dashboard, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
+        assert watching.stdout.readline().split()[:3] == ["MODIFIED", create_dashboard, "Two"]
+        kubectl("delete", "dashboard", create_dashboard)
+        assert watching.stdout.readline().split()[:3] == ["DELETED", create_dashboard, "Two"]
         watching.terminate()
 
 
-def test_create(kubectl: Kubectl, name: str) -> None:
+def test_create_refuses_an_existing_object(kubectl: Kubectl, name: str) -> None:
     """A second creation of the same object is refused."""
     ran = kubectl("create", "-f", "-", sent=dashboard(name))
     ran.check_requests(f"POST {ITEMS}?fieldManager=kubectl-create&fieldValidation=Strict")
@@ -228,7 +230,7 @@ def test_create(kubectl: Kubectl, name: str) -> None:
     kubectl("delete", "dashboard", name)
 
 
-def test_create_with_a_generated_name(kubectl: Kubectl) -> None:
+def test_create_generates_a_name(kubectl: Kubectl) -> None:
     """The server generates the name."""
     body = dashboard("x")
     body["metadata"] = {"generateName": "generated-"}
@@ -238,7 +240,7 @@ def test_create_with_a_generated_name(kubectl: Kubectl) -> None:
 
 
 @pytest.mark.parametrize("command", [["create"], ["apply"], ["apply", "--server-side"]], ids=" ".join)
-def test_dry_run(kubectl: Kubectl, name: str, command: list[str]) -> None:
+def test_a_dry_run_stores_nothing(kubectl: Kubectl, name: str, command: list[str]) -> None:
     """The server validates a request and stores nothing."""
     ran = kubectl(*command, "-f", "-", "--dry-run=server", sent=dashboard(name))
     assert any("dryRun=All" in request.path for request in ran.requests)
@@ -246,7 +248,7 @@ def test_dry_run(kubectl: Kubectl, name: str, command: list[str]) -> None:
     kubectl("get", "dashboard", name, status=1)
 
 
-def test_strict_validation(kubectl: Kubectl, name: str) -> None:
+def test_unknown_fields_are_validated_as_requested(kubectl: Kubectl, name: str) -> None:
     """An unknown field is refused, warned about, or ignored, as requested."""
     body = dashboard(name) | {"speck": {}}
     assert 'unknown field "speck"' in kubectl("create", "-f", "-", sent=body, status=1).err
@@ -255,7 +257,7 @@ def test_strict_validation(kubectl: Kubectl, name: str) -> None:
     ignored.check_requests(f"POST {ITEMS}?dryRun=All&fieldManager=kubectl-create&fieldValidation=Ignore")
 
 
-def test_apply(kubectl: Kubectl, name: str) -> None:
+def test_apply_keeps_the_fields_of_other_clients(kubectl: Kubectl, name: str) -> None:
     """A client-side apply creates, keeps and changes an object; it deletes omitted fields and keeps those of other clients."""
     first = kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
     first.check_requests(
@@ -274,16 +276,16 @@ def test_apply(kubectl: Kubectl, name: str) -> None:
     kubectl("delete", "dashboard", name)
 
 
-def test_apply_of_get_output(kubectl: Kubectl, made: str) -> None:
+def test_the_output_of_get_can_be_applied(kubectl: Kubectl, create_dashboard: str) -> None:
     """The YAML that ``get`` prints can be applied."""
-    text = kubectl("get", "dashboard", made, "--output=yaml").out
+    text = kubectl("get", "dashboard", create_dashboard, "--output=yaml").out
     changed = text.replace("title: One", "title: Two")
     assert changed != text
     kubectl("apply", "-f", "-", sent=changed)
-    assert kubectl("get", "dashboard", made, "--output=jsonpath={.spec.title}").out == "Two"
+    assert kubectl("get", "dashboard", create_dashboard, "--output=jsonpath={.spec.title}").out == "Two"
 
 
-def test_server_side_apply(kubectl: Kubectl, name: str) -> None:
+def test_server_side_apply_changes_and_deletes_fields(kubectl: Kubectl, name: str) -> None:
     """A server-side apply creates, keeps and changes an object, and deletes omitted fields."""
     apply = ("apply", "--server-side", "-f", "-")
     first = kubectl(*apply, sent=dashboard(name, "One", refresh="1m"))
@@ -297,7 +299,7 @@ def test_server_side_apply(kubectl: Kubectl, name: str) -> None:
     kubectl("delete", "dashboard", name)
 
 
-def test_conflicts_of_managers(kubectl: Kubectl, name: str) -> None:
+def test_fields_of_another_manager_conflict(kubectl: Kubectl, name: str) -> None:
     """Fields of another manager are refused by name, and changed with force."""
     apply = ("apply", "--server-side", "-f", "-", "--field-manager")
     kubectl(*apply, "first", sent=dashboard(name, "One"))
@@ -311,7 +313,7 @@ def test_conflicts_of_managers(kubectl: Kubectl, name: str) -> None:
     kubectl("delete", "dashboard", name)
 
 
-def test_from_client_side_to_server_side_apply(kubectl: Kubectl, name: str) -> None:
+def test_client_side_apply_may_be_continued_on_the_server(kubectl: Kubectl, name: str) -> None:
     """Fields of a client-side apply belong to the same manager in a server-side apply: no conflict, and omitted fields are deleted."""
     kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
     kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Two", refresh="1m"))
@@ -322,12 +324,12 @@ def test_from_client_side_to_server_side_apply(kubectl: Kubectl, name: str) -> N
     kubectl("delete", "dashboard", name)
 
 
-def test_edit(kubectl: Kubectl, made: str) -> None:
+def test_edit_applies_the_changes_of_an_editor(kubectl: Kubectl, create_dashboard: str) -> None:
     """An editor's changes are applied."""
     kubectl.environment["KUBE_EDITOR"] = "sed -i s/One/Edited/"
-    ran = kubectl("edit", "dashboard", made)
-    ran.check_requests(f"GET {ITEMS}/{made}", f"PATCH {ITEMS}/{made}?fieldManager=kubectl-edit")
-    assert kubectl("get", "dashboard", made, "--output=jsonpath={.spec.title}").out == "Edited"
+    ran = kubectl("edit", "dashboard", create_dashboard)
+    ran.check_requests(f"GET {ITEMS}/{create_dashboard}", f"PATCH {ITEMS}/{create_dashboard}?fieldManager=kubectl-edit")
+    assert kubectl("get", "dashboard", create_dashboard, "--output=jsonpath={.spec.title}").out == "Edited"
 
 
 @pytest.mark.parametrize(
@@ -339,69 +341,69 @@ def test_edit(kubectl: Kubectl, made: str) -> None:
     ],
     ids=["merge", "strategic", "json"],
 )
-def test_patch(kubectl: Kubectl, made: str, kind: str, patch: str) -> None:
+def test_each_type_of_patch_changes_an_object(kubectl: Kubectl, create_dashboard: str, kind: str, patch: str) -> None:
     """Each type of patch changes the object, once."""
-    kubectl("patch", "dashboard", made, f"--type={kind}", "--patch", patch)
-    assert kubectl("patch", "dashboard", made, f"--type={kind}", "--patch", patch).out.strip().endswith("(no change)")
-    found = kubectl("get", "dashboard", made, "--output=json").json
+    kubectl("patch", "dashboard", create_dashboard, f"--type={kind}", "--patch", patch)
+    assert kubectl("patch", "dashboard", create_dashboard, f"--type={kind}", "--patch", patch).out.strip().endswith("(no change)")
+    found = kubectl("get", "dashboard", create_dashboard, "--output=json").json
     assert (found["spec"], found["metadata"]["generation"]) == ({"title": "New"}, 2)
 
 
-def test_label_and_annotate(kubectl: Kubectl, made: str) -> None:
+def test_labels_and_annotations_are_added_and_removed(kubectl: Kubectl, create_dashboard: str) -> None:
     """Labels and annotations are added and removed without a new generation."""
-    ran = kubectl("label", "dashboard", made, "team=a")
-    ran.check_requests(f"PATCH {ITEMS}/{made}?fieldManager=kubectl-label")
+    ran = kubectl("label", "dashboard", create_dashboard, "team=a")
+    ran.check_requests(f"PATCH {ITEMS}/{create_dashboard}?fieldManager=kubectl-label")
     assert ran.requests[-1].headers["Content-Type"] == "application/merge-patch+json"
-    kubectl("label", "dashboard", made, "team=b", "--overwrite")
-    kubectl("annotate", "dashboard", made, "note=x")
-    found = kubectl("get", "dashboard", made, "--output=json").json["metadata"]
+    kubectl("label", "dashboard", create_dashboard, "team=b", "--overwrite")
+    kubectl("annotate", "dashboard", create_dashboard, "note=x")
+    found = kubectl("get", "dashboard", create_dashboard, "--output=json").json["metadata"]
     assert (found["labels"]["team"], found["annotations"]["note"], found["generation"]) == ("b", "x", 1)
-    kubectl("label", "dashboard", made, "team-")
-    kubectl("annotate", "dashboard", made, "note-")
-    found = kubectl("get", "dashboard", made, "--output=json").json["metadata"]
+    kubectl("label", "dashboard", create_dashboard, "team-")
+    kubectl("annotate", "dashboard", create_dashboard, "note-")
+    found = kubectl("get", "dashboard", create_dashboard, "--output=json").json["metadata"]
     assert "team" not in found.get("labels", {})
     assert "note" not in found["annotations"]
 
 
-def test_replace(kubectl: Kubectl, made: str) -> None:
+def test_replace_refuses_an_outdated_version(kubectl: Kubectl, create_dashboard: str) -> None:
     """An object is replaced as a whole; an outdated version is refused."""
-    old = kubectl("get", "dashboard", made, "--output=json").json
-    kubectl("replace", "-f", "-", sent=dashboard(made, "Two"))
-    assert kubectl("get", "dashboard", made, "--output=json").json["spec"]["title"] == "Two"
+    old = kubectl("get", "dashboard", create_dashboard, "--output=json").json
+    kubectl("replace", "-f", "-", sent=dashboard(create_dashboard, "Two"))
+    assert kubectl("get", "dashboard", create_dashboard, "--output=json").json["spec"]["title"] == "Two"
     assert "the object has been modified" in kubectl("replace", "-f", "-", sent=old, status=1).err
 
 
-def test_diff(kubectl: Kubectl, made: str) -> None:
+def test_diff_shows_the_changes_of_an_apply(kubectl: Kubectl, create_dashboard: str) -> None:
     """The server computes the difference: status 1 with its lines, or status 0."""
-    ran = kubectl("diff", "-f", "-", sent=dashboard(made, "Two"), status=1)
-    ran.check_requests(f"GET {ITEMS}/{made}")
+    ran = kubectl("diff", "-f", "-", sent=dashboard(create_dashboard, "Two"), status=1)
+    ran.check_requests(f"GET {ITEMS}/{create_dashboard}")
     assert "-  title: One" in ran.out
     assert "+  title: Two" in ran.out
-    kubectl("diff", "--server-side", "--force-conflicts", "-f", "-", sent=dashboard(made, "Two"), status=1)
-    kubectl("apply", "-f", "-", sent=dashboard(made, "One"))
-    assert kubectl("diff", "-f", "-", sent=dashboard(made, "One")).out == ""
+    kubectl("diff", "--server-side", "--force-conflicts", "-f", "-", sent=dashboard(create_dashboard, "Two"), status=1)
+    kubectl("apply", "-f", "-", sent=dashboard(create_dashboard, "One"))
+    assert kubectl("diff", "-f", "-", sent=dashboard(create_dashboard, "One")).out == ""
 
 
-def test_wait(kubectl: Kubectl, made: str) -> None:
+def test_wait_ends_when_a_field_has_its_value(kubectl: Kubectl, create_dashboard: str) -> None:
     """Waiting ends when a field has its value, or the object is deleted."""
-    waiting = kubectl.command("wait", f"dashboard/{made}", "--for=jsonpath={.spec.title}=Two", "--timeout=30s")
+    waiting = kubectl.command("wait", f"dashboard/{create_dashboard}", "--for=jsonpath={.spec.title}=Two", "--timeout=30s")
     with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as process:
-        kubectl("patch", "dashboard", made, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
+        kubectl("patch", "dashboard", create_dashboard, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
         out, _ = process.communicate(timeout=40)
-    assert (process.returncode, out.strip()) == (0, f"dashboard.{GROUP}/{made} condition met")
-    kubectl("delete", "dashboard", made)
-    kubectl("wait", f"dashboard/{made}", "--for=delete", "--timeout=10s")
+    assert (process.returncode, out.strip()) == (0, f"dashboard.{GROUP}/{create_dashboard} condition met")
+    kubectl("delete", "dashboard", create_dashboard)
+    kubectl("wait", f"dashboard/{create_dashboard}", "--for=delete", "--timeout=10s")
 
 
-def test_delete(kubectl: Kubectl, made: str) -> None:
+def test_delete_waits_until_the_object_is_deleted(kubectl: Kubectl, create_dashboard: str) -> None:
     """A delete waits until the object is deleted."""
-    ran = kubectl("delete", "dashboard", made)
-    ran.check_requests(f"DELETE {ITEMS}/{made}", f"GET {ITEMS}/{made}")
+    ran = kubectl("delete", "dashboard", create_dashboard)
+    ran.check_requests(f"DELETE {ITEMS}/{create_dashboard}", f"GET {ITEMS}/{create_dashboard}")
     assert "deleted" in ran.out
-    assert "NotFound" in kubectl("delete", "dashboard", made, status=1).err
+    assert "NotFound" in kubectl("delete", "dashboard", create_dashboard, status=1).err
 
 
-def test_folders(kubectl: Kubectl, name: str) -> None:
+def test_a_folder_is_deleted_with_its_content_on_request(kubectl: Kubectl, name: str) -> None:
     """A folder with a dashboard is deleted only with ``--cascade``, together with its content."""
     folder = {"apiVersion": "folder.grafana.app/v0alpha1", "kind": "Folder", "metadata": {"name": name}, "spec": {"title": "F"}}
     kubectl("create", "-f", "-", sent=folder)
@@ -415,32 +417,32 @@ def test_folders(kubectl: Kubectl, name: str) -> None:
 
 
 @pytest.mark.parametrize("context", ["token", "password"])
-def test_credentials(kubectl: Kubectl, context: str) -> None:
+def test_a_token_and_a_password_are_accepted(kubectl: Kubectl, context: str) -> None:
     """A token and a password are accepted."""
     kubectl("get", "dashboards", f"--context={context}")
 
 
-def test_wrong_credentials(kubectl: Kubectl) -> None:
+def test_wrong_credentials_are_refused(kubectl: Kubectl) -> None:
     """Wrong credentials get an error that says so."""
     ran = kubectl("get", "dashboards", "--token=glsa_wrong", "--username=", status=1)
     assert "logged in" in ran.err or "Unauthorized" in ran.err
 
 
-def test_auth_can_i(kubectl: Kubectl) -> None:
+def test_auth_can_i_is_refused_with_the_accepted_types(kubectl: Kubectl) -> None:
     """A check of permissions sends only protobuf, which is refused with the accepted types."""
     ran = kubectl("auth", "can-i", "create", "dashboards", status=1)
     ran.check_requests("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
     assert "UnsupportedMediaType" in ran.err
 
 
-def test_lists_over_all_namespaces(kubectl: Kubectl, made: str) -> None:
+def test_only_administrators_list_all_namespaces(kubectl: Kubectl, create_dashboard: str) -> None:
     """A server administrator lists all namespaces; a service account belongs to one."""
     ran = kubectl("get", "dashboards", "--all-namespaces", "--context=password")
-    assert ["default", made, "One"] in [row.split()[:3] for row in ran.out.splitlines()]
+    assert ["default", create_dashboard, "One"] in [row.split()[:3] for row in ran.out.splitlines()]
     assert "Forbidden" in kubectl("get", "dashboards", "--all-namespaces", status=1).err
 
 
-def test_status(kubectl: Kubectl, name: str) -> None:
+def test_the_status_of_a_repository_is_patched_separately(kubectl: Kubectl, name: str) -> None:
     """The status of a repository is read and patched separately."""
     spec = {"title": "R", "type": "local", "local": {"path": name}, "sync": {"enabled": False, "target": "folder"}, "workflows": []}
     body = {"apiVersion": "provisioning.grafana.app/v0alpha1", "kind": "Repository", "metadata": {"name": name}, "spec": spec}
@@ -451,13 +453,13 @@ def test_status(kubectl: Kubectl, name: str) -> None:
     kubectl("delete", "repository", name, "--wait=false")
 
 
-def test_probes(kubectl: Kubectl) -> None:
+def test_the_probes_of_kubernetes_respond(kubectl: Kubectl) -> None:
     """The health endpoints of Kubernetes respond."""
     for path in ("/healthz", "/readyz", "/livez"):
         kubectl("get", "--raw", path)
 
 
-def test_every_version(kubectl: Kubectl, plural: str, manifest: dict[str, Any]) -> None:
+def test_every_version_is_served(kubectl: Kubectl, plural: str, manifest: dict[str, Any]) -> None:
     """An object is applied, changed by server-side apply, read and deleted in each version of its kind."""
     group, _, version = manifest["apiVersion"].partition("/")
     typed, name = f"{plural}.{version}.{group}", manifest["metadata"]["name"]

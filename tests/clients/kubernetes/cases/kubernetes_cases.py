@@ -30,7 +30,7 @@ def made(objects: client.CustomObjectsApi) -> Iterator[str]:
     objects.delete_collection_namespaced_custom_object(*WHERE, field_selector=f"metadata.name={name}")
 
 
-def test_create_read_replace_delete(objects: client.CustomObjectsApi) -> None:
+def test_an_object_is_created_read_replaced_and_deleted(objects: client.CustomObjectsApi) -> None:
     """An object is created, read, replaced and deleted; an outdated version is refused."""
     created = objects.create_namespaced_custom_object(*WHERE, dashboard("life"))
     assert created["metadata"]["generation"] == 1
@@ -48,7 +48,7 @@ def test_create_read_replace_delete(objects: client.CustomObjectsApi) -> None:
     assert missing.value.status == 404
 
 
-def test_patches(objects: client.CustomObjectsApi, made: str) -> None:
+def test_merge_and_json_patches_change_an_object(objects: client.CustomObjectsApi, made: str) -> None:
     """A merge patch, the client's default, and a JSON patch change an object."""
     merged = objects.patch_namespaced_custom_object(*WHERE, made, {"spec": {"title": "Two"}})
     assert merged["spec"]["title"] == "Two"
@@ -57,7 +57,7 @@ def test_patches(objects: client.CustomObjectsApi, made: str) -> None:
     assert changed["spec"]["title"] == "Three"
 
 
-def test_pages_and_selectors(objects: client.CustomObjectsApi) -> None:
+def test_pages_make_up_one_list(objects: client.CustomObjectsApi) -> None:
     """Pages make up one list, labels select from it, and a collection is deleted by labels."""
     for at in range(5):
         objects.create_namespaced_custom_object(*WHERE, dashboard(f"page-{at}", case="pages"))
@@ -76,7 +76,7 @@ def test_pages_and_selectors(objects: client.CustomObjectsApi) -> None:
     assert objects.list_namespaced_custom_object(*WHERE, label_selector="case=pages")["items"] == []
 
 
-def test_watch(objects: client.CustomObjectsApi, made: str) -> None:
+def test_a_watch_returns_each_change_once(objects: client.CustomObjectsApi, made: str) -> None:
     """A watch after a list returns each change once."""
     version = objects.list_namespaced_custom_object(*WHERE)["metadata"]["resourceVersion"]
     changer = threading.Timer(0.5, lambda: objects.patch_namespaced_custom_object(*WHERE, made, {"spec": {"title": "Seen"}}))
@@ -87,14 +87,14 @@ def test_watch(objects: client.CustomObjectsApi, made: str) -> None:
     assert (event["type"], event["object"]["spec"]["title"]) == ("MODIFIED", "Seen")
 
 
-def test_dry_run(objects: client.CustomObjectsApi) -> None:
+def test_a_dry_run_stores_nothing(objects: client.CustomObjectsApi) -> None:
     """A dry run stores nothing."""
     objects.create_namespaced_custom_object(*WHERE, dashboard("tried"), dry_run="All")
     with pytest.raises(ApiException):
         objects.get_namespaced_custom_object(*WHERE, "tried")
 
 
-def test_dynamic_client() -> None:
+def test_the_dynamic_client_finds_kinds_by_discovery() -> None:
     """Discovery is enough to find kinds, apply on the server, and watch until a timeout."""
     api = dynamic.DynamicClient(config.new_client_from_config())
     dashboards = api.resources.get(api_version=f"{GROUP}/{VERSION}", kind="Dashboard")
@@ -107,7 +107,7 @@ def test_dynamic_client() -> None:
     dashboards.delete(name="dynamic", namespace=NAMESPACE)
 
 
-def test_every_version(plural: str, manifest: dict[str, Any]) -> None:
+def test_every_version_is_served(plural: str, manifest: dict[str, Any]) -> None:
     """The dynamic client finds each version of a kind, and applies, patches, watches and deletes an object in it."""
     api = dynamic.DynamicClient(config.new_client_from_config())
     resources = api.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
@@ -124,6 +124,6 @@ def test_every_version(plural: str, manifest: dict[str, Any]) -> None:
     resources.delete(**where)
 
 
-def test_version() -> None:
+def test_the_version_can_be_parsed() -> None:
     """The server reports a version that the client can parse."""
     assert client.VersionApi(config.new_client_from_config()).get_code().git_version

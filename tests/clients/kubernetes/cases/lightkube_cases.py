@@ -19,7 +19,7 @@ def api() -> Client:
     return Client(field_manager="lk")
 
 
-def test_life(api: Client) -> None:
+def test_an_object_is_created_replaced_and_deleted(api: Client) -> None:
     """An object is created, read, replaced, listed and deleted."""
     created = api.create(dashboard("lk-life", case="lk"))
     created.spec["title"] = "Two"
@@ -33,7 +33,7 @@ def test_life(api: Client) -> None:
 
 
 @pytest.mark.parametrize("kind", [PatchType.STRATEGIC, PatchType.MERGE], ids=["strategic", "merge"])
-def test_patches(api: Client, kind: PatchType) -> None:
+def test_strategic_patches_have_the_effect_of_merge_patches(api: Client, kind: PatchType) -> None:
     """Strategic merge patches, the client's default, have the effect of merge patches."""
     api.create(dashboard("lk-patch"))
     assert api.patch(Dashboard, "lk-patch", {"spec": {"title": "Two", "refresh": "1m"}}, patch_type=kind).spec["title"] == "Two"
@@ -41,7 +41,7 @@ def test_patches(api: Client, kind: PatchType) -> None:
     api.delete(Dashboard, "lk-patch")
 
 
-def test_json_patch(api: Client) -> None:
+def test_a_json_patch_is_applied_or_refused_as_a_whole(api: Client) -> None:
     """A JSON patch is applied, and refused as a whole if one of its tests fails."""
     api.create(dashboard("lk-json"))
     change = [{"op": "test", "path": "/spec/title", "value": "One"}, {"op": "replace", "path": "/spec/title", "value": "Two"}]
@@ -52,7 +52,7 @@ def test_json_patch(api: Client) -> None:
     api.delete(Dashboard, "lk-json")
 
 
-def test_server_side_apply(api: Client) -> None:
+def test_two_managers_apply_one_object(api: Client) -> None:
     """Two managers apply an object: a conflict, force, and a field that is deleted with its owner."""
     first = api.apply(dashboard("lk-apply"))
     assert first.metadata.managedFields[0].manager == "lk"
@@ -63,7 +63,7 @@ def test_server_side_apply(api: Client) -> None:
     api.delete(Dashboard, "lk-apply")
 
 
-def test_watch(api: Client) -> None:
+def test_a_watch_returns_objects_and_changes(api: Client) -> None:
     """A watch returns existing objects and their changes."""
     api.create(dashboard("lk-watch", case="lk-watch"))
     events = iter(api.watch(Dashboard, labels={"case": "lk-watch"}, server_timeout=20))
@@ -75,7 +75,7 @@ def test_watch(api: Client) -> None:
     assert next(events)[0] == "DELETED"
 
 
-def test_delete_collection(api: Client) -> None:
+def test_a_collection_is_deleted_by_one_request(api: Client) -> None:
     """A collection is deleted by one request."""
     for at in range(2):
         api.create(dashboard(f"lk-many-{at}", case="lk-many"))
@@ -83,7 +83,7 @@ def test_delete_collection(api: Client) -> None:
     assert [each.metadata.name for each in api.list(Dashboard, labels={"case": "lk-many"})] == []
 
 
-def test_every_version(api: Client, plural: str, manifest: dict[str, Any]) -> None:
+def test_every_version_is_served(api: Client, plural: str, manifest: dict[str, Any]) -> None:
     """An object is applied, patched, read and deleted in each version of its kind."""
     group, _, version = manifest["apiVersion"].partition("/")
     typed, name = create_namespaced_resource(group, version, manifest["kind"], plural), manifest["metadata"]["name"]

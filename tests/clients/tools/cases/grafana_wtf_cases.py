@@ -27,21 +27,21 @@ def dashboard() -> None:
     _post("/api/datasources", SOURCE)
 
 
-def test_info() -> None:
+def test_info_names_the_server_and_counts_panels() -> None:
     """The report about a run names the server and counts the panels."""
     report = run("info")
     assert report["grafana"]["url"] == TARGET
     assert report["summary"]["dashboard_panels"] == 1
 
 
-def test_find() -> None:
+def test_find_searches_dashboards_and_data_sources() -> None:
     """A text is found in dashboards and data sources, with its place."""
     found = run("find", "rare_metric")
     assert "panels.[0].targets.[0].expr" in json.dumps(found["dashboards"])
     assert run("find", "127.0.0.1:1")["datasources"]
 
 
-def test_explore_dashboards() -> None:
+def test_explore_reports_dashboards() -> None:
     """A dashboard is reported with its data sources and its queries."""
     (report,) = run("explore", "dashboards")
     assert report["dashboard"]["title"] == "Hosts 2"
@@ -50,12 +50,12 @@ def test_explore_dashboards() -> None:
     assert [panel["expr"] for panel in detailed["details"]["panels"]] == ["rare_metric"]
 
 
-def test_explore_data_sources() -> None:
+def test_explore_reports_data_sources() -> None:
     """A data source is reported with the dashboards that use it."""
     assert "Hosts 2" in json.dumps(run("explore", "datasources")["used"])
 
 
-def test_explore_permissions() -> None:
+def test_explore_reports_permissions() -> None:
     """The permissions of folders and dashboards are reported."""
     reports = {report["type"]: report for report in run("explore", "permissions")}
     assert (reports["folder"]["item"]["uid"], reports["dashboard"]["item"]["slug"]) == ("web", "hosts-2")
@@ -63,19 +63,19 @@ def test_explore_permissions() -> None:
         assert {permission["permissionName"] for permission in report["permissions"]} == {"View", "Edit", "Admin"}
 
 
-def test_explore_alerts() -> None:
+def test_explore_reports_no_alert_rules() -> None:
     """The report on alert rules is empty."""
     assert run("explore", "alerts") == []
 
 
-def test_plugins() -> None:
+def test_plugins_are_listed_and_found() -> None:
     """Plugins are listed with their versions, and one is found by its id."""
     assert {"prometheus", "timeseries"} <= {plugin["id"] for plugin in run("plugins", "list")}
     assert run("plugins", "list", "--id=prometheus")["name"] == "Prometheus"
     assert all(plugin["version"] for plugin in run("plugins", "status"))
 
 
-def test_replace() -> None:
+def test_replace_changes_one_dashboard() -> None:
     """A text is replaced in one dashboard, and a dry run changes nothing."""
     _post("/api/dashboards/db", {"dashboard": OLD})
     execute("replace", "misspelt", "spelt", "--select-dashboard=old", "--dry-run")
@@ -86,7 +86,7 @@ def test_replace() -> None:
     requests.delete(f"{TARGET}/api/dashboards/uid/old", headers=HEADERS, timeout=30).raise_for_status()
 
 
-def test_log() -> None:
+def test_log_reports_the_versions_of_a_dashboard() -> None:
     """The versions of a dashboard are reported with their messages."""
     assert {entry["message"] for entry in run("log", "hosts")} == {"named Hosts", "named Hosts 2"}
 

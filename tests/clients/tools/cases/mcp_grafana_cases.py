@@ -74,14 +74,14 @@ def test_tabs_survive_a_patch(tool: Tool) -> None:
     assert read["metadata"]["annotations"]["grafana.app/message"] == "by an agent"
 
 
-def test_searches(tool: Tool) -> None:
+def test_dashboards_and_folders_are_found(tool: Tool) -> None:
     """Dashboards are found by title, tag and folder, and folders by title."""
     for criteria in ({"query": "Board"}, {"tag": ["agents"]}, {"folderUid": "inner"}):
         assert "board" in [found["uid"] for found in tool("search_dashboards", **criteria)["dashboards"]]
     assert [folder["uid"] for folder in tool("search_folders", query="Inner")["dashboards"]] == ["inner"]
 
 
-def test_data_sources(tool: Tool) -> None:
+def test_data_sources_are_created_and_checked(tool: Tool) -> None:
     """A data source is created, listed, read and checked."""
     arguments = {"name": "Metrics", "type": "prometheus", "url": "http://127.0.0.1:1", "access": "proxy", "schemaReviewed": True}
     uid = tool("create_datasource", **arguments)["uid"]
@@ -108,7 +108,7 @@ def test_prometheus_is_queried(tool: Tool) -> None:
     assert tool("query_prometheus_histogram", datasourceUid="real", **histogram)
 
 
-def test_annotations(tool: Tool) -> None:
+def test_annotations_are_created_and_changed(tool: Tool) -> None:
     """An annotation is created, found, changed and deleted."""
     number = tool("create_annotation", text="Release", tags=["release"], time=1_700_000_000_000, dashboardUid="board")["Payload"]["id"]
     assert tool("get_annotations", tags=["release"])["Payload"][0]["text"] == "Release"
@@ -119,7 +119,7 @@ def test_annotations(tool: Tool) -> None:
     assert tool("get_annotations")["Payload"] == []
 
 
-def test_snapshots(tool: Tool) -> None:
+def test_snapshots_are_created_and_deleted(tool: Tool) -> None:
     """A snapshot is created, listed, read and deleted."""
     key = tool("create_snapshot", dashboard=BOARD, name="Kept")["key"]
     assert [snapshot["key"] for snapshot in tool("list_snapshots")] == [key]
@@ -128,7 +128,7 @@ def test_snapshots(tool: Tool) -> None:
     assert not tool("list_snapshots")
 
 
-def test_links_and_pictures(tool: Tool) -> None:
+def test_dashboards_are_linked_and_panels_drawn(tool: Tool) -> None:
     """Links name the dashboard, also shortened, and a panel is drawn."""
     assert tool("generate_deeplink", resourceType="dashboard", dashboardUid="board").endswith("/d/board")
     assert tool("generate_deeplink", resourceType="panel", dashboardUid="board", panelId=1).endswith("/d/board?viewPanel=1")
@@ -137,7 +137,7 @@ def test_links_and_pictures(tool: Tool) -> None:
     assert (picture["type"], picture["mimeType"]) == ("image", "image/png")
 
 
-def test_accounts_and_permissions(tool: Tool) -> None:
+def test_accounts_and_permissions_are_described(tool: Tool) -> None:
     """The caller, the users and teams of its organization, and the permissions of a folder and a dashboard are described."""
     assert tool("user_info")["orgs"][0]["role"] == "Admin"
     assert tool("grafana_api_request", endpoint="/api/org")["data"]["id"] == 1
@@ -150,7 +150,7 @@ def test_accounts_and_permissions(tool: Tool) -> None:
         assert {each["builtInRole"]: each["permission"] for each in granted} == {"Admin": "Admin", "Editor": "Edit", "Viewer": "View"}
 
 
-def test_plugins_and_examples(tool: Tool) -> None:
+def test_plugins_and_examples_are_listed(tool: Tool) -> None:
     """Plugins of data sources and panels are installed, and examples need no server."""
     assert tool("get_plugin", pluginId="prometheus")["installed"]
     assert tool("get_plugin", pluginId="timeseries")["installed"]
