@@ -1,7 +1,8 @@
 """The language check of ``make check``: phrases that docs/style.md rules out, in code, tests and docs.
 
-Python: comments and strings of the product; of tests, comments, docstrings, and names, which are sentences. Markdown: prose outside of
-code. A finding is one line, ``path:line: 'phrase': what to write instead``. What ruff ignores by ``D`` in pyproject.toml is not checked.
+Python: comments and strings of the product; of tests, comments, docstrings and names. Names of tests are sentences. Markdown: prose
+outside of code. A finding is one line, ``path:line: 'phrase': what to write instead``. What ruff ignores by ``D`` in pyproject.toml is
+not checked.
 """
 
 import ast
@@ -37,7 +38,14 @@ _PHRASE = re.compile("|".join(rf"\b(?P<p{i}>{phrase})\b" for i, phrase in enumer
 # A docstring that begins with a pronoun continues the name of its function instead of making sense alone.
 _HEADLESS = re.compile(r"(?:Wh(?:at|o|ich|ere)\w*|Whether|However|Of|Those|They|Their|Its?|Or|Nor|So|The same|As ``\w+``)\b")
 # A sentence about a test must not begin with what only the name of the test explains.
-_HEADLESS_IN_TESTS = re.compile(r"(?:Such|Otherwise|Elsewhere|Others?|All others|The others?|Both (?:are|is)|Each (?:has|is))\b")
+_HEADLESS_IN_TESTS = re.compile(
+    r"(?:Such|Otherwise|Elsewhere|Others?|All others|The others?|Both (?:are|is)|Each (?:has|is)"
+    # ``The error names …`` needs its noun: ``The error of a path names …``.
+    r"|The (?:errors?|responses?|repl(?:y|ies)|refusals?|faults?|messages?|reports?|audit events?|exit status|result|reason)"
+    r" (?:is|are|has|have|names?|says?|lists?|shows?|does not))\b"
+)
+# Participles and pronouns do not name a thing, and neither do words that have a standard term.
+_NOT_A_NAME = re.compile(r"_?(?:asks?|asked|said|told|wanted|answers?|answered|heard|given|away|theirs|mine|ours|it|they|them|who|whose)")
 _QUOTED = re.compile(r"\*\w+\*|``[^`\n]*``|`[^`\n]*`|'[^'\s]*'|\"[^\"\s]*\"|\]\([^)\s]*\)|https?://\S+")
 
 
@@ -54,6 +62,8 @@ def of_python(text: str, *, strings: bool) -> Iterator[tuple[int, str, str]]:
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             texts.append((node.lineno, node.name.replace("_", " ")))
+        if not strings and (line_and_name := _named(node)) and _NOT_A_NAME.fullmatch(line_and_name[1]):
+            yield *line_and_name, "a noun for a thing, a verb for a function"
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (docstring := ast.get_docstring(node)):
             if match := _HEADLESS.match(docstring):
                 yield getattr(node, "lineno", 1), match[0], "start with a verb (function) or the noun (class, module)"
@@ -66,6 +76,15 @@ def of_python(text: str, *, strings: bool) -> Iterator[tuple[int, str, str]]:
     for line, part in texts:
         for phrase, advice in findings(part):
             yield line, phrase, advice
+
+
+def _named(node: ast.AST) -> tuple[int, str] | None:
+    """Return the line and the name of a function, a parameter or a variable, where the name is defined."""
+    match node:
+        case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+            return node.lineno, name
+        case _:
+            return None
 
 
 def of_markdown(text: str) -> Iterator[tuple[int, str, str]]:

@@ -44,12 +44,21 @@ def test_a_docstring_makes_sense_alone(docstring: str, start: str | None) -> Non
         ("def test_a_path_that_is_no_address(): ...", "is no address"),
         ('def test_rows():\n    """Otherwise, rows are deleted."""', "Otherwise"),
         ('def test_rows():\n    """Other rows are deleted."""', "Other"),
+        ('def test_rows():\n    """The error names the row."""', "The error names"),
+        ('def test_rows():\n    """The error of a row names it."""', None),
         ('def test_rows():\n    """Rows are deleted."""', None),
     ],
 )
 def test_tests_are_named_and_described_in_sentences(code: str, phrase: str | None) -> None:
     """The name of a test is judged like its docstring, which must not depend on the name."""
     assert [found[1] for found in language.of_python(code, strings=False)] == ([phrase] if phrase else [])
+
+
+@pytest.mark.parametrize("code", ["def asked(): ...", "async def asked(): ...", "asked = 1", "def rows(asked): ..."])
+def test_names_of_tests_are_nouns_and_verbs(code: str) -> None:
+    """Functions, parameters and variables of tests have no participles and pronouns as names; names of the product are free."""
+    assert [found[1] for found in language.of_python(code, strings=False)] == ["asked"]
+    assert not list(language.of_python(code, strings=True))
 
 
 def test_docs_are_judged_by_prose_and_width() -> None:

@@ -34,8 +34,8 @@ async def granted(api: Api, role: Role, *grants: tuple[str, str]) -> str:
     return await api.person(f"{role}-{len(grants)}", role, *grants)
 
 
-def names(answer: tuple[int, Any]) -> list[str]:
-    status, found = answer
+def names(status_and_body: tuple[int, Any]) -> list[str]:
+    status, found = status_and_body
     assert status == 200, found
     return [source["name"] for source in found]
 

@@ -77,14 +77,14 @@ def delivery(*, body: bytes = b"{}", key: str = "submit.default", message_id: st
     return Delivery(message=message, exchange=TOPOLOGY.dead, routing_key=key, redelivered=False, attempt=1)
 
 
-def read(given: Delivery) -> NewDeadLetter:
-    return read_letter(given, TOPOLOGY, NOW)
+def read(message: Delivery) -> NewDeadLetter:
+    return read_letter(message, TOPOLOGY, NOW)
 
 
 @given(_DELIVERIES)
-def test_every_delivery_becomes_a_letter_that_postgresql_can_store(given: Delivery) -> None:
+def test_every_delivery_becomes_a_letter_that_postgresql_can_store(message: Delivery) -> None:
     """An exception would lose the letter, because the consumer acknowledges each delivery only after it has stored it."""
-    letter = read(given)
+    letter = read(message)
     texts = [letter.name, letter.namespace, letter.routing_key, letter.exchange, letter.queue, letter.reason, letter.content_type]
     texts += [letter.message_id or "", letter.correlation_id or "", *letter.removed_headers, *letter.headers]
     texts += [value for value in letter.headers.values() if isinstance(value, str)]
@@ -136,7 +136,7 @@ def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, name
 
 
 @pytest.mark.parametrize(
-    ("given", "words"),
+    ("message", "text"),
     [
         (delivery(), ""),
         (delivery(headers={**DEATH, ORIGIN_EXCHANGE: "amq.topic"}), "only submissions"),
@@ -148,11 +148,11 @@ def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, name
         (delivery(body=b"x" * MAX_BODY_BYTES), ""),
     ],
 )
-def test_the_obstacle_of_a_replay_is_named(given: Delivery, words: str) -> None:
+def test_the_obstacle_of_a_replay_is_named(message: Delivery, text: str) -> None:
     """Only complete submissions to a namespace can be replayed."""
-    obstacle = read(given).obstacle
-    assert words in obstacle
-    assert bool(obstacle) == bool(words)
+    obstacle = read(message).obstacle
+    assert text in obstacle
+    assert bool(obstacle) == bool(text)
 
 
 def test_a_large_body_is_stored_in_part_with_its_complete_size() -> None:

@@ -101,5 +101,5 @@ def test_counts_are_bounded_and_never_too_high(steps: list[tuple[str, int]]) -> 
         throttle.record_failure(login, "a")
         failures.append((login, time.now))
         assert len(throttle._login_windows._windows) <= 3
-        recent = [when for who, when in failures if who == login and when > time.now - 10]
+        recent = [when for client, when in failures if client == login and when > time.now - 10]
         assert not throttle.is_blocked(login, "a") or len(recent) >= 3 or throttle.is_address_blocked("a")

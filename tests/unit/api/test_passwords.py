@@ -47,9 +47,9 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
     ran: list[str] = []
 
     def counted(name: str, work: Callable[..., object]) -> Callable[..., object]:
-        def run(*given: object) -> object:
+        def run(*arguments: object) -> object:
             ran.append(name)
-            return work(*given)
+            return work(*arguments)
 
         return run
 

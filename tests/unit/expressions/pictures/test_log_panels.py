@@ -35,7 +35,7 @@ def test_the_newest_line_is_first_unless_the_order_is_ascending() -> None:
 
 
 @pytest.mark.parametrize(
-    ("given", "text", "level"),
+    ("column_level", "text", "level"),
     [
         ("", "WARN: error follows", "warning"),
         ("err", "all is info", "error"),
@@ -45,9 +45,9 @@ def test_the_newest_line_is_first_unless_the_order_is_ascending() -> None:
         ("", "", "unknown"),
     ],
 )
-def test_the_level_is_that_of_the_column_or_of_the_first_word(given: str, text: str, level: str) -> None:
+def test_the_level_is_that_of_the_column_or_of_the_first_word(column_level: str, text: str, level: str) -> None:
     """A known level in a column or label has precedence over words of the line; only whole words count."""
-    assert level_of(given, text) == level
+    assert level_of(column_level, text) == level
 
 
 def test_levels_come_from_columns_and_labels() -> None:

@@ -130,8 +130,8 @@ def test_the_third_argument_of_a_group_is_the_fill(macro: str, third: str, fill:
 
 def test_timescale_groups_by_its_own_function() -> None:
     """Times are grouped by the function of TimescaleDB; numbers have no buckets."""
-    given = MacroContext(GIVEN.time_range, 1, has_time_bucket=True)
-    assert expand("$__timeGroup(t,'5m') $__unixEpochGroup(t,'5m')", given).sql == "time_bucket('300.000s',t) floor((t)/300)*300"
+    context = MacroContext(GIVEN.time_range, 1, has_time_bucket=True)
+    assert expand("$__timeGroup(t,'5m') $__unixEpochGroup(t,'5m')", context).sql == "time_bucket('300.000s',t) floor((t)/300)*300"
 
 
 @pytest.mark.parametrize(
