@@ -153,11 +153,11 @@ async def test_a_page_has_each_panel_as_a_picture(drawing: Api) -> None:
 
 async def test_descriptions_can_be_opened(drawing: Api) -> None:
     """A panel with a description has a sign that shows it, with a name for screen readers; other panels have none."""
-    page = await opened(drawing, "/d/shown")
-    signs = [(sign["title"], sign["aria-label"]) for sign in page.all("summary") if "title" in sign]
+    page = await open_page(drawing, "/d/shown")
+    signs = [(sign["title"], sign["aria-label"]) for sign in page.elements_named("summary") if "title" in sign]
     assert signs == [("What it means", "Description of Answer (stat)")]
     assert "What it means" in page.text
-    picture = page.all("img")[0]["src"]
+    picture = page.elements_named("img")[0]["src"]
     async with drawing.session.get(picture, headers={"Authorization": ADMIN}) as response:
         assert "<title>What it means</title>" in await response.text()
 

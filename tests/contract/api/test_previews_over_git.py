@@ -20,7 +20,13 @@ async def reader(git_api: Api, git_server: GitServer) -> str:
     spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
     assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
     assert (await run_sync(git_api))["state"] == "success"
-    files = {"d.json": None, "m.json": None, "deep/m.json": dashboard("m", "M"), "i.json": "{", "new.json": dashboard("new", "New")}
+    files: dict[str, str | bytes | None] = {
+        "d.json": None,
+        "m.json": None,
+        "deep/m.json": dashboard("m", "M"),
+        "i.json": "{",
+        "new.json": dashboard("new", "New"),
+    }
     work.commit(files, branch="change")
     return await git_api.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("dashboards:read", "folders:*"))
 

@@ -7,7 +7,7 @@ from urllib.parse import urlencode
 
 import asyncpg
 import pytest
-from tests.acceptance.polling import until
+from tests.acceptance.polling import wait_until
 from tests.contract.api.conftest import Api, StartApi
 from tests.contract.api.deliveries import PUSH, SECRET, create_hooked_repository, deliver, jobs
 from tests.contract.api.repositories import REPOSITORIES
@@ -205,7 +205,7 @@ async def test_many_deliveries_leave_connections_to_requests(api: Api, database_
     async with connection.transaction():
         await connection.execute("lock table job in access exclusive mode")
         pushes = [asyncio.create_task(deliver(api, {**PUSH, "after": f"{number:040x}"})) for number in range(1, 11)]
-        await until(lambda: connection.fetchval(f"{waiting} having count(*) >= 2"))
+        await wait_until(lambda: connection.fetchval(f"{waiting} having count(*) >= 2"))
         status, _ = await api("GET", "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards")
         in_use = await connection.fetchval(waiting)
     await connection.close()

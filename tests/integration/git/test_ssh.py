@@ -139,8 +139,8 @@ async def test_a_banner_hides_no_error(tmp_path: Path, mirrors: Mirrors, lines: 
     async with ssh.serving(tmp_path / "ssh", settings=[f"Banner {banner}"]) as server:
         assert isinstance(await refusal(remote(server, "none"), mirrors), NotFound)
         ssh.make_key(tmp_path / "other")
-        asked = replace(remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
-        assert (await refusal(asked, mirrors)).message.startswith("the git host refuses the deploy key")
+        with_other_key = replace(remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
+        assert (await refusal(with_other_key, mirrors)).message.startswith("the git host refuses the deploy key")
 
 
 @asynccontextmanager

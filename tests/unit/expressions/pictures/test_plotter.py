@@ -58,7 +58,7 @@ async def test_all_letters_of_code_have_the_same_width(plotter: Plotter) -> None
         cover = svg.rectangle(0, 0, svg.text_width(words, 20, code=True), 40, "#ffffff")
         return svg.document([svg.rich_text_element(runs, 0, 30), cover], 200, 40)
 
-    narrow, wide, covered = [await plotter.png(behind(words), 1, soon()) for words in ("iiiiiiiiii", "WWWWWWWWWW", "WWWWWWWWWWW")]
+    narrow, wide, covered = [await plotter.png(behind(words), 1, deadline_in()) for words in ("iiiiiiiiii", "WWWWWWWWWW", "WWWWWWWWWWW")]
     assert narrow == wide != covered
 
 

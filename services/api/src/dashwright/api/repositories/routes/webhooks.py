@@ -11,7 +11,7 @@ from dashwright.api.repositories.routes.repository_path import REPOSITORY_PATH
 from dashwright.api.repositories.webhooks import MAX_PAYLOAD_BYTES, Delivery, Webhooks
 from dashwright.api.resources import descriptions, options
 from dashwright.api.stores.audit import event_of
-from dashwright.common.database.shares import set_connection_holder
+from dashwright.common.database.pool import set_connection_holder
 from dashwright.common.errors import Unauthorized
 from dashwright.common.git_hosts.registry import host_of_delivery
 from dashwright.common.kinds.registry import JOB, REPOSITORY
