@@ -3,9 +3,8 @@
 import asyncio
 import sys
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import timedelta
-from functools import partial
 
 import structlog
 
@@ -186,18 +185,19 @@ class JobsWorker:
 
 
 def _file_calls(settings: Settings, database: Database, clock: Clock, checkouts: RepositoryCheckouts) -> FileCalls:
+    quota_rules = settings.quota_rules
+
     def open_dry_run_store(repository: Repository, edition: int, actor: str, message: str) -> DatabaseObjectStore:
-        quota_rules = settings.quota_rules
         return DatabaseObjectStore(
             database, clock, quota_rules, repository=repository, edition=edition, actor=actor or PROVISIONING_ACTOR, message=message
         )
 
-    factories = AdapterFactories(open_dry_run_store, partial(_open_tools, settings))
+    factories = AdapterFactories(open_dry_run_store, _tools_opener(settings))
     return FileCalls(database, clock, checkouts, factories)
 
 
 def _planner(settings: Settings, database: Database, clock: Clock, checkouts: RepositoryCheckouts) -> SyncPlanner:
-    open_document_store, open_tools = _store_opener(settings, database, clock), partial(_open_tools, settings)
+    open_document_store, open_tools = _store_opener(settings, database, clock), _tools_opener(settings)
     return SyncPlanner(
         database, checkouts=checkouts, synced_commits=checkouts, open_document_store=open_document_store, open_tools=open_tools
     )
@@ -205,13 +205,20 @@ def _planner(settings: Settings, database: Database, clock: Clock, checkouts: Re
 
 def _store_opener(settings: Settings, database: Database, clock: Clock) -> Callable[[Repository], DatabaseObjectStore]:
     """Return a function that opens the objects of a repository for reading."""
-    return lambda repository: DatabaseObjectStore(database, clock, settings.quota_rules, repository=repository, edition=0)
+    quota_rules = settings.quota_rules
+    return lambda repository: DatabaseObjectStore(database, clock, quota_rules, repository=repository, edition=0)
 
 
-@contextmanager
-def _open_tools(settings: Settings) -> Iterator[SyncTools]:
-    with FileSpool() as spool:
-        yield SyncTools(spool, _admission(settings), settings.repository_file_bytes, settings.folder_depth)
+def _tools_opener(settings: Settings) -> Callable[[], AbstractContextManager[SyncTools]]:
+    """Return a function that opens the tools of one sync."""
+    admission = _admission(settings)
+
+    @contextmanager
+    def open_tools() -> Iterator[SyncTools]:
+        with FileSpool() as spool:
+            yield SyncTools(spool, admission, settings.repository_file_bytes, settings.folder_depth)
+
+    return open_tools
 
 
 def _admission(settings: Settings) -> AdmissionSettings:
@@ -226,15 +233,15 @@ def _sync_runner(
     checkouts: RepositoryCheckouts,
     background_checkouts: RepositoryCheckouts,
 ) -> RepositoryRunner:
+    quota_rules = settings.quota_rules
+
     async def open_checkout(repository_job: RepositoryJob) -> Checkout | None:
         # Syncs that no caller waits for leave a share of the host's budget to the others.
         return await (background_checkouts if jobs.is_automatic(repository_job.job) else checkouts).open(repository_job.repository)
 
     def open_object_store(repository_job: RepositoryJob, edition: int) -> DatabaseObjectStore:
         attempt = Attempt(repository_job.job.uid, repository_job.execution.owner)
-        return DatabaseObjectStore(
-            database, clock, settings.quota_rules, repository=repository_job.repository, edition=edition, attempt=attempt
-        )
+        return DatabaseObjectStore(database, clock, quota_rules, repository=repository_job.repository, edition=edition, attempt=attempt)
 
     runner = SyncRunner(
         database,
@@ -243,7 +250,7 @@ def _sync_runner(
         open_checkout=open_checkout,
         synced_commits=checkouts,
         open_object_store=open_object_store,
-        open_tools=partial(_open_tools, settings),
+        open_tools=_tools_opener(settings),
         max_entries=settings.repository_files,
     )
     return RepositoryRunner(database, runner.run, attempts=sync.ATTEMPTS)
@@ -262,7 +269,7 @@ def _pull_request_runner(
         host=host,
         pull_request_checkouts=checkouts,
         open_document_store=_store_opener(settings, database, clock),
-        open_tools=partial(_open_tools, settings),
+        open_tools=_tools_opener(settings),
         renderer=renderer,
         gateway_address=settings.public_address,
     )

@@ -55,6 +55,7 @@ class RepositoryCheckouts:
         references: ReferenceReader | None = None,
     ) -> None:
         self._settings = settings
+        self._local_paths = settings.local_paths
         self._cipher = cipher
         self._budget = budget
         self._known_urls: dict[str, str] = {}
@@ -255,7 +256,7 @@ class RepositoryCheckouts:
         settings = self._settings
         return DirectoryCheckout(
             repository.spec.local.path,
-            settings.local_paths,
+            self._local_paths,
             max_entries=settings.repository_files,
             max_total_bytes=settings.repository_bytes,
             max_file_bytes=settings.repository_file_bytes,
