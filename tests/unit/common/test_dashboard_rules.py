@@ -6,7 +6,6 @@ import orjson
 import pytest
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.kinds import rendering
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Body
 from dashwright.common.kinds.registry import DASHBOARD
@@ -105,35 +104,35 @@ def test_the_classic_schema_is_checked_in_v1beta1_only(spec: dict[str, Any], fie
 
 def test_a_body_keeps_its_text_in_its_stored_version() -> None:
     """A body is returned in its own version exactly as it was sent, with the digits of its numbers."""
-    assert rendering.render(DASHBOARD, stored('{"title":"T","n":1.10}'), "v0alpha1") == ('{"title":"T","n":1.10}', "{}", None)
-    assert rendering.render(DASHBOARD, stored(LAYOUT, version="v2"), "v2") == (LAYOUT, "{}", None)
-    assert rendering.render(DASHBOARD, stored('{"title":"T","n":1.10}', version="v1"), "v1beta1").spec == '{"title":"T","n":1.10}'
+    assert DASHBOARD.rendered(stored('{"title":"T","n":1.10}'), "v0alpha1") == ('{"title":"T","n":1.10}', "{}", None)
+    assert DASHBOARD.rendered(stored(LAYOUT, version="v2"), "v2") == (LAYOUT, "{}", None)
+    assert DASHBOARD.rendered(stored('{"title":"T","n":1.10}', version="v1"), "v1beta1").spec == '{"title":"T","n":1.10}'
 
 
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v1"])
 def test_a_broken_layout_has_a_placeholder_in_classic_versions(version: str) -> None:
     """The placeholder has the title and a schema version of no real dashboard; the status has the reason and the stored spec."""
-    spec, status, _ = rendering.render(DASHBOARD, stored(BROKEN), version)
+    spec, status, _ = DASHBOARD.rendered(stored(BROKEN), version)
     assert orjson.loads(spec) == {"title": "T", "schemaVersion": 9999}
     conversion = orjson.loads(status or "")["conversion"]
     assert (conversion["failed"], conversion["storedVersion"], conversion["source"]) == (True, "v2alpha1", orjson.loads(BROKEN))
     assert "missing" in conversion["error"]
-    assert rendering.render(DASHBOARD, stored(BROKEN), "v2alpha1") == (BROKEN, "{}", None)
+    assert DASHBOARD.rendered(stored(BROKEN), "v2alpha1") == (BROKEN, "{}", None)
 
 
 def test_a_placeholder_sent_back_keeps_the_body() -> None:
     """A placeholder that is sent back in its version keeps the stored spec. Other specs of that schema version are rejected."""
     old = stored(BROKEN)
     stub = {"schemaVersion": 9999, "title": "T"}
-    assert rendering.body_of(DASHBOARD, old, "v1beta1", stub) == orjson.loads(BROKEN)
-    changed = rendering.body_of(DASHBOARD, old, "v1beta1", stub | {"title": "New"})
+    assert DASHBOARD.body_of(old, "v1beta1", stub) == orjson.loads(BROKEN)
+    changed = DASHBOARD.body_of(old, "v1beta1", stub | {"title": "New"})
     assert admitted(changed) == ["spec.schemaVersion"]
-    assert rendering.body_of(DASHBOARD, old, "v2alpha1", stub) == stub
-    assert rendering.body_of(DASHBOARD, None, "v1beta1", stub) == stub
+    assert DASHBOARD.body_of(old, "v2alpha1", stub) == stub
+    assert DASHBOARD.body_of(None, "v1beta1", stub) == stub
 
 
 def test_a_layout_is_stored_as_the_newest_version() -> None:
     """A body with elements is stored in the newest version; a classic body keeps its version."""
     layout, classic = DASHBOARD.extract({"title": "T", "layout": {}}), DASHBOARD.extract({"title": "T"})
-    assert rendering.stored_version(DASHBOARD, "v0alpha1", layout) == "v2alpha1"
-    assert rendering.stored_version(DASHBOARD, "v0alpha1", classic) == "v0alpha1"
+    assert DASHBOARD.stored_version("v0alpha1", layout) == "v2alpha1"
+    assert DASHBOARD.stored_version("v0alpha1", classic) == "v0alpha1"

@@ -7,7 +7,6 @@ import pytest
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.json_documents import read_json, write_json
-from dashwright.common.kinds import rendering
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Body
 from dashwright.common.kinds.registry import LIBRARY_PANEL
@@ -21,13 +20,13 @@ def stored(spec: str, *, title: str = "T", subtype: str = "text") -> Body:
 
 
 def rendered(body: Body) -> tuple[Any, Any]:
-    spec, status, _ = rendering.render(LIBRARY_PANEL, body, "v2alpha1")
+    spec, status, _ = LIBRARY_PANEL.rendered(body, "v2alpha1")
     return orjson.loads(spec), None if status is None else orjson.loads(status)
 
 
 def test_the_status_has_missing_and_different_fields() -> None:
     """Fields without a place in the spec are in the status as sent; a field with another shape also causes a warning."""
-    spec, status, _ = rendering.render(LIBRARY_PANEL, stored(CLASSIC), "v0alpha1")
+    spec, status, _ = LIBRARY_PANEL.rendered(stored(CLASSIC), "v0alpha1")
     assert orjson.loads(spec) == {"type": "text", "title": "T", "options": {"limit": 1.5}, "fieldConfig": {}}
     assert '"limit":1.50' in spec
     result = orjson.loads(status or "")
@@ -54,16 +53,16 @@ def test_an_unchanged_view_sent_back_changes_nothing() -> None:
     """Fields that the view added are not stored."""
     for text in (CLASSIC, "{}"):
         body = stored(text)
-        spec = read_json(rendering.render(LIBRARY_PANEL, body, "v2alpha1").spec)
-        assert write_json(rendering.body_of(LIBRARY_PANEL, body, "v2alpha1", spec)).decode() == text
+        spec = read_json(LIBRARY_PANEL.rendered(body, "v2alpha1").spec)
+        assert write_json(LIBRARY_PANEL.body_of(body, "v2alpha1", spec)).decode() == text
 
 
 def test_a_new_spec_keeps_fields_outside_of_the_schema() -> None:
     """An update keeps stored fields that the schema lacks, and deletes omitted ones that it has."""
     spec = {"type": "graph", "options": {}, "fieldConfig": {}}
-    body = rendering.body_of(LIBRARY_PANEL, stored(CLASSIC), "v2alpha1", spec)
+    body = LIBRARY_PANEL.body_of(stored(CLASSIC), "v2alpha1", spec)
     assert body == {**spec, "gridPos": {"h": 1.1}, "id": 7, "datasource": "${DS}"}
-    assert rendering.body_of(LIBRARY_PANEL, None, "v2alpha1", spec) == spec
+    assert LIBRARY_PANEL.body_of(None, "v2alpha1", spec) == spec
 
 
 @pytest.mark.parametrize(
@@ -77,7 +76,7 @@ def test_a_new_spec_keeps_fields_outside_of_the_schema() -> None:
 )
 def test_a_sent_spec_is_validated(spec: dict[str, Any], fields: list[str]) -> None:
     """Options and field config must be given, and no target twice."""
-    assert [fault.field for fault in rendering.validation_errors(LIBRARY_PANEL, spec)] == fields
+    assert [fault.field for fault in LIBRARY_PANEL.validation_errors(spec)] == fields
 
 
 def test_title_and_type_must_be_storable_strings() -> None:

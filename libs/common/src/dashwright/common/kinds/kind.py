@@ -1,17 +1,21 @@
-"""Description of a kind of resource."""
+"""Description of a kind of resource, and the conversion between its stored bodies and the specs of its versions."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
-from pydantic import BaseModel
+from pydantic import BaseModel, ValidationError
 
 from dashwright.common.errors import Cause, Invalid
 from dashwright.common.identity import Role
+from dashwright.common.json_documents import canonical_json, json_equal, read_json, write_json
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.settings import AdmissionSettings
-from dashwright.common.models.causes import sentence
+from dashwright.common.models.causes import causes_of, sentence
+
+#: Status of an object about which nothing is preserved.
+_EMPTY_STATUS: Final = "{}"
 
 #: Function that checks a draft, and may change it and add causes.
 Admission = Callable[[Draft, AdmissionSettings], None]
@@ -184,3 +188,56 @@ class Kind:
     def api_version(self, version: str | None = None) -> str:
         """Return ``group/version``, by default with the preferred version."""
         return f"{self.group}/{version or self.version}"
+
+    def rendered(self, body: Body, version: str) -> RenderedBody:
+        """Return a stored body in the form that a version of the kind shows."""
+        return RenderedBody(body.spec, body.status) if self.render is None else self.render(self, body, version)
+
+    def body_of(self, old: Body | None, version: str, spec: dict[str, Any]) -> dict[str, Any]:
+        """Return the body to store for a spec that was sent in a version. ``old`` is the stored body, or None for a new object.
+
+        If the spec equals the rendered form of the old body, the old body is returned: a client that writes back the spec that it
+        read changes nothing.
+        """
+        if old is not None and self.render is not None:
+            rendered = self.render(self, old, version).spec
+            # A version that shows the stored form returns the same string, which needs no comparison.
+            if rendered is not old.spec and json_equal(read_json(rendered), spec):
+                old_body: dict[str, Any] = read_json(old.spec)
+                return old_body
+        if self.merge is not None:
+            return self.merge(None if old is None else read_json(old.spec), spec)
+        return spec
+
+    def validation_errors(self, spec: dict[str, Any]) -> list[Cause]:
+        """Return the validation errors of a spec: wrong types, and duplicate items in lists that must be sets."""
+        try:
+            if self.rendered_spec is not None:
+                self.rendered_spec.model_validate(spec)
+        except ValidationError as error:
+            return [Cause(f"spec.{cause.field}", cause.reason, cause.message) for cause in causes_of(error) or ()]
+        return [fault for path in self.set_lists for fault in _duplicates({"spec": spec}, path)]
+
+    def stored_version(self, version: str, extract: Extract) -> str:
+        """Return the version in which to store a body that was sent in ``version``."""
+        return version if self.versioning is None else self.versioning.stored_version(version, extract)
+
+    def preserved_status(self, old: Body, version: str, extract: Extract) -> str | None:
+        """Return the status to store with a body that was sent in ``version`` and replaces ``old``; None if the status is kept."""
+        return None if self.versioning is None else self.versioning.preserve(old, version, extract)
+
+    def reset_status(self) -> str | None:
+        """Return the status to store with a body that replaces all that was stored before; None if the status is kept."""
+        return None if self.versioning is None else _EMPTY_STATUS
+
+
+def _duplicates(tree: Any, path: tuple[str, ...]) -> Iterator[Cause]:
+    for name in path:
+        tree = tree.get(name) if isinstance(tree, dict) else None
+    earlier_values: set[bytes] = set()
+    for index, item in enumerate(tree if isinstance(tree, list) else ()):
+        value = canonical_json(item)
+        if value in earlier_values:
+            excerpt = write_json(item)[:200].decode(errors="replace")
+            yield Cause(f"{'.'.join(path)}[{index}]", "FieldValueDuplicate", f"Duplicate value: {excerpt}")
+        earlier_values.add(value)

@@ -17,7 +17,6 @@ from dashwright.common.database import queries
 from dashwright.common.database.notifier import notify_after_commit
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, NotFound
-from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL, FOLDER_KEY, GRANT_PERMISSIONS, MESSAGE, SET_BY_STORE
 from dashwright.common.kinds.kind import Body, Extract, Kind
 from dashwright.common.models.api_model import ApiModel
@@ -97,7 +96,7 @@ class StoredObject:
 
         A list joins the strings of all its objects in one step, since it spends most of its time on copying specs.
         """
-        spec, status, secure = rendering.render(self.kind, self.body, version)
+        spec, status, secure = self.kind.rendered(self.body, version)
         head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}","metadata":'
         secure_parts = () if secure is None else (',"secure":', secure)
         status_parts = () if status is None else (',"status":', status)

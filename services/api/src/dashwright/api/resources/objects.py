@@ -16,7 +16,6 @@ from dashwright.api.resources.writing.desired_object import MODIFIED_MESSAGE, De
 from dashwright.common.errors import BadRequest, Cause, Invalid
 from dashwright.common.json_documents import check_depth, read_json, read_shallow_json, write_json
 from dashwright.common.json_shapes import member_at
-from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import MANAGED_BY
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import StoredObject
@@ -185,7 +184,7 @@ def _desired_object(
     spec = tree.get("spec")
     if not isinstance(spec, dict):
         raise kind.invalid(name, [Cause("spec", "FieldValueRequired", "Required value: spec must be an object")])
-    if causes := rendering.validation_errors(kind, spec):
+    if causes := kind.validation_errors(spec):
         raise kind.invalid(name, causes)
     finalizers = _list_member(metadata, "finalizers")
     if not all(isinstance(finalizer, str) for finalizer in finalizers):

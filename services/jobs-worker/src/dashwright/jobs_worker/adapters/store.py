@@ -12,7 +12,6 @@ import orjson
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import Conflict, DashwrightError, NotFound
-from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MANAGER_ALLOWS_EDITS, MANAGER_ID
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY, find
@@ -311,5 +310,5 @@ def _to_stored_write(write: Write) -> resources.Write:
         extract=write.extract,
         labels=write.labels,
         annotations=write.annotations,
-        status=rendering.reset_status(kind),
+        status=kind.reset_status(),
     )

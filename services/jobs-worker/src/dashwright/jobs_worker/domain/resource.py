@@ -12,7 +12,6 @@ from dashwright.common.jobs.names import object_name
 from dashwright.common.jobs.paths import check_depth
 from dashwright.common.json_documents import check_depth as check_nesting
 from dashwright.common.json_documents import check_strings, read_shallow_json, write_json
-from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, Kind
@@ -171,7 +170,7 @@ class ResourceReader:
                     f"labels or annotations hold more than {MAX_METADATA_CHARACTERS} characters; keep notes of that size elsewhere"
                 )
         key = Key(kind.group, kind.plural, name)
-        stored_version = rendering.stored_version(kind, version, extract)
+        stored_version = kind.stored_version(version, extract)
         return Resource(key, kind.kind, stored_version, extract, write_json(spec), draft.labels, draft.annotations, is_classic)
 
 

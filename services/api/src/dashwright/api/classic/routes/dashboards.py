@@ -32,7 +32,6 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest
 from dashwright.common.identity import CallerType
 from dashwright.common.json_documents import read_json, write_json
-from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FROM_FILE, MANAGED_BY, REPOSITORY_MANAGER, SOURCE_PATH
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.models.classic import ClassicBody, Text
@@ -234,7 +233,7 @@ def _permission(verb: str) -> Permission:
 
 
 def _encode(meta: DashboardMeta, dashboard: StoredObject) -> bytes:
-    spec = rendering.render(DASHBOARD, dashboard.body, CLASSIC_VERSION).spec if dashboard.layout else dashboard.spec
+    spec = DASHBOARD.rendered(dashboard.body, CLASSIC_VERSION).spec if dashboard.layout else dashboard.spec
     return b'{"meta":' + meta.to_json() + b',"dashboard":' + dashboard_json(dashboard, spec, dashboard.generation) + b"}"
 
 

@@ -11,7 +11,6 @@ from dashwright.api.resources.metadata import annotations_of
 from dashwright.api.resources.writing.desired_object import DesiredObject
 from dashwright.common.errors import BadRequest, Cause, Invalid, TooLarge
 from dashwright.common.json_documents import check_strings, json_equal, read_json, write_json
-from dashwright.common.kinds import rendering
 from dashwright.common.kinds.annotations import FOLDER_KEY, MANAGED_BY, MESSAGE, REPOSITORY_MANAGER, SET_BY_MANAGER
 from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, Kind
@@ -46,7 +45,7 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, c
     current_body: dict[str, Any] | None = None if current is None else read_json(current.spec)
     body = desired.spec
     if not desired.is_stored_body:
-        body = rendering.body_of(kind, None if current is None else current.body, desired.version, body)
+        body = kind.body_of(None if current is None else current.body, desired.version, body)
     if kind.spec is not None:
         body = _validate_member(kind, kind.spec, desired.name, body)
     # Numbers are compared by value, so that 1 instead of 1.0 does not count as a change.
@@ -72,7 +71,7 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, c
         kind,
         desired.name,
         spec,
-        rendering.stored_version(kind, version, extract),
+        kind.stored_version(version, extract),
         extract=extract._replace(title=title),
         labels=draft.labels,
         annotations=draft.annotations,
@@ -80,7 +79,7 @@ def admit(desired: DesiredObject, namespace: str, settings: AdmissionSettings, c
         owner_references=desired.owner_references,
         number=desired.numeric_id,
         restored_from=desired.restored_from or _restored_from(desired),
-        status=None if current is None or unchanged_object else rendering.preserved_status(kind, current.body, version, extract),
+        status=None if current is None or unchanged_object else kind.preserved_status(current.body, version, extract),
     )
     return Admission(write, draft.spec, current_body)
 

@@ -18,7 +18,6 @@ from dashwright.api.resources.writing.admission import Admission
 from dashwright.api.resources.writing.desired_object import DesiredObject, WriteContext
 from dashwright.common.errors import Invalid
 from dashwright.common.json_documents import json_equal, read_json
-from dashwright.common.kinds import rendering
 from dashwright.common.kinds.conversion import is_placeholder
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.stores.resources import StoredObject, Write
@@ -46,7 +45,7 @@ def updated_object(
     """
     kind = current.kind
     metadata: dict[str, Any] = orjson.loads(current.metadata)
-    displayed_spec = rendering.render(kind, current.body, version).spec
+    displayed_spec = kind.rendered(current.body, version).spec
     applied_fields = tracked_fields(config.tree)
     body = read_json(displayed_spec)
     if is_placeholder(body):
