@@ -27,7 +27,7 @@ from dashwright.common.models.job_options import SyncJobOptions
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType
 from dashwright.common.settings import load
 from dashwright.common.stores import jobs, resources
-from dashwright.common.work.new_jobs import new_job
+from dashwright.common.stores.job_records import new_job
 from dashwright.jobs_worker.main import JobsWorker
 
 NAMESPACE = "default"

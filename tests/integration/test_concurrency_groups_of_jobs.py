@@ -16,8 +16,7 @@ from dashwright.common.kinds.registry import JOB
 from dashwright.common.models.provisioning import JobSpec, RepositoryType
 from dashwright.common.stores import claims, jobs
 from dashwright.common.stores.claims import FinalState
-from dashwright.common.stores.job_records import NewJob, StoredJob
-from dashwright.common.work.new_jobs import new_job
+from dashwright.common.stores.job_records import NewJob, StoredJob, new_job
 
 LEASE = timedelta(seconds=30)
 PENDING, WORKING, SUCCESS = (f'{{"state":"{state}"}}'.encode() for state in ("pending", "working", "success"))

@@ -12,8 +12,7 @@ from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.job_options import SyncJobOptions
 from dashwright.common.models.provisioning import Action, JobSpec, JobStatus, RepositoryType, State
 from dashwright.common.stores import jobs, resources, sync_status
-from dashwright.common.stores.job_records import StoredJob
-from dashwright.common.work.new_jobs import new_job
+from dashwright.common.stores.job_records import StoredJob, new_job
 
 SPEC = (
     '{"title":"R","workflows":[],"type":"githost","githost":{"url":"https://git.example/r"},"sync":{"enabled":true,"target":"folder"},'

@@ -13,8 +13,7 @@ from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.job_options import SyncJobOptions
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType
 from dashwright.common.stores import jobs, repositories, resources, revisions
-from dashwright.common.stores.job_records import NewJob
-from dashwright.common.work.new_jobs import new_job
+from dashwright.common.stores.job_records import NewJob, new_job
 
 
 @pytest.fixture

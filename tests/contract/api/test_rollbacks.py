@@ -17,7 +17,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.models.job_options import SyncJobOptions
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryType
 from dashwright.common.stores import jobs, resources
-from dashwright.common.work.new_jobs import new_job
+from dashwright.common.stores.job_records import new_job
 from dashwright.common.work.wakeups import WakeupPublisher
 
 TEAM = f"{REPOSITORIES}/team"

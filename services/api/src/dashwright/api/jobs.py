@@ -29,8 +29,7 @@ from dashwright.common.kinds.registry import JOB, REPOSITORY
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySpec, State
 from dashwright.common.observability import tracing
 from dashwright.common.stores import accepted_messages, job_queues, jobs, resources, sync_status
-from dashwright.common.stores.job_records import NORMAL_PRIORITY, NewJob, StoredJob
-from dashwright.common.work.new_jobs import created_at, new_job
+from dashwright.common.stores.job_records import NORMAL_PRIORITY, NewJob, StoredJob, created_at, new_job
 from dashwright.common.work.wakeups import WakeupPublisher
 
 log = structlog.get_logger()

@@ -17,9 +17,8 @@ from dashwright.common.models.causes import causes_of, sentence
 from dashwright.common.models.provisioning import JobSpec, JobStatus, RepositorySpec, State
 from dashwright.common.stores import batches, jobs, resources
 from dashwright.common.stores.batches import ReadyItem, StoredBatch
-from dashwright.common.stores.job_records import NewJob
+from dashwright.common.stores.job_records import NewJob, created_at, new_job
 from dashwright.common.stores.resources import StoredObject
-from dashwright.common.work.new_jobs import created_at, new_job
 
 #: Label of a job with the name of its batch.
 BATCH_LABEL: Final = f"{BATCH.group}/batch"

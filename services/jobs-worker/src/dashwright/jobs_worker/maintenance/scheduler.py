@@ -21,9 +21,9 @@ from dashwright.common.models.job_options import SyncJobOptions
 from dashwright.common.models.provisioning import Action, JobSpec, RepositoryStatus, RepositoryType, SyncState
 from dashwright.common.stores import job_queues, jobs, repositories, resources, sync_status
 from dashwright.common.stores.job_queues import TooManyWaitingJobs
+from dashwright.common.stores.job_records import new_job
 from dashwright.common.stores.repositories import ListedRepository, ScheduledRepository
 from dashwright.common.stores.resources import StoredObject
-from dashwright.common.work.new_jobs import new_job
 from dashwright.common.work.wakeups import WakeupPublisher
 from dashwright.jobs_worker.domain.objects import Repository
 from dashwright.jobs_worker.domain.readiness import set_readiness
