@@ -32,6 +32,7 @@ TRAVERSAL = "path contains traversal attempt (./ or ../)"
 def test_safe_path_is_accepted(path: str) -> None:
     """Every visible character is allowed, in 1024 characters; joined emoji are one character each."""
     paths.check_path(path)
+    assert paths.is_valid(path)
 
 
 @pytest.mark.parametrize(
@@ -69,6 +70,7 @@ def test_unsafe_path_is_refused_for_its_first_fault(path: str, reason: str) -> N
     with pytest.raises(BadRequest) as refusal:
         paths.check_path(path)
     assert refusal.value.message.startswith(reason)
+    assert not paths.is_valid(path)
 
 
 @pytest.mark.parametrize("path", ["a/b/c.json", "a/b/"])

@@ -43,6 +43,11 @@ def check_depth(path: str, max_depth: int) -> None:
         raise BadRequest(f"path too deep: {depth} directories, at most {max_depth} become folders (DASHWRIGHT_FOLDER_DEPTH)")
 
 
+def is_valid(path: str) -> bool:
+    """Return whether ``check_path`` accepts the path."""
+    return _fault(path) is None
+
+
 def _fault(path: str) -> str | None:
     if len(path) > MAX_PATH_LENGTH:
         return "path too long"

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
-from dashwright.common.errors import BadRequest, DashwrightError, Invalid, TooLarge
+from dashwright.common.errors import DashwrightError, Invalid, TooLarge
 from dashwright.common.jobs import paths
 from dashwright.common.json_documents import check_strings, format_json, read_shallow_json
 from dashwright.common.kinds.draft import Draft
@@ -64,7 +64,7 @@ def read_folder_files(entries: Sequence[Entry], read_file: Callable[[str], File]
     result, total_bytes = FolderFiles(), 0
     for entry in sorted(entries, key=lambda entry: entry.path):
         directory = paths.parent(entry.path)
-        if not paths.is_folder_file(entry.path) or not _is_valid(entry.path):
+        if not paths.is_folder_file(entry.path) or not paths.is_valid(entry.path):
             continue
         try:
             if entry.fault:
@@ -109,14 +109,6 @@ def read_folder_file(body: bytes, namespace: str | None, *, checksum: str = "") 
     if FOLDER.admit:
         FOLDER.admit(draft, AdmissionSettings())
     return FolderFile(name, title if title.strip() else "", description, checksum)
-
-
-def _is_valid(path: str) -> bool:
-    try:
-        paths.check_path(path)
-    except BadRequest:
-        return False
-    return True
 
 
 def _mapping(tree: Mapping[str, Any], field_name: str) -> Mapping[str, Any]:

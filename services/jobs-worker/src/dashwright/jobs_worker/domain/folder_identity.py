@@ -5,7 +5,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Final
 
-from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 from dashwright.common.jobs.names import folder_name
 from dashwright.common.kinds.registry import FOLDER
@@ -34,7 +33,7 @@ def stored_folders(managed: Iterable[ManagedObject]) -> list[ManagedObject]:
 def present_directories(entries: Sequence[Entry], folders: Iterable[ManagedObject]) -> set[str]:
     """Return the directories that exist, and those of the stored ``folders`` that may exist below an unreadable directory."""
     unreadable_directories = {entry.path.rstrip("/") + "/" for entry in entries if entry.fault}
-    present = {directory for entry in entries if _is_valid(entry.path) for directory in paths.directories(entry.path)}
+    present = {directory for entry in entries if paths.is_valid(entry.path) for directory in paths.directories(entry.path)}
     stored = {item.path.rstrip("/") + "/" for item in folders} if unreadable_directories else set()
     return present | {directory for directory in stored if unreadable_directories & set(paths.directories(directory))}
 
@@ -74,7 +73,7 @@ def folder_names(
     removed_directories = stored_names.keys() - existing_directories
     stored_files = [(item.path, item.checksum) for item in managed if item.key.group != FOLDER.group]
     present_files = (
-        (entry.path, entry.checksum) for entry in entries if entry.checksum and paths.is_resource(entry.path) and _is_valid(entry.path)
+        (entry.path, entry.checksum) for entry in entries if entry.checksum and paths.is_resource(entry.path) and paths.is_valid(entry.path)
     )
     # A moved directory keeps the folder, and with it the dashboards' links and the access rules.
     removed_contents = _contents(stored_files, removed_directories)
@@ -93,14 +92,6 @@ def folder_names(
     present_names = {names[directory] for directory in existing_directories & names.keys()}
     # A removed directory is left out if a present directory took over its folder.
     return {directory: name for directory, name in names.items() if directory in existing_directories or name not in present_names}
-
-
-def _is_valid(path: str) -> bool:
-    try:
-        paths.check_path(path)
-    except BadRequest:
-        return False
-    return True
 
 
 def _contents(files: Iterable[tuple[str, str]], directories: AbstractSet[str]) -> _Contents:
