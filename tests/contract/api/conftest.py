@@ -22,6 +22,7 @@ from yarl import URL
 from dashwright.api.auth import key_material
 from dashwright.api.http.routing import Route
 from dashwright.api.main import Gateway
+from dashwright.api.workers import panel_validation
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role
@@ -183,6 +184,12 @@ async def receiver() -> AsyncIterator[WebhookReceiver]:
 def no_delays(monkeypatch: pytest.MonkeyPatch) -> None:
     """Repeat failed notifications immediately."""
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
+
+
+@pytest.fixture
+def unvalidated_panels(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Accept evaluations without waiting for an expressions worker that validates their panels."""
+    monkeypatch.setattr(panel_validation, "_TIMEOUT_SECONDS", 0.01)
 
 
 @pytest.fixture

@@ -79,7 +79,7 @@ async def test_a_dry_run_of_a_delete_keeps_the_content(api: Api) -> None:
     assert await rows(api) == before
 
 
-async def test_a_dry_run_of_an_evaluation_never_runs(api: Api) -> None:
+async def test_a_dry_run_of_an_evaluation_never_runs(api: Api, unvalidated_panels: None) -> None:
     """A dry run of an evaluation stores no job."""
     before = await rows(api)
     body = {"metadata": {"name": "e"}, "spec": EVALUATION}

@@ -297,7 +297,7 @@ async def test_an_evaluation_without_a_result_expires(evaluation_client: Evaluat
     assert (await evaluation_client.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 404
 
 
-async def test_the_number_of_evaluations_is_limited(start_api: StartApi) -> None:
+async def test_the_number_of_evaluations_is_limited(start_api: StartApi, unvalidated_panels: None) -> None:
     """An evaluation above the organization's limit is rejected with the setting's name, also in a dry run, until one is deleted."""
     api = await start_api(evaluations_kept=2)
     body = {"spec": spec()}

@@ -14,7 +14,7 @@ TEAM: Final = f"{repositories.REPOSITORIES}/team"
 
 
 @pytest.fixture
-async def team(api: Api) -> Api:
+async def team(api: Api, unvalidated_panels: None) -> Api:
     """Yield a gateway with one local repository and without a worker."""
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     return api

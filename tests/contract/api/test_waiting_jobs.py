@@ -31,7 +31,7 @@ async def broker() -> AsyncIterator[MemoryBroker]:
 
 
 @pytest.fixture
-async def api(start_api: StartApi) -> Api:
+async def api(start_api: StartApi, unvalidated_panels: None) -> Api:
     """Yield a gateway with four repositories and without a worker, with waiting jobs below the limit."""
     api = await start_api(waiting_jobs=LIMIT)
     for name in ("a", "b", "c", "d"):
