@@ -5,9 +5,8 @@ import shutil
 import signal
 import ssl
 import stat
-import tempfile
-from collections.abc import AsyncIterator, Iterator
-from contextlib import suppress
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager, suppress
 from pathlib import Path
 from typing import NamedTuple, Self
 
@@ -21,6 +20,7 @@ from tests.acceptance.polling import wait_until
 from tests.acceptance.processes import Service
 from tests.acceptance.queries import QUERY
 from tests.acceptance.records import Records
+from tests.servers import data_directories
 
 LISTENING = "listening"
 BACKLOG = 250
@@ -49,19 +49,25 @@ class Installation:
 
 
 @pytest.fixture
-def data_dir() -> Iterator[Path]:
-    """Create a folder that the database's user can enter even if the tests run as root."""
-    folder = Path(tempfile.mkdtemp(prefix="dashwright-data-"))
-    folder.chmod(0o711)
-    yield folder
-    shutil.rmtree(folder)
+async def new_installation() -> AsyncIterator[Installation]:
+    """Create an empty data directory."""
+    async with opened(data_directories.create_empty()) as installation:
+        yield installation
 
 
 @pytest.fixture
-async def installation(data_dir: Path) -> AsyncIterator[Installation]:
-    installation = Installation(data_dir)
+async def installation() -> AsyncIterator[Installation]:
+    """Create a data directory whose database is created, since that takes seconds."""
+    async with opened(data_directories.create_with_cluster()) as installation:
+        yield installation
+
+
+@asynccontextmanager
+async def opened(data: Path) -> AsyncIterator[Installation]:
+    installation = Installation(data)
     yield installation
     await installation.close()
+    shutil.rmtree(data)
 
 
 def client_of(service: Service) -> Client:
@@ -111,13 +117,13 @@ async def all_ended(processes: set[Process]) -> None:
     await wait_until(none_is_running, seconds=10)
 
 
-async def test_data_survives_a_restart(installation: Installation) -> None:
+async def test_data_survives_a_restart(new_installation: Installation) -> None:
     """A first start creates everything and prints its address; a second start serves the same data within seconds.
 
     The key of stored secrets is kept next to the database, readable by its owner only.
     """
-    names = dashboard_files.make_team(installation.repositories / "team")
-    first = await installation.serving()
+    names = dashboard_files.make_team(new_installation.repositories / "team")
+    first = await new_installation.serving()
     async with client_of(first) as client:
         await client.create_repository("team", "team")
         assert (await client.sync_and_wait("team"))["message"] == "completed successfully"
@@ -126,7 +132,7 @@ async def test_data_survives_a_restart(installation: Installation) -> None:
         assert sorted(before) == sorted(names)
         source = {"name": "p", "type": "prometheus", "secureJsonData": {"basicAuthPassword": "hunter22"}}
         await client.call("POST", "/api/datasources", json=source)
-    key = installation.data / "secret.key"
+    key = new_installation.data / "secret.key"
     created = key.read_text()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
     processes = family(first.pid)
@@ -137,7 +143,7 @@ async def test_data_survives_a_restart(installation: Installation) -> None:
     assert first.output[0].startswith(f"Dashwright serves at {first.logged(LISTENING)[0]['address']} ")
 
     async with asyncio.timeout(30):
-        second = await installation.serving()
+        second = await new_installation.serving()
     async with client_of(second) as client:
         assert await client.dashboards() == before
         assert (await client.sync_and_wait("team"))["message"] == "no changes to sync"
@@ -194,15 +200,15 @@ async def test_ctrl_c_stops_every_process(installation: Installation) -> None:
     check_lines(service)
 
 
-async def test_a_start_can_be_interrupted(installation: Installation) -> None:
+async def test_a_start_can_be_interrupted(new_installation: Installation) -> None:
     """SIGTERM during the creation of the database ends the process with status 0 and leaves no process; the next start serves."""
-    service = await installation.service().launch()
+    service = await new_installation.service().launch()
     await wait_until(lambda: _has_children(service))
     processes = family(service.pid)
     service.send(signal.SIGTERM)
     assert await service.wait(seconds=20) == 0
     await all_ended(processes)
-    await installation.serving()
+    await new_installation.serving()
 
 
 async def _has_children(service: Service) -> bool:

@@ -18,6 +18,7 @@ from urllib.parse import parse_qs, urlsplit
 
 import asyncpg
 import pytest
+from tests.servers import data_directories
 
 from dashwright.common.errors import Unavailable
 from dashwright.standalone import child, placement, postgres
@@ -38,9 +39,14 @@ asyncio.run(serve())
 
 @pytest.fixture
 def data_dir() -> Iterator[Path]:
-    """Create a data directory that every user can enter, unlike pytest's temporary directories."""
-    folder = Path(tempfile.mkdtemp(prefix="dashwright-data-"))
-    folder.chmod(0o711)
+    folder = data_directories.create_empty()
+    yield folder
+    shutil.rmtree(folder)
+
+
+@pytest.fixture
+def cluster_dir() -> Iterator[Path]:
+    folder = data_directories.create_with_cluster()
     yield folder
     shutil.rmtree(folder)
 
@@ -87,39 +93,39 @@ async def test_the_first_start_creates_a_database(data_dir: Path) -> None:
         assert (data_dir / "postgres").stat().st_mode & 0o777 == 0o700
 
 
-async def test_the_second_start_keeps_the_data(data_dir: Path) -> None:
+async def test_the_second_start_keeps_the_data(cluster_dir: Path) -> None:
     """Committed rows exist after the next start, at the same URL, and the server is ready within a second."""
-    async with running(data_dir) as first:
+    async with running(cluster_dir) as first:
         await run(first, "create table kept as select 7 as x")
-    async with asyncio.timeout(1), running(data_dir) as second:
+    async with asyncio.timeout(1), running(cluster_dir) as second:
         assert second == first
         assert await run(second, "select x from kept") == 7
 
 
-async def test_a_start_recovers_from_a_killed_server(data_dir: Path) -> None:
+async def test_a_start_recovers_from_a_killed_server(cluster_dir: Path) -> None:
     """A killed server loses no committed row, and the next start takes over automatically."""
-    async with running(data_dir) as url:
+    async with running(cluster_dir) as url:
         await run(url, "create table kept as select 7 as x")
-        os.kill(server_pid(data_dir / "postgres"), signal.SIGKILL)
-    async with running(data_dir) as url:
+        os.kill(server_pid(cluster_dir / "postgres"), signal.SIGKILL)
+    async with running(cluster_dir) as url:
         assert await run(url, "select x from kept") == 7
 
 
-async def test_an_orphaned_server_is_stopped_first(data_dir: Path) -> None:
+async def test_an_orphaned_server_is_stopped_first(cluster_dir: Path) -> None:
     """A server whose Dashwright process is gone is shut down before the next one starts."""
-    abandoned = EmbeddedPostgres(data_dir)
+    abandoned = EmbeddedPostgres(cluster_dir)
     await run(await abandoned.start(), "create table kept as select 7 as x")
-    former = server_pid(data_dir / "postgres")
+    former = server_pid(cluster_dir / "postgres")
     abandoned._exit_stack.close()
-    async with running(data_dir) as url:
+    async with running(cluster_dir) as url:
         assert await run(url, "select x from kept") == 7
         wait_for_end(former)
     await abandoned.stop()
 
 
-async def test_a_start_waits_for_a_previous_server(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_start_waits_for_a_previous_server(cluster_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A start during the shutdown of a killed run's server retries until that server has ended."""
-    abandoned = EmbeddedPostgres(data_dir)
+    abandoned = EmbeddedPostgres(cluster_dir)
     await abandoned.start()
     abandoned._exit_stack.close()
     start_once, tries = EmbeddedPostgres._start_once, []
@@ -131,30 +137,30 @@ async def test_a_start_waits_for_a_previous_server(data_dir: Path, monkeypatch: 
 
     monkeypatch.setattr(postgres, "stop_orphan", AsyncMock())
     monkeypatch.setattr(EmbeddedPostgres, "_start_once", end_the_previous_after_one_try)
-    async with running(data_dir) as url:
+    async with running(cluster_dir) as url:
         assert await run(url, "select 1") == 1
     assert tries == [False, True]
 
 
-async def test_a_stale_pid_file_is_ignored(data_dir: Path) -> None:
+async def test_a_stale_pid_file_is_ignored(cluster_dir: Path) -> None:
     """A PID file with the id of another living process, as after a reboot, does not stop a start."""
-    async with running(data_dir):
+    async with running(cluster_dir):
         pass
-    account = placement.choose_placement(data_dir).account
+    account = placement.choose_placement(cluster_dir).account
     with tempfile.TemporaryFile() as output:
         other = child.spawn(["/bin/sleep", "60"], account=account, output=output, parent_end_signal=signal.SIGKILL)
-    (data_dir / "postgres" / "postmaster.pid").write_text(f"{other.pid}\n{data_dir}/postgres\n")
-    async with running(data_dir) as url:
+    (cluster_dir / "postgres" / "postmaster.pid").write_text(f"{other.pid}\n{cluster_dir}/postgres\n")
+    async with running(cluster_dir) as url:
         assert await run(url, "select 1") == 1
     assert other.poll() is None
     child.stop(other, signal.SIGKILL, timeout_seconds=10)
 
 
-async def test_a_second_start_on_a_folder_is_refused(data_dir: Path) -> None:
+async def test_a_second_start_on_a_folder_is_refused(cluster_dir: Path) -> None:
     """The second start names the process that uses the folder, and the first continues."""
-    async with running(data_dir) as url:
+    async with running(cluster_dir) as url:
         with pytest.raises(Unavailable, match=f"process {os.getpid()}"):
-            await EmbeddedPostgres(data_dir).start()
+            await EmbeddedPostgres(cluster_dir).start()
         assert await run(url, "select 1") == 1
 
 
@@ -175,23 +181,19 @@ async def test_a_long_path_moves_the_socket(data_dir: Path) -> None:
     assert is_gone(sockets)
 
 
-async def test_a_cluster_of_another_version_is_refused(data_dir: Path) -> None:
+async def test_a_cluster_of_another_version_is_refused(cluster_dir: Path) -> None:
     """A cluster of another major version is not changed, and the error says what to do."""
-    async with running(data_dir):
-        pass
-    (data_dir / "postgres" / "PG_VERSION").write_text("12\n")
+    (cluster_dir / "postgres" / "PG_VERSION").write_text("12\n")
     with pytest.raises(Unavailable, match=r"written by PostgreSQL 12; this is \d+\. Dump it"):
-        await EmbeddedPostgres(data_dir).start()
+        await EmbeddedPostgres(cluster_dir).start()
 
 
-async def test_a_missing_password_file_is_named(data_dir: Path) -> None:
+async def test_a_missing_password_file_is_named(cluster_dir: Path) -> None:
     """A missing password file stops the start with its name, as a new password would not match the database."""
-    async with running(data_dir):
-        pass
-    (data_dir / "postgres.password").unlink()
+    (cluster_dir / "postgres.password").unlink()
     with pytest.raises(Unavailable, match=r"postgres\.password is missing"):
-        await EmbeddedPostgres(data_dir).start()
-    assert not (data_dir / "postgres.password").exists()
+        await EmbeddedPostgres(cluster_dir).start()
+    assert not (cluster_dir / "postgres.password").exists()
 
 
 def test_a_cluster_of_another_user_is_refused(data_dir: Path) -> None:
@@ -238,11 +240,11 @@ def test_unreachable_programs_are_copied(data_dir: Path) -> None:
     assert placement._copy_programs(source, data_dir / "server") == copied
 
 
-def test_the_server_ends_with_its_parent(data_dir: Path) -> None:
+def test_the_server_ends_with_its_parent(cluster_dir: Path) -> None:
     """The server ends when Dashwright is killed."""
-    with subprocess.Popen([sys.executable, "-c", PARENT, str(data_dir)], stdout=subprocess.PIPE, text=True) as parent:
+    with subprocess.Popen([sys.executable, "-c", PARENT, str(cluster_dir)], stdout=subprocess.PIPE, text=True) as parent:
         assert parent.stdout
         assert any("postgresql://" in line for line in parent.stdout)
-        pid = server_pid(data_dir / "postgres")
+        pid = server_pid(cluster_dir / "postgres")
         parent.kill()
     wait_for_end(pid)
