@@ -1,0 +1,44 @@
+"""Ends of services with wrong settings, in this process: the start of a program takes a second."""
+
+import os
+from types import ModuleType
+
+import pytest
+
+from dashwright.api import main as api
+from dashwright.expressions import main as expressions
+from dashwright.jobs_worker import main as jobs_worker
+
+NOWHERE = "127.0.0.1:9"
+USUAL = {"DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d", "AMQP_URL": f"amqp://u:p@{NOWHERE}/", "SECRET_KEY": "of tests only"}
+
+
+@pytest.mark.parametrize(
+    ("service", "name", "value"),
+    [
+        (api, "HTTP_HOST", "0.0.0.0"),
+        (api, "TLS_CERT", "/nowhere.pem"),
+        (api, "DATABASE_URL", ""),
+        (api, "SECRET_KEY", ""),
+        (jobs_worker, "DATABASE_URL", ""),
+        (jobs_worker, "SECRET_KEY", ""),
+        (expressions, "SECRETS_DIR", "/nowhere/at/all"),
+    ],
+)
+def test_a_wrong_setting_is_named_in_a_sentence(
+    service: ModuleType, name: str, value: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The exit status is 2, and the only line of output begins with the service and names the setting."""
+    monkeypatch.setattr("dashwright.common.observability.logging.configure", lambda *_arguments, **_options: None)
+    for variable in [variable for variable in os.environ if variable.startswith("DASHWRIGHT_")]:
+        monkeypatch.delenv(variable)
+    for variable, setting in {**USUAL, name: value}.items():
+        monkeypatch.setenv(f"DASHWRIGHT_{variable}", setting)
+    with pytest.raises(SystemExit) as ended:
+        service.main()
+    assert ended.value.code == 2
+    output, errors = capfd.readouterr()
+    (line,) = errors.splitlines()
+    assert not output
+    assert line.startswith(f"{service.SERVICE}: ")
+    assert f"DASHWRIGHT_{name}" in line
