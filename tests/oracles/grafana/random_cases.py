@@ -32,80 +32,95 @@ _REDUCERS: Final = (
     "p50",
     "p95",
 )
-#: Transformations that are generated only as the first or as the last one of a case. In another place, their result would contain
-#: an intended difference from Grafana that an earlier transformation causes.
-_FIRST: Final = frozenset({"calculateField"})
-_LAST: Final = frozenset({"filterByValue", "concatenate", "histogram", "groupingToMatrix"})
+#: Transformations that are generated only as the first one, only once, or only as the last one of a case. Otherwise, their result would
+#: contain an intended difference from Grafana that an earlier transformation causes.
+_FIRST: Final = frozenset({"calculateField", "groupToNestedTable"})
+_ONCE: Final = frozenset({"reduce"})
+_LAST: Final = frozenset({"filterByValue", "concatenate", "histogram", "groupingToMatrix", "groupToNestedTable"})
 
 
 class Cases:
     """A source of random cases."""
 
     def __init__(self, seed: int) -> None:
-        self._random = Random(seed)
+        self.random = Random(seed)
         self._names: list[str] = []
 
     def case(self) -> dict[str, Any]:
         """Return frames and one to three transformations."""
-        frames = [self._frame() for _ in range(self._random.choice((1, 1, 2, 2, 3)))]
-        names = [field["name"] for frame in frames for field in frame["fields"]]
+        frames = [self.frame() for _ in range(self.random.choice((1, 1, 2, 2, 3)))]
+        names = [field["name"] for frame in frames for field in frame["fields"] if "name" in field]
         self._names = ["gone", "D", "a", "Value 1", "Value 2", "Time 1", "f", 'x {host="a", job="b"}', "A", *names, *names]
-        count = self._random.choice((1, 1, 2, 3))
+        count = self.random.choice((1, 1, 2, 3))
         transformations: list[dict[str, Any]] = []
         for index in range(count):
-            excluded = (_FIRST if index else frozenset[str]()) | (_LAST if index < count - 1 else frozenset[str]())
-            transformations.append(self._transformation(self._random.choice([name for name in _OPTIONS if name not in excluded])))
+            used = {one["id"] for one in transformations}
+            excluded = (_FIRST if index else frozenset[str]()) | (_LAST if index < count - 1 else frozenset[str]()) | (_ONCE & used)
+            transformations.append(self.transformation(self.random.choice([name for name in _OPTIONS if name not in excluded])))
+        if transformations[-1]["id"] == "groupToNestedTable":
+            # Nested tables of Grafana mix the cells of columns with equal names.
+            for frame in frames:
+                frame["fields"] = list({_name_of(field): field for field in frame["fields"]}.values())
         return {"frames": frames, "transformations": transformations}
 
-    def _frame(self) -> dict[str, Any]:
-        rows = self._random.choice((0, 1, 2, 3, 5, 8))
-        fields = [self._field(rows) for _ in range(self._random.randrange(1, 4))]
-        if self._chance(0.7):
-            times = [1000 * (row + self._random.randrange(2)) for row in range(rows)]
-            fields.insert(0, {"name": self._random.choice(("Time", "Time", "time")), "type": "time", "config": {}, "values": times})
-        name = {"name": self._random.choice(("f", "g", "cpu"))} if self._chance(0.4) else {}
-        return {"refId": self._random.choice("ABC"), "fields": fields, **name}
+    def frame(self) -> dict[str, Any]:
+        """Return a frame."""
+        rows = self.random.choice((0, 1, 2, 3, 5, 8))
+        fields = [self.field(rows) for _ in range(self.random.randrange(1, 4))]
+        if self.chance(0.7):
+            times = [1000 * (row + self.random.randrange(2)) for row in range(rows)]
+            fields.insert(0, {"name": self.random.choice(("Time", "Time", "time")), "type": "time", "config": {}, "values": times})
+        name = {"name": self.random.choice(("f", "g", "cpu"))} if self.chance(0.4) else {}
+        return {"refId": self.random.choice("ABC"), "fields": fields, **name}
 
-    def _field(self, rows: int) -> dict[str, Any]:
-        type_ = self._random.choice(("number", "number", "number", "string", "boolean"))
+    def field(self, rows: int) -> dict[str, Any]:
+        """Return a column."""
+        type_ = self.random.choice(("number", "number", "number", "string", "boolean"))
         choices: tuple[Any, ...] = {"number": _NUMBERS, "string": _TEXTS, "boolean": (True, False)}[type_]
         config: dict[str, Any] = {}
-        if self._chance(0.15):
-            config["displayName"] = self._random.choice(("D", "E", "Value"))
-        if self._chance(0.1):
+        if self.chance(0.15):
+            config["displayName"] = self.random.choice(("D", "E", "Value"))
+        if self.chance(0.1):
             config["displayNameFromDS"] = "ds"
-        if self._chance(0.15):
-            config["unit"] = self._random.choice(("short", "bytes"))
-        if self._chance(0.1):
-            config["custom"] = {"spanNulls": self._random.choice((True, False, -1))}
-        labels = {key: self._random.choice("ab1") for key in self._random.sample(("host", "job", "name"), self._random.choice((1, 1, 2)))}
-        values = [None if self._chance(0.12) else self._random.choice(choices) for _ in range(rows)]
-        field = {"name": self._random.choice(_FIELD_NAMES), "type": type_, "config": config, "values": values}
-        return field | ({"labels": labels} if self._chance(0.3) else {})
+        if self.chance(0.15):
+            config["unit"] = self.random.choice(("short", "bytes"))
+        if self.chance(0.1):
+            config["custom"] = {"spanNulls": self.random.choice((True, False, -1))}
+        labels = {key: self.random.choice("ab1") for key in self.random.sample(("host", "job", "name"), self.random.choice((1, 1, 2)))}
+        values = [None if self.chance(0.12) else self.random.choice(choices) for _ in range(rows)]
+        field = {"name": self.random.choice(_FIELD_NAMES), "type": type_, "config": config, "values": values}
+        return field | ({"labels": labels} if self.chance(0.3) else {})
 
-    def _transformation(self, name: str) -> dict[str, Any]:
+    def transformation(self, name: str) -> dict[str, Any]:
+        """Return a transformation."""
         transformation = {"id": name, "options": _OPTIONS[name](self)}
-        filter_ = {"filter": {"id": "byRefId", "options": self._random.choice(("A", "/[BC]/"))}}
-        return transformation | (filter_ if self._chance(0.08) else {})
+        filter_ = {"filter": {"id": "byRefId", "options": self.random.choice(("A", "/[BC]/"))}}
+        return transformation | (filter_ if self.chance(0.08) else {})
 
-    def _chance(self, share: float) -> bool:
-        return self._random.random() < share
+    def chance(self, share: float) -> bool:
+        """Return True with a probability."""
+        return self.random.random() < share
 
     def name(self) -> str:
         """Return the name of a field, or a name that may result from an earlier transformation."""
-        return self._random.choice(self._names)
+        return self.random.choice(self._names)
 
     def one_of(self, *choices: Any) -> Any:
         """Return one of the choices."""
-        return self._random.choice(choices)
+        return self.random.choice(choices)
 
     def some_of(self, choices: tuple[str, ...], *counts: int) -> list[str]:
         """Return some of the choices, as many as one of the counts."""
-        return self._random.sample(choices, self._random.choice(counts))
+        return self.random.sample(choices, self.random.choice(counts))
 
     def optional(self, **members: Any) -> dict[str, Any]:
         """Return the members that a random choice keeps."""
-        return {name: value for name, value in members.items() if self._chance(0.4)}
+        return {name: value for name, value in members.items() if self.chance(0.4)}
+
+
+def _name_of(field: dict[str, Any]) -> str:
+    """Return the name of a column without its frame and labels."""
+    return str(field["config"].get("displayName", field["name"]))
 
 
 def _organize(cases: Cases) -> dict[str, Any]:
@@ -201,7 +216,16 @@ def _condition(cases: Cases) -> dict[str, Any]:
 
 
 def _condition_of_frames(cases: Cases) -> dict[str, Any]:
-    return {"id": "byRefId", "options": cases.one_of("A", "B|C", "/[AB]/")}
+    by_query = {"id": "byRefId", "options": cases.one_of("A", "B|C", "/[AB]/")}
+    by_name = {"id": "byName", "options": cases.one_of("/f|g/", "cpu", "/^$/")}
+    condition: dict[str, Any] = cases.one_of(
+        by_query,
+        by_name,
+        {"id": cases.one_of("anyMatch", "allMatch"), "options": [by_query, by_name]},
+        {"id": "invertMatch", "options": by_query},
+        {"id": "alwaysMatch"},
+    )
+    return condition
 
 
 def _order(cases: Cases) -> dict[str, Any]:
@@ -233,6 +257,7 @@ _OPTIONS: Final[dict[str, Callable[[Cases], dict[str, Any]]]] = {
     "convertFrameType": lambda _cases: {"targetType": "exemplar"},
     "noop": lambda _cases: {},
     "merge": lambda _cases: {},
+    "seriesToColumns": lambda cases: cases.optional(byField=cases.name()),
     "joinByField": lambda cases: {"mode": cases.one_of("outer", "inner", "outerTabular")} | cases.optional(byField=cases.name()),
     "filterFieldsByName": _filter_fields,
     "filterByRefId": lambda cases: {cases.one_of("include", "exclude"): cases.one_of("A", "A|B", "/[AB]/")},
@@ -241,6 +266,7 @@ _OPTIONS: Final[dict[str, Callable[[Cases], dict[str, Any]]]] = {
     "calculateField": _calculate_field,
     "sortBy": lambda cases: {"sort": [{"field": cases.name(), "desc": cases.one_of(True, False)}]},
     "groupBy": _group,
+    "groupToNestedTable": lambda cases: _group(cases) | cases.optional(showSubframeHeaders=cases.one_of(True, False)),
     "renameByRegex": lambda cases: {
         "regex": cases.one_of("(.*)", "/V(.)/", "/a/g", "(.*)e", "Value (\\d)"),
         "renamePattern": cases.one_of("$1", "x$1", "$$", "$&-$2"),

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 import pytest
 from tests.oracles.grafana.random_cases import TRANSFORMATIONS, Cases
+from tests.oracles.grafana.unusual_cases import UnusualCases
 from tests.oracles.queue import node_packages
 
 from dashwright.common.errors import DashwrightError
@@ -21,25 +22,28 @@ pytestmark = pytest.mark.oracles
 
 _HERE: Final = Path(__file__).parent
 _CASES: Final = 3_000
+_SOURCES: Final = {"usual": Cases(1), "unusual": UnusualCases(2)}
 _SPECIAL: Final = {"undefined": UNDEFINED, "NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
 
 
 @pytest.fixture(scope="module")
-def results(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[Any, Any]]:
-    """Return random cases with the results of Grafana's library."""
-    cases = Cases(1)
-    listed = [cases.case() for _ in range(_CASES)]
+def results(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Any, Any]]:
+    """Return random cases, each with its source, with the results of Grafana's library."""
+    listed = [(name, source.case()) for name, source in _SOURCES.items() for _ in range(_CASES)]
     path = tmp_path_factory.mktemp("cases") / "cases.json"
-    path.write_text(json.dumps(listed))
+    path.write_text(json.dumps([case for _, case in listed]))
     output = node_packages.run(node_packages.installed(_HERE), _HERE / "transform.cjs", str(path))
-    return list(zip(listed, json.loads(output), strict=True))
+    return [(name, case, there) for (name, case), there in zip(listed, json.loads(output), strict=True)]
 
 
 def transformed(case: Any) -> list[Any]:
     """Return the frames of a case as the script writes them."""
     frames = [
         DataFrame.of(
-            [Column(one["name"], CellType(one["type"]), one["values"], one.get("labels"), one["config"]) for one in frame["fields"]],
+            [
+                Column(one.get("name", ""), CellType(one["type"]), read(one["values"]), one.get("labels"), one["config"])
+                for one in frame["fields"]
+            ],
             frame["refId"],
         )
         for frame in case["frames"]
@@ -59,7 +63,7 @@ def transformed(case: Any) -> list[Any]:
                     "type": one.type.value,
                     "labels": one.labels,
                     "config": one.config,
-                    "values": list(one.values),
+                    "values": [written(cell) for cell in one.values],
                 }
                 for one in frame.columns
             ],
@@ -68,9 +72,16 @@ def transformed(case: Any) -> list[Any]:
     ]
 
 
+def written(cell: Any) -> Any:
+    """Return a cell with the columns of nested tables as lists."""
+    if isinstance(cell, DataFrame):
+        return [[column.name, column.type.value, [written(value) for value in column.values]] for column in cell.columns]
+    return [written(item) for item in cell] if isinstance(cell, list) else cell
+
+
 def read(value: Any) -> Any:
-    if isinstance(value, dict) and "special" in value:
-        return _SPECIAL[value["special"]]
+    if isinstance(value, dict):
+        return _SPECIAL[value["special"]] if "special" in value else {name: read(item) for name, item in value.items()}
     return [read(item) for item in value] if isinstance(value, list) else value
 
 
@@ -107,11 +118,12 @@ def difference(own_frames: list[Any], grafana: list[Any]) -> str:
 
 
 @pytest.mark.parametrize("name", TRANSFORMATIONS)
-def test_results_are_those_of_grafana(results: list[tuple[Any, Any]], name: str) -> None:
+@pytest.mark.parametrize("source", _SOURCES)
+def test_results_are_those_of_grafana(results: list[tuple[str, Any, Any]], source: str, name: str) -> None:
     """The frames equal those of Grafana in all cases that end with this transformation, unless Grafana fails."""
     differing, compared = [], 0
-    for case, grafana in results:
-        if case["transformations"][-1]["id"] != name or "error" in grafana:
+    for kind, case, grafana in results:
+        if kind != source or case["transformations"][-1]["id"] != name or "error" in grafana:
             continue
         compared += 1
         try:

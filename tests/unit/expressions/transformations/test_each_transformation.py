@@ -230,6 +230,45 @@ CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
         [{"time": ["1970 09:00:01", "1970 09:00:02"], "cpu": [1, 2]}],
     ),
     ("formatString", {"stringField": "host", "outputFormat": "Upper Case"}, [frame("A", host=["a b", None])], [{"host": ["A B", None]}]),
+    ("formatString", {"stringField": "host", "outputFormat": "odd"}, [frame("A", host=["a b", None])], [{"host": [UNDEFINED] * 2}]),
+    ("sortBy", {"sort": [{"field": "time"}]}, [frame("A", time=[None, 2, 1])], [{"time": [1, 2, None]}]),
+    ("sortBy", {"sort": [{"field": "time"}]}, [frame("A", time=[2, None, 1])], [{"time": [None, 1, 2]}]),
+    ("calculateField", {"mode": "odd"}, [CPU], [{"time": [1000, 2000], "cpu": [1, 2]}]),
+    (
+        "calculateField",
+        {"mode": "windowFunctions", "window": {}, "replaceFields": True},
+        [CPU],
+        [{"time": [1000, 2000], "trailing moving mean": [1, 2]}],
+    ),
+    (
+        "filterByValue",
+        {"filters": [{"fieldName": "gone", "config": {"id": "odd"}}, {"fieldName": {}}], "type": "exclude"},
+        [CPU],
+        [{"time": [1000, 2000], "cpu": [1, 2]}],
+    ),
+    (
+        "concatenate",
+        {"frameNameMode": "label", "frameNameLabel": ""},
+        [frame("A", cpu=[1], name="f"), MEM],
+        [{'cpu {="f"}': [1, UNDEFINED], "time": [2000, 3000], "mem": [20, 30]}],
+    ),
+    (
+        "filterFrames",
+        {"include": {"id": "anyMatch", "options": [{"id": "byRefId", "options": "B"}, {"id": "byName", "options": "f"}]}},
+        [CPU, MEM],
+        [{"time": [2000, 3000], "mem": [20, 30]}],
+    ),
+    (
+        "filterFrames",
+        {
+            "include": {
+                "id": "allMatch",
+                "options": [{"id": "alwaysMatch"}, {"id": "invertMatch", "options": {"id": "byRefId", "options": "A"}}],
+            }
+        },
+        [CPU, MEM],
+        [{"time": [2000, 3000], "mem": [20, 30]}],
+    ),
 ]
 
 

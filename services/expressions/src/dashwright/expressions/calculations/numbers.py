@@ -17,12 +17,12 @@ _LARGEST: Final = sys.float_info.max
 
 def lowest(field: FieldValues) -> float | None:
     """Return the minimum; null without numbers."""
-    return min((number for number in field.numbers() if number < _LARGEST), default=None)
+    return min((value for value in field.comparable() if value < _LARGEST), default=None)
 
 
 def highest(field: FieldValues) -> float | None:
     """Return the maximum; null without numbers."""
-    return max((number for number in field.numbers() if number > -_LARGEST), default=None)
+    return max((value for value in field.comparable() if value > -_LARGEST), default=None)
 
 
 def lowest_positive(field: FieldValues) -> float:

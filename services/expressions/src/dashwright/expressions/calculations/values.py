@@ -34,6 +34,10 @@ class FieldValues:
         zero = [0] if self.nulls is NullMode.ZERO else []
         return [item for value in self.values for item in (zero if is_missing(value) else [] if is_nan(value) else [value])]
 
+    def comparable(self) -> list[float]:
+        """Return the numbers and booleans among ``present``."""
+        return [value for value in self.present() if isinstance(value, int | float)] if self.is_numeric else []
+
     def numbers(self) -> list[float]:
         """Return the numbers among ``present``; booleans are 0 and 1."""
-        return [value + 0 for value in self.present() if isinstance(value, int | float)] if self.is_numeric else []
+        return [value + 0 for value in self.comparable()]

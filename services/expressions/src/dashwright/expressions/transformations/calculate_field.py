@@ -29,7 +29,7 @@ Creator = Callable[[DataFrame, DisplayNames], Cells | None]
 
 def calculate_field(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
     """Return the frames with a field that is calculated from others. Time series are joined first, unless ``timeSeries`` is false."""
-    mode = string_of(options.get("mode")) or _REDUCE_ROW
+    mode = _REDUCE_ROW if options.get("mode") is None else string_of(options["mode"])
     binary = object_of(options.get("binary"))
     if options.get("timeSeries") is not False and not (mode == "binary" and binary_operation.is_constant(binary.get("right"))):
         frames = join_series(frames, context)
@@ -108,7 +108,7 @@ def _cumulative(options: Mapping[str, Any], _context: Context) -> tuple[Creator,
             totals.append(total / count if reducer == "mean" else total)
         return totals
 
-    return create, f"cumulative {reducer}{_of_field(settings)}" if options.get("cumulative") else "cumulative "
+    return create, f"cumulative {reducer}{_of_field(settings)}" if isinstance(options.get("cumulative"), dict) else "cumulative "
 
 
 def _window(options: Mapping[str, Any], context: Context) -> tuple[Creator, str]:
@@ -126,8 +126,8 @@ def _window(options: Mapping[str, Any], context: Context) -> tuple[Creator, str]
         rows = min(ceil(size * (frame.row_count if is_share else 1)), 2 * frame.row_count + 2)
         return moving_values(values, string_of(settings["reducer"]), rows, context, is_centered=settings["windowAlignment"] == "centered")
 
-    name = f"{settings['windowAlignment']} moving {settings['reducer']}{_of_field(settings)}" if options.get("window") else " moving "
-    return create, name
+    name = f"{settings['windowAlignment']} moving {settings['reducer']}{_of_field(settings)}"
+    return create, name if isinstance(options.get("window"), dict) else " moving "
 
 
 def _unary(options: Mapping[str, Any], _context: Context) -> tuple[Creator, str]:
@@ -139,7 +139,7 @@ def _unary(options: Mapping[str, Any], _context: Context) -> tuple[Creator, str]
         numbers = [column for column in frame.columns if names.of(column, frame) == name and column.type is CellType.NUMBER]
         return apply_unary(operator, list(numbers[-1].values)) if numbers and len(numbers[-1].values) else None
 
-    return create, f"{operator}{f'({name})' if name else ''}" if options.get("unary") else ""
+    return create, f"{operator}{f'({name})' if name else ''}" if isinstance(options.get("unary"), dict) else ""
 
 
 def _chosen(settings: Mapping[str, Any]) -> FieldMatcher:

@@ -27,5 +27,6 @@ def _named(column: Column, frame_name: str, options: Mapping[str, Any]) -> Colum
     if not frame_name or mode == "drop":
         return unknown
     if mode == "label":
-        return replace(unknown, labels={**(column.labels or {}), string_of(options.get("frameNameLabel")) or "frame": frame_name})
+        label = options.get("frameNameLabel")
+        return replace(unknown, labels={**(column.labels or {}), "frame" if label is None else string_of(label): frame_name})
     return replace(unknown, name=frame_name if column.name in ("", VALUE_NAME) else f"{frame_name} · {column.name}")

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from dashwright.common.json_shapes import object_of, objects_of
+from dashwright.common.json_shapes import object_of, objects_of, string_of
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import DataFrame, Frames
 from dashwright.expressions.transformations.matchers.cells import cell_matcher
@@ -18,8 +18,11 @@ def filter_by_value(frames: Frames, options: Mapping[str, Any], context: Context
         return frames
     combine = all if options.get("match") == "all" else any
     is_included = options.get("type", "include") == "include"
-    conditions = [(filter_.get("fieldName"), cell_matcher(object_of(filter_.get("config")))) for filter_ in filters]
     names = DisplayNames(frames)
+    known = {name for frame in frames for name in names.of_frame(frame)}
+    named = [(string_of(filter_.get("fieldName")), object_of(filter_.get("config"))) for filter_ in filters]
+    # Grafana does not read the conditions of columns that do not exist.
+    conditions = [(name, cell_matcher(config) if name in known else _no_match) for name, config in named]
 
     def chosen(frame: DataFrame) -> DataFrame:
         columns = dict(zip(names.of_frame(frame), frame.columns, strict=True))
@@ -34,6 +37,10 @@ def filter_by_value(frames: Frames, options: Mapping[str, Any], context: Context
 
 def _test(values: Any, matches: Callable[[Any], bool]) -> Callable[[int], bool]:
     return lambda row: matches(values[row])
+
+
+def _no_match(_value: Any) -> bool:
+    return False
 
 
 def _never(_row: int) -> bool:

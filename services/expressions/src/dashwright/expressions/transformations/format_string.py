@@ -12,7 +12,10 @@ from dashwright.expressions.transformations.names import DisplayNames
 
 
 def format_string(frames: Frames, options: Mapping[str, Any], _context: Context) -> Frames:
-    """Return the frames with the column ``stringField`` in the format ``outputFormat``. Other values than text are unchanged."""
+    """Return the frames with the column ``stringField`` in the format ``outputFormat``. Other values than text are unchanged.
+
+    As in Grafana, the cells are undefined in an unknown format.
+    """
     names, matches = DisplayNames(frames), named(string_of(options.get("stringField")))
     output = string_of(options.get("outputFormat"))
 
@@ -25,12 +28,13 @@ def format_string(frames: Frames, options: Mapping[str, Any], _context: Context)
 
 
 def _formatted(value: Any, output: str, options: Mapping[str, Any]) -> Any:
+    if output != _SUBSTRING and output not in _FORMATS:
+        return UNDEFINED
     if not isinstance(value, str):
         return value
-    if output == "Substring":
+    if output == _SUBSTRING:
         return _substring(value, options.get("substringStart"), options.get("substringEnd"))
-    convert = _FORMATS.get(output)
-    return UNDEFINED if convert is None else convert(value)
+    return _FORMATS[output](value)
 
 
 def _capital_words(text: str) -> list[str]:
@@ -55,7 +59,8 @@ def _position(position: Any, text: str, default: int) -> int:
     return int(min(max(number, 0), len(text))) if number == number else 0
 
 
-#: A function for each format.
+_SUBSTRING: Final = "Substring"
+#: A function for each other format.
 _FORMATS: Final[Mapping[str, Callable[[str], str]]] = {
     "Upper Case": str.upper,
     "Lower Case": str.lower,

@@ -22,7 +22,7 @@ class DisplayNames:
         self._frames = frames
         self._has_siblings = are_related and len(frames) > 1
         self._names_differ = self._has_siblings and len({frame.name for frame in frames}) > 1
-        self._single_label = _single_label(frames) if are_related else None
+        self._single_label = single_label_of(frames) if are_related else None
         self._are_related = are_related
         self._positions: dict[int, dict[str, list[Column]]] = {}
 
@@ -47,8 +47,8 @@ class DisplayNames:
         if configured := configured_name(column.config):
             return configured + suffix
         if column.type is CellType.TIME and column.labels is None:
-            return column.name
-        single_label = self._single_label if self._are_related else _single_label([frame])
+            return column.name or TIME_NAME
+        single_label = self._single_label if self._are_related else single_label_of([frame])
         name = composed_name(column.name, column.labels, frame.name, names_differ=self._names_differ, single_label=single_label)
         return (self.unique_name(column, frame) if name == column.name else name) + suffix
 
@@ -119,13 +119,13 @@ def comparison_suffix(meta: Mapping[str, Any] | None) -> str:
 
 
 def _label_text(labels: Mapping[str, Any], single_label: str | None) -> str:
-    if single_label is None:
+    if not single_label:
         return f"{{{listed}}}" if (listed := label_list(labels)) else ""
     value: Any = labels.get(single_label)
     return text_of(value) if is_true(value) else ""
 
 
-def _single_label(frames: Sequence[DataFrame]) -> str | None:
+def single_label_of(frames: Sequence[DataFrame]) -> str | None:
     """Return the key of the labels of all columns, if there is only one."""
     keys: set[str] = set()
     for frame in frames:

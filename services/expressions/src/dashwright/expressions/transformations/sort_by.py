@@ -43,6 +43,9 @@ def _keys(column: Column) -> list[Any] | None:
     Return ``None`` for a column of numbers with values that have no order among them, such as NaN.
     """
     values = column.values
+    if column.type is CellType.TIME and values and values[0] is None and all(map(_has_order, values)):
+        # Nulls are last if the first value is one.
+        return [(not value, value or 0) for value in values]
     if column.type in (CellType.NUMBER, CellType.TIME):
         return [value or 0 for value in values] if all(map(_has_order, values)) else None
     if column.type is CellType.STRING:

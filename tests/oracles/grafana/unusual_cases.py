@@ -1,0 +1,65 @@
+"""Random frames and transformations that editors hardly produce: missing cells, columns of unknown types, and wrong options."""
+
+from typing import Any
+
+from tests.oracles.grafana.random_cases import Cases
+from tests.unit.expressions.json_trees import Path, paths, replaced
+
+
+class UnusualCases(Cases):
+    """A source of random cases with unusual members."""
+
+    def frame(self) -> dict[str, Any]:
+        """Return a frame, whose columns may lack values, and may have an unknown type or no labels."""
+        frame = super().frame()
+        # Calculations of Grafana append texts to numbers if the cells of columns with equal names are mixed.
+        types = {field["name"]: field["type"] for field in frame["fields"]}
+        frame["fields"] = [field for field in frame["fields"] if field["type"] == types[field["name"]]]
+        for field in frame["fields"]:
+            if self.chance(0.1):
+                field["values"] = [None] * len(field["values"])
+            if self.chance(0.1) and field["type"] == "number":
+                field["values"] = [{"special": "NaN"} if self.chance(0.3) else value for value in field["values"]]
+            if self.chance(0.1) and field["type"] == "time":
+                field["values"] = [None if self.chance(0.3) else value for value in field["values"]]
+            if self.chance(0.05):
+                field["type"] = "other"
+            if self.chance(0.05):
+                field["labels"] = {}
+        return frame
+
+    def transformation(self, name: str) -> dict[str, Any]:
+        """Return a transformation, of which one option may be missing or wrong."""
+        transformation = super().transformation(name)
+        options = transformation["options"]
+        # An unknown time zone is an error here.
+        places = [path for path in paths(options) if path and path[-1] != "timezone"]
+        if not places or self.chance(0.5):
+            return transformation
+        place = self.one_of(*places)
+        return {**transformation, "options": without(options, place) if self.chance(0.3) else self._wrong(options, place)}
+
+    def _wrong(self, options: Any, place: Path) -> Any:
+        value = member(options, place)
+        if isinstance(value, bool):
+            return replaced(options, place, not value)
+        if isinstance(value, str):
+            return replaced(options, place, self.one_of("", "gone", "unknown", "A"))
+        if isinstance(value, int | float):
+            return replaced(options, place, self.one_of(0, 7, 1_000))
+        return replaced(options, place, type(value)())
+
+
+def member(tree: Any, path: Path) -> Any:
+    """Return the value at a path."""
+    for key in path:
+        tree = tree[key]
+    return tree
+
+
+def without(tree: Any, path: Path) -> Any:
+    """Return a copy of a tree without the member or item at a path."""
+    parent = member(tree, path[:-1])
+    if isinstance(parent, dict):
+        return replaced(tree, path[:-1], {key: value for key, value in parent.items() if key != path[-1]})
+    return replaced(tree, path[:-1], [item for index, item in enumerate(parent) if index != path[-1]])
