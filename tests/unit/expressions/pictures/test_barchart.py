@@ -100,6 +100,15 @@ def test_values_are_shown_at_bars(mode: object, expected: int) -> None:
     assert sum(text in ("1.00%", "2.00%", "31.00%") for text in visible_texts(drawn)) == expected
 
 
+def test_large_values_have_room_above_bars() -> None:
+    """The value of a wide bar is not written over the bar."""
+    drawn = bars(Frame([texts("n", "a"), numbers("v", 485)]))
+    ((y, size),) = re.findall(r'<text x="[0-9.]+" y="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*>485<', svg_of(drawn))
+    (top,) = re.findall(r"M[0-9.]+ ([0-9.]+)h[0-9.]+v", svg_of(drawn))
+    assert float(size) >= 14
+    assert float(y) <= float(top)
+
+
 def test_values_that_would_be_unreadable_are_shown_only_on_demand() -> None:
     """Bars that are too narrow for their values have none."""
     frame = Frame([texts("n", *map(str, range(90))), numbers("v", *[7.0] * 90)])

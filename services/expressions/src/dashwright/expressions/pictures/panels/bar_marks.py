@@ -17,6 +17,8 @@ _MAX_LINE_WIDTH: Final = 10.0
 #: The smallest and the largest size of the values at bars, in pixels, as in Grafana.
 _MIN_VALUE_SIZE: Final = 8.0
 _MAX_VALUE_SIZE: Final = 30.0
+#: Larger values must have room above the highest bar.
+_MIN_LARGE_VALUE_SIZE: Final = 14.0
 #: The largest size of values in bars.
 _MAX_INNER_SIZE: Final = 14.0
 _VALUE_GAP: Final = 4.0
@@ -89,6 +91,9 @@ def value_elements(bars: Sequence[ChartBar], area: Cell, colour: str, mode: str,
     if is_stacked:
         size = min(size, _MAX_INNER_SIZE)
         return [_inside(bar, size, colour) for bar in bars if bar.cell.height >= size and bar.cell.width >= text_width(bar.text, size)]
+    if not is_horizontal:
+        room = min((bar.cell.y - area.y for bar in bars if not bar.is_negative), default=math.inf)
+        size = min(size, max(room, _MIN_LARGE_VALUE_SIZE))
     place = _beside if is_horizontal else _above
     return [place(bar, size, colour, area) for bar in bars]
 
