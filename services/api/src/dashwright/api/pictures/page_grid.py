@@ -72,6 +72,7 @@ class ShownPanel:
     key: str  #: The id of its element.
     description: str  #: The alternative text of the picture.
     tooltip: str  #: The description of the panel in the dashboard; empty without one.
+    has_sign: bool  #: True if the picture contains a sign for the description.
     page: str  #: The address of its own page; empty without one.
     #: The pictures, of which a browser takes the first one that matches; the last one matches every screen.
     sources: Sequence[PictureSource]
@@ -127,7 +128,9 @@ def panel_at_half_width(panel: OutlinePanel, address: PictureAddress, theme: str
 
 
 def _shown(panel: OutlinePanel, address: PictureAddress, sizes: Sequence[_Size], theme: str, key: str = "", page: str = "") -> ShownPanel:
-    return ShownPanel(key, _description(panel), panel.description.strip(), page, list(_sources(panel, address, sizes, theme)))
+    return ShownPanel(
+        key, _description(panel), panel.description.strip(), bool(panel.title.strip()), page, list(_sources(panel, address, sizes, theme))
+    )
 
 
 def _own_parameters(panel: OutlinePanel, parameters: Parameters) -> Parameters:
