@@ -59,7 +59,10 @@ async def address(api: Api, broker: MemoryBroker, database: Database) -> AsyncIt
     await make_local_repository(api, "team", api.data, "write")
     files = FakeJobsWorker()
     before = _dashboard("Shown", _panel(1, "timeseries", "Requests", description="Per second"), _panel(2, "stat", "Errors"))
+    # Long JSON has marked lines.
+    before["panels"][0]["options"] = {"legend": {"calcs": ["mean", "max", "lastNotNull"], "displayMode": "table", "placement": "right"}}
     after = _dashboard("Shown", _panel(1, "timeseries", "Requests per second"), _panel(3, "table", "Hosts"))
+    after["panels"][0]["options"] = {"legend": {"calcs": ["mean", "max", "lastNotNull"], "displayMode": "table", "placement": "bottom"}}
     files.touches = [touch("get", "shown", "")]
     files.resource |= {
         "existing": {"metadata": {"name": "shown"}, "spec": before},

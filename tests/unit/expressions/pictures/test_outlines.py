@@ -48,6 +48,14 @@ def test_panels_are_in_sections_with_their_positions() -> None:
     assert [[found.id for found in section.panels] for section in sections] == [[2, 1], [3], [4], [5]]
 
 
+def test_pages_have_a_panel_for_each_of_many_values() -> None:
+    """A page loads its pictures one by one, so panels are repeated for as many values as it has panels."""
+    values = tuple(f"h{number}" for number in range(MAX_PANELS + 1))
+    outline = outlined({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=Value(values, values, is_list=True))
+    assert [found.title for found in outline.sections[0].panels] == [f"On h{number}" for number in range(MAX_PANELS)]
+    assert outline.notices == [f"$host has {MAX_PANELS + 1} values; panels are repeated for the first {MAX_PANELS}"]
+
+
 def test_panels_of_every_schema_have_their_descriptions() -> None:
     """Variables in descriptions are replaced, in the classic schema and in that with elements."""
     element = {"kind": "Panel", "spec": {"id": 1, "title": "T", "description": "Of $host", "vizConfig": {"kind": "stat", "spec": {}}}}

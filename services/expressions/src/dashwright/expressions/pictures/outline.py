@@ -71,7 +71,7 @@ def _sections(sections: Sequence[Section], scope: Scope, notices: list[str]) -> 
     outlines: list[OutlineSection] = []
     panel_count = 0
     for section in sections:
-        placement = place([section], scope, expanded=True)
+        placement = place([section], scope, expanded=True, max_repeats=MAX_PANELS)
         notices += [notice for notice in placement.notices if notice not in notices]
         repeats = [section.repeat, *(panel.repeat for panel in section.panels)]
         names = sorted({repeat.variable for repeat in repeats if repeat})

@@ -8,7 +8,7 @@ from dashwright.expressions.pictures.sections import COLUMNS, GridPosition, Repe
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import ALL, Value
 
-#: The maximum number of repetitions of one panel or row, and of placed panels. Further ones are not placed.
+#: The maximum number of repetitions of one panel or row in a picture, and of placed panels. Further ones are not placed.
 MAX_REPEATS: Final = 60
 MAX_PLACED: Final = 2_000
 _TOO_MANY_PANELS: Final = f"the dashboard has more than {MAX_PLACED} panels, of which the first {MAX_PLACED} are read"
@@ -30,6 +30,7 @@ class Placement:
 
     panels: list[PlacedPanel] = field(default_factory=list)
     notices: list[str] = field(default_factory=list)
+    max_repeats: int = MAX_REPEATS  #: The maximum number of repetitions of one panel or row.
 
     def add_notice(self, notice: str) -> None:
         """Add a notice, unless an equal one was added before."""
@@ -37,9 +38,9 @@ class Placement:
             self.notices.append(notice)
 
 
-def place(sections: Sequence[Section], scope: Scope, *, expanded: bool) -> Placement:
+def place(sections: Sequence[Section], scope: Scope, *, expanded: bool, max_repeats: int = MAX_REPEATS) -> Placement:
     """Return the panels of all sections, one section below another. ``expanded`` also places the panels of collapsed rows."""
-    placement = Placement()
+    placement = Placement(max_repeats=max_repeats)
     top = 0
     for section in sections:
         for section_scope in _repetitions(section.repeat, scope, placement):
@@ -100,8 +101,9 @@ def _repetitions(repeat: Repeat | None, scope: Scope, placement: Placement) -> l
     value = scope.values.get(repeat.variable) if repeat else None
     if repeat is None or value is None or not value.values or value.values == (ALL,):
         return [scope]
-    if len(value.values) > MAX_REPEATS:
-        placement.add_notice(f"${repeat.variable} has {len(value.values)} values; panels are repeated for the first {MAX_REPEATS}")
+    limit = placement.max_repeats
+    if len(value.values) > limit:
+        placement.add_notice(f"${repeat.variable} has {len(value.values)} values; panels are repeated for the first {limit}")
     texts = value.texts if len(value.texts) == len(value.values) else value.values
-    pairs = list(zip(value.values, texts, strict=True))[:MAX_REPEATS]
+    pairs = list(zip(value.values, texts, strict=True))[:limit]
     return [scope.with_values({repeat.variable: Value((one,), (text,), is_selection=value.is_selection)}) for one, text in pairs]
