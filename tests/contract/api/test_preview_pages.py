@@ -1,5 +1,6 @@
 """Page that displays a file of a repository as a dashboard, at a ref."""
 
+import asyncio
 import re
 from collections.abc import AsyncIterator
 from typing import Any
@@ -222,6 +223,18 @@ async def test_a_panel_of_a_file_is_drawn(api: Api, files: FakeJobsWorker) -> No
     files.touches = []
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await get_page(api, address, viewer))[0] == 403
+
+
+@pytest.mark.parametrize(("ref", "reads"), [("c" * 40, 1), ("branch", 5)])
+async def test_pictures_at_one_commit_share_a_read(api: Api, files: FakeJobsWorker, ref: str, reads: int) -> None:
+    """The worker reads a file at a commit once for all pictures of a page; a branch may have changed. Rights are checked each time."""
+    files.touches = [touch("get", "t", "")]
+    files.resource["file"]["spec"] = {"title": "T", "panels": [panel(number, "P") for number in range(1, 6)]}
+    pictures = [f"/render{PAGE}?panelId={number}&format=svg&ref={ref}" for number in range(1, 6)]
+    found = await asyncio.gather(*(get_page(api, picture) for picture in pictures))
+    assert [status for status, _, _ in found] == [200] * 5
+    assert len(files.requests) == reads
+    assert (await get_page(api, pictures[0], await api.person("stranger", Role.NONE)))[0] == 403
 
 
 async def test_a_preview_needs_the_permissions_of_its_objects(api: Api, files: FakeJobsWorker) -> None:

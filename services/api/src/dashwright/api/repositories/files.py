@@ -10,6 +10,7 @@ from dashwright.api.accounts.authors import author_of
 from dashwright.api.domain.access.view import AccessView
 from dashwright.api.domain.actor import Actor
 from dashwright.api.http.errors import permission_denied
+from dashwright.api.repositories.commit_reads import CommitReads
 from dashwright.api.resources import metadata
 from dashwright.api.stores import audit
 from dashwright.api.stores.audit import event_of, subject_of
@@ -59,6 +60,7 @@ class Files:
         self._database = database
         self._policy = policy
         self._repository_client = repository_client
+        self._commit_reads = CommitReads(repository_client)
         self._clock = clock
 
     async def list_files(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
@@ -78,7 +80,10 @@ class Files:
         return await _encode((await self._read(caller, repository, path, ref))["wrapper"])
 
     async def read_with_removed(self, caller: Identity, repository: str, path: str, ref: str) -> bytes:
-        """Return a FileResponse, also for a missing file from which a dashboard is stored. Raises Forbidden as ``read_file``."""
+        """Return a FileResponse, also for a missing file from which a dashboard is stored. Raises Forbidden as ``read_file``.
+
+        The response about a file at a commit may be some seconds old.
+        """
         return await _encode(await self._read(caller, repository, path, ref, with_removed=True))
 
     async def _read(self, caller: Identity, repository: str, path: str, ref: str, *, with_removed: bool = False) -> dict[str, Any]:
@@ -186,7 +191,10 @@ class Files:
     async def _call_worker(self, caller: Identity, request: FileRequest | ChangeRequest, *, deadline: float) -> dict[str, Any]:
         """Return a FileResponse or ChangeResponse as a JSON tree. Numbers in it keep their notation."""
         try:
-            body = await self._repository_client.call(request, deadline=deadline)
+            if isinstance(request, FileRequest) and request.with_removed:
+                body = await self._commit_reads.call(request, deadline=deadline)
+            else:
+                body = await self._repository_client.call(request, deadline=deadline)
         except NotFound as error:
             if not error.causes or caller.may(READ_ACTION):
                 raise

@@ -1,0 +1,40 @@
+"""Reads of files at commits, which the pictures of one preview share: each picture needs the whole file."""
+
+import re
+from typing import Final
+
+from cachetools import TTLCache
+
+from dashwright.api.workers.repository_client import RepositoryClient
+from dashwright.common.models.repository_calls import FileRequest
+from dashwright.common.single_flight import SingleFlight
+
+_SECONDS: Final = 10.0
+"""Time for which a response is kept. Rights on the objects in it are checked for each request."""
+_MAX_BYTES: Final = 16 * 1024 * 1024
+_COMMIT: Final = re.compile(r"[0-9a-f]{40}")
+
+
+class CommitReads:
+    """A client of the jobs worker that keeps responses about files at commits for some seconds."""
+
+    def __init__(self, client: RepositoryClient) -> None:
+        self._client = client
+        self._bodies: TTLCache[bytes, bytes] = TTLCache(_MAX_BYTES, _SECONDS, getsizeof=len)
+        self._running: SingleFlight[bytes, bytes] = SingleFlight()
+
+    async def call(self, request: FileRequest, *, deadline: float) -> bytes:
+        """Return the worker's response. Raises the errors of ``RepositoryClient.call``."""
+        if not _COMMIT.fullmatch(request.ref):
+            return await self._client.call(request, deadline=deadline)
+        key = request.to_json()
+        if (body := self._bodies.get(key)) is not None:
+            return body
+
+        async def read() -> bytes:
+            found = await self._client.call(request, deadline=deadline)
+            if len(found) <= _MAX_BYTES:
+                self._bodies[key] = found
+            return found
+
+        return await self._running.run(key, read)
