@@ -19,7 +19,7 @@ _MIN_VERSION: Final = (2, 37)
 NOT_GIT: Final = "the server does not speak the git protocol"
 """Message of a failure: the host responds, but not as a git server does."""
 
-_MAX_STDERR_BYTES: Final = 16 * 1024
+_MAX_STDERR_BYTES: Final = 8 * 1024
 _STATUS_NOT_FOUND: Final = 127
 _MAX_STDOUT_BYTES: Final = 8 * 1024 * 1024
 _MEMORY_LIMITED_COMMAND: Final = f'ulimit -v {2 * 1024 * 1024} && exec git "$@"'
@@ -84,7 +84,7 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
             async with asyncio.timeout(timeout_seconds):
                 stdout, stderr, _ = await asyncio.gather(
                     _read_to_end(process.stdout, _MAX_STDOUT_BYTES),
-                    _read_last(process.stderr, _MAX_STDERR_BYTES),
+                    _read_ends(process.stderr, _MAX_STDERR_BYTES),
                     git_trace.read_to_end(),
                 )
                 status = await process.wait()
@@ -188,11 +188,13 @@ async def _read_to_end(stream: asyncio.StreamReader, limit: int) -> bytes:
     return bytes(output)
 
 
-async def _read_last(stream: asyncio.StreamReader, limit: int) -> bytes:
-    """Read a stream to its end and return its last ``limit`` bytes: a host may send any text before the error of git."""
+async def _read_ends(stream: asyncio.StreamReader, limit: int) -> bytes:
+    """Read a stream to its end and return its first and last ``limit`` bytes: the hooks of a host write first, and git its error last."""
     output = b""
     while chunk := await stream.read(64 * 1024):
-        output = (output + chunk)[-limit:]
+        output += chunk
+        if len(output) > 2 * limit:
+            output = output[:limit] + output[-limit:]
     return output
 
 
