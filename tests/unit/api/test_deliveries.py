@@ -106,3 +106,4 @@ def test_events_of_other_repositories_are_rejected(event: str, payload: Any, mes
 def test_other_events_are_rejected() -> None:
     """The host receives an error for an unsupported event, so that it is visible in the webhook's log."""
     assert decision_of("issues", {"repository": OWN}) == Decision(501, "unsupported messageType: issues")
+    assert decision_of("push\udce9", {"repository": OWN}) == Decision(501, "unsupported messageType: push?")

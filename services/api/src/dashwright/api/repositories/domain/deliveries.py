@@ -34,7 +34,9 @@ def decide(deliveries: Deliveries, host_event: str, payload: Any, name: str, spe
     if event is Event.PING:
         return Decision(200, "ping received")
     if event is None:
-        return Decision(501 if deliveries.rejects_other_events else 200, f"unsupported messageType: {host_event[:80]}")
+        # The header may have bytes that are not UTF-8, which JSON cannot represent.
+        printable_event = host_event[:80].encode(errors="replace").decode()
+        return Decision(501 if deliveries.rejects_other_events else 200, f"unsupported messageType: {printable_event}")
     reader = MemberReader(payload)
     members = (deliveries.pull_requests.repository if event is Event.PULL_REQUEST else ()) or deliveries.repository
     names = [reader.optional_text(member) for member in members]
