@@ -3,6 +3,8 @@
 import hashlib
 import zlib
 from collections.abc import AsyncIterator
+from contextlib import suppress
+from itertools import count
 from pathlib import Path
 
 import pytest
@@ -13,6 +15,7 @@ from tests.servers import ssh
 from tests.servers.git import Fault, GitServer, git
 
 from dashwright.common.errors import BadRequest, Invalid, NotFound, SourceFailed, TooLarge
+from dashwright.jobs_worker.adapters.git import command
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 
@@ -183,6 +186,27 @@ async def test_a_shallow_history_is_enough(server: GitServer, mirrors: Mirrors, 
     fetched = await mirrors.fetch("uid", open_remote("shallow.git"), "main")
     assert fetched is not None
     assert (fetched.sha, await fetched.descends_from(shas[2])) == (later, True)
+
+
+async def send_endless_branches(request: web.Request) -> web.StreamResponse:
+    """Send branches until the client closes the connection."""
+    response = web.StreamResponse(headers={"Content-Type": "application/x-git-upload-pack-advertisement"})
+    await response.prepare(request)
+    await response.write(b"001e# service=git-upload-pack\n0000")
+    with suppress(ConnectionError):
+        for number in count(step=1000):
+            await response.write(b"".join(b"0041%040x refs/heads/%08d\n" % (branch, branch) for branch in range(number, number + 1000)))
+    return response
+
+
+async def test_endless_branches_are_not_read(server: GitServer, mirrors: Mirrors, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A host that sends branches without end is given up when the memory of the git program is used up."""
+    monkeypatch.setattr(command, "_MEMORY_LIMITED_COMMAND", f'ulimit -v {64 * 1024} && exec git "$@"')
+    newest = server.make("r.git").commit({"a.json": "1"})
+    assert await ask("r.git").head("main", mirrors.ensure_root()) == newest
+    server.fault = send_endless_branches
+    with pytest.raises(TooLarge, match="more branches or larger files than git can hold"):
+        await ask("r.git").head("main", mirrors.ensure_root())
 
 
 @pytest.mark.parametrize("version", [0, 2])

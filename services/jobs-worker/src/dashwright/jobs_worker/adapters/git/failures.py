@@ -53,6 +53,7 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
         "the git host sends text before the data of git: over SSH, the profile of the user's login shell must print nothing",
     ),
     ("mismatched algorithms", BadRequest, "the repository uses SHA-256 object names; only SHA-1 is supported"),
+    ("Out of memory", TooLarge, "the git host sends more branches or larger files than git can hold in memory: split the repository"),
     ("No space left on device", SourceFailed, "the disk of the jobs worker is full"),
     ("unable to update url base from redirection", BadRequest, "the git host redirects to another address: give that one as the url"),
     ("SSL CA cert", SourceFailed, "the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read"),
