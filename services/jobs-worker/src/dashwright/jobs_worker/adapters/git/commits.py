@@ -22,6 +22,7 @@ from dashwright.common.errors import BadRequest, Conflict, DashwrightError, NotF
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.adapters.file_lock import run_to_end
 from dashwright.jobs_worker.adapters.git import objects
+from dashwright.jobs_worker.adapters.git.bare_repository import create_bare_repository
 from dashwright.jobs_worker.adapters.git.damage import mark_damaged
 from dashwright.jobs_worker.adapters.git.mirrors import Commit, Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote
@@ -173,7 +174,7 @@ class OutgoingObjects:
         self.path = mirror_path / _OUTGOING_NAME
         self._mirror_path = mirror_path
         self.remove()
-        pygit2.init_repository(str(self.path), bare=True)
+        create_bare_repository(self.path)
         (self.path / "objects" / "info" / "alternates").write_text(f"{mirror_path.absolute() / 'objects'}\n")
         self._repository = pygit2.Repository(str(self.path))
 

@@ -17,6 +17,7 @@ from dashwright.common.errors import NotFound, SourceFailed, TooLarge
 from dashwright.jobs_worker.adapters import file_lock
 from dashwright.jobs_worker.adapters.file_lock import run_to_end
 from dashwright.jobs_worker.adapters.git import command, mirror_references, objects
+from dashwright.jobs_worker.adapters.git.bare_repository import create_bare_repository
 from dashwright.jobs_worker.adapters.git.command import GitFailed
 from dashwright.jobs_worker.adapters.git.damage import is_damaged, mark_damaged
 from dashwright.jobs_worker.adapters.git.failures import BRANCH_NOT_FOUND, COMMIT_NOT_FOUND, COMMIT_NOT_SENT
@@ -298,11 +299,7 @@ def _create_if_missing(mirror_path: Path) -> None:
             leftover.unlink(missing_ok=True)
     if not (mirror_path / "HEAD").exists():
         shutil.rmtree(mirror_path, ignore_errors=True)
-        try:
-            pygit2.init_repository(str(mirror_path), bare=True)
-        except pygit2.GitError as error:
-            raise _unwritable_error(str(error)) from error
-        mirror_path.chmod(0o700)
+        create_bare_repository(mirror_path)
 
 
 async def _collect_garbage(mirror_path: Path) -> None:
