@@ -52,7 +52,7 @@ class Service:
         environment = {name: value for name, value in os.environ.items() if not name.startswith("DASHWRIGHT_")}
         environment |= {f"DASHWRIGHT_{name}": value for name, value in self._settings.items()} | {"DASHWRIGHT_LOG_FORMAT": "json"}
         # Without certificate authorities, which no test needs, a process starts 50 ms sooner: aiohttp reads them all at its import.
-        environment |= {"SSL_CERT_FILE": os.devnull} | self._environment
+        environment |= {"SSL_CERT_FILE": os.devnull, **self._environment}
         self._process = await asyncio.create_subprocess_exec(
             program,
             *self._arguments,

@@ -85,11 +85,11 @@ def _value(reducer: str, item: Item) -> Match:
         case Number(value=value, labels=labels, name=name):
             return value, name, labels or None
         case Series(points=points, labels=labels, name=name):
-            return _reduced(reducer, points), name, labels or None
+            return _reduce_points(reducer, points), name, labels or None
     raise Refused("", "can only reduce type series, got type scalar")
 
 
-def _reduced(reducer: str, points: list[Point]) -> Value:
+def _reduce_points(reducer: str, points: list[Point]) -> Value:
     """Return the points that are neither null nor NaN reduced; null without any. ``count`` counts all points."""
     if reducer == "count":
         return float(len(points)) if points else None

@@ -59,7 +59,7 @@ def seldom(draw: st.DrawFn, one_in: int) -> bool:
     return draw(st.integers(1, one_in)) == one_in
 
 
-def _named(draw: st.DrawFn, context: Context, types: Sequence[str], but: str = "") -> str:
+def _ref_id(draw: st.DrawFn, context: Context, types: Sequence[str], but: str = "") -> str:
     """Draw a refId of one of the wanted kinds, or rarely any other: a missing one, or one that reads this expression."""
     if seldom(draw, context.stray):
         return draw(st.sampled_from([*context.everyone, _MISSING]))
@@ -99,7 +99,7 @@ def _meeting(draw: st.DrawFn, names: Sequence[str], leaf: st.SearchStrategy[Toke
     )
 
 
-def _spaced(draw: st.DrawFn, tokens: Tokens) -> str:
+def _with_spaces(draw: st.DrawFn, tokens: Tokens) -> str:
     """Draw white space between the words."""
     space = draw(st.sampled_from([" ", "", "\n\t "]))
     return space.join(tokens)
@@ -110,9 +110,9 @@ def math(draw: st.DrawFn, context: Context) -> Json:
     if seldom(draw, 40):
         return {"expression": draw(st.sampled_from(_NOT_UNDERSTOOD))}, "other", 1
     body = ["series", "number", "scalar"]
-    names = [_named(draw, context, body)]
+    names = [_ref_id(draw, context, body)]
     if not seldom(draw, 3):
-        names.append(_named(draw, context, body, but=names[0]))
+        names.append(_ref_id(draw, context, body, but=names[0]))
     leaf = st.one_of(
         *map(_dollar, names),
         st.sampled_from(_NUMBERS).map(lambda text: [text]),
@@ -127,12 +127,12 @@ def math(draw: st.DrawFn, context: Context) -> Json:
         tokens, named = ["-", *draw(_dollar(named[0]))], named[:1]
     kinds = {context.kinds.get(name, "other") for name in named} or {"scalar"}
     kind = next((kind for kind in ("other", "series", "number", "scalar") if kind in kinds), "other")
-    return {"expression": _spaced(draw, tokens)}, kind, min(count, _LARGEST)
+    return {"expression": _with_spaces(draw, tokens)}, kind, min(count, _LARGEST)
 
 
 @st.composite
 def reduce(draw: st.DrawFn, context: Context) -> Json:
-    name = _named(draw, context, ["series", "series", "number"])
+    name = _ref_id(draw, context, ["series", "series", "number"])
     settings = draw(
         st.sampled_from(
             [None, {"mode": "dropNN"}, {"mode": "replaceNN", "replaceWithValue": 7}, {"mode": "replaceNN", "replaceWithValue": -0.5}]
@@ -145,7 +145,7 @@ def reduce(draw: st.DrawFn, context: Context) -> Json:
 
 @st.composite
 def resample(draw: st.DrawFn, context: Context) -> Json:
-    name = _named(draw, context, ["series"])
+    name = _ref_id(draw, context, ["series"])
     windows = ["1s", "2s", "500ms", "1.5s", "3s", "1s1ms", "700ms"]
     window = (
         draw(st.sampled_from(windows)) if not seldom(draw, 15) else draw(st.sampled_from(["1h", "1d", "5", "0s", "-1s", "1d1h", "10s"]))
@@ -182,17 +182,17 @@ def _evaluators(draw: st.DrawFn, *, exactly: bool) -> Json:
 
 @st.composite
 def threshold(draw: st.DrawFn, context: Context) -> Json:
-    name = _named(draw, context, ["series", "number", "scalar"])
+    name = _ref_id(draw, context, ["series", "number", "scalar"])
     condition = {"evaluator": draw(_evaluators(exactly=False))}
     if draw(st.booleans()):
         condition["unloadEvaluator"] = draw(_evaluators(exactly=False))
     if draw(st.booleans()):
-        condition["loadedDimensions"] = draw(_loaded(context.pool))
+        condition["loadedDimensions"] = draw(_fingerprints(context.pool))
     return {"expression": _reference(draw, name), "conditions": [condition]}, context.kinds.get(name, "other"), context.sizes.get(name, 1)
 
 
 @st.composite
-def _loaded(draw: st.DrawFn, pool: Pool) -> Json:
+def _fingerprints(draw: st.DrawFn, pool: Pool) -> Json:
     """Draw fingerprints of label sets, most of them of the pool, as whole numbers or as text."""
     labels = draw(st.lists(st.one_of(st.sampled_from(pool.labels), LABELS), max_size=4))
     if not labels and draw(st.booleans()):

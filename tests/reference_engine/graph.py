@@ -40,7 +40,7 @@ class Graph:
                 return Refused("dependencyError", f"{name} has an error")
             body[name] = outcome.items
         try:
-            return evaluated(expression, body)
+            return evaluate(expression, body)
         except Refused as refused:
             return refused
 
@@ -80,7 +80,7 @@ def inputs_of(expression: Parsed) -> list[str]:
     return references(expression)
 
 
-def evaluated(expression: Parsed, inputs: Mapping[str, Items]) -> Outcome:
+def evaluate(expression: Parsed, inputs: Mapping[str, Items]) -> Outcome:
     match expression:
         case list():
             return classic.evaluate(expression, inputs)

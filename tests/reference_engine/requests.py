@@ -32,12 +32,12 @@ def _read(query: Json) -> Items | Refused:
 
 def parsed(query: Json, request: Json) -> Parsed | Refused:
     try:
-        return _understood(query, request)
+        return _parse_expression(query, request)
     except Refused as refused:
         return refused
 
 
-def _understood(query: Json, request: Json) -> Parsed:
+def _parse_expression(query: Json, request: Json) -> Parsed:
     match query["type"]:
         case "math":
             return math_text.parsed(query["expression"])

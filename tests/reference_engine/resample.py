@@ -19,10 +19,10 @@ class Resample:
 
 
 def evaluate(resample: Resample, items: Items) -> Outcome:
-    return Outcome([_resampled(resample, item) for item in items])
+    return Outcome([_resample_item(resample, item) for item in items])
 
 
-def _resampled(resample: Resample, item: Item) -> Item:
+def _resample_item(resample: Resample, item: Item) -> Item:
     """Return the resampled items; no data remains no data. The range must hold a whole window; labels and order are kept."""
     if isinstance(item, NoData):
         return item

@@ -42,10 +42,10 @@ def evaluate(threshold: Threshold, items: Items) -> Outcome:
     """Replace every value by 1 if the condition holds, and else by 0. Loaded items are after the others."""
     loaded = [item for item in items if threshold.unload and fingerprint(item.labels) in threshold.loaded]
     others = [item for item in items if not any(item is one for one in loaded)]
-    return Outcome([_tested(threshold, item, was=False) for item in others] + [_tested(threshold, item, was=True) for item in loaded])
+    return Outcome([_test_item(threshold, item, was=False) for item in others] + [_test_item(threshold, item, was=True) for item in loaded])
 
 
-def _tested(threshold: Threshold, item: Item, *, was: bool) -> Item:
+def _test_item(threshold: Threshold, item: Item, *, was: bool) -> Item:
     """Return the item with tested values. Null and no data are kept. A loaded item remains 1 until its unload condition holds."""
 
     def of_value(value: Value) -> Value:

@@ -23,7 +23,7 @@ def union(left: Items, right: Items) -> Union:
     used: tuple[set[int], set[int]] = set(), set()
     for i, a in enumerate(left):
         for j, b in enumerate(right):
-            labels = joined(a.labels, b.labels)
+            labels = pair_labels(a.labels, b.labels)
             if labels is not None:
                 pairs.append((a, b, labels))
                 used[0].add(i)
@@ -34,7 +34,7 @@ def union(left: Items, right: Items) -> Union:
     return Union(pairs, (over[0], over[1]))
 
 
-def joined(left: Labels, right: Labels) -> Labels | None:
+def pair_labels(left: Labels, right: Labels) -> Labels | None:
     """Return the labels of a pair, which are those of the larger set, or None if the two are not a pair.
 
     Two items are a pair if their labels are equal, one of them has no labels, or one has all labels of the other and

@@ -15,16 +15,16 @@ def test_loaded_modules_do_not_change_examples(tmp_path: Path, monkeypatch: pyte
     """A module that is imported between two runs of a property test does not change the examples."""
     monkeypatch.setattr(providers, "_get_local_constants", providers._get_local_constants)  # restored for the other profile
     examples.fix_examples()
-    before = _drawn()
+    before = _draw_examples()
     path = tmp_path / "strange.py"
     path.write_text(f"CONSTANTS = {[str(index) for index in range(1000, 1100)]}\n")
     spec = importlib.util.spec_from_file_location("strange", path)
     assert spec is not None
     monkeypatch.setitem(sys.modules, "strange", importlib.util.module_from_spec(spec))
-    assert _drawn() == before
+    assert _draw_examples() == before
 
 
-def _drawn() -> list[str]:
+def _draw_examples() -> list[str]:
     drawn: list[str] = []
 
     @hypothesis.settings(derandomize=True, database=None, max_examples=200)

@@ -14,7 +14,10 @@ from dashwright.jobs_worker.adapters.git.bare_repository import create_bare_repo
 class _HeapUse(ctypes.Structure):
     """The structure ``mallinfo2`` of the GNU C library."""
 
-    _fields_ = [(name, ctypes.c_size_t) for name in "arena ordblks smblks hblks hblkhd usmblks fsmblks uordblks fordblks keepcost".split()]
+    _fields_ = [
+        (name, ctypes.c_size_t)
+        for name in ["arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"]
+    ]
 
 
 def heap_bytes() -> int:
@@ -38,7 +41,7 @@ def test_git_and_libgit2_accept_it(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
-def test_an_interrupted_creation_is_no_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_creation_leaves_nothing_at_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory whose creation stopped before its last file is not taken for a repository."""
     written = Path.write_text
 

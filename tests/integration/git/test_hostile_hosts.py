@@ -199,14 +199,16 @@ async def send_endless_branches(request: web.Request) -> web.StreamResponse:
     return response
 
 
-async def test_endless_branches_are_not_read(server: GitServer, mirrors: Mirrors, ask: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_endless_branches_are_not_read(
+    server: GitServer, mirrors: Mirrors, open_remote: Ask, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A host that sends branches without end is given up when the memory of the git program is used up."""
     monkeypatch.setattr(command, "_MEMORY_LIMITED_COMMAND", f'ulimit -v {64 * 1024} && exec git "$@"')
     newest = server.make("r.git").commit({"a.json": "1"})
-    assert await ask("r.git").head("main", mirrors.ensure_root()) == newest
+    assert await open_remote("r.git").head("main", mirrors.ensure_root()) == newest
     server.fault = send_endless_branches
     with pytest.raises(TooLarge, match="more branches or larger files than git can hold"):
-        await ask("r.git").head("main", mirrors.ensure_root())
+        await open_remote("r.git").head("main", mirrors.ensure_root())
 
 
 @pytest.mark.parametrize("version", [0, 2])

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.oracles.grafana.random_cases import Cases
-from tests.unit.expressions.json_trees import Path, paths, replaced
+from tests.unit.expressions.json_trees import Path, paths, replace_at
 
 
 class UnusualCases(Cases):
@@ -42,12 +42,12 @@ class UnusualCases(Cases):
     def _wrong(self, options: Any, place: Path) -> Any:
         value = member(options, place)
         if isinstance(value, bool):
-            return replaced(options, place, not value)
+            return replace_at(options, place, not value)
         if isinstance(value, str):
-            return replaced(options, place, self.one_of("", "gone", "unknown", "A"))
+            return replace_at(options, place, self.one_of("", "gone", "unknown", "A"))
         if isinstance(value, int | float):
-            return replaced(options, place, self.one_of(0, 7, 1_000))
-        return replaced(options, place, type(value)())
+            return replace_at(options, place, self.one_of(0, 7, 1_000))
+        return replace_at(options, place, type(value)())
 
 
 def member(tree: Any, path: Path) -> Any:
@@ -61,5 +61,5 @@ def without(tree: Any, path: Path) -> Any:
     """Return a copy of a tree without the member or item at a path."""
     parent = member(tree, path[:-1])
     if isinstance(parent, dict):
-        return replaced(tree, path[:-1], {key: value for key, value in parent.items() if key != path[-1]})
-    return replaced(tree, path[:-1], [item for index, item in enumerate(parent) if index != path[-1]])
+        return replace_at(tree, path[:-1], {key: value for key, value in parent.items() if key != path[-1]})
+    return replace_at(tree, path[:-1], [item for index, item in enumerate(parent) if index != path[-1]])

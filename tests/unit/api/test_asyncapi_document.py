@@ -37,46 +37,50 @@ _INTERNAL: Final = {
 
 
 @pytest.fixture(scope="module")
-def described() -> Any:
+def described_document() -> Any:
     return orjson.loads(orjson.dumps(document(version="1")))
 
 
-def resolved(described: Any, reference: str) -> Any:
+def target_of(described_document: Any, reference: str) -> Any:
     """Return the target of a reference, which must exist."""
     assert reference.startswith("#/"), reference
-    target = described
+    target = described_document
     for name in reference[2:].split("/"):
         target = target[name]
-    return resolved(described, target["$ref"]) if "$ref" in target else target
+    return target_of(described_document, target["$ref"]) if "$ref" in target else target
 
 
-def validator(described: Any, schema: Any) -> jsonschema_rs.Draft7Validator:
+def validator(described_document: Any, schema: Any) -> jsonschema_rs.Draft7Validator:
     """Return a validator of a schema of the document."""
-    return jsonschema_rs.Draft7Validator({"allOf": [schema], "components": described["components"]})
+    return jsonschema_rs.Draft7Validator({"allOf": [schema], "components": described_document["components"]})
 
 
-def bindings(described: Any, part: str) -> dict[str, Any]:
+def bindings(described_document: Any, part: str) -> dict[str, Any]:
     """Return the exchanges or queues that the document names."""
-    found = [channel["bindings"]["amqp"].get(part, {}) for channel in described["channels"].values()]
+    found = [channel["bindings"]["amqp"].get(part, {}) for channel in described_document["channels"].values()]
     return {item["name"]: item for item in found if "name" in item}
 
 
-def test_every_reference_has_a_target(described: Any) -> None:
+def test_every_reference_has_a_target(described_document: Any) -> None:
     """No reference leaves the document or misses its target, and every component is used."""
-    references = {node["$ref"] for _, node in nodes(described) if isinstance(node.get("$ref"), str)}
-    assert all(resolved(described, reference) is not None for reference in references)
-    components = {f"#/components/{group}/{name}" for group, members in described["components"].items() for name in members}
+    references = {node["$ref"] for _, node in nodes(described_document) if isinstance(node.get("$ref"), str)}
+    assert all(target_of(described_document, reference) is not None for reference in references)
+    components = {f"#/components/{group}/{name}" for group, members in described_document["components"].items() for name in members}
     assert components <= references
 
 
-def test_references_have_no_other_validation_keywords(described: Any) -> None:
+def test_references_have_no_other_validation_keywords(described_document: Any) -> None:
     """JSON Schema of draft 7 ignores the keywords next to a reference, so only descriptions and defaults are there."""
-    assert {key for _, node in nodes(described) if isinstance(node.get("$ref"), str) for key in node} <= {"$ref", "description", "default"}
+    assert {key for _, node in nodes(described_document) if isinstance(node.get("$ref"), str) for key in node} <= {
+        "$ref",
+        "description",
+        "default",
+    }
 
 
-def test_every_public_exchange_and_queue_is_described(described: Any) -> None:
+def test_every_public_exchange_and_queue_is_described(described_document: Any) -> None:
     """Each exchange and queue of the topology is described as it is declared, or is internal. The docs name only described ones."""
-    exchanges, queues = bindings(described, "exchange"), bindings(described, "queue")
+    exchanges, queues = bindings(described_document, "exchange"), bindings(described_document, "queue")
     assert set(exchanges) == {exchange.name for exchange in TOPOLOGY.exchanges} - set(_INTERNAL)
     assert set(queues) == {queue.name for queue in TOPOLOGY.queues} - (set(_INTERNAL) - {TOPOLOGY.dead})
     for exchange in TOPOLOGY.exchanges:
@@ -86,11 +90,11 @@ def test_every_public_exchange_and_queue_is_described(described: Any) -> None:
     assert set(re.findall(r"`(dashwright\.[a-z.]+)`", _PAGE.read_text())) == {*exchanges, *queues}
 
 
-def test_submissions_are_routed_to_the_gateway(described: Any) -> None:
+def test_submissions_are_routed_to_the_gateway(described_document: Any) -> None:
     """The described routing key is bound to the queue of submissions."""
     channels = [
         channel
-        for channel in described["channels"].values()
+        for channel in described_document["channels"].values()
         if channel["bindings"]["amqp"].get("exchange", {}).get("name") == TOPOLOGY.jobs
     ]
     keys = {binding.key for binding in TOPOLOGY.bindings if (binding.exchange, binding.queue) == (TOPOLOGY.jobs, TOPOLOGY.submit)}
@@ -100,38 +104,40 @@ def test_submissions_are_routed_to_the_gateway(described: Any) -> None:
         assert (channel["address"], set(channel["parameters"])) == ("submit.{namespace}", {"namespace"})
 
 
-def test_limits_are_those_of_the_code(described: Any) -> None:
+def test_limits_are_those_of_the_code(described_document: Any) -> None:
     """The limits for programs and for readers are those that are enforced."""
-    channel = described["channels"]["submissions"]
+    channel = described_document["channels"]["submissions"]
     assert channel["x-limits"] == {"bytes": submissions.MAX_BODY_BYTES, "jobs": submissions.MAX_JOBS}
-    assert described["channels"]["batchItems"]["x-limits"] == {"bytes": submissions.MAX_BODY_BYTES, "items": MAX_ITEMS}
+    assert described_document["channels"]["batchItems"]["x-limits"] == {"bytes": submissions.MAX_BODY_BYTES, "items": MAX_ITEMS}
     assert "2,097,152 bytes" in channel["description"]
-    assert described["components"]["schemas"]["SubmittedJobSpecs"]["maxItems"] == submissions.MAX_JOBS
+    assert described_document["components"]["schemas"]["SubmittedJobSpecs"]["maxItems"] == submissions.MAX_JOBS
 
 
-def test_every_operation_uses_messages_of_its_channels(described: Any) -> None:
+def test_every_operation_uses_messages_of_its_channels(described_document: Any) -> None:
     """Every message of the channels is used; each submission has a reply with the object and one with the reason of a refusal."""
     used = set()
-    for operation in described["operations"].values():
+    for operation in described_document["operations"].values():
         replies = [item["$ref"] for item in operation.get("reply", {}).get("messages", ())]
         used |= {item["$ref"] for item in operation["messages"]} | set(replies)
         if operation["action"] == "receive":
-            assert [resolved(described, reply)["title"] for reply in replies][1:] == ["Status"]
+            assert [target_of(described_document, reply)["title"] for reply in replies][1:] == ["Status"]
     assert used == {
-        f"#/channels/{name}/messages/{message}" for name, channel in described["channels"].items() for message in channel["messages"]
+        f"#/channels/{name}/messages/{message}"
+        for name, channel in described_document["channels"].items()
+        for message in channel["messages"]
     }
 
 
-def test_examples_of_submissions_are_accepted(described: Any) -> None:
+def test_examples_of_submissions_are_accepted(described_document: Any) -> None:
     """Every example of a submission matches its own schemas only, and the gateway accepts it."""
-    names = described["channels"]["submissions"]["messages"]
-    messages = {name: described["components"]["messages"][name] for name in names}
-    validators = {name: validator(described, message["payload"]) for name, message in messages.items()}
+    names = described_document["channels"]["submissions"]["messages"]
+    messages = {name: described_document["components"]["messages"][name] for name in names}
+    validators = {name: validator(described_document, message["payload"]) for name, message in messages.items()}
     for name, message in messages.items():
         assert message["examples"]
         for example in message["examples"]:
             assert [other for other, check in validators.items() if check.is_valid(example["payload"])] == [name]
-            validator(described, message["headers"]).validate(example.get("headers", {}))
+            validator(described_document, message["headers"]).validate(example.get("headers", {}))
             if name == "batch":
                 assert is_batch(example["payload"])
                 continue
@@ -140,14 +146,14 @@ def test_examples_of_submissions_are_accepted(described: Any) -> None:
             assert getattr(accepted, "is_list", False) is (name == "jobSpecs")
 
 
-def test_examples_of_items_are_accepted(described: Any) -> None:
+def test_examples_of_items_are_accepted(described_document: Any) -> None:
     """Every example of items matches its schema and that of its headers, and the gateway accepts each item."""
-    for name in described["channels"]["batchItems"]["messages"]:
-        message = described["components"]["messages"][name]
+    for name in described_document["channels"]["batchItems"]["messages"]:
+        message = described_document["components"]["messages"][name]
         assert message["examples"]
         for example in message["examples"]:
-            validator(described, message["payload"]).validate(example["payload"])
-            validator(described, message["headers"]).validate(example["headers"])
+            validator(described_document, message["payload"]).validate(example["payload"])
+            validator(described_document, message["headers"]).validate(example["headers"])
             items = example["payload"] if name == "batchItems" else [example["payload"]]
             assert all(isinstance(read_item(item), CheckedItem) for item in items)
 
@@ -165,16 +171,16 @@ def test_examples_of_items_are_accepted(described: Any) -> None:
         {"spec": {"panel": {"type": "stat"}}},
     ],
 )
-def test_a_refused_item_matches_no_schema(described: Any, item: Any) -> None:
+def test_a_refused_item_matches_no_schema(described_document: Any, item: Any) -> None:
     """An item that the gateway refuses because of its shape does not match the published schema."""
     assert isinstance(read_item(item), RefusedItem)
-    assert not validator(described, described["components"]["messages"]["batchItem"]["payload"]).is_valid(item)
+    assert not validator(described_document, described_document["components"]["messages"]["batchItem"]["payload"]).is_valid(item)
 
 
-def test_examples_of_replies_match_one_schema_each(described: Any) -> None:
+def test_examples_of_replies_match_one_schema_each(described_document: Any) -> None:
     """A program can distinguish the replies by their schemas."""
-    messages = {name: described["components"]["messages"][name] for name in described["channels"]["replies"]["messages"]}
-    validators = {name: validator(described, message["payload"]) for name, message in messages.items()}
+    messages = {name: described_document["components"]["messages"][name] for name in described_document["channels"]["replies"]["messages"]}
+    validators = {name: validator(described_document, message["payload"]) for name, message in messages.items()}
     for name, message in messages.items():
         for example in message["examples"]:
             assert [other for other, check in validators.items() if check.is_valid(example["payload"])] == [name]

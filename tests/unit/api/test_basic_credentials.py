@@ -60,10 +60,10 @@ class CountingPasswords(Passwords):
 
 
 @pytest.fixture
-def counted() -> Iterator[CountingPasswords]:
-    counted = CountingPasswords()
-    yield counted
-    counted.close()
+def counting_passwords() -> Iterator[CountingPasswords]:
+    counting_passwords = CountingPasswords()
+    yield counting_passwords
+    counting_passwords.close()
 
 
 @pytest.fixture
@@ -72,8 +72,10 @@ def throttle() -> LoginThrottle:
 
 
 @pytest.fixture
-def authenticator(accounts: Accounts, counted: CountingPasswords, throttle: LoginThrottle, passing: ManualClock) -> BasicAuthenticator:
-    return BasicAuthenticator(accounts, counted, throttle)
+def authenticator(
+    accounts: Accounts, counting_passwords: CountingPasswords, throttle: LoginThrottle, passing: ManualClock
+) -> BasicAuthenticator:
+    return BasicAuthenticator(accounts, counting_passwords, throttle)
 
 
 async def authenticate(authenticator: BasicAuthenticator, login: str, password: str, org_id: int | None = None, address: str = HERE) -> str:
@@ -113,7 +115,7 @@ async def test_every_wrong_credential_is_refused_with_the_same_words(
 
 
 async def test_every_rejection_needs_one_verification(
-    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords
+    authenticator: BasicAuthenticator, accounts: Accounts, counting_passwords: CountingPasswords
 ) -> None:
     """Each rejection needs one verification.
 
@@ -125,27 +127,27 @@ async def test_every_rejection_needs_one_verification(
         [("nobody", "pw"), ("locked", "pw"), ("remote", "pw"), ("ann", "a"), ("ann", "b"), ("ann", "c"), ("ann", "pw")], start=1
     ):
         await refuse(authenticator, login, password)
-        assert len(counted.verifications) == index
-    assert [stored is None for stored in counted.verifications] == [True, True, True, False, False, False, True]
+        assert len(counting_passwords.verifications) == index
+    assert [stored is None for stored in counting_passwords.verifications] == [True, True, True, False, False, False, True]
 
 
 async def test_a_password_is_verified_once_while_it_is_used(
-    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords, passing: ManualClock
+    authenticator: BasicAuthenticator, accounts: Accounts, counting_passwords: CountingPasswords, passing: ManualClock
 ) -> None:
     """The account is read each time; the hash is computed again only when the credential was not used for minutes."""
     for seconds, verifications in ((0, 1), (299, 1), (598, 1), (899, 2)):
         passing.now = seconds
         assert await authenticate(authenticator, "ann", "pw") == "Admin"
-        assert len(counted.verifications) == verifications
+        assert len(counting_passwords.verifications) == verifications
     assert len(accounts.lookups) == 4
 
 
 async def test_a_changed_password_ends_the_old_one(
-    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords
+    authenticator: BasicAuthenticator, accounts: Accounts, counting_passwords: CountingPasswords
 ) -> None:
     """A cached verification counts only while the account has the same hash."""
     await authenticate(authenticator, "ann", "pw")
-    accounts.hashes["ann"] = await counted.hash("new")
+    accounts.hashes["ann"] = await counting_passwords.hash("new")
     await refuse(authenticator, "ann", "pw")
     assert await authenticate(authenticator, "ann", "new") == "Admin"
 
@@ -166,13 +168,17 @@ async def test_only_members_are_accepted_in_an_organization(authenticator: Basic
         assert refusal.value.message_id == message_id
 
 
-async def test_callers_with_one_credential_share_one_verification(authenticator: BasicAuthenticator, counted: CountingPasswords) -> None:
+async def test_callers_with_one_credential_share_one_verification(
+    authenticator: BasicAuthenticator, counting_passwords: CountingPasswords
+) -> None:
     """A burst of requests with one credential is not a flood."""
     roles = await asyncio.gather(*(authenticate(authenticator, "ann", "pw") for _ in range(50)))
-    assert (set(roles), len(counted.verifications)) == ({"Admin"}, 1)
+    assert (set(roles), len(counting_passwords.verifications)) == ({"Admin"}, 1)
 
 
-async def test_guessing_locks_out_only_the_guessing_client(authenticator: BasicAuthenticator, counted: CountingPasswords) -> None:
+async def test_guessing_locks_out_only_the_guessing_client(
+    authenticator: BasicAuthenticator, counting_passwords: CountingPasswords
+) -> None:
     """After three failures, even the correct password is refused for this client.
 
     The user can log in from elsewhere, and this client with another login.
@@ -235,17 +241,19 @@ async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticato
     assert await authenticate(authenticator, "ed", "pw") == "Editor"
 
 
-async def test_an_address_with_failures_waits_behind_the_others(authenticator: BasicAuthenticator, counted: CountingPasswords) -> None:
+async def test_an_address_with_failures_waits_behind_the_others(
+    authenticator: BasicAuthenticator, counting_passwords: CountingPasswords
+) -> None:
     """The verifications of an address with failures have the low priority."""
     await refuse(authenticator, "ann", "wrong")
-    assert counted.suspects == 0
+    assert counting_passwords.suspects == 0
     await refuse(authenticator, "ed", "wrong")
     await authenticate(authenticator, "vic", "pw", address=THERE)
-    assert counted.suspects == 1
+    assert counting_passwords.suspects == 1
 
 
 async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
-    authenticator: BasicAuthenticator, accounts: Accounts, counted: CountingPasswords
+    authenticator: BasicAuthenticator, accounts: Accounts, counting_passwords: CountingPasswords
 ) -> None:
     """The hash is replaced once, also by many concurrent logins; a wrong password replaces nothing."""
     imported = key_material.hash_secret("old secret", "salt")
@@ -257,9 +265,9 @@ async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
     assert replaced is not None
     assert replaced.startswith("$argon2id$")
     assert "ann" not in accounts.salts
-    before = len(counted.verifications)
+    before = len(counting_passwords.verifications)
     assert await authenticate(authenticator, "ann", "old secret") == "Admin"
-    assert (len(counted.verifications), accounts.hashes["ann"]) == (before, replaced)
+    assert (len(counting_passwords.verifications), accounts.hashes["ann"]) == (before, replaced)
 
 
 async def test_a_login_succeeds_if_its_hash_cannot_be_replaced(
@@ -283,18 +291,18 @@ async def tokens() -> AsyncIterator[BearerAuthenticator]:
 
 
 async def test_a_token_may_replace_a_password(
-    accounts: Accounts, counted: CountingPasswords, throttle: LoginThrottle, tokens: BearerAuthenticator
+    accounts: Accounts, counting_passwords: CountingPasswords, throttle: LoginThrottle, tokens: BearerAuthenticator
 ) -> None:
     """The login api_key takes a token, also if passwords are disabled; then no response reveals if a password would match."""
     for accepts_passwords in (True, False):
-        authenticator = BasicAuthenticator(accounts, counted, throttle, bearer=tokens, accepts_passwords=accepts_passwords)
+        authenticator = BasicAuthenticator(accounts, counting_passwords, throttle, bearer=tokens, accepts_passwords=accepts_passwords)
         with pytest.raises(Unauthorized) as refusal:
             await authenticate(authenticator, "api_key", TOKEN)
         assert refusal.value.message_id == "api-key.invalid"
     for authorization in (basic("ann", "pw"), basic("ann", "wrong"), "Basic %%%"):
         with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
             await authenticator.identify(Credentials(authorization, HERE), None)
-    assert not counted.verifications
+    assert not counting_passwords.verifications
 
 
 async def test_failures_are_logged_without_the_password(authenticator: BasicAuthenticator) -> None:

@@ -87,14 +87,14 @@ async def test_a_compressed_stream_is_closed_with_its_source(serve: Serve) -> No
     """A lost client closes the source; a failure of the source aborts the connection."""
     closed = []
 
-    async def broken() -> AsyncIterator[bytes]:
+    async def broken_source() -> AsyncIterator[bytes]:
         try:
             yield TEXT
             raise ValueError("of the source")
         finally:
             closed.append(True)
 
-    client = (await serve(route(Response(200, broken(), "text/plain", may_compress=True)))).client
+    client = (await serve(route(Response(200, broken_source(), "text/plain", may_compress=True)))).client
     with pytest.raises(Exception, match=r"payload|disconnected"):
         async with client.get("/api/text", headers={"Accept-Encoding": "gzip"}, auto_decompress=False) as response:
             await response.read()

@@ -13,14 +13,14 @@ CONSTANT: Final = {"name": "VAR_STEP", "type": "constant", "value": "30s"}
 PROM: Final = InputValue("DS_PROM", "datasource", "prom-1")
 
 
-def resolved(dashboard: dict[str, Any], *inputs: InputValue, max_characters: int = 1000) -> ResolvedDashboard:
+def resolve_inputs(dashboard: dict[str, Any], *inputs: InputValue, max_characters: int = 1000) -> ResolvedDashboard:
     return resolve(dashboard, inputs, max_characters=max_characters)
 
 
 def test_values_replace_placeholders_in_all_strings() -> None:
     """Each string at any depth has the values; keys, other placeholders, numbers and the rest of a string are unchanged."""
     panel = {"datasource": {"uid": "${DS_PROM}"}, "id": 1, "${DS_PROM}": True, "links": ["a/${DS_PROM}/${__url}?${VAR_STEP}", 1.5, None]}
-    found = resolved({"__inputs": [SOURCE, CONSTANT], "title": "${OTHER}", "panels": [panel]}, PROM)
+    found = resolve_inputs({"__inputs": [SOURCE, CONSTANT], "title": "${OTHER}", "panels": [panel]}, PROM)
     links = ["a/prom-1/${__url}?30s", 1.5, None]
     expected = {"datasource": {"uid": "prom-1"}, "id": 1, "${DS_PROM}": True, "links": links}
     assert found == ({"title": "${OTHER}", "panels": [expected]}, [])
@@ -29,7 +29,7 @@ def test_values_replace_placeholders_in_all_strings() -> None:
 def test_members_of_the_export_and_of_the_other_server_are_removed() -> None:
     """Only members of the dashboard itself remain, including its uid."""
     export = {"__inputs": [], "__elements": {}, "__requires": [{"id": "grafana"}], "id": 5, "version": 9}
-    assert resolved({**export, "uid": "u", "title": "T"}).spec == {"uid": "u", "title": "T"}
+    assert resolve_inputs({**export, "uid": "u", "title": "T"}).spec == {"uid": "u", "title": "T"}
 
 
 @pytest.mark.parametrize(
@@ -54,23 +54,23 @@ def test_an_input_has_the_value_of_its_name_and_type(declared: dict[str, Any], i
     dashboard = {"__inputs": [declared], "title": f"${{{declared['name']}}}"}
     if value is None:
         with pytest.raises(BadRequest, match="input missing"):
-            resolved(dashboard, *inputs)
+            resolve_inputs(dashboard, *inputs)
     else:
-        assert resolved(dashboard, *inputs).spec == {"title": value}
+        assert resolve_inputs(dashboard, *inputs).spec == {"title": value}
 
 
 def test_a_value_is_not_expanded_again() -> None:
     """A placeholder in a value is text, so that values cannot multiply each other."""
     inputs = [InputValue("DS_PROM", "datasource", "${VAR_STEP}")]
-    assert resolved({"__inputs": [SOURCE, CONSTANT], "title": "${DS_PROM}"}, *inputs).spec == {"title": "${VAR_STEP}"}
+    assert resolve_inputs({"__inputs": [SOURCE, CONSTANT], "title": "${DS_PROM}"}, *inputs).spec == {"title": "${VAR_STEP}"}
 
 
 def test_the_added_characters_are_limited() -> None:
     """A short body with many placeholders cannot become a huge dashboard."""
     dashboard = {"__inputs": [SOURCE], "panels": ["${DS_PROM}" * 5] * 4}
-    assert len(resolved(dashboard, PROM, max_characters=120).spec["panels"]) == 4
+    assert len(resolve_inputs(dashboard, PROM, max_characters=120).spec["panels"]) == 4
     with pytest.raises(TooLarge):
-        resolved(dashboard, PROM, max_characters=119)
+        resolve_inputs(dashboard, PROM, max_characters=119)
 
 
 def test_shown_library_panels_are_in_the_result() -> None:
@@ -83,7 +83,7 @@ def test_shown_library_panels_are_in_the_result() -> None:
     }
     rows = [{"type": "row", "panels": [{"libraryPanel": {"uid": "b"}}]}, {"libraryPanel": {"uid": "stored"}}]
     panels = [{"libraryPanel": {"uid": "a"}}, {"libraryPanel": {"uid": "a"}}, {"libraryPanel": {"uid": "empty"}}, *rows]
-    found = resolved({"__inputs": [SOURCE], "__elements": elements, "panels": panels}, PROM)
+    found = resolve_inputs({"__inputs": [SOURCE], "__elements": elements, "panels": panels}, PROM)
     shown = [ExportedPanel("a", "A", {"type": "text", "datasource": "prom-1"}), ExportedPanel("b", "b", {"type": "table"})]
     assert sorted(found.panels) == shown
 
@@ -92,7 +92,7 @@ def test_library_panels_may_be_a_list() -> None:
     """Exports of Grafana 8 have a list, whose members have their uids."""
     elements = [{"uid": "a", "name": "A", "kind": 1, "model": {"type": "text", "datasource": "${DS_PROM}"}}, {"name": "no uid"}, "x"]
     dashboard = {"__inputs": [SOURCE], "__elements": elements, "panels": [{"libraryPanel": {"uid": "a"}}]}
-    assert resolved(dashboard, PROM).panels == [ExportedPanel("a", "A", {"type": "text", "datasource": "prom-1"})]
+    assert resolve_inputs(dashboard, PROM).panels == [ExportedPanel("a", "A", {"type": "text", "datasource": "prom-1"})]
 
 
 @pytest.mark.parametrize("broken", [None, [], "x", [{"uid": 5}], {"a": 5}, {"a": {"model": []}}])
@@ -101,7 +101,7 @@ def test_broken_elements_are_ignored(broken: Any) -> None:
 
     Old exports have an empty list instead of an object, and a panel without a model may be stored already.
     """
-    assert resolved({"__elements": broken, "__inputs": broken, "panels": [{"libraryPanel": {"uid": "a"}}]}).panels == []
+    assert resolve_inputs({"__elements": broken, "__inputs": broken, "panels": [{"libraryPanel": {"uid": "a"}}]}).panels == []
 
 
 def test_two_library_panels_with_one_name_are_refused() -> None:
@@ -109,8 +109,8 @@ def test_two_library_panels_with_one_name_are_refused() -> None:
     elements = {uid: {"name": "Same", "model": {"type": "text"}} for uid in ("a", "b")}
     panels = [{"libraryPanel": {"uid": uid}} for uid in elements]
     with pytest.raises(BadRequest, match="'Same'"):
-        resolved({"__elements": elements, "panels": panels})
-    assert len(resolved({"__elements": elements, "panels": panels[:1]}).panels) == 1
+        resolve_inputs({"__elements": elements, "panels": panels})
+    assert len(resolve_inputs({"__elements": elements, "panels": panels[:1]}).panels) == 1
 
 
 def test_too_many_library_panels_are_refused() -> None:
@@ -118,4 +118,4 @@ def test_too_many_library_panels_are_refused() -> None:
     uids = [f"p{number}" for number in range(MAX_LIBRARY_PANELS + 1)]
     elements = {uid: {"name": uid, "model": {"type": "text"}} for uid in uids}
     with pytest.raises(BadRequest, match="at most 1000"):
-        resolved({"__elements": elements, "panels": [{"libraryPanel": {"uid": uid}} for uid in uids]})
+        resolve_inputs({"__elements": elements, "panels": [{"libraryPanel": {"uid": uid}} for uid in uids]})

@@ -33,7 +33,7 @@ def merge_request(action: str, *, base: str = "main", **attributes: Any) -> dict
     return {"object_kind": "merge_request", **PROJECT, "object_attributes": {**own, **attributes}}
 
 
-def pushed(*changes: dict[str, Any] | None) -> dict[str, Any]:
+def push_payload(*changes: dict[str, Any] | None) -> dict[str, Any]:
     return {**REPOSITORY, "push": {"changes": [{"old": None, "new": change} for change in changes]}}
 
 
@@ -41,7 +41,7 @@ def branch(name: str, kind: str = "branch") -> dict[str, Any]:
     return {"type": kind, "name": name, "target": {"hash": COMMIT}}
 
 
-def proposed(**members: Any) -> dict[str, Any]:
+def pull_request_payload(**members: Any) -> dict[str, Any]:
     sides = {"source": {"branch": {"name": "change"}, "commit": {"hash": COMMIT[:12]}}, "destination": {"branch": {"name": "main"}}}
     return {**REPOSITORY, "pullrequest": {"id": 7, "links": {"html": {"href": PAGE}}, **sides, **members}}
 
@@ -96,16 +96,16 @@ def test_pull_requests_of_gitea_request_reviews(action: str, code: int) -> None:
 @pytest.mark.parametrize(
     ("payload", "options", "code"),
     [
-        (pushed(branch("main")), {}, 202),
-        (pushed(branch("other"), branch("main")), {}, 202),
-        (pushed(branch("other")), {"branch": ""}, 202),
-        (pushed(branch("other")), {}, 200),
-        (pushed(branch("main", "tag")), {}, 200),
-        (pushed(branch("v1", "tag")), {"branch": ""}, 200),
-        (pushed(None), {}, 200),
-        (pushed(None), {"branch": ""}, 200),
-        (pushed(), {}, 200),
-        (pushed(branch("main")), {"enabled": False}, 200),
+        (push_payload(branch("main")), {}, 202),
+        (push_payload(branch("other"), branch("main")), {}, 202),
+        (push_payload(branch("other")), {"branch": ""}, 202),
+        (push_payload(branch("other")), {}, 200),
+        (push_payload(branch("main", "tag")), {}, 200),
+        (push_payload(branch("v1", "tag")), {"branch": ""}, 200),
+        (push_payload(None), {}, 200),
+        (push_payload(None), {"branch": ""}, 200),
+        (push_payload(), {}, 200),
+        (push_payload(branch("main")), {"enabled": False}, 200),
     ],
 )
 def test_pushes_to_bitbucket_request_syncs(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
@@ -115,13 +115,13 @@ def test_pushes_to_bitbucket_request_syncs(payload: dict[str, Any], options: dic
 
 @pytest.mark.parametrize(("event", "code"), [("pullrequest:created", 202), ("pullrequest:updated", 202), ("pullrequest:fulfilled", 200)])
 def test_pull_requests_of_bitbucket_request_reviews(event: str, code: int) -> None:
-    decision = decision_of(BITBUCKET.deliveries, event, proposed())
+    decision = decision_of(BITBUCKET.deliveries, event, pull_request_payload())
     assert decision.code == code
     if decision.job is not None and decision.job.pr is not None:
         assert (decision.job.pr.pr, decision.job.pr.ref, decision.job.pr.hash, decision.job.pr.url) == (7, "change", COMMIT[:12], PAGE)
 
 
-def changed(reference: str, kind: str = "BRANCH", commit: str = COMMIT) -> dict[str, Any]:
+def change_payload(reference: str, kind: str = "BRANCH", commit: str = COMMIT) -> dict[str, Any]:
     return {"ref": {"id": reference, "displayId": reference.rpartition("/")[2], "type": kind}, "toHash": commit}
 
 
@@ -131,11 +131,11 @@ SERVER_REPOSITORY = {"slug": "boards", "project": {"key": "TEAM"}}
 @pytest.mark.parametrize(
     ("changes", "code"),
     [
-        ([changed("refs/heads/main")], 202),
-        ([changed("refs/heads/other"), changed("refs/heads/main")], 202),
-        ([changed("refs/heads/other")], 200),
-        ([changed("refs/tags/main", "TAG")], 200),
-        ([changed("refs/heads/main", commit="0" * 40)], 200),
+        ([change_payload("refs/heads/main")], 202),
+        ([change_payload("refs/heads/other"), change_payload("refs/heads/main")], 202),
+        ([change_payload("refs/heads/other")], 200),
+        ([change_payload("refs/tags/main", "TAG")], 200),
+        ([change_payload("refs/heads/main", commit="0" * 40)], 200),
     ],
 )
 def test_pushes_to_bitbucket_data_center_request_syncs(changes: list[dict[str, Any]], code: int) -> None:
@@ -174,7 +174,7 @@ def test_pull_requests_of_bitbucket_data_center_request_reviews(event: str, code
         (
             BITBUCKET.deliveries,
             "pullrequest:created",
-            proposed(id="7", source={}),
+            pull_request_payload(id="7", source={}),
             "members: pullrequest.id, pullrequest.source.branch.name",
         ),
         (BITBUCKET.deliveries, "repo:push", {"repository": {"full_name": "other/repository"}}, "repository mismatch"),

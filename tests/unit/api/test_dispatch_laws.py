@@ -20,7 +20,7 @@ async def handler(_: Call) -> Response:
     return Response()
 
 
-def matched(template: Sequence[Segment], segments: Sequence[str], slash: bool) -> dict[str, str] | None:
+def match_template(template: Sequence[Segment], segments: Sequence[str], slash: bool) -> dict[str, str] | None:
     """Return the parameters of a path by one template, or None. This is the slow and plain way."""
     values: dict[str, str] = {}
     for place, segment in enumerate(template):
@@ -40,7 +40,7 @@ def naive(routes: Sequence[Route], method: str, segments: Sequence[str], slash: 
 
     If no route has the method, return the allowed methods, or none if the path is unknown.
     """
-    fitting = [(route, values) for route in routes if (values := matched(parse_template(route.path), segments, slash)) is not None]
+    fitting = [(route, values) for route in routes if (values := match_template(parse_template(route.path), segments, slash)) is not None]
     fitting.sort(key=lambda found: [segment.is_parameter + segment.is_remainder for segment in parse_template(found[0].path)])
     by_template: dict[tuple[int, ...], dict[str, tuple[Route, dict[str, str]]]] = {}
     for route, values in fitting:
@@ -79,13 +79,13 @@ def test_dispatch_equals_trying_every_route(routes: list[Route], method: str, se
         segments = segments[:-1]
     path = "/" + "/".join(quote(segment, safe="") for segment in segments) + ("/" if slash and segments else "")
     expected = naive(routes, method, segments, slash and bool(segments))
-    found = dispatched(Dispatcher(routes), method, path)
+    found = dispatch_result(Dispatcher(routes), method, path)
     if isinstance(expected, set) and "GET" in expected:
         expected.add("HEAD")
     assert found == expected
 
 
-def dispatched(dispatcher: Dispatcher, method: str, path: str) -> Found | set[str]:
+def dispatch_result(dispatcher: Dispatcher, method: str, path: str) -> Found | set[str]:
     """Return the result of the dispatcher, in the form of ``naive``."""
     try:
         match = dispatcher.find(method, path)

@@ -41,7 +41,7 @@ async def echo(call: Call) -> Response:
     return Response(200, await call.body(), "application/octet-stream")
 
 
-async def titled(call: Call) -> Response:
+async def panel_title(call: Call) -> Response:
     return json_response(await call.model(Panel))
 
 
@@ -54,8 +54,8 @@ ROUTES = [
     Route("GET", "/api/quotas", caller_json, Permission("orgs.quotas:read")),
     Route("GET", "/apis/g/v1/namespaces/{namespace}/things/{name}", caller_json, Permission("dashboards:write")),
     Route("POST", "/api/echo", echo, PUBLIC, body_limit=1000),
-    Route("POST", "/api/panel", titled, PUBLIC),
-    Route("POST", "/apis/panel", titled, PUBLIC),
+    Route("POST", "/api/panel", panel_title, PUBLIC),
+    Route("POST", "/apis/panel", panel_title, PUBLIC),
     Route("POST", "/api/anything", anything, PUBLIC),
 ]
 
@@ -191,13 +191,13 @@ async def test_other_tasks_run_while_a_body_is_decompressed(serve: Serve) -> Non
             turns += 1
             await asyncio.sleep(0)
 
-    async def counted(call: Call) -> Response:
+    async def count_turns(call: Call) -> Response:
         other = asyncio.create_task(turning())
         await call.body()
         other.cancel()
         return json_response({"turns": turns})
 
-    route = Route("POST", "/api/counted", counted, PUBLIC, body_limit=50 * OUTPUT_STEP_BYTES)
+    route = Route("POST", "/api/counted", count_turns, PUBLIC, body_limit=50 * OUTPUT_STEP_BYTES)
     client = (await serve([route])).client
     data = zstd.compress(bytes(50 * OUTPUT_STEP_BYTES))
     assert len(data) < INPUT_STEP_BYTES

@@ -32,11 +32,11 @@ def _writer(manager: str, now: str = "2026-01-01T00:00:00Z") -> FieldManager:
     return FieldManager(manager, VERSION, now)
 
 
-def _owned(entries: tuple[ManagedFieldsEntry, ...]) -> dict[str, list[str]]:
+def _fields_by_owner(entries: tuple[ManagedFieldsEntry, ...]) -> dict[str, list[str]]:
     return {f"{entry.manager} {entry.operation}": list(paths(entry.fields)) for entry in entries if entry.fields}
 
 
-def _applied(
+def _apply_config(
     config: dict[str, Any], manager: str = "a", live: dict[str, Any] | None = None, by: tuple[ManagedFieldsEntry, ...] = ()
 ) -> ApplyResult:
     return apply(live, config, by, _writer(manager), SETS)
@@ -44,15 +44,15 @@ def _applied(
 
 def test_the_creator_owns_the_object() -> None:
     """The creator of an object owns all of its fields, by update or apply."""
-    assert _owned(update({}, {"b": {"x": 1}, "c": [1]}, (), _writer("ui"))) == {"ui Update": [".b.x", ".c"]}
-    assert _owned(_applied({"b": {"x": 1}}).entries) == {"a Apply": [".b.x"]}
+    assert _fields_by_owner(update({}, {"b": {"x": 1}, "c": [1]}, (), _writer("ui"))) == {"ui Update": [".b.x", ".c"]}
+    assert _fields_by_owner(_apply_config({"b": {"x": 1}}).entries) == {"a Apply": [".b.x"]}
 
 
 def test_an_update_owns_changed_fields() -> None:
     """Changed fields move to the writer, deleted ones lose their owner, and the others are unchanged."""
     old, new = {"b": 1, "c": 2, "d": 3}, {"b": 9, "c": 2}
     created = update({}, old, (), _writer("a"))
-    assert _owned(update(old, new, created, _writer("b"))) == {"a Update": [".c"], "b Update": [".b"]}
+    assert _fields_by_owner(update(old, new, created, _writer("b"))) == {"a Update": [".c"], "b Update": [".b"]}
 
 
 def test_an_update_without_effect_owns_nothing() -> None:
@@ -64,34 +64,34 @@ def test_an_update_without_effect_owns_nothing() -> None:
 
 def test_equal_applies_share_a_field() -> None:
     """Applying the existing value makes both managers owners of the field, without a conflict."""
-    first = _applied({"b": 1, "c": 1})
-    both = _applied({"b": 1}, "z", first.tree, first.entries)
+    first = _apply_config({"b": 1, "c": 1})
+    both = _apply_config({"b": 1}, "z", first.tree, first.entries)
     assert both.tree == first.tree
-    assert _owned(both.entries) == {"a Apply": [".b", ".c"], "z Apply": [".b"]}
+    assert _fields_by_owner(both.entries) == {"a Apply": [".b", ".c"], "z Apply": [".b"]}
 
 
 def test_a_field_omitted_by_its_only_owner_is_deleted() -> None:
     """A field with another owner is kept."""
-    first = _applied({"b": {"x": 1}, "c": 1})
-    both = _applied({"c": 1}, "z", first.tree, first.entries)
-    without_all = _applied({"d": 5}, "a", both.tree, both.entries)
+    first = _apply_config({"b": {"x": 1}, "c": 1})
+    both = _apply_config({"c": 1}, "z", first.tree, first.entries)
+    without_all = _apply_config({"d": 5}, "a", both.tree, both.entries)
     assert without_all.tree == {"c": 1, "d": 5}
-    assert _owned(without_all.entries) == {"a Apply": [".d"], "z Apply": [".c"]}
+    assert _fields_by_owner(without_all.entries) == {"a Apply": [".d"], "z Apply": [".c"]}
 
 
 def test_items_of_a_set_are_owned_one_by_one() -> None:
     """Each of two appliers keeps its items of a set; an omitted item is removed."""
-    first = _applied({"a": ["x", "y"]})
-    second = _applied({"a": ["y", "z"]}, "b", first.tree, first.entries)
-    third = _applied({"a": ["q"]}, "a", second.tree, second.entries)
+    first = _apply_config({"a": ["x", "y"]})
+    second = _apply_config({"a": ["y", "z"]}, "b", first.tree, first.entries)
+    third = _apply_config({"a": ["q"]}, "a", second.tree, second.entries)
     assert second.tree == {"a": ["x", "y", "z"]}
     assert third.tree == {"a": ["y", "z", "q"]}
 
 
 def test_an_object_applied_as_empty_is_kept() -> None:
     """An object that loses all members is kept if the apply has it as empty."""
-    first = _applied({"b": {"x": 1}})
-    assert _applied({"b": {}}, "a", first.tree, first.entries).tree == {"b": {}}
+    first = _apply_config({"b": {"x": 1}})
+    assert _apply_config({"b": {}}, "a", first.tree, first.entries).tree == {"b": {}}
 
 
 @pytest.mark.parametrize(
@@ -118,9 +118,9 @@ def test_an_object_applied_as_empty_is_kept() -> None:
 )
 def test_an_apply_to_fields_of_others_conflicts(live: dict[str, Any], by_update: bool, config: dict[str, Any], message: str) -> None:
     """An apply that would change fields of others is refused in Kubernetes' words, with one cause per field."""
-    owners = update({}, live, (), _writer("o")) if by_update else _applied(live, "o").entries
+    owners = update({}, live, (), _writer("o")) if by_update else _apply_config(live, "o").entries
     with pytest.raises(Conflict) as refused:
-        _applied(config, "a", live, owners)
+        _apply_config(config, "a", live, owners)
     assert refused.value.message == message
     assert {cause.reason for cause in refused.value.causes} == {"FieldManagerConflict"}
     assert all(cause.message.startswith('conflict with "o"') for cause in refused.value.causes)
@@ -128,27 +128,27 @@ def test_an_apply_to_fields_of_others_conflicts(live: dict[str, Any], by_update:
 
 def test_conflicts_are_grouped_by_owner() -> None:
     """The message of a conflict has a paragraph for each owner, in the order of their names."""
-    first = _applied({"b": 1}, "o")
-    second = _applied({"c": 1}, "n", first.tree, first.entries)
+    first = _apply_config({"b": 1}, "o")
+    second = _apply_config({"c": 1}, "n", first.tree, first.entries)
     with pytest.raises(Conflict, match="Apply failed with 2 conflicts") as refused:
-        _applied({"b": 2, "c": 2}, "a", second.tree, second.entries)
+        _apply_config({"b": 2, "c": 2}, "a", second.tree, second.entries)
     assert refused.value.message.split(": ", 1)[1] == 'conflicts with "n":\n- .c\nconflicts with "o":\n- .b'
     assert [cause.field for cause in refused.value.causes] == [".c", ".b"]
 
 
 def test_force_resolves_conflicts() -> None:
     """A forced apply sets the value, and the applier becomes the only owner."""
-    first = _applied({"b": 1, "c": 1}, "o")
+    first = _apply_config({"b": 1, "c": 1}, "o")
     forced = apply(first.tree, {"b": 2}, first.entries, _writer("a"), SETS, force=True)
     assert forced.tree == {"b": 2, "c": 1}
-    assert _owned(forced.entries) == {"o Apply": [".c"], "a Apply": [".b"]}
+    assert _fields_by_owner(forced.entries) == {"o Apply": [".c"], "a Apply": [".b"]}
 
 
 def test_fields_of_an_earlier_manager_need_no_force() -> None:
     """Unchanged fields of an earlier way of applying can be taken over without force, and changed ones cannot."""
     created = update({}, {"b": 1, "c": 1}, (), _writer("old"))
     taken = apply({"b": 1, "c": 1}, {"b": 2}, created, _writer("new"), last_applied={"b": 1})
-    assert _owned(taken.entries) == {"new Apply": [".b"], "old Update": [".c"]}
+    assert _fields_by_owner(taken.entries) == {"new Apply": [".b"], "old Update": [".c"]}
     with pytest.raises(Conflict):
         apply({"b": 1, "c": 1}, {"b": 2}, created, _writer("new"), last_applied={"b": 7})
 
@@ -156,15 +156,15 @@ def test_fields_of_an_earlier_manager_need_no_force() -> None:
 def test_earlier_fields_have_an_owner() -> None:
     """The first apply to an object without known owners neither owns nor deletes its existing fields."""
     live = {"b": 1, "c": 1}
-    assert _owned(_applied({"b": 1}, "a", live).entries) == {"before-first-apply Update": [".b", ".c"], "a Apply": [".b"]}
+    assert _fields_by_owner(_apply_config({"b": 1}, "a", live).entries) == {"before-first-apply Update": [".b", ".c"], "a Apply": [".b"]}
     with pytest.raises(Conflict, match="before-first-apply"):
-        _applied({"b": 2}, "a", live)
+        _apply_config({"b": 2}, "a", live)
 
 
 def test_entries_of_another_subresource_are_kept() -> None:
     """Fields written through the status neither conflict with other writes nor change by them."""
     status = update({}, {"status": {"x": 1}}, (), FieldManager("s", VERSION, "", "status"))
-    done = _applied({"b": 1}, "a", {"b": 1}, status)
+    done = _apply_config({"b": 1}, "a", {"b": 1}, status)
     assert status[0] in done.entries
     assert status[0] in settle(done.entries, done.tree, SETS)
 
@@ -180,8 +180,8 @@ def test_time_moves_only_with_a_change() -> None:
 
 def test_entries_own_only_stored_fields() -> None:
     """Fields that the kind's model drops have no owner."""
-    done = _applied({"b": {"x": 1, "secret": "s"}})
-    assert _owned(settle(done.entries, {"b": {"x": 1, "added": 2}}, SETS)) == {"a Apply": [".b.x"]}
+    done = _apply_config({"b": {"x": 1, "secret": "s"}})
+    assert _fields_by_owner(settle(done.entries, {"b": {"x": 1, "added": 2}}, SETS)) == {"a Apply": [".b.x"]}
 
 
 def test_old_updaters_become_one() -> None:
@@ -203,11 +203,11 @@ def test_a_large_set_is_shortened() -> None:
     assert len(write_json(created[0].fields)) <= MAX_ENTRY_LENGTH
     assert len(list(paths(created[0].fields))) == 100
     with pytest.raises(Conflict, match=r"\.b\.object 5\.member 7$"):
-        _applied({"b": {"object 5": {"member 7": 2}}}, "a", live, created)
+        _apply_config({"b": {"object 5": {"member 7": 2}}}, "a", live, created)
     assert is_same_ownership(settle(update(live, live, created, _writer("o")), live), created)
     agreed = {"b": {"object 5": {"member 7": 1}}}
-    once = settle(_applied(agreed, "a", live, created).entries, live)
-    assert is_same_ownership(settle(_applied(agreed, "a", live, once).entries, live), once)
+    once = settle(_apply_config(agreed, "a", live, created).entries, live)
+    assert is_same_ownership(settle(_apply_config(agreed, "a", live, once).entries, live), once)
 
 
 def test_the_size_of_entries_is_limited() -> None:
@@ -304,5 +304,5 @@ def test_every_history_keeps_the_laws(steps: list[tuple[str, bool, dict[str, Any
 def test_an_update_owns_all_changed_fields(old: dict[str, Any], new: dict[str, Any]) -> None:
     """Every field that an update gave another value is the writer's alone."""
     created = update({}, old, (), _writer("o"), SETS)
-    owned = _owned(update(old, new, created, _writer("w"), SETS))
+    owned = _fields_by_owner(update(old, new, created, _writer("w"), SETS))
     assert not set(owned.get("o Update", ())) & set(owned.get("w Update", ()))

@@ -30,7 +30,7 @@ async def handler(_: Call) -> Response:
     return Response()
 
 
-def described(route: Route) -> Any:
+def describe_route(route: Route) -> Any:
     """Return the description of a route, from a document of that route alone."""
     (methods,) = openapi_document([route], version="1")["paths"].values()
     return methods[route.method.lower()]
@@ -74,9 +74,9 @@ def test_errors_follow_from_the_route() -> None:
     """Errors that follow from permission, method and prescribed failure need not be declared."""
     needs = Permission("things:read")
     operation = Operation("x", "X", responses={200: list[Thing]}, errors=(404,))
-    found = described(Route("GET", "/api/things", handler, needs, operation))["responses"]
+    found = describe_route(Route("GET", "/api/things", handler, needs, operation))["responses"]
     assert sorted(found) == ["200", "400", "401", "403", "404", "429", "500", "503", "504"]
-    assert sorted(described(Route("GET", "/api/things", handler, PUBLIC, operation))["responses"]) == [
+    assert sorted(describe_route(Route("GET", "/api/things", handler, PUBLIC, operation))["responses"]) == [
         "200",
         "400",
         "404",
@@ -84,27 +84,27 @@ def test_errors_follow_from_the_route() -> None:
         "503",
         "504",
     ]
-    changed = described(Route("PUT", "/api/things", handler, SIGNED_IN, operation, failure_message="Failed"))["responses"]
+    changed = describe_route(Route("PUT", "/api/things", handler, SIGNED_IN, operation, failure_message="Failed"))["responses"]
     assert sorted(changed) == ["200", "400", "401", "404", "413", "415", "429", "500"]
     assert found["404"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
-    status = described(Route("GET", "/apis/things", handler, needs, operation))["responses"]["404"]
+    status = describe_route(Route("GET", "/apis/things", handler, needs, operation))["responses"]["404"]
     assert status["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Status"}
 
 
 def test_a_route_describes_its_permission() -> None:
     """Public operations need nothing, others one of the schemes; one that is a password's only says so."""
-    assert described(Route("GET", "/api/x", handler, PUBLIC, Operation("x", "X")))["security"] == []
-    guarded = described(Route("GET", "/api/x", handler, Permission("x:read", "x:id:1"), Operation("x", "X", deprecated=True)))
+    assert describe_route(Route("GET", "/api/x", handler, PUBLIC, Operation("x", "X")))["security"] == []
+    guarded = describe_route(Route("GET", "/api/x", handler, Permission("x:read", "x:id:1"), Operation("x", "X", deprecated=True)))
     assert guarded["security"] == [{"basicAuth": []}, {"bearerAuth": []}]
     assert (guarded["deprecated"], guarded["description"]) == (True, "Needs the permission x:read on x:id:1.")
     basic = Operation("x", "X", security=("basicAuth",))
-    assert described(Route("GET", "/api/x", handler, SIGNED_IN, basic))["security"] == [{"basicAuth": []}]
+    assert describe_route(Route("GET", "/api/x", handler, SIGNED_IN, basic))["security"] == [{"basicAuth": []}]
 
 
 def test_parameters_have_their_types() -> None:
     """Path parameters come from the template; the operation gives the types of those that are not texts."""
     operation = Operation("x", "X", query={"all": "all of them"}, parameters={"id": int, "all": bool})
-    assert described(Route("GET", "/api/x/{id}/{name:rest}", handler, PUBLIC, operation))["parameters"] == [
+    assert describe_route(Route("GET", "/api/x/{id}/{name:rest}", handler, PUBLIC, operation))["parameters"] == [
         {"name": "id", "in": "path", "required": True, "schema": {"type": "integer", "format": "int64"}},
         {"name": "name", "in": "path", "required": True, "schema": {"type": "string"}},
         {"name": "all", "in": "query", "description": "all of them", "schema": {"type": "boolean"}},

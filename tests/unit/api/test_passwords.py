@@ -46,7 +46,7 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
     """Each verification runs both hash functions once, so its time does not reveal whether an account exists or is imported."""
     ran: list[str] = []
 
-    def counted(name: str, work: Callable[..., object]) -> Callable[..., object]:
+    def count_calls(name: str, work: Callable[..., object]) -> Callable[..., object]:
         def run(*arguments: object) -> object:
             ran.append(name)
             return work(*arguments)
@@ -54,8 +54,8 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
         return run
 
     own = await passwords.hash("admin")
-    monkeypatch.setattr(module, "_matches_argon2", counted("argon2", module._matches_argon2))
-    monkeypatch.setattr(key_material, "hash_secret", counted("pbkdf2", key_material.hash_secret))
+    monkeypatch.setattr(module, "_matches_argon2", count_calls("argon2", module._matches_argon2))
+    monkeypatch.setattr(key_material, "hash_secret", count_calls("pbkdf2", key_material.hash_secret))
     for stored, salt in ((None, None), (own, None), (IMPORTED, SALT), (IMPORTED, None), ("", None)):
         for password in ("admin", "wrong"):
             ran.clear()

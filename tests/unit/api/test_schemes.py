@@ -24,7 +24,7 @@ class GatedRecords:
 
     role: Role | None = Role.ADMIN
     gates: list[asyncio.Event] = field(default_factory=list)
-    begun: asyncio.Event = field(default_factory=asyncio.Event)
+    start_lookup: asyncio.Event = field(default_factory=asyncio.Event)
     is_gated: bool = False
     is_away: bool = False
     lookups: int = 0
@@ -43,7 +43,7 @@ class GatedRecords:
         if self.is_gated:
             gate = asyncio.Event()
             self.gates.append(gate)
-            self.begun.set()
+            self.start_lookup.set()
             await gate.wait()
         if role is None:
             raise Unauthorized("gone")
@@ -65,12 +65,12 @@ class Setup:
     observer: RecordedLookups
     schemes: SchemeAuthenticator
 
-    async def begun(self, work: Coroutine[Any, Any, Identity]) -> asyncio.Task[Identity]:
+    async def start_lookup(self, work: Coroutine[Any, Any, Identity]) -> asyncio.Task[Identity]:
         """Return the task of a request once its lookup waits for its event."""
-        self.records.begun.clear()
+        self.records.start_lookup.clear()
         task = asyncio.create_task(work)
         async with asyncio.timeout(5):
-            await self.records.begun.wait()
+            await self.records.start_lookup.wait()
         return task
 
 
@@ -121,7 +121,7 @@ async def test_a_lookup_that_a_revocation_overtook_is_not_cached(
 ) -> None:
     """After a read, a revocation and its notification, the next request is looked up again."""
     setup.records.is_gated = True
-    first = await setup.begun(look(setup.schemes))
+    first = await setup.start_lookup(look(setup.schemes))
     setup.records.role = Role.NONE
     setup.identities.invalidate("user:1")
     setup.records.gates[0].set()
@@ -133,10 +133,10 @@ async def test_a_lookup_that_a_revocation_overtook_is_not_cached(
 async def test_a_request_after_a_revocation_does_not_share_an_earlier_lookup(setup: Setup) -> None:
     """A request before a revocation may be accepted, and a concurrent one with the same credential after it is refused."""
     setup.records.is_gated = True
-    before = await setup.begun(setup.schemes.identify(ASKED, None))
+    before = await setup.start_lookup(setup.schemes.identify(ASKED, None))
     setup.records.role = None
     setup.identities.invalidate("user:1")
-    after = await setup.begun(setup.schemes.identify(ASKED, None))
+    after = await setup.start_lookup(setup.schemes.identify(ASKED, None))
     for gate in setup.records.gates:
         gate.set()
     assert (await before).role is Role.ADMIN

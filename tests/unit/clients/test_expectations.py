@@ -16,7 +16,7 @@ def results(passed: int, *others: Result) -> list[Result]:
     return [*(Result(f"{FILE}::test_{index}", Outcome.PASSED) for index in range(passed)), *others]
 
 
-def failed(name: str) -> Result:
+def failure(name: str) -> Result:
     return Result(f"{FILE}::{name}", Outcome.FAILED, "it broke")
 
 
@@ -26,13 +26,13 @@ def test_a_group_that_passes_has_no_complaint() -> None:
 
 def test_an_unexpected_failure_is_reported_with_its_text() -> None:
     """The report of an unexpected failure names the test, and has its output."""
-    assert expectations.judge(FILE, results(9, failed("test_x")), NONE) == [f"{FILE}::test_x: failed: it broke"]
+    assert expectations.judge(FILE, results(9, failure("test_x")), NONE) == [f"{FILE}::test_x: failed: it broke"]
 
 
 def test_an_expected_failure_is_accepted_and_its_pass_is_not() -> None:
     """A test in the list of exceptions must exist and fail."""
     expecting = Expectations({f"{FILE}::test_x": "because"}, {}, {})
-    assert expectations.judge(FILE, results(10, failed("test_x")), expecting) == []
+    assert expectations.judge(FILE, results(10, failure("test_x")), expecting) == []
     passing = expectations.judge(FILE, results(10, Result(f"{FILE}::test_x", Outcome.PASSED)), expecting)
     assert passing == [f"{FILE}::test_x: passed, though it is expected to fail (because); remove it from the list"]
     assert "no such test" in expectations.judge(FILE, results(10), expecting)[0]
@@ -51,7 +51,7 @@ def test_an_unpredictable_test_may_fail_or_pass() -> None:
     for message, complaints in (("", 0), ("broke", 0), ("another", 1)):
         asking = Expectations({}, {}, {f"{FILE}::test_x": Unpredictable("asks somebody else", message)})
         assert expectations.judge(FILE, results(1, Result(f"{FILE}::test_x", Outcome.PASSED)), asking) == []
-        assert len(expectations.judge(FILE, results(1, failed("test_x")), asking)) == complaints
+        assert len(expectations.judge(FILE, results(1, failure("test_x")), asking)) == complaints
 
 
 @pytest.mark.parametrize(("failing", "others", "complaints"), [(1, 1, 0), (2, 18, 0), (2, 17, 1)])
@@ -59,7 +59,7 @@ def test_one_test_or_a_tenth_of_a_group_may_be_expected_to_fail(failing: int, ot
     """One expected failure is allowed in every group, and two of twenty tests; two of nineteen are not."""
     names = [f"test_x{index}" for index in range(failing)]
     expecting = Expectations({f"{FILE}::{name}": "because" for name in names}, {}, {})
-    assert len(expectations.judge(FILE, results(others, *map(failed, names)), expecting)) == complaints
+    assert len(expectations.judge(FILE, results(others, *map(failure, names)), expecting)) == complaints
 
 
 def test_a_group_in_which_nothing_ran_failed() -> None:

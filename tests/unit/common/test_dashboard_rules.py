@@ -32,7 +32,9 @@ BROKEN = orjson.dumps(
 ).decode()
 
 
-def admitted(spec: dict[str, Any], *, version: str = "v2alpha1", old: dict[str, Any] | None = None, shortest: float = 10) -> list[str]:
+def admission_faults(
+    spec: dict[str, Any], *, version: str = "v2alpha1", old: dict[str, Any] | None = None, shortest: float = 10
+) -> list[str]:
     """Return the fields of the causes that the admission finds."""
     draft = Draft("d", "default", {"title": "T"} | spec, old_spec=old, version=version)
     assert DASHBOARD.admit is not None
@@ -40,7 +42,7 @@ def admitted(spec: dict[str, Any], *, version: str = "v2alpha1", old: dict[str, 
     return [cause.field for cause in draft.causes]
 
 
-def stored(spec: str, *, version: str = "") -> Body:
+def stored_form(spec: str, *, version: str = "") -> Body:
     """Return the stored form of a body that a client sent in an old version. The default is the version of the stored form."""
     layout = DASHBOARD.extract(orjson.loads(spec)).layout
     return Body("d", "default", "T", "", version or ("v2alpha1" if layout else "v0alpha1"), layout, spec, None)
@@ -49,8 +51,8 @@ def stored(spec: str, *, version: str = "") -> Body:
 @pytest.mark.parametrize("refresh", ["10s", "30s", "auto", "", False, None, "1m", "1h30m", "1d", "10000ms", "1.5m"])
 def test_a_refresh_of_at_least_the_minimum_is_accepted(refresh: Any) -> None:
     """Intervals from the minimum of 10 s on are accepted, as are ``auto`` and empty or absent values."""
-    assert admitted({"refresh": refresh}) == []
-    assert admitted({"timeSettings": {"autoRefresh": refresh}}) == []
+    assert admission_faults({"refresh": refresh}) == []
+    assert admission_faults({"timeSettings": {"autoRefresh": refresh}}) == []
 
 
 @pytest.mark.parametrize("refresh", ["5s", "9999ms", "0s", "soon", "10", "10 s", "s", "-10s", 10, True, ["10s"], "1" * 50 + "s"])
@@ -58,14 +60,14 @@ def test_a_short_or_invalid_refresh_is_rejected(refresh: Any) -> None:
     """A refresh in either layout is rejected with the message that existing clients look for."""
     for spec in ({"refresh": refresh}, {"timeSettings": {"autoRefresh": refresh}}):
         with pytest.raises(BadRequest, match="Dashboard refresh interval"):
-            admitted(spec)
+            admission_faults(spec)
 
 
 def test_a_stored_refresh_is_kept() -> None:
     """A dashboard stored before the minimum was raised can still be changed elsewhere."""
-    assert admitted({"refresh": "5s"}, old={"refresh": "5s"}) == []
+    assert admission_faults({"refresh": "5s"}, old={"refresh": "5s"}) == []
     with pytest.raises(BadRequest):
-        admitted({"refresh": "4s"}, old={"refresh": "5s"})
+        admission_faults({"refresh": "4s"}, old={"refresh": "5s"})
 
 
 @pytest.mark.parametrize(
@@ -98,35 +100,35 @@ def test_a_stored_refresh_is_kept() -> None:
 )
 def test_the_classic_schema_is_checked_in_v1beta1_only(spec: dict[str, Any], fields: list[str]) -> None:
     """Each wrong member is a cause in v1beta1; the other versions accept any member."""
-    assert sorted(admitted(spec, version="v1beta1")) == sorted(fields)
-    assert admitted(spec, version="v0alpha1") == admitted(spec, version="v2alpha1") == []
+    assert sorted(admission_faults(spec, version="v1beta1")) == sorted(fields)
+    assert admission_faults(spec, version="v0alpha1") == admission_faults(spec, version="v2alpha1") == []
 
 
 def test_a_body_keeps_its_text_in_its_stored_version() -> None:
     """A body is returned in its own version exactly as it was sent, with the digits of its numbers."""
-    assert DASHBOARD.rendered(stored('{"title":"T","n":1.10}'), "v0alpha1") == ('{"title":"T","n":1.10}', "{}", None)
-    assert DASHBOARD.rendered(stored(LAYOUT, version="v2"), "v2") == (LAYOUT, "{}", None)
-    assert DASHBOARD.rendered(stored('{"title":"T","n":1.10}', version="v1"), "v1beta1").spec == '{"title":"T","n":1.10}'
+    assert DASHBOARD.rendered(stored_form('{"title":"T","n":1.10}'), "v0alpha1") == ('{"title":"T","n":1.10}', "{}", None)
+    assert DASHBOARD.rendered(stored_form(LAYOUT, version="v2"), "v2") == (LAYOUT, "{}", None)
+    assert DASHBOARD.rendered(stored_form('{"title":"T","n":1.10}', version="v1"), "v1beta1").spec == '{"title":"T","n":1.10}'
 
 
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v1"])
 def test_a_broken_layout_has_a_placeholder_in_classic_versions(version: str) -> None:
     """The placeholder has the title and a schema version of no real dashboard; the status has the reason and the stored spec."""
-    spec, status, _ = DASHBOARD.rendered(stored(BROKEN), version)
+    spec, status, _ = DASHBOARD.rendered(stored_form(BROKEN), version)
     assert orjson.loads(spec) == {"title": "T", "schemaVersion": 9999}
     conversion = orjson.loads(status or "")["conversion"]
     assert (conversion["failed"], conversion["storedVersion"], conversion["source"]) == (True, "v2alpha1", orjson.loads(BROKEN))
     assert "missing" in conversion["error"]
-    assert DASHBOARD.rendered(stored(BROKEN), "v2alpha1") == (BROKEN, "{}", None)
+    assert DASHBOARD.rendered(stored_form(BROKEN), "v2alpha1") == (BROKEN, "{}", None)
 
 
 def test_a_placeholder_sent_back_keeps_the_body() -> None:
     """A placeholder that is sent back in its version keeps the stored spec. Other specs of that schema version are rejected."""
-    old = stored(BROKEN)
+    old = stored_form(BROKEN)
     stub = {"schemaVersion": 9999, "title": "T"}
     assert DASHBOARD.body_of(old, "v1beta1", stub) == orjson.loads(BROKEN)
     changed = DASHBOARD.body_of(old, "v1beta1", stub | {"title": "New"})
-    assert admitted(changed) == ["spec.schemaVersion"]
+    assert admission_faults(changed) == ["spec.schemaVersion"]
     assert DASHBOARD.body_of(old, "v2alpha1", stub) == stub
     assert DASHBOARD.body_of(None, "v1beta1", stub) == stub
 

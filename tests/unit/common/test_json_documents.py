@@ -163,14 +163,14 @@ def test_canonical_numbers_are_equal_by_value(one: str, other: str | None, zeros
 def test_canonical_text_is_independent_of_order(tree: Any) -> None:
     """The canonical text is the same tree, independent of the order of keys."""
     written = canonical_json(tree)
-    assert canonical_json(_turned(tree)) == written
+    assert canonical_json(_reverse_keys(tree)) == written
     assert canonical_json(read_json(written.decode())) == written
 
 
-def _turned(tree: Any) -> Any:
+def _reverse_keys(tree: Any) -> Any:
     if isinstance(tree, dict):
-        return {key: _turned(tree[key]) for key in reversed(tree)}
-    return [_turned(item) for item in tree] if isinstance(tree, list) else tree
+        return {key: _reverse_keys(tree[key]) for key in reversed(tree)}
+    return [_reverse_keys(item) for item in tree] if isinstance(tree, list) else tree
 
 
 def test_canonical_rejects_a_huge_exponent() -> None:

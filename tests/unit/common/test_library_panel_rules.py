@@ -15,18 +15,18 @@ from dashwright.common.kinds.settings import AdmissionSettings
 CLASSIC = '{"type":"text","title":"T","gridPos":{"h":1.10},"id":7,"datasource":"${DS}","options":{"limit":1.50}}'
 
 
-def stored(spec: str, *, title: str = "T", subtype: str = "text") -> Body:
+def stored_body(spec: str, *, title: str = "T", subtype: str = "text") -> Body:
     return Body("p", "default", title, subtype, "v0alpha1", False, spec, None)
 
 
-def rendered(body: Body) -> tuple[Any, Any]:
+def render_body(body: Body) -> tuple[Any, Any]:
     spec, status, _ = LIBRARY_PANEL.rendered(body, "v2alpha1")
     return orjson.loads(spec), None if status is None else orjson.loads(status)
 
 
 def test_the_status_has_missing_and_different_fields() -> None:
     """Fields without a place in the spec are in the status as sent; a field with another shape also causes a warning."""
-    spec, status, _ = LIBRARY_PANEL.rendered(stored(CLASSIC), "v0alpha1")
+    spec, status, _ = LIBRARY_PANEL.rendered(stored_body(CLASSIC), "v0alpha1")
     assert orjson.loads(spec) == {"type": "text", "title": "T", "options": {"limit": 1.5}, "fieldConfig": {}}
     assert '"limit":1.50' in spec
     result = orjson.loads(status or "")
@@ -37,22 +37,22 @@ def test_the_status_has_missing_and_different_fields() -> None:
 def test_a_complete_spec_has_no_status() -> None:
     """A spec without missing or different fields has no status."""
     body = '{"type":"text","title":"T","options":{},"fieldConfig":{},"datasource":{"uid":"u","more":1},"targets":[{"refId":"A"}]}'
-    assert rendered(stored(body)) == (orjson.loads(body), None)
+    assert render_body(stored_body(body)) == (orjson.loads(body), None)
 
 
 def test_a_difference_from_the_stored_columns_is_a_warning() -> None:
     """A field that differs from its stored column is a warning; a missing one is filled in without a warning."""
-    spec, status = rendered(stored('{"type":"text","title":"T"}', title="Known", subtype="graph"))
+    spec, status = render_body(stored_body('{"type":"text","title":"T"}', title="Known", subtype="graph"))
     assert (spec["title"], spec["type"], len(status["warnings"])) == ("T", "text", 2)
     assert all("Known" in text or "graph" in text for text in status["warnings"])
-    spec, status = rendered(stored("{}", title="Known", subtype="graph"))
+    spec, status = render_body(stored_body("{}", title="Known", subtype="graph"))
     assert (spec["title"], spec["type"], status) == ("Known", "graph", None)
 
 
 def test_an_unchanged_view_sent_back_changes_nothing() -> None:
     """Fields that the view added are not stored."""
     for text in (CLASSIC, "{}"):
-        body = stored(text)
+        body = stored_body(text)
         spec = read_json(LIBRARY_PANEL.rendered(body, "v2alpha1").spec)
         assert write_json(LIBRARY_PANEL.body_of(body, "v2alpha1", spec)).decode() == text
 
@@ -60,7 +60,7 @@ def test_an_unchanged_view_sent_back_changes_nothing() -> None:
 def test_a_new_spec_keeps_fields_outside_of_the_schema() -> None:
     """An update keeps stored fields that the schema lacks, and deletes omitted ones that it has."""
     spec = {"type": "graph", "options": {}, "fieldConfig": {}}
-    body = LIBRARY_PANEL.body_of(stored(CLASSIC), "v2alpha1", spec)
+    body = LIBRARY_PANEL.body_of(stored_body(CLASSIC), "v2alpha1", spec)
     assert body == {**spec, "gridPos": {"h": 1.1}, "id": 7, "datasource": "${DS}"}
     assert LIBRARY_PANEL.body_of(None, "v2alpha1", spec) == spec
 

@@ -28,7 +28,7 @@ def own_trace_variable() -> Iterator[None]:
 
 
 @contextmanager
-def configured(**options: Any) -> Iterator[None]:
+def configured_logging(**options: Any) -> Iterator[None]:
     """Log as a service does, and then as the tests do."""
     handlers, level, former = logging.getLogger().handlers[:], logging.getLogger().level, structlog.get_config()
     configure("test-service", **options)
@@ -60,7 +60,7 @@ def test_an_invalid_header_starts_a_trace(header: str | None) -> None:
 
 def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     """Lines of this project and of libraries are JSON with service, level and trace; values under a secret's name are omitted."""
-    with configured(as_json=True):
+    with configured_logging(as_json=True):
         trace = tracing.enter(None)
         structlog.get_logger().info("something_happened", number=1, password="hush", Authorization="Basic hush")
         logging.getLogger("library").warning("mind the gap")
@@ -83,7 +83,7 @@ def test_a_line_is_json_with_its_context_and_no_secret(capsys: pytest.CaptureFix
 )
 def test_a_terminal_shows_short_lines(capsys: pytest.CaptureFixture[str], level: str, expected: list[str]) -> None:
     """Requests that succeed appear only in debug, and identifiers only where something went wrong or debug is on."""
-    with configured(level=level, as_json=False):
+    with configured_logging(level=level, as_json=False):
         trace = tracing.enter(None)
         log = structlog.get_logger()
         log.info("request_completed", status=200, path="/ok ")
@@ -99,7 +99,7 @@ def test_a_terminal_shows_short_lines(capsys: pytest.CaptureFixture[str], level:
 def test_a_traceback_contains_no_values(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
     """A traceback has the lines of this project and of libraries, and no values of variables."""
     held = "".join(("hu", "sh"))
-    with configured(as_json=as_json):
+    with configured_logging(as_json=as_json):
         try:
             int(held[:0])
         except ValueError:

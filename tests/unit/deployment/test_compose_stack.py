@@ -17,20 +17,20 @@ KNOWN = {PREFIX + name.upper() for name in Settings.model_fields}
 WRITABLE_ROOT = {"postgres", "rabbitmq"}
 
 
-def _merged(node: Any) -> Any:
+def _resolve_merge_keys(node: Any) -> Any:
     """Return ``node`` with YAML's merge keys (``<<``) resolved, which the parser does not do."""
     if isinstance(node, list):
-        return [_merged(item) for item in node]
+        return [_resolve_merge_keys(item) for item in node]
     if not isinstance(node, dict):
         return node
     sources = node.get("<<", [])
     result: dict[str, Any] = {}
     for source in reversed(sources if isinstance(sources, list) else [sources]):
-        result |= _merged(source)
-    return result | {key: _merged(value) for key, value in node.items() if key != "<<"}
+        result |= _resolve_merge_keys(source)
+    return result | {key: _resolve_merge_keys(value) for key, value in node.items() if key != "<<"}
 
 
-STACK = _merged(ryaml.loads((ROOT / "docker-compose.yml").read_text(encoding="utf-8")))  # type: ignore[attr-defined]  # its stub re-exports nothing
+STACK = _resolve_merge_keys(ryaml.loads((ROOT / "docker-compose.yml").read_text(encoding="utf-8")))  # type: ignore[attr-defined]  # its stub re-exports nothing
 SERVICES: dict[str, dict[str, Any]] = STACK["services"]
 each_service = pytest.mark.parametrize("name", sorted(SERVICES))
 each_dockerfile = pytest.mark.parametrize("dockerfile", DOCKERFILES, ids=lambda path: path.parent.name)

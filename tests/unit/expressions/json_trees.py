@@ -13,10 +13,10 @@ def paths(value: Any, path: Path = ()) -> Iterator[Path]:
         yield from paths(item, (*path, key))
 
 
-def replaced(value: Any, path: Path, wrong: Any) -> Any:
+def replace_at(value: Any, path: Path, wrong: Any) -> Any:
     """Return a copy of the tree with ``wrong`` at a path."""
     if not path:
         return wrong
     copy: Any = dict(value) if isinstance(value, dict) else list(value)
-    copy[path[0]] = replaced(value[path[0]], path[1:], wrong)
+    copy[path[0]] = replace_at(value[path[0]], path[1:], wrong)
     return copy

@@ -18,7 +18,7 @@ _GRAPHS = st.integers(1, 9).flatmap(
 )
 
 
-def reached(graph: Graph, start: str) -> set[str]:
+def reachable_from(graph: Graph, start: str) -> set[str]:
     seen: list[str] = list(graph[start])
     for node in seen:
         seen += [other for other in graph[node] if other not in seen]
@@ -29,7 +29,7 @@ def reached(graph: Graph, start: str) -> set[str]:
 def test_cycles_are_found_with_their_path(graph: Graph) -> None:
     """The path begins and ends at the node, follows the references, and visits no other node twice."""
     found = cycles(graph)
-    assert found.keys() == {node for node in graph if node in reached(graph, node)}
+    assert found.keys() == {node for node in graph if node in reachable_from(graph, node)}
     for node, way in found.items():
         assert (way[0], way[-1]) == (node, node)
         assert len(set(way[1:])) == len(way) - 1

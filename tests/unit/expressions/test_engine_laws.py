@@ -117,7 +117,7 @@ def test_alignment_equals_a_lookup_of_each_left_time(left: list[int], right: lis
     assert alignment.axis.times.tolist() == [left[position] for position, _ in expected]
 
 
-def reduced(reducer: str, mode: str, row: list[Value], replacement: float) -> Value:
+def reduce_row(reducer: str, mode: str, row: list[Value], replacement: float) -> Value:
     def finite(value: Value) -> bool:
         return value is not None and math.isfinite(value)
 
@@ -155,7 +155,7 @@ def test_reducers_equal_the_reduction_of_each_row(reducer: str, mode: str, rows:
     series = Series.stacked([Labels.of({"row": str(number)}) for number in range(len(rows))], [block])
     numbers = Reduce.of("A", reducer, mode, 7.0).evaluate({"A": series}, Limits()).values
     assert isinstance(numbers, Numbers)
-    got, expected = plain(numbers.cells), [reduced(reducer, mode, row, 7.0) for row in rows]
+    got, expected = plain(numbers.cells), [reduce_row(reducer, mode, row, 7.0) for row in rows]
     # Single precision keeps sums of both orders within the tolerance; a sum near 0 needs an absolute one.
     close = [a is not None and b is not None and abs(a - b) < 1e-6 for a, b in zip(got, expected, strict=True)]
     assert all(near or same([a], [b]) for near, a, b in zip(close, got, expected, strict=True))

@@ -109,11 +109,11 @@ async def test_a_statement_is_read_in_a_thread(word: bytes, monkeypatch: pytest.
     """Statements of any length are parsed in a thread, for each spelling of the type."""
     readers = list[str]()
 
-    def noted(*arguments: Any) -> Any:
+    def record_and_parse(*arguments: Any) -> Any:
         readers.append(threading.current_thread().name)
         return parse_request(*arguments)
 
-    monkeypatch.setattr("dashwright.expressions.queries.parse_request", noted)
+    monkeypatch.setattr("dashwright.expressions.queries.parse_request", record_and_parse)
     await respond(b'{"queries": [{"refId": "A", "type": ' + word + b', "expression": "SELECT 1"}]}')
     assert readers
     assert threading.main_thread().name not in readers

@@ -75,14 +75,14 @@ def cells(draw: st.DrawFn, shape: tuple[int, ...]) -> Cells:
     return Cells.with_nulls(values, None if nulls is None else np.array(nulls, np.bool_).reshape(shape))
 
 
-def written(frames: Sequence[Frame]) -> bytes:
+def write_frames(frames: Sequence[Frame]) -> bytes:
     return b"".join(encoded for encoded, _ in response.fragments({"A": Result(frames)}))
 
 
 @given(frame_sets())
 def test_a_set_has_the_bytes_of_its_frames(frames: FrameSet) -> None:
     """The bytes are the same for all labels, names, values and times."""
-    assert written(frames) == written(list(frames))
+    assert write_frames(frames) == write_frames(list(frames))
 
 
 @pytest.mark.parametrize("count", [1, 7, 3000])
@@ -95,7 +95,7 @@ def test_sets_of_any_size_are_written_in_fragments(count: int, length: int) -> N
     labels = LabelSets.of_mappings([{"n": str(number)} for number in range(count)])
     frames = FrameSet(Series.stacked(labels, [Block(Axis(np.arange(length) * 10**9), Cells(values))]), META)
     fragments = list(response.fragments({"A": Result(frames)}))
-    assert b"".join(encoded for encoded, _ in fragments) == written(list(frames))
+    assert b"".join(encoded for encoded, _ in fragments) == write_frames(list(frames))
     assert max(cost for _, cost in fragments) <= 101_000
 
 
@@ -105,7 +105,7 @@ def test_one_frame_is_the_same_as_in_all_frames(frames: FrameSet) -> None:
     everything = list(frames)
     assert len(everything) == len(frames) == (1 if frames.is_wide else len(frames.values))
     for index, frame in enumerate(everything):
-        assert written([frames[index]]) == written([frame]) == written(frames[index : index + 1])
+        assert write_frames([frames[index]]) == write_frames([frame]) == write_frames(frames[index : index + 1])
 
 
 @given(frame_sets().map(lambda frames: replace(frames, first_meta=None)))

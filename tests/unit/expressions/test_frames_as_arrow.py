@@ -32,7 +32,7 @@ def tables(body: bytes) -> list[Any]:
     return found
 
 
-def written(*frames: Frame) -> list[Any]:
+def write_frames(*frames: Frame) -> list[Any]:
     writer = arrow.ArrowFrameWriter()
     return tables(b"".join(part for frame in frames for part, _ in writer.write(frame)))
 
@@ -61,7 +61,7 @@ def test_a_frame_is_a_stream_with_metadata() -> None:
         field(FieldType.TIME, [1, 2], name="t"),
         field(FieldType.FLOAT64, [1.5, None], name="v", labels=Labels.of({"h": "ü"}), config={"unit": "s"}),
     ]
-    first, second = written(Frame(fields, "name", "A", {"type": "timeseries-wide"}), Frame(fields[:1]))
+    first, second = write_frames(Frame(fields, "name", "A", {"type": "timeseries-wide"}), Frame(fields[:1]))
     assert metadata(first.schema) == {"refId": "A", "name": "name", "meta": '{"type":"timeseries-wide","typeVersion":[0,0]}'}
     assert first.schema.names == ["t", "v"]
     assert metadata(first.schema.field(0)) == {}
@@ -73,7 +73,7 @@ def test_a_frame_is_a_stream_with_metadata() -> None:
 
 def test_null_is_null_and_nan_is_nan() -> None:
     """The three kinds of a missing or odd number stay apart, which JSON needs ``entities`` for."""
-    [table] = written(Frame([field(FieldType.FLOAT64, [None, np.nan, np.inf, -np.inf, 1.0])]))
+    [table] = write_frames(Frame([field(FieldType.FLOAT64, [None, np.nan, np.inf, -np.inf, 1.0])]))
     assert same(table["f"].to_pylist(), [None, np.nan, np.inf, -np.inf, 1.0])
     assert table["f"].null_count == 1
 
@@ -81,13 +81,13 @@ def test_null_is_null_and_nan_is_nan() -> None:
 def test_empty_labels_differ_from_missing_ones() -> None:
     """An empty map is written and a missing one is not, as in JSON."""
     fields = [field(FieldType.BOOL, [True], name=name, labels=labels) for name, labels in (("a", Labels.of()), ("b", None))]
-    [table] = written(Frame(fields))
+    [table] = write_frames(Frame(fields))
     assert [metadata(item) for item in table.schema] == [{"labels": "{}"}, {}]
 
 
 def test_columns_may_share_a_name_and_have_none() -> None:
     """Columns may have the same name or none, as those of wide frames have."""
-    [table] = written(Frame([field(FieldType.INT8, [index], name=name) for index, name in enumerate(["cpu", "cpu", "", ""])]))
+    [table] = write_frames(Frame([field(FieldType.INT8, [index], name=name) for index, name in enumerate(["cpu", "cpu", "", ""])]))
     assert table.schema.names == ["cpu", "cpu", "", ""]
     assert [column.to_pylist() for column in table.columns] == [[0], [1], [2], [3]]
 
@@ -96,7 +96,7 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
     """A shared time column is encoded once, is in every frame, and is not confused with another column."""
     shared, other = (field(FieldType.TIME, values, name="t") for values in ([1, 2], [3, 4]))
     frames = [Frame([times, field(FieldType.FLOAT64, [1.0, 2.0])]) for times in (shared, shared, other, shared)]
-    found = [table["t"].cast(pa.int64()).to_pylist() for table in written(*frames)]
+    found = [table["t"].cast(pa.int64()).to_pylist() for table in write_frames(*frames)]
     assert found == [[1, 2], [1, 2], [3, 4], [1, 2]]
 
 
@@ -117,7 +117,7 @@ def test_series_are_encoded_independently(rows: int, share: float | None) -> Non
     together = arrow.ArrowFrameWriter()
     for frame in frames:
         assert list(together.write(frame)) == list(arrow.ArrowFrameWriter().write(frame))
-    assert [table["v"].null_count for table in written(*frames)] == [
+    assert [table["v"].null_count for table in write_frames(*frames)] == [
         0 if frame.fields[1].nulls is None else np.count_nonzero(frame.fields[1].nulls) for frame in frames
     ]
 
@@ -125,7 +125,7 @@ def test_series_are_encoded_independently(rows: int, share: float | None) -> Non
 @pytest.mark.parametrize("fields", [[], [field(FieldType.FLOAT64, [])], [field(FieldType.STRING, []), field(FieldType.TIME, [])]])
 def test_a_frame_without_rows_or_fields_is_a_stream_too(fields: list[Field]) -> None:
     """A frame without rows or fields is a stream with its schema and without rows."""
-    [table] = written(Frame(fields, "no data", "A"))
+    [table] = write_frames(Frame(fields, "no data", "A"))
     assert (table.num_rows, table.num_columns) == (0, len(fields))
     assert metadata(table.schema) == {"name": "no data", "refId": "A"}
 
@@ -134,7 +134,7 @@ def test_enums_and_json() -> None:
     """An enum is its number with the names in its configuration; JSON is the extension type of that name."""
     config = {"type": {"enum": {"text": ["off", "on"]}}}
     enum, raw = field(FieldType.ENUM, [1, None], name="e", config=config), field(FieldType.JSON, [{"a": [1]}, None], name="j")
-    [table] = written(Frame([enum, raw]))
+    [table] = write_frames(Frame([enum, raw]))
     assert table.schema.field(0).type == pa.uint16()
     assert json.loads(metadata(table.schema.field(0))["config"]) == config
     assert table.schema.field(1).type == pa.json_(pa.string())
@@ -171,7 +171,7 @@ def test_very_many_small_frames_go_out_in_pieces(writer: arrow.ArrowFrameWriter 
 
 def test_a_strided_column_is_written() -> None:
     """A strided view of a block at any byte offset is written completely."""
-    [table] = written(Frame([Field("f", FieldType.FLOAT64, np.arange(10.0)[::3])]))
+    [table] = write_frames(Frame([Field("f", FieldType.FLOAT64, np.arange(10.0)[::3])]))
     assert table["f"].to_pylist() == [0, 3, 6, 9]
 
 
@@ -187,7 +187,7 @@ _VALUES: dict[FieldType, st.SearchStrategy[Any]] = {
 }
 
 
-def read_back(kind: FieldType, column: Any) -> list[Any]:
+def read_column(kind: FieldType, column: Any) -> list[Any]:
     if kind is FieldType.TIME:
         return list(column.cast(pa.int64()).to_pylist())
     found = column.to_pylist()
@@ -199,8 +199,8 @@ def read_back(kind: FieldType, column: Any) -> list[Any]:
 def test_pyarrow_reads_every_value(column: tuple[FieldType, list[Any]]) -> None:
     """Every type, width and value, null or not, has its own Arrow type."""
     kind, values = column
-    [table] = written(Frame([field(kind, values)]))
-    assert same(read_back(kind, table["f"]), values)
+    [table] = write_frames(Frame([field(kind, values)]))
+    assert same(read_column(kind, table["f"]), values)
     assert table["f"].null_count == values.count(None)
     if kind.is_numeric:
         assert str(table.schema.field(0).type) == {"float32": "float", "float64": "double"}.get(kind, kind.value)

@@ -15,7 +15,7 @@ from dashwright.expressions.formats.codec import CHUNK_VALUES, JsonFrameWriter, 
 from dashwright.expressions.formats.frame_reader import read_frames
 
 
-def written(*frames: Frame) -> Any:
+def write_frames(*frames: Frame) -> Any:
     writer = JsonFrameWriter()
     return [orjson.loads(b"".join(chunks(writer.write(frame)))) for frame in frames]
 
@@ -32,7 +32,7 @@ def test_special_values_are_listed_as_entities() -> None:
         [Field("a", FieldType.FLOAT64, np.arange(5.0), labels=Labels.of()), Field("b", FieldType.FLOAT64, values, nulls, nullable=True)],
         ref_id="A",
     )
-    assert written(frame) == [
+    assert write_frames(frame) == [
         {
             "schema": {
                 "refId": "A",
@@ -53,13 +53,13 @@ def test_times_are_milliseconds_with_the_rest_in_nanos() -> None:
     """Times are epoch milliseconds, rounded down, before 1970 too. ``nanos`` has the rest, and exists only if a time has one."""
     complete = Field("t", FieldType.TIME, np.array([1_577_934_240_000_000_000, 0]))
     parts = Field("t", FieldType.TIME, np.array([1_000_000_001, -1]))
-    assert written(Frame([complete], name="simple")) == [
+    assert write_frames(Frame([complete], name="simple")) == [
         {
             "schema": {"name": "simple", "fields": [{"name": "t", "type": "time", "typeInfo": {"frame": "time.Time"}}]},
             "data": {"values": [[1_577_934_240_000, 0]]},
         }
     ]
-    assert written(Frame([parts]))[0]["data"] == {"values": [[1000, -1]], "nanos": [[1, 999_999]]}
+    assert write_frames(Frame([parts]))[0]["data"] == {"values": [[1000, -1]], "nanos": [[1, 999_999]]}
 
 
 def test_booleans_text_and_configuration_are_written_as_they_are() -> None:
@@ -69,7 +69,7 @@ def test_booleans_text_and_configuration_are_written_as_they_are() -> None:
         Field("s", FieldType.STRING, np.array(["x", None], object), np.array([False, True]), nullable=True, config={"unit": "s"}),
         Field("n", FieldType.INT64, np.array([2**60, 0]), np.array([False, True]), nullable=True),
     ]
-    assert written(Frame(fields, meta={"custom": {"a": 1}})) == [
+    assert write_frames(Frame(fields, meta={"custom": {"a": 1}})) == [
         {
             "schema": {
                 "meta": {"custom": {"a": 1}, "typeVersion": [0, 0]},
@@ -88,7 +88,7 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
     """The shared column is encoded once, but is in every frame, and is not confused with another column."""
     shared, other = np.array([1, 2], np.int64) * 1_000_000, np.array([3], np.int64) * 1_000_000
     frames = [Frame([Field("t", FieldType.TIME, times)]) for times in (shared, shared, other, shared)]
-    assert [frame["data"]["values"] for frame in written(*frames)] == [[[1, 2]], [[1, 2]], [[3]], [[1, 2]]]
+    assert [frame["data"]["values"] for frame in write_frames(*frames)] == [[[1, 2]], [[1, 2]], [[3]], [[1, 2]]]
 
 
 def test_no_piece_is_much_larger_than_the_limit() -> None:
@@ -124,7 +124,7 @@ def column(kind: FieldType, values: list[Any]) -> Field:
 def test_a_written_frame_is_read_back(field: Field) -> None:
     """Values, nulls, labels and nullability of every type survive encoding and parsing."""
     frame = Frame([field], "name", "A", {"type": "table", "typeVersion": [0, 1]})
-    [repeated] = read(*written(frame))
+    [repeated] = read(*write_frames(frame))
     assert (repeated.name, repeated.ref_id, repeated.meta) == (frame.name, frame.ref_id, frame.meta)
     [result] = repeated.fields
     assert (result.type, result.labels, result.nullable) == (field.type, field.labels, field.nullable)

@@ -24,7 +24,7 @@ def frame(*fields: Any, kind: str = "", name: str = "", meta: Any = None) -> dic
     return {"schema": schema, "data": {"values": [field[2] for field in fields]}}
 
 
-def converted(*frames: Any, source: str = "test") -> Values:
+def convert_frames(*frames: Any, source: str = "test") -> Values:
     return values_of(read_frames(orjson.dumps(list(frames))), source)
 
 
@@ -44,13 +44,13 @@ def items(values: Values) -> list[tuple[dict[str, str], list[Any]]]:
 @pytest.mark.parametrize("frames", [[], [frame()], [frame(), frame()], [frame(kind="timeseries-multi")], [frame(kind="numeric-wide")]])
 def test_frames_without_fields_are_no_data(frames: list[Any]) -> None:
     """No frames, and frames without fields, result in ``NoData``, with or without a declared type."""
-    assert isinstance(converted(*frames), NoData)
+    assert isinstance(convert_frames(*frames), NoData)
 
 
 def test_wide_frames_are_series_that_share_a_block() -> None:
     """A frame becomes one block with one axis, and a series keeps its labels."""
     a, b, c = ("cpu", "number", [1, None], {"h": "a"}), ("cpu", "number", [3, 4], {"h": "b"}), ("cpu", "number", [5, 6], {"h": "c"})
-    values = converted(frame(TIME, a, b), frame(TIME, c))
+    values = convert_frames(frame(TIME, a, b), frame(TIME, c))
     assert items(values) == [({"h": "a"}, [1, None]), ({"h": "b"}, [3, 4]), ({"h": "c"}, [5, 6])]
     assert isinstance(values, Series)
     assert len(values.blocks) == 1
@@ -58,7 +58,7 @@ def test_wide_frames_are_series_that_share_a_block() -> None:
 
 def test_frames_with_other_times_have_separate_blocks() -> None:
     """Times that only agree at both ends are different."""
-    values = converted(
+    values = convert_frames(
         frame(("t", "time", [1, 2, 9]), ("v", "number", [1, 2, 3])),
         frame(("t", "time", [1, 3, 9]), ("v", "number", [4, 5, 6])),
         frame(("t", "time", []), ("v", "number", [])),
@@ -71,14 +71,14 @@ def test_frames_with_other_times_have_separate_blocks() -> None:
 def test_strings_and_one_number_column_are_numbers() -> None:
     """Each row is a number with the strings as labels; a null string is omitted."""
     table = frame(("Loc", "string", ["MIA", None]), ("Host", "string", ["A", "B"]), ("cpu", "number", [1, 2]))
-    assert items(converted(table)) == [({"Host": "A", "Loc": "MIA"}, [1]), ({"Host": "B"}, [2])]
+    assert items(convert_frames(table)) == [({"Host": "A", "Loc": "MIA"}, [1]), ({"Host": "B"}, [2])]
 
 
 def test_an_instant_vector_is_numbers() -> None:
     """Frames of one sample each, the result of a Prometheus instant query, become numbers."""
     meta = {"custom": {"resultType": "vector"}}
     vector = [frame(("t", "time", [1]), ("v", "number", [value], {"h": str(value)}), meta=meta) for value in (1, 2)]
-    assert items(converted(*vector)) == [({"h": "1"}, [1]), ({"h": "2"}, [2])]
+    assert items(convert_frames(*vector)) == [({"h": "1"}, [1]), ({"h": "2"}, [2])]
 
 
 @pytest.mark.parametrize(
@@ -93,45 +93,45 @@ def test_an_instant_vector_is_numbers() -> None:
 def test_other_layouts_are_rejected(fields: list[Any], layout: str) -> None:
     """The error of a frame without series has its layout and the valid ones."""
     with pytest.raises(BadRequest, match=rf"must be a wide series but got type {layout} \(input refid\)"):
-        converted(frame(*fields))
+        convert_frames(frame(*fields))
 
 
 def test_frames_without_series_are_skipped_for_one_source_only() -> None:
     """InfluxDB returns such frames in addition to its series."""
     frames = [frame(("s", "string", ["a"])), frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
-    assert items(converted(*frames, source="influxdb")) == [({"h": "a"}, [1, 2])]
+    assert items(convert_frames(*frames, source="influxdb")) == [({"h": "a"}, [1, 2])]
     with pytest.raises(BadRequest):
-        converted(*frames)
+        convert_frames(*frames)
 
 
-def named(frame_name: str, field_name: str, config: dict[str, str] | None = None) -> Any:
+def named_frame(frame_name: str, field_name: str, config: dict[str, str] | None = None) -> Any:
     return frame(TIME, (field_name, "number", [1, 2], {}, config or {}), name=frame_name)
 
 
 @pytest.mark.parametrize(
     ("frames", "names"),
     [
-        ([named("", "a"), named("", "b")], ["a", "b"]),
-        ([named("f", "a"), named("g", "b")], ["f", "g"]),
-        ([named("f", "a", {"displayNameFromDS": "x"}), named("g", "b", {"displayNameFromDS": "y"})], ["x", "y"]),
-        ([named("f", "a", {"displayName": "x"}), named("g", "b", {"displayName": "y"})], ["x", "y"]),
-        ([named("f", "a", {"displayName": "x"}), named("g", "b", {"displayName": "x"})], ["f", "g"]),
-        ([named("", "a"), named("", "a")], None),
-        ([named("", "")], None),
+        ([named_frame("", "a"), named_frame("", "b")], ["a", "b"]),
+        ([named_frame("f", "a"), named_frame("g", "b")], ["f", "g"]),
+        ([named_frame("f", "a", {"displayNameFromDS": "x"}), named_frame("g", "b", {"displayNameFromDS": "y"})], ["x", "y"]),
+        ([named_frame("f", "a", {"displayName": "x"}), named_frame("g", "b", {"displayName": "y"})], ["x", "y"]),
+        ([named_frame("f", "a", {"displayName": "x"}), named_frame("g", "b", {"displayName": "x"})], ["f", "g"]),
+        ([named_frame("", "a"), named_frame("", "a")], None),
+        ([named_frame("", "")], None),
     ],
 )
 @pytest.mark.parametrize("source", ["graphite", "grafana-testdata-datasource", "dynatrace-datasource", "influxdb"])
 def test_the_name_of_a_series_may_become_a_label(source: str, frames: list[Any], names: list[str] | None) -> None:
     """For some sources, the first name that is set and unique is a label; series of other sources remain unlabelled."""
     expected = [{"__name__": name} for name in names] if names else [{}] * len(frames)
-    assert [labels for labels, _ in items(converted(*frames, source=source))] == expected
-    assert [labels for labels, _ in items(converted(*frames))] == [{}] * len(frames)
+    assert [labels for labels, _ in items(convert_frames(*frames, source=source))] == expected
+    assert [labels for labels, _ in items(convert_frames(*frames))] == [{}] * len(frames)
 
 
 def test_a_single_label_turns_naming_off() -> None:
     """If one series has labels, names do not become labels, because labelled series are distinct already."""
-    frames = [named("", "a"), frame(TIME, ("b", "number", [1, 2], {"h": "x"}))]
-    assert [labels for labels, _ in items(converted(*frames, source="graphite"))] == [{}, {"h": "x"}]
+    frames = [named_frame("", "a"), frame(TIME, ("b", "number", [1, 2], {"h": "x"}))]
+    assert [labels for labels, _ in items(convert_frames(*frames, source="graphite"))] == [{}, {"h": "x"}]
 
 
 @pytest.mark.parametrize(
@@ -165,7 +165,7 @@ def test_a_single_label_turns_naming_off() -> None:
 )
 def test_declared_frames_are_read_by_the_contract(frames: list[Any], expected: list[Any]) -> None:
     """Items by name, then labels; a field without rows is an empty item; booleans count as 1 and 0."""
-    assert items(converted(*frames)) == expected
+    assert items(convert_frames(*frames)) == expected
 
 
 @pytest.mark.parametrize(
@@ -180,9 +180,9 @@ def test_declared_frames_are_read_by_the_contract(frames: list[Any], expected: l
 def test_frames_that_do_not_fit_their_declared_type_are_refused(frames: list[Any], fault: str) -> None:
     """Frames that do not fit their declared type are refused, and the error says what is missing."""
     with pytest.raises(BadRequest, match=fault):
-        converted(*frames)
+        convert_frames(*frames)
 
 
 def test_a_type_without_a_version_declares_nothing() -> None:
     """A type without a version, or with version 0.0, declares nothing: the columns decide."""
-    assert items(converted(frame(TIME, ("v", "number", [1, 2]), meta={"type": "log-lines", "typeVersion": [0, 0]}))) == [({}, [1, 2])]
+    assert items(convert_frames(frame(TIME, ("v", "number", [1, 2]), meta={"type": "log-lines", "typeVersion": [0, 0]}))) == [({}, [1, 2])]

@@ -9,7 +9,7 @@ from dashwright.expressions.formats.codec import CHUNK_VALUES, JsonFrameWriter, 
 from dashwright.expressions.formats.frame_reader import read_frames
 
 
-def written(writer: JsonFrameWriter, frame: Frame) -> bytes:
+def write_frame(writer: JsonFrameWriter, frame: Frame) -> bytes:
     return b"".join(chunks(writer.write(frame)))
 
 
@@ -29,7 +29,7 @@ def test_a_long_frame_reads_as_itself(rows: int) -> None:
         Field("n", FieldType.INT64, np.where(nulls, 0, np.arange(rows)), nulls, nullable=True),
         Field("s", FieldType.STRING, np.array(["x"] * rows, object)),
     ]
-    [read] = read_frames(b"[" + written(JsonFrameWriter(), Frame(fields)) + b"]")
+    [read] = read_frames(b"[" + write_frame(JsonFrameWriter(), Frame(fields)) + b"]")
     for field, again in zip(fields, read.fields, strict=True):
         assert np.array_equal(again.values, field.values, equal_nan=field.type.is_float)
         assert np.array_equal(
@@ -42,7 +42,7 @@ def test_a_shared_time_column_keeps_its_nanoseconds() -> None:
     fine, complete = (np.array([number, number + 1_000_000], np.int64) for number in (5, 0))
     writer = JsonFrameWriter()
     found = [
-        orjson.loads(written(writer, Frame([Field("t", FieldType.TIME, times)])))["data"].get("nanos")
+        orjson.loads(write_frame(writer, Frame([Field("t", FieldType.TIME, times)])))["data"].get("nanos")
         for times in (fine, fine, complete, fine)
     ]
     assert found == [[[5, 5]], [[5, 5]], None, [[5, 5]]]

@@ -84,7 +84,7 @@ def blocks(heights: st.SearchStrategy[int]) -> st.SearchStrategy[list[tuple[list
     return st.lists(st.lists(st.integers(-5, 30), max_size=12).flatmap(rows_over), min_size=1, max_size=3)
 
 
-def resampled(points: list[tuple[int, Value]], stamps: list[int], down: str, up: str) -> list[Value]:
+def resample_points(points: list[tuple[int, Value]], stamps: list[int], down: str, up: str) -> list[Value]:
     points = sorted(points, key=lambda point: point[0])
     outcome: list[Value] = []
     used = 0
@@ -134,12 +134,12 @@ def test_resampling_fills_one_bucket_after_the_other(
     outcome = kind.evaluate({"A": series(*data)}, Limits()).values
     assert isinstance(outcome, Series)
     stamps = list(range(start * 1000, (start + length) * 1000 + 1, window * 1000))
-    body = [resampled(list(zip(times, row, strict=True)), stamps, down, up) for times, rows in data for row in rows]
+    body = [resample_points(list(zip(times, row, strict=True)), stamps, down, up) for times, rows in data for row in rows]
     assert all(item.axis.times.tolist() == stamps for item in outcome.blocks)
     assert all(map(all_alike, plain(outcome), body))
 
 
-def judged(name: str, bounds: tuple[float, float], value: Value, *, unloading: bool = False) -> Value:
+def threshold_outcome(name: str, bounds: tuple[float, float], value: Value, *, unloading: bool = False) -> Value:
     return None if value is None else float(_TESTS[name](value, *bounds) is not unloading)
 
 
@@ -154,20 +154,20 @@ def test_a_threshold_evaluates_every_point(
     rows = [row for _, rows in data for row in rows]
     begun = Threshold("A", predicate_of(name, bounds)).evaluate({"A": values}, Limits()).values
     assert isinstance(begun, Series)
-    assert plain(begun) == [[judged(name, bounds, value) for value in row] for row in rows]
+    assert plain(begun) == [[threshold_outcome(name, bounds, value) for value in row] for row in rows]
 
     loaded = frozenset(fingerprint(Labels.of({"row": str(number)})) for number in chosen)
     hysteresis = Hysteresis(predicate_of("lt", [0]), loaded)
     both = Threshold("A", predicate_of(name, bounds), hysteresis).evaluate({"A": values}, Limits()).values
     assert isinstance(both, Series)
-    expected = [[judged(name, bounds, value) for value in row] for number, row in enumerate(rows) if number not in chosen]
-    expected += [[judged("lt", (0, 0), v, unloading=True) for v in row] for number, row in enumerate(rows) if number in chosen]
+    expected = [[threshold_outcome(name, bounds, value) for value in row] for number, row in enumerate(rows) if number not in chosen]
+    expected += [[threshold_outcome("lt", (0, 0), v, unloading=True) for v in row] for number, row in enumerate(rows) if number in chosen]
     assert plain(both) == expected
     order = sorted(range(len(rows)), key=lambda number: number in chosen)
     assert [dict(item.pairs)["row"] for item in both.labels] == [str(number) for number in order]
 
 
-def reduced(reducer: str, row: list[Value]) -> Value:
+def reduce_row(reducer: str, row: list[Value]) -> Value:
     remaining = [(place, value) for place, value in enumerate(row) if value is not None and not math.isnan(value)]
     if reducer == "count" and row:
         return float(len(row))
@@ -211,7 +211,7 @@ def test_a_classic_condition_reduces_and_tests_every_series(
     params = list(bounds if "range" in test else bounds[:1])
     kind = ClassicConditions.of([Condition.of(1, "and", ["A"], reducer, test, params)])
     outcome = kind.evaluate({"A": series(*data)}, Limits())
-    values = [reduced(reducer, row) for _, rows in data for row in rows]
+    values = [reduce_row(reducer, row) for _, rows in data for row in rows]
     low, high = sorted(bounds) if "range" in test else bounds
     held = {
         str(number): value

@@ -57,7 +57,7 @@ def test_a_closed_reservation_does_not_count() -> None:
     assert budget.reserved == 0
 
 
-def chained(series: int, sums: int) -> bytes:
+def chain_of_sums(series: int, sums: int) -> bytes:
     """Return a request of visible sums, each of which reads the sum before it."""
     walk = {"refId": "S0", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": series, "labels": "n=$seriesIndex"}
     queries = [{"refId": f"S{n}", "type": "math", "expression": f"$S{n - 1} + 1"} for n in range(1, sums + 1)]
@@ -78,7 +78,7 @@ def settings() -> QuerySettings:
 async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySettings) -> None:
     """The error of a request that can never fit names the setting, and nothing remains reserved."""
     with settings.memory.reservation(1) as memory:
-        refused = await respond(chained(200, 90), QueryContext(org_id=1), settings, memory=memory)
+        refused = await respond(chain_of_sums(200, 90), QueryContext(org_id=1), settings, memory=memory)
         assert memory.peak <= 30 * MEGABYTE
     assert int(refused.headers["status"]) >= 400
     assert "DASHWRIGHT_QUERY_BYTES); request less" in (await read(refused))["message"]
@@ -90,18 +90,18 @@ async def test_a_request_is_rejected_while_others_use_the_memory(settings: Query
     with settings.memory.reservation(1) as held, settings.memory.reservation(1) as memory:
         held.reserve(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"other running requests leave less of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
-            await respond(chained(50, 20), QueryContext(org_id=1), settings, memory=memory)
+            await respond(chain_of_sums(50, 20), QueryContext(org_id=1), settings, memory=memory)
         with settings.memory.reservation(2) as other:
-            assert (await respond(chained(1, 1), QueryContext(org_id=2), settings, memory=other)).headers["status"] == 200
+            assert (await respond(chain_of_sums(1, 1), QueryContext(org_id=2), settings, memory=other)).headers["status"] == 200
 
 
 async def test_the_size_of_a_response_is_limited(settings: QuerySettings) -> None:
     """A response above the limit is rejected before it is encoded; hidden results do not count."""
     bounded = replace(settings, limits=Limits(query_response_bytes=100_000))
-    refused = await respond(chained(10, 5), settings=bounded)
+    refused = await respond(chain_of_sums(10, 5), settings=bounded)
     assert refused.headers["status"] == 413
     assert "DASHWRIGHT_QUERY_RESPONSE_BYTES" in (await read(refused))["message"]
-    hidden = orjson.loads(chained(10, 5))
+    hidden = orjson.loads(chain_of_sums(10, 5))
     for query in hidden["queries"][1:]:
         query["hide"] = True
     assert (await respond(orjson.dumps(hidden), settings=bounded)).headers["status"] == 200
@@ -115,7 +115,7 @@ async def test_concurrent_requests_stay_within_the_budget(settings: QuerySetting
         nonlocal maximum
         try:
             with settings.memory.reservation(org_id) as memory:
-                await respond(chained(100, 10), QueryContext(org_id=org_id), settings, memory=memory)
+                await respond(chain_of_sums(100, 10), QueryContext(org_id=org_id), settings, memory=memory)
                 maximum = max(maximum, settings.memory.reserved)
                 await asyncio.sleep(0)
         except TooManyRequests:

@@ -62,12 +62,12 @@ BLOCKS = [block for path in PAGES for block in blocks_of(path)]
 EXAMPLES = [(block, response) for block, response in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.mark in _ENDPOINTS]
 
 
-def found(language: str, mark: str) -> list[Block]:
+def blocks_with(language: str, mark: str) -> list[Block]:
     return [block for block in BLOCKS if (block.language, block.mark) == (language, mark)]
 
 
-def marked(language: str, mark: str) -> list[Any]:
-    return [pytest.param(block, id=block.place) for block in found(language, mark)]
+def block_parameters(language: str, mark: str) -> list[Any]:
+    return [pytest.param(block, id=block.place) for block in blocks_with(language, mark)]
 
 
 @pytest.fixture(scope="module")
@@ -138,7 +138,7 @@ def without_times(explained: Any) -> Any:
     return explained
 
 
-def squeezed(text: str) -> list[str]:
+def collapse_spaces(text: str) -> list[str]:
     """Return the lines with single spaces, because pages may align columns with several."""
     return [" ".join(line.split()) for line in text.splitlines()]
 
@@ -207,10 +207,10 @@ async def test_a_request_has_the_response_on_the_page(request_block: Block, expe
     elif expected.language == "json":
         assert body == json.loads(expected.text)
     else:
-        assert squeezed(in_short(status, body)) == squeezed(expected.text)
+        assert collapse_spaces(in_short(status, body)) == collapse_spaces(expected.text)
 
 
-@pytest.mark.parametrize(("block", "sent"), list(zip(found("json", "prometheus"), found("text", "sent"), strict=True)))
+@pytest.mark.parametrize(("block", "sent"), list(zip(blocks_with("json", "prometheus"), blocks_with("text", "sent"), strict=True)))
 async def test_prometheus_receives_the_request_on_the_page(block: Block, sent: Block) -> None:
     """Method, path and parameters are those for a data source that is scraped every 30 s."""
     fake, http = Fake(respond_with(success("vector", []))), client()
@@ -227,14 +227,14 @@ async def test_prometheus_receives_the_request_on_the_page(block: Block, sent: B
     assert sorted(requests) == sorted(sent.text.splitlines())
 
 
-@pytest.mark.parametrize("block", marked("json", "target"))
+@pytest.mark.parametrize("block", block_parameters("json", "target"))
 def test_a_target_is_accepted_by_the_strict_endpoints(block: Block) -> None:
     """The example of each kind is accepted."""
     target = json.loads(block.text)
     TARGETS[target["type"]].model_validate(target)
 
 
-@pytest.mark.parametrize("block", marked("text", "spec"))
+@pytest.mark.parametrize("block", block_parameters("text", "spec"))
 def test_a_short_example_is_correct(block: Block, tmp_path: Path) -> None:
     """Each short example is a case of its own."""
     path = tmp_path / "page.test"
@@ -245,7 +245,7 @@ def test_a_short_example_is_correct(block: Block, tmp_path: Path) -> None:
         check_case(evaluation)
 
 
-@pytest.mark.parametrize("block", marked("python", ""))
+@pytest.mark.parametrize("block", block_parameters("python", ""))
 def test_the_code_on_the_page_runs(block: Block) -> None:
     """The code runs with its assertions."""
     assert "assert " in block.text

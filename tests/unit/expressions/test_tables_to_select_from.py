@@ -7,7 +7,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.test_frames_as_values import TIME, converted, frame
+from tests.unit.expressions.test_frames_as_values import TIME, convert_frames, frame
 
 from dashwright.common.errors import BadRequest, TooLarge
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
@@ -137,9 +137,9 @@ def test_frames_without_rows_keep_their_columns() -> None:
 
 def test_results_of_expressions_are_tables_by_ref_id() -> None:
     """Series, numbers and a scalar, as one row, are tables."""
-    series = converted(frame(TIME, ("v", "number", [1, None], {"h": "a"}), kind=MULTI))
+    series = convert_frames(frame(TIME, ("v", "number", [1, None], {"h": "a"}), kind=MULTI))
     assert columns_of(series) == {"time": [1000, 2000], "__value__": [1, None], "__metric_name__": ["A", "A"], "h": ["a", "a"]}
-    numbers = converted(frame(("v", "number", [5], {"h": "a"}), kind=NUMBERS))
+    numbers = convert_frames(frame(("v", "number", [5], {"h": "a"}), kind=NUMBERS))
     assert columns_of(numbers) == {"__metric_name__": ["A"], "__value__": [5], "h": ["a"]}
     assert columns_of(Scalar.of(None)) == {"__metric_name__": ["A"], "__value__": [None]}
 

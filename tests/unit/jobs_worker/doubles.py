@@ -95,18 +95,18 @@ class Revision(Tree):
         return str(self.number)
 
     async def entries(self) -> Sequence[Entry]:
-        reached = {path for file in self.files for path in _reached(file)}
+        reached = {path for file in self.files for path in _directories_and_file(file)}
         return [Entry(path) if path.endswith("/") else Entry(path, _checksum(self.files[path])) for path in reached]
 
     async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
         if since != str(self.number - 1):
             return None
         differing = {path for path in self.files.keys() | self.before.keys() if self.files.get(path) != self.before.get(path)}
-        touched = frozenset(path for file in (*differing, *extra_paths) for path in _reached(file))
+        touched = frozenset(path for file in (*differing, *extra_paths) for path in _directories_and_file(file))
         return Difference(touched, [entry for entry in await self.entries() if entry.path in touched], since=since)
 
 
-def _reached(file: str) -> Iterator[str]:
+def _directories_and_file(file: str) -> Iterator[str]:
     """Yield the directories above a file up to a hidden one, and the file."""
     for directory in reversed([*paths.directories(file)]):
         yield directory

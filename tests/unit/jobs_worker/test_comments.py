@@ -17,7 +17,9 @@ from dashwright.jobs_worker.domain.lint.issue import Issue
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 
 
-def updated(path: str, comparison: Comparison | None = None, *, title: str = "A title", pictures: Pictures | None = None) -> FileReport:
+def update_report(
+    path: str, comparison: Comparison | None = None, *, title: str = "A title", pictures: Pictures | None = None
+) -> FileReport:
     return FileReport(
         path,
         PlannedAction.UPDATE,
@@ -39,7 +41,7 @@ def lines(reported: Report) -> list[str]:
 
 def test_only_the_first_files_have_links() -> None:
     """The first files have links and the others are counted, in Grafana's words."""
-    reported = lines(report(updated("aaa.json"), updated("bbb.json"), skipped=5))
+    reported = lines(report(update_report("aaa.json"), update_report("bbb.json"), skipped=5))
     assert "See the [original](https://dash/d/aaa) and [preview](https://dash/preview) of aaa.json." in reported
     assert "See the [original](https://dash/d/bbb) and [preview](https://dash/preview) of bbb.json." in reported
     assert reported[-1] == "and 5 more files"
@@ -47,7 +49,7 @@ def test_only_the_first_files_have_links() -> None:
 
 def test_pictures_before_and_after_are_side_by_side() -> None:
     """The pictures before and after a change are next to each other, before the links."""
-    reported = lines(report(updated("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
+    reported = lines(report(update_report("file.json", pictures=Pictures("https://dash/1.png", "https://dash/2.png"))))
     start = reported.index("### Side by Side Comparison of file.json")
     assert reported[start + 2 : start + 5] == [
         "| Before | After |",
@@ -59,7 +61,7 @@ def test_pictures_before_and_after_are_side_by_side() -> None:
 
 def test_ten_files_are_reported_the_rest_is_counted() -> None:
     """Fourteen files change; four of them are in the table only."""
-    text = comment_text(report(*(updated(f"{index:02}.json") for index in range(14))))
+    text = comment_text(report(*(update_report(f"{index:02}.json") for index in range(14))))
     assert text.count("See the [original]") == 10
     assert text.endswith("and 4 more files\n")
     assert "| 13.json |" in text
@@ -79,7 +81,7 @@ def test_changes_are_reported_by_panel() -> None:
             PanelChange("3", "Old", PanelAction.REMOVED),
         ],
     )
-    text = comment_text(report(updated("a.json", comparison)))
+    text = comment_text(report(update_report("a.json", comparison)))
     assert "| a.json | A title | updated | settings, 1 panel removed, 1 panel changed, 1 panel moved |" in text
     assert "- refresh: nothing → `1m`\n\n- also `editable`" in text
     assert "**Panel Errors changed**\n\n- unit: `short` → `percent`" in text
@@ -112,8 +114,8 @@ def test_lint_is_reported_and_breaks_nothing() -> None:
     ("reported", "expected"),
     [
         (report(), "no dashboard changes"),
-        (report(updated("a.json"), updated("b.json"), skipped=3), "2 updated, 3 not reviewed"),
-        (report(updated("a.json"), problems=("too many\ndashboards",)), "nothing could be stored: too many dashboards"),
+        (report(update_report("a.json"), update_report("b.json"), skipped=3), "2 updated, 3 not reviewed"),
+        (report(update_report("a.json"), problems=("too many\ndashboards",)), "nothing could be stored: too many dashboards"),
         (report(FileReport("a.json", PlannedAction.CREATE, problems=["refers to B, which is missing"])), "1 created, 1 with problems"),
     ],
 )

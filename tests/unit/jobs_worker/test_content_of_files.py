@@ -21,7 +21,7 @@ def kept_tree(tree: Any) -> Any:
     return file_tree(tree, "default", lambda: "x7")
 
 
-def edited(spec: str, **options: Any) -> EditedObject:
+def edited_object(spec: str, **options: Any) -> EditedObject:
     return EditedObject(**{"version": "v1beta1", "name": "n", "spec": spec, "labels": {}, "annotations": {}, **options})
 
 
@@ -88,7 +88,7 @@ trees = st.dictionaries(
 def test_a_rewritten_file_has_the_new_spec(before: dict[str, Any], spec: dict[str, Any]) -> None:
     """Nothing of the old spec remains, and common fields keep the old order."""
     for old in ({**HEAD, "metadata": {"name": "n"}, "spec": before}, {"uid": "n", "title": "T", **before}):
-        new = updated_tree(old, edited(json.dumps({"title": "T", **spec})), with_name=False)
+        new = updated_tree(old, edited_object(json.dumps({"title": "T", **spec})), with_name=False)
         body = new["spec"] if "spec" in new else {key: value for key, value in new.items() if key != "uid"}
         assert json_equal(body, {"title": "T", **spec})
         shared = [key for key in (old["spec"] if "spec" in new else old) if key in body]
@@ -97,7 +97,7 @@ def test_a_rewritten_file_has_the_new_spec(before: dict[str, Any], spec: dict[st
 
 def test_unchanged_numbers_keep_their_digits() -> None:
     before = read_json('{"uid": "n", "title": "T", "a": 1.10, "b": 12345678901234567890, "c": [0.50]}')
-    new = updated_tree(before, edited('{"title": "T", "a": 1.1, "b": 12345678901234567890, "c": [0.5, 2.50]}'), with_name=False)
+    new = updated_tree(before, edited_object('{"title": "T", "a": 1.1, "b": 12345678901234567890, "c": [0.5, 2.50]}'), with_name=False)
     assert write_content("a.json", new, max_file_bytes=MAX_FILE_BYTES).decode().split() == [
         *("{", '"uid":', '"n",', '"title":', '"T",', '"a":', "1.10,"),
         *('"b":', "12345678901234567890,", '"c":', "[", "0.50,", "2.50", "]", "}"),
@@ -116,13 +116,13 @@ def test_an_indent_makes_no_file_too_large() -> None:
 def test_a_classic_file_becomes_a_resource_where_it_must() -> None:
     """Labels, annotations and layouts need a resource; otherwise the form is kept, with a name if the path no longer gives it."""
     before = {"title": "T", "panels": []}
-    assert updated_tree(before, edited('{"title":"U"}'), with_name=False) == {"title": "U", "uid": "n"}
-    assert updated_tree(before, edited('{"title":"U","panels":[]}'), with_name=False) == {"title": "U", "panels": []}
-    assert updated_tree(before, edited('{"title":"U","panels":[]}'), with_name=True) == {"title": "U", "panels": [], "uid": "n"}
-    labelled = updated_tree(before, edited('{"title":"U"}', labels={"team": "a"}), with_name=False)
+    assert updated_tree(before, edited_object('{"title":"U"}'), with_name=False) == {"title": "U", "uid": "n"}
+    assert updated_tree(before, edited_object('{"title":"U","panels":[]}'), with_name=False) == {"title": "U", "panels": []}
+    assert updated_tree(before, edited_object('{"title":"U","panels":[]}'), with_name=True) == {"title": "U", "panels": [], "uid": "n"}
+    labelled = updated_tree(before, edited_object('{"title":"U"}', labels={"team": "a"}), with_name=False)
     classic = {**HEAD, "apiVersion": "dashboard.grafana.app/v0alpha1"}
     assert labelled == {**classic, "metadata": {"name": "n", "labels": {"team": "a"}}, "spec": {"title": "U"}}
-    laid_out = updated_tree(before, edited('{"title":"U","elements":{}}', version="v2alpha1"), with_name=False)
+    laid_out = updated_tree(before, edited_object('{"title":"U","elements":{}}', version="v2alpha1"), with_name=False)
     assert (laid_out["apiVersion"], laid_out["metadata"]) == ("dashboard.grafana.app/v2alpha1", {"name": "n"})
 
 
@@ -131,5 +131,5 @@ def test_a_resource_keeps_its_version_while_its_body_is_the_same_in_all() -> Non
     body, laid_out = {"title": "T", "panels": []}, {"title": "T", "elements": {}}
     for before, after, version in ((body, body, "v1beta1"), (body, laid_out, "v2alpha1"), (laid_out, body, "v2alpha1")):
         file = {**HEAD, "metadata": {"name": "n"}, "spec": before}
-        new = updated_tree(file, edited(json.dumps({**after, "title": "U"}), version="v2alpha1"), with_name=False)
+        new = updated_tree(file, edited_object(json.dumps({**after, "title": "U"}), version="v2alpha1"), with_name=False)
         assert new["apiVersion"] == f"dashboard.grafana.app/{version}"

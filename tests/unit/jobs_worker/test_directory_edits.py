@@ -33,7 +33,7 @@ def change(tmp_path: Path, root: Path) -> Change:
     return change
 
 
-def held(root: Path) -> dict[str, str]:
+def content_of(root: Path) -> dict[str, str]:
     """Return everything below a folder, hidden names too; directories end in a slash."""
     return {
         str(path.relative_to(root)) + "/" * path.is_dir(): "" if path.is_dir() or path.is_symlink() else path.read_text()
@@ -54,7 +54,7 @@ def checksum(body: str) -> str:
     return hashlib.sha1(body.encode(), usedforsecurity=False).hexdigest()
 
 
-def changed(path: str, body: bytes | None, before: str) -> Edit:
+def edit_of(path: str, body: bytes | None, before: str) -> Edit:
     return Edit(path, body, checksum(before))
 
 
@@ -66,16 +66,16 @@ async def test_files_are_made_changed_and_removed(root: Path, change: Change) ->
     (root / "stays").mkdir()
     await change(
         Edit("new/deep/ü.json", b"3", None),
-        changed("edit.json", b"22", "2"),
-        changed("old/er/gone.json", None, "1"),
+        edit_of("edit.json", b"22", "2"),
+        edit_of("old/er/gone.json", None, "1"),
         Edit(".keep", b"", None),
     )
-    assert held(root) == {"new/": "", "new/deep/": "", "new/deep/ü.json": "3", "edit.json": "22", "stays/": "", ".keep": ""}
+    assert content_of(root) == {"new/": "", "new/deep/": "", "new/deep/ü.json": "3", "edit.json": "22", "stays/": "", ".keep": ""}
 
 
 async def test_deleting_the_last_file(root: Path, change: Change) -> None:
     (root / "a.json").write_text("1")
-    await change(changed("a.json", None, "1"))
+    await change(edit_of("a.json", None, "1"))
     assert [path.name for path in tree(root.parent)] == ["repo"]
 
 
@@ -83,21 +83,21 @@ async def test_a_file_keeps_its_rights(root: Path, change: Change) -> None:
     (root / "a.sh").write_text("1")
     """But not to be run as whoever owns it: that is the worker now."""
     (root / "a.sh").chmod(0o6750)
-    await change(changed("a.sh", b"2", "1"))
+    await change(edit_of("a.sh", b"2", "1"))
     assert stat.S_IMODE((root / "a.sh").stat().st_mode) == 0o750
 
 
 @pytest.mark.parametrize(
     ("edit", "error"),
     [
-        (changed("a.json", b"x", "other"), Conflict),
-        (changed("a.json", None, "other"), Conflict),
-        (changed("none.json", b"x", "1"), Conflict),
-        (changed("none/none.json", None, "1"), Conflict),
+        (edit_of("a.json", b"x", "other"), Conflict),
+        (edit_of("a.json", None, "other"), Conflict),
+        (edit_of("none.json", b"x", "1"), Conflict),
+        (edit_of("none/none.json", None, "1"), Conflict),
         (Edit("a.json", b"x", None), AlreadyExists),
         (Edit("a.json/b.json", b"x", None), BadRequest),
         (Edit("d", b"x", None), BadRequest),
-        (changed("d", b"x", "1"), BadRequest),
+        (edit_of("d", b"x", "1"), BadRequest),
         (Edit("link.json", b"x", None), BadRequest),
         (Edit("link/new.json", b"x", None), BadRequest),
         (Edit("pipe", b"x", None), BadRequest),
@@ -148,8 +148,8 @@ async def test_a_failing_disk_leaves_no_files(
 
     monkeypatch.setattr(os, step, fail)
     with pytest.raises(error):
-        await change(Edit("in/b.json", b"2", None), changed("a.json", None, "1"))
-    assert held(root) == {"a.json": "1"}
+        await change(Edit("in/b.json", b"2", None), edit_of("a.json", None, "1"))
+    assert content_of(root) == {"a.json": "1"}
 
 
 async def test_readers_see_a_file_before_or_after(root: Path, change: Change) -> None:
@@ -157,7 +157,7 @@ async def test_readers_see_a_file_before_or_after(root: Path, change: Change) ->
     bodies = ["1" * 3_000_000, "2" * 3_000_000]
     (root / "a.json").write_text(bodies[0])
     seen: set[str] = set()
-    changing = asyncio.ensure_future(change(changed("a.json", bodies[1].encode(), bodies[0])))
+    changing = asyncio.ensure_future(change(edit_of("a.json", bodies[1].encode(), bodies[0])))
     while not changing.done():
         seen.add(await asyncio.to_thread((root / "a.json").read_text))
     await changing
@@ -167,7 +167,7 @@ async def test_readers_see_a_file_before_or_after(root: Path, change: Change) ->
 async def test_of_many_concurrent_edits_one_changes_a_file(root: Path, change: Change) -> None:
     """One of many concurrent edits of a file succeeds, and the others get an error: no change is lost silently."""
     (root / "a.json").write_text("1")
-    done = await asyncio.gather(*(change(changed("a.json", b"by %d" % index, "1")) for index in range(20)), return_exceptions=True)
+    done = await asyncio.gather(*(change(edit_of("a.json", b"by %d" % index, "1")) for index in range(20)), return_exceptions=True)
     assert sum(result is None for result in done) == 1
     assert all(isinstance(result, Conflict) for result in done if result is not None)
     assert (root / "a.json").read_text() == f"by {done.index(None)}"
@@ -183,9 +183,9 @@ async def test_leftovers_of_a_crash_are_harmless(root: Path, change: Change, mon
         patch.setattr(os, "rename", die)
         with pytest.raises(KeyboardInterrupt):
             directory_edits._edit(DirectoryCheckout("repo", [root.parent]), [Edit("a.json", b"1", None)])
-    assert [name.startswith(".dashwright-") for name in held(root)] == [True]
+    assert [name.startswith(".dashwright-") for name in content_of(root)] == [True]
     await change(Edit("a.json", b"2", None))
-    assert held(root) == {"a.json": "2"}
+    assert content_of(root) == {"a.json": "2"}
 
 
 @pytest.mark.usefixtures("remove_root")
@@ -209,9 +209,9 @@ async def test_a_cancelled_change_is_over_before_another_begins(root: Path, chan
     await began.wait()
     first.cancel()
     monkeypatch.setattr(os, "rename", rename)
-    second = asyncio.ensure_future(change(changed("a.json", b"2", "1")))
+    second = asyncio.ensure_future(change(edit_of("a.json", b"2", "1")))
     over.set()
     await asyncio.wait([first, second])
     assert first.cancelled()
     assert second.exception() is None
-    assert held(root) == {"a.json": "2"}
+    assert content_of(root) == {"a.json": "2"}

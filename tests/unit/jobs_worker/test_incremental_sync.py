@@ -23,12 +23,12 @@ DISTINCT = st.integers(0, 99).map(lambda number: orjson.dumps({"title": f"T{numb
 """Files that name no object: each has a name of its own, by its path."""
 
 
-def stored(store: Store) -> dict[Key, Write]:
+def stored_state(store: Store) -> dict[Key, Write]:
     """Return everything that is stored, whether it was created or replaced."""
     return {key: replace(write, is_new=True) for key, write in store.objects.items()}
 
 
-async def placed(store: Store, tree: Revision) -> dict[str, Write]:
+async def state_by_path(store: Store, tree: Revision) -> dict[str, Write]:
     """Return the same by path, without the generated names of folders, which depend on their history.
 
     Empty folders are left out as well: they depend on former content.
@@ -38,7 +38,7 @@ async def placed(store: Store, tree: Revision) -> dict[str, Write]:
     kept = {f"folders:{entry.path.rstrip('/')}" for entry in await tree.entries() if entry.path.endswith("/") and entry.path not in needed}
     places = {write.key.name: path for path, write in store.folders().items()}
     found = {}
-    for write in stored(store).values():
+    for write in stored_state(store).values():
         above = places.get(write.folder, "")
         notes = {**write.annotations, FOLDER_KEY: above}
         key = write.key._replace(name="") if write.key.resource == "folders" else write.key
@@ -61,7 +61,7 @@ async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Fil
         progress = await advance(store, index, files, before, target)
         fresh, tree = Store(), Revision(index, files, before)
         assert (await run_sync(tree, fresh, target=target)).error_count == 0 == progress.error_count
-        assert await placed(store, tree) == await placed(fresh, tree)
+        assert await state_by_path(store, tree) == await state_by_path(fresh, tree)
         assert store.commit == str(index)
 
 
@@ -73,14 +73,14 @@ async def test_incremental_and_full_syncs_are_equal(history: list[Files], target
     for index, (before, files) in enumerate(zip([{}, *history], history, strict=False)):
         progress = await advance(store, index, files, before, target)
         expected = await run_sync(Revision(index, files, before), full, target=target)
-        assert stored(store) == stored(full)
+        assert stored_state(store) == stored_state(full)
         assert store.quarantine == full.quarantine
         assert store.commit == full.commit == str(index)
         assert sorted(progress.errors) == sorted(expected.errors)
         if not full.quarantine:
             fresh, tree = Store(), Revision(index, files, before)
             await run_sync(tree, fresh, target=target)
-            assert await placed(store, tree) == await placed(fresh, tree)
+            assert await state_by_path(store, tree) == await state_by_path(fresh, tree)
 
 
 async def test_only_changed_files_are_read() -> None:

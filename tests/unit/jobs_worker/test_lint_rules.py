@@ -64,7 +64,7 @@ def with_elements(expr: str = NARROWED, **viz: Any) -> dict[str, Any]:
     }
 
 
-def found(spec: dict[str, Any], rule: str) -> list[str]:
+def messages_of(spec: dict[str, Any], rule: str) -> list[str]:
     return [issue.message for issue in lint(spec) if issue.rule == rule]
 
 
@@ -122,7 +122,7 @@ def test_correct_and_empty_dashboards_have_no_findings(spec: dict[str, Any]) -> 
     ],
 )
 def test_a_rule_reports_each_violation(rule: str, spec: dict[str, Any], message_parts: str) -> None:
-    assert any(message_parts in message for message in found(spec, rule))
+    assert any(message_parts in message for message in messages_of(spec, rule))
 
 
 @pytest.mark.parametrize(
@@ -161,7 +161,7 @@ def test_a_rule_reports_each_violation(rule: str, spec: dict[str, Any], message_
     ],
 )
 def test_valid_dashboards_are_accepted(rule: str, spec: dict[str, Any]) -> None:
-    assert found(spec, rule) == []
+    assert messages_of(spec, rule) == []
 
 
 def test_every_rule_has_a_case_in_which_it_finds_something() -> None:
@@ -171,7 +171,7 @@ def test_every_rule_has_a_case_in_which_it_finds_something() -> None:
 
 
 def test_the_type_of_a_query_is_that_of_the_variable_that_chooses_its_data_source() -> None:
-    assert found(board(panel(query("up", datasource="$datasource"))), "target-job-rule")
+    assert messages_of(board(panel(query("up", datasource="$datasource"))), "target-job-rule")
 
 
 def test_an_unknown_type_of_data_source_is_a_warning() -> None:

@@ -134,7 +134,7 @@ def test_settings_without_a_description_are_shown_as_json() -> None:
 def test_equal_numbers_are_not_a_change(before: str, after: str) -> None:
     """The notation of a number does not matter, its last digit does, and strings are never numbers."""
 
-    def shown(number: str) -> dict[str, Any]:
+    def dashboard_with(number: str) -> dict[str, Any]:
         query = f'{{"refId": "A", "expr": "up", "interval": {number}, "filter": {{"above": [{number}]}}}}'
         thresholds = f'{{"steps": [{{"color": "red", "value": {number}}}]}}'
         field = f'{{"defaults": {{"min": {number}, "thresholds": {thresholds}}}}}'
@@ -144,9 +144,9 @@ def test_equal_numbers_are_not_a_change(before: str, after: str) -> None:
         tree: dict[str, Any] = read_json(f'{{"panels": [{result}], "templating": {{"list": [{{"name": "v", "step": {number}}}]}}}}')
         return tree
 
-    assert compare(shown(before), shown(after)) == Comparison([], [], [])
-    assert compare(shown("12345678901234567890"), shown("12345678901234567891")) != Comparison([], [], [])
-    assert compare(shown(f'"{before}"'), shown(f'"{after}"')) != Comparison([], [], [])
+    assert compare(dashboard_with(before), dashboard_with(after)) == Comparison([], [], [])
+    assert compare(dashboard_with("12345678901234567890"), dashboard_with("12345678901234567891")) != Comparison([], [], [])
+    assert compare(dashboard_with(f'"{before}"'), dashboard_with(f'"{after}"')) != Comparison([], [], [])
 
 
 def test_changes_of_variables_and_annotations_are_named() -> None:

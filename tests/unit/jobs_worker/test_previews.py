@@ -38,7 +38,7 @@ def key(item: PlannedChange) -> Key:
     return Key(item.group, item.resource, item.name)
 
 
-def shown(write: Write) -> dict[str, Any]:
+def object_of(write: Write) -> dict[str, Any]:
     """Return an object as clients see it, without the annotations of its manager."""
     stored = document(write)
     annotations = {name: text for name, text in stored.annotations.items() if name not in MANAGERS}
@@ -66,7 +66,7 @@ async def test_a_sync_makes_the_changes_of_its_preview(history: list[Files], tar
         assert plan.summary == progress.summary()
         for item in plan.items:
             if item.diff is not None:
-                assert jsonpatch.apply_patch(shown(old[key(item)]), item.diff) == shown(store.objects[key(item)])
+                assert jsonpatch.apply_patch(object_of(old[key(item)]), item.diff) == object_of(store.objects[key(item)])
         assert {item.action.value for item in plan.items if item.diff is not None} <= {"update"}
 
 

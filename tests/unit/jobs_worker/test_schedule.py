@@ -20,7 +20,7 @@ def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, hand
     return next_step(RepositoryTiming.of(spec, known), spec_changed_at=changed, last_step_at=handled, now_milliseconds=NOW)
 
 
-def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
+def ended_sync(seconds_ago: int, state: str = "success") -> dict[str, Any]:
     return {"state": state, "started": NOW - seconds_ago * SECOND - 1, "finished": NOW - seconds_ago * SECOND}
 
 
@@ -30,21 +30,21 @@ def ended(seconds_ago: int, state: str = "success") -> dict[str, Any]:
         ({"changed": 1}, NextStep.SYNC),
         ({"changed": 1, "handled": NOW - SECOND}, NextStep.NOTHING),
         ({"changed": 1, "enabled": False}, NextStep.NOTHING),
-        ({"changed": NOW - 1, "sync": ended(5)}, NextStep.SYNC),
+        ({"changed": NOW - 1, "sync": ended_sync(5)}, NextStep.SYNC),
         ({"changed": NOW - 1, "sync": {"state": "pending"}}, NextStep.NOTHING),
-        ({"sync": ended(60)}, NextStep.CHECK),
-        ({"sync": ended(59)}, NextStep.NOTHING),
-        ({"sync": ended(600), "handled": NOW - 30 * SECOND}, NextStep.NOTHING),
-        ({"sync": ended(60, "error")}, NextStep.CHECK),
+        ({"sync": ended_sync(60)}, NextStep.CHECK),
+        ({"sync": ended_sync(59)}, NextStep.NOTHING),
+        ({"sync": ended_sync(600), "handled": NOW - 30 * SECOND}, NextStep.NOTHING),
+        ({"sync": ended_sync(60, "error")}, NextStep.CHECK),
         ({"sync": {"state": "working", "started": NOW - 60 * SECOND}}, NextStep.NOTHING),
-        ({"sync": ended(600), "interval": 0}, NextStep.NOTHING),
-        ({"sync": ended(600), "enabled": False}, NextStep.NOTHING),
+        ({"sync": ended_sync(600), "interval": 0}, NextStep.NOTHING),
+        ({"sync": ended_sync(600), "enabled": False}, NextStep.NOTHING),
         ({"changed": 1, "health": {"healthy": False, "checked": NOW - 59 * SECOND}}, NextStep.NOTHING),
         ({"changed": 1, "health": {"healthy": False, "checked": NOW - 60 * SECOND}}, NextStep.PROBE),
         ({"changed": NOW - 1, "health": {"healthy": False, "checked": NOW - 2}}, NextStep.PROBE),
         ({"changed": NOW - 2, "health": {"healthy": False, "checked": NOW - 5}, "handled": NOW - 1}, NextStep.NOTHING),
-        ({"sync": ended(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}}, NextStep.PROBE),
-        ({"sync": ended(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}, "handled": NOW - SECOND}, NextStep.NOTHING),
+        ({"sync": ended_sync(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}}, NextStep.PROBE),
+        ({"sync": ended_sync(1), "health": {"healthy": True, "checked": NOW - 300 * SECOND}, "handled": NOW - SECOND}, NextStep.NOTHING),
         ({"enabled": False, "health": {"healthy": False}}, NextStep.PROBE),
     ],
     ids=str,

@@ -82,12 +82,12 @@ async def test_the_object_of_a_rejected_file_is_kept(before: dict[str, bytes], a
     await run_sync(before, store)
     stored = store.dashboards()
     progress = await run_sync(after, store)
-    for path in stored.keys() & {_refused(error) for error in progress.errors}:
+    for path in stored.keys() & {_path_of_error(error) for error in progress.errors}:
         assert store.dashboards()[path] == stored[path]
     assert store.dashboards().keys() <= after.keys()
 
 
-def _refused(error: str) -> str:
+def _path_of_error(error: str) -> str:
     """Return the path that an error is about."""
     found = re.match(r"duplicate resource name: \S+, (.+) and ", error) or re.search(r" \(file: (.+?), ", error)
     assert found, error

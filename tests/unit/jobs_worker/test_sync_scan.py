@@ -21,7 +21,7 @@ def stored_folder(path: str) -> ManagedObject:
     )
 
 
-def stored(path: str, checksum: str = "old") -> ManagedObject:
+def stored_dashboard(path: str, checksum: str = "old") -> ManagedObject:
     directory = path.rpartition("/")[0]
     return ManagedObject(dashboard_key(path.replace("/", "-")), path, checksum, FOLDERS.name(f"{directory}/" if directory else ""))
 
@@ -33,11 +33,11 @@ def folder_changes(found: Scan, *managed: ManagedObject) -> tuple[list[str], lis
     return plan.directories, [item.path for item in plan.removals]
 
 
-def test_files_are_sorted_by_checksum() -> None:
+def test_only_files_with_another_checksum_are_read() -> None:
     """Files with the stored checksum are skipped; others are read, the deepest first."""
     found = scan_entries(
         [Entry("b.json", "x"), Entry("same.json", "old"), Entry("a/deep.yaml", "x"), Entry("new.yml", "x")],
-        [stored("same.json"), stored("b.json")],
+        [stored_dashboard("same.json"), stored_dashboard("b.json")],
         FOLDERS,
     )
     assert [(file.path, bool(file.stored_objects)) for file in found.candidates] == [
@@ -56,12 +56,12 @@ def test_object_in_another_folder_is_read_again() -> None:
 
 def test_a_path_with_two_objects_is_read_again() -> None:
     """The file of a path with two objects is read again, because only the file can decide which object is current."""
-    twice = [stored("a.json"), ManagedObject(dashboard_key("copy"), "a.json", "old")]
+    twice = [stored_dashboard("a.json"), ManagedObject(dashboard_key("copy"), "a.json", "old")]
     (candidate,) = scan_entries([Entry("a.json", "old")], twice, FOLDERS).candidates
     assert len(candidate.stored_objects) == 2
 
 
-def test_an_object_without_a_file_stops_the_survey() -> None:
+def test_only_the_root_folder_may_have_an_empty_path() -> None:
     """Only the root folder may have an empty path."""
     with pytest.raises(Invalid, match="empty path on a non folder"):
         scan_entries([], [ManagedObject(dashboard_key("x"), "")], FOLDERS)
@@ -69,7 +69,7 @@ def test_an_object_without_a_file_stops_the_survey() -> None:
 
 
 @pytest.mark.parametrize(
-    ("entries", "made"),
+    ("entries", "folders"),
     [
         ([Entry("a/b/c.json", "x")], ["a/", "a/b/"]),
         ([Entry("a b/c#d (e)/x.yml", "x")], ["a b/", "a b/c#d (e)/"]),
@@ -81,9 +81,9 @@ def test_an_object_without_a_file_stops_the_survey() -> None:
         ([Entry(".hidden/x.json"), Entry("README.md")], []),
     ],
 )
-def test_directories_with_resources_get_a_folder(entries: list[Entry], made: list[str]) -> None:
+def test_directories_with_resources_get_a_folder(entries: list[Entry], folders: list[str]) -> None:
     """A directory gets a folder if a resource is in it or below it; parents come first."""
-    assert folder_changes(scan_entries(entries, [], FOLDERS)) == (made, [])
+    assert folder_changes(scan_entries(entries, [], FOLDERS)) == (folders, [])
 
 
 def test_a_folder_is_kept_with_its_directory() -> None:
@@ -117,7 +117,7 @@ def test_an_unsafe_file_without_a_resource_is_ignored() -> None:
 
 def test_a_rejected_entry_keeps_its_objects() -> None:
     """The stored objects of an entry that cannot be read are kept."""
-    (fault,) = scan_entries([Entry("a.json", fault="a symbolic link")], [stored("a.json")], FOLDERS).faults
+    (fault,) = scan_entries([Entry("a.json", fault="a symbolic link")], [stored_dashboard("a.json")], FOLDERS).faults
     assert (fault.message, [item.path for item in fault.stored_objects]) == ("a symbolic link", ["a.json"])
 
 
@@ -125,9 +125,9 @@ def test_a_rejected_entry_keeps_its_objects() -> None:
 def test_directory_that_cannot_be_read_keeps_all_below(entry: Entry) -> None:
     """Unseen files are not deleted: dashboards and folders below are kept, even if a link replaced the directory."""
     managed = [stored_folder(path) for path in ("a", "a/b", "a/b/c", "a/bc")] + [
-        stored("a/b/c/x.json"),
-        stored("a/b/y.json"),
-        stored("a/z.json"),
+        stored_dashboard("a/b/c/x.json"),
+        stored_dashboard("a/b/y.json"),
+        stored_dashboard("a/z.json"),
     ]
     found = scan_entries([entry], managed, FOLDERS)
     ((path, message, kept),) = [(fault.path, fault.message, {item.path for item in fault.stored_objects}) for fault in found.faults]
@@ -151,5 +151,5 @@ def test_a_submodule_is_named() -> None:
     submodule = Entry("vendor", fault="a submodule", is_submodule=True)
     scan = scan_entries([submodule], [], FOLDERS)
     assert (scan.faults, scan.ignored) == ([], [IgnoredFile("vendor", "a submodule")])
-    scan = scan_entries([submodule], [stored("vendor/a.json")], FOLDERS)
+    scan = scan_entries([submodule], [stored_dashboard("vendor/a.json")], FOLDERS)
     assert ([fault.path for fault in scan.faults], scan.ignored) == (["vendor"], [])

@@ -44,7 +44,7 @@ class Row:
     ignored: int = 0
 
 
-def named(path: str) -> Row:
+def named_dashboard(path: str) -> Row:
     """Return a name that is synced unchanged."""
     above, _, _ = path.rpartition("/")
     return Row({path: classic("x")}, {path: "x"}, {above} if above else set())
@@ -72,8 +72,8 @@ ROWS = {
     "no title": Row({"a.json": b'{"uid": "a", "panels": []}', "g.json": classic("g")}, {"g.json": "g"}, errors=["title cannot be empty"]),
     "a namespace of Grafana Cloud": Row({"a.json": native({"name": "n", "namespace": "stacks-42"})}, {"a.json": "n"}),
     "the namespace of another": Row({"a.json": native({"name": "n", "namespace": "org-9"})}, errors=["org-9"]),
-    **{f"the name {part!r}": named(f"{part}/{part}.json") for part in ["%20", *"()&+',#=;@![]{}~%<>:\"|?*`$^"]},
-    "a space, two dots, emoji": named("a b/v1..2 \N{ROCKET}\N{WOMAN}\u200d\N{PERSONAL COMPUTER}.json"),
+    **{f"the name {part!r}": named_dashboard(f"{part}/{part}.json") for part in ["%20", *"()&+',#=;@![]{}~%<>:\"|?*`$^"]},
+    "a space, two dots, emoji": named_dashboard("a b/v1..2 \N{ROCKET}\N{WOMAN}\u200d\N{PERSONAL COMPUTER}.json"),
     "encoded dots and slashes": Row(
         {path: classic("x") for path in ("a%2e.json", "b%2F.json", "c%252E.json", "%2e%2e/d.yml")}, errors=["%2e", "%2e", "%2F", "%252E"]
     ),

@@ -14,7 +14,7 @@ from dashwright.common.imports import without_garbage_collection
 @pytest.mark.parametrize("module", ["api.__main__", "jobs_worker.__main__", "expressions.__main__", "standalone.serve"])
 def test_entry_points_import_their_service_without_garbage_collection(module: str) -> None:
     """Check that an entry point itself imports no service: it does so with the garbage collector switched off."""
-    assert not _loaded(f"dashwright.{module}") & {"pydantic", "aiohttp", "asyncpg", "structlog", "dashwright.common.settings"}
+    assert not _imported_modules(f"dashwright.{module}") & {"pydantic", "aiohttp", "asyncpg", "structlog", "dashwright.common.settings"}
 
 
 _TWO_FIRST_USES = """
@@ -41,7 +41,7 @@ def test_threads_import_the_parser_of_sql_completely() -> None:
 @pytest.mark.exhaustive
 def test_expressions_import_no_parser_of_sql() -> None:
     """Check that sqlglot is not imported before a statement: most workers run none, and the others serve all else before."""
-    loaded = _loaded("dashwright.expressions.main")
+    loaded = _imported_modules("dashwright.expressions.main")
     assert "dashwright.expressions.sql.engine" in loaded
     assert not loaded & {"sqlglot", "duckdb", "resvg"}
 
@@ -56,7 +56,7 @@ def test_collections_are_switched_on_again() -> None:
     assert gc.get_freeze_count() > frozen
 
 
-def _loaded(module: str) -> set[str]:
+def _imported_modules(module: str) -> set[str]:
     """Return the modules that importing ``module`` imports."""
     code = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

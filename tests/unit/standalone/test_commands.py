@@ -34,7 +34,7 @@ def test_every_command_has_a_description(capsys: pytest.CaptureFixture[str], com
 @pytest.mark.parametrize("arguments", [["--version"], ["--help"], ["admin", "--help"]])
 def test_help_loads_no_service(arguments: list[str]) -> None:
     """Help imports no service and no library of one, so that it takes no longer than the command line itself."""
-    loaded = _loaded(arguments)
+    loaded = _imported_modules(arguments)
     assert not loaded & {"aiohttp", "pydantic", "numpy", "duckdb", "asyncpg", "aio_pika", "structlog"}
     assert {name for name in loaded if name.startswith("dashwright.")} == {"dashwright.standalone", "dashwright.standalone.cli"}
 
@@ -51,12 +51,12 @@ def test_lint_loads_neither_models_nor_kinds(tmp_path: Path) -> None:
     """A run without a configuration takes little longer than ``--version``: it imports no pydantic and no kind."""
     (tmp_path / "dashboard.json").write_text('{"title": "Load", "panels": []}')
     (tmp_path / "dashboard.yaml").write_text("title: Load\npanels: []\n")
-    loaded = _loaded(["lint", str(tmp_path)])
+    loaded = _imported_modules(["lint", str(tmp_path)])
     assert "dashwright.jobs_worker.domain.lint.linter" in loaded
     assert not loaded & {"pydantic", "numpy", "aiohttp", "structlog", "dashwright.common.kinds.registry"}
 
 
-def _loaded(arguments: list[str]) -> set[str]:
+def _imported_modules(arguments: list[str]) -> set[str]:
     """Return the modules that a command has imported at its end."""
     code = f"import sys; from dashwright.standalone.cli import app\ntry: app({arguments!r})\nexcept SystemExit: pass\n"
     code += "import json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"

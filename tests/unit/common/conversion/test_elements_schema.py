@@ -21,7 +21,7 @@ QUERY = {"kind": "loki", "spec": {"any": 1}}
 SOURCE = {"type": "loki", "uid": "u"}
 
 
-def kinded(kind: str, **spec: Any) -> Tree:
+def kind_and_spec(kind: str, **spec: Any) -> Tree:
     return {"kind": kind, "spec": spec}
 
 
@@ -40,31 +40,35 @@ FIELD_DEFAULTS = {
     "actions": [{"type": "fetch", "title": "A", "fetch": {"method": "GET", "url": "/", "headers": [["a", "b"]]}}],
 }
 OVERRIDES = [{"matcher": {"id": "byName", "options": "x"}, "properties": [{"id": "unit", "value": 1}]}]
-PANEL = kinded(
+PANEL = kind_and_spec(
     "Panel",
     id=1,
     title="P",
     description="",
     links=[{"title": "L", "url": "/x"}],
-    data=kinded(
+    data=kind_and_spec(
         "QueryGroup",
-        queries=[kinded("PanelQuery", refId="A", hidden=False, query=QUERY)],
-        transformations=[kinded("merge", id="merge", options=None, filter={"id": "byName"})],
+        queries=[kind_and_spec("PanelQuery", refId="A", hidden=False, query=QUERY)],
+        transformations=[kind_and_spec("merge", id="merge", options=None, filter={"id": "byName"})],
         queryOptions={"maxDataPoints": 100.0},
     ),
-    vizConfig=kinded("stat", pluginVersion="", options={"any": 1}, fieldConfig={"defaults": FIELD_DEFAULTS, "overrides": OVERRIDES}),
+    vizConfig=kind_and_spec("stat", pluginVersion="", options={"any": 1}, fieldConfig={"defaults": FIELD_DEFAULTS, "overrides": OVERRIDES}),
 )
-AUTO_GRID = kinded(
+AUTO_GRID = kind_and_spec(
     "AutoGridLayout",
     maxColumnCount=3,
     columnWidthMode="standard",
     rowHeightMode="custom",
-    items=[kinded("AutoGridLayoutItem", element=reference("panel"))],
+    items=[kind_and_spec("AutoGridLayoutItem", element=reference("panel"))],
 )
-GRID = kinded("GridLayout", items=[kinded("GridLayoutItem", x=0, y=0, width=6, height=4, element=reference("library"))])
-INNER_ROWS = kinded("RowsLayout", rows=[kinded("RowsLayoutRow", layout=GRID)])
-INNER_TABS = kinded("TabsLayout", tabs=[kinded("TabsLayoutTab", title="T", layout=AUTO_GRID), kinded("TabsLayoutTab", layout=INNER_ROWS)])
-CONDITIONS = kinded("ConditionalRenderingGroup", visibility="show", condition="and", items=[kinded("ConditionalRenderingData", value=True)])
+GRID = kind_and_spec("GridLayout", items=[kind_and_spec("GridLayoutItem", x=0, y=0, width=6, height=4, element=reference("library"))])
+INNER_ROWS = kind_and_spec("RowsLayout", rows=[kind_and_spec("RowsLayoutRow", layout=GRID)])
+INNER_TABS = kind_and_spec(
+    "TabsLayout", tabs=[kind_and_spec("TabsLayoutTab", title="T", layout=AUTO_GRID), kind_and_spec("TabsLayoutTab", layout=INNER_ROWS)]
+)
+CONDITIONS = kind_and_spec(
+    "ConditionalRenderingGroup", visibility="show", condition="and", items=[kind_and_spec("ConditionalRenderingData", value=True)]
+)
 
 #: Dashboard of ``v2alpha1`` with each kind of layout, panel and variable.
 FULL: Tree = {
@@ -73,23 +77,25 @@ FULL: Tree = {
     "tags": ["a"],
     "links": [{"title": "L", "type": "link", "icon": "", "tooltip": "", "url": "/x", "placement": "inControlsMenu"}],
     "timeSettings": {"from": "now-1h", "to": "now", "quickRanges": [{"display": "D", "from": "a", "to": "b"}], "weekStart": "monday"},
-    "annotations": [kinded("AnnotationQuery", name="N", enable=True, hide=False, iconColor="red", mappings={"a": {"source": "skip"}})],
-    "variables": [
-        kinded("QueryVariable", name="q", query=QUERY, datasource=SOURCE, sort="naturalAsc"),
-        kinded("TextVariable", name="t", current={"text": "a", "value": ["a"]}),
-        kinded("ConstantVariable", name="c", query="x"),
-        kinded("DatasourceVariable", name="d", pluginId="loki", refresh="never"),
-        kinded("IntervalVariable", name="i", auto_count=3, refresh="load"),
-        kinded("CustomVariable", name="u", options=[{"text": "a", "value": "b", "selected": True}], valuesFormat="csv"),
-        kinded("SwitchVariable", name="s", current="on"),
-        kinded("GroupByVariable", name="g", datasource=SOURCE, defaultValue={"text": "", "value": ""}),
-        kinded("AdhocVariable", name="a", filters=[{"key": "k", "operator": "=", "value": "v"}], defaultKeys=[{"text": "t"}]),
+    "annotations": [
+        kind_and_spec("AnnotationQuery", name="N", enable=True, hide=False, iconColor="red", mappings={"a": {"source": "skip"}})
     ],
-    "elements": {"panel": PANEL, "library": kinded("LibraryPanel", id=2, title="L", libraryPanel={"name": "N", "uid": "u"})},
-    "layout": kinded(
+    "variables": [
+        kind_and_spec("QueryVariable", name="q", query=QUERY, datasource=SOURCE, sort="naturalAsc"),
+        kind_and_spec("TextVariable", name="t", current={"text": "a", "value": ["a"]}),
+        kind_and_spec("ConstantVariable", name="c", query="x"),
+        kind_and_spec("DatasourceVariable", name="d", pluginId="loki", refresh="never"),
+        kind_and_spec("IntervalVariable", name="i", auto_count=3, refresh="load"),
+        kind_and_spec("CustomVariable", name="u", options=[{"text": "a", "value": "b", "selected": True}], valuesFormat="csv"),
+        kind_and_spec("SwitchVariable", name="s", current="on"),
+        kind_and_spec("GroupByVariable", name="g", datasource=SOURCE, defaultValue={"text": "", "value": ""}),
+        kind_and_spec("AdhocVariable", name="a", filters=[{"key": "k", "operator": "=", "value": "v"}], defaultKeys=[{"text": "t"}]),
+    ],
+    "elements": {"panel": PANEL, "library": kind_and_spec("LibraryPanel", id=2, title="L", libraryPanel={"name": "N", "uid": "u"})},
+    "layout": kind_and_spec(
         "RowsLayout",
         rows=[
-            kinded(
+            kind_and_spec(
                 "RowsLayoutRow",
                 title="R",
                 repeat={"mode": "variable", "value": "q"},
@@ -103,7 +109,7 @@ FULL: Tree = {
 BY_VERSION = {version: convert(FULL, "v2alpha1", version, EMPTY_CONTEXT) for version in VERSIONS}
 
 
-def changed(version: str, path: str, value: Any) -> Tree:
+def full_dashboard_with(version: str, path: str, value: Any) -> Tree:
     """Return the full dashboard with another value at a path, or without it if the value is ``...``."""
     spec: Tree = orjson.loads(orjson.dumps(BY_VERSION[version]))
     *steps, last = path.split("/")
@@ -210,7 +216,7 @@ INVALID, REQUIRED, UNSUPPORTED = "FieldValueInvalid", "FieldValueRequired", "Fie
 )
 def test_each_violation_is_a_cause_with_its_path(path: str, value: Any, field: str, reason: str) -> None:
     """Each violation is a cause with its path and a reason of Kubernetes."""
-    assert faults(changed("v2alpha1", path, value)) == [(field, reason)]
+    assert faults(full_dashboard_with("v2alpha1", path, value)) == [(field, reason)]
 
 
 @pytest.mark.parametrize(
@@ -238,7 +244,7 @@ def test_each_violation_is_a_cause_with_its_path(path: str, value: Any, field: s
         (
             "v2",
             f"{ROW}/variables",
-            [kinded("TextVariable", name=1)],
+            [kind_and_spec("TextVariable", name=1)],
             "spec.layout.spec.rows[0].spec.variables[0].spec.name",
             INVALID,
         ),
@@ -246,7 +252,7 @@ def test_each_violation_is_a_cause_with_its_path(path: str, value: Any, field: s
 )
 def test_later_versions_have_members_of_their_own(version: str, path: str, value: Any, field: str, reason: str) -> None:
     """In later versions, plugins are groups, and rows have variables."""
-    assert faults(changed(version, path, value), version) == [(field, reason)]
+    assert faults(full_dashboard_with(version, path, value), version) == [(field, reason)]
 
 
 @pytest.mark.parametrize(
@@ -260,14 +266,14 @@ def test_later_versions_have_members_of_their_own(version: str, path: str, value
 )
 def test_unknown_members_are_apart_from_faults(path: str, name: str, message: str) -> None:
     """Unknown members are listed apart from faults, because only strict validation refuses them."""
-    findings = check_elements(changed("v2alpha1", f"{path}/{name}".removeprefix("/"), {}), "v2alpha1")
+    findings = check_elements(full_dashboard_with("v2alpha1", f"{path}/{name}".removeprefix("/"), {}), "v2alpha1")
     assert (findings.faults, [cause.message for cause in findings.unknown]) == ([], [message])
     assert findings.unknown[0].field.endswith(f".{name}")
 
 
 def test_contents_of_plugins_are_free() -> None:
     """Queries, options of visualizations and custom field settings have any members."""
-    spec = changed("v2alpha1", f"{FIELDS}/defaults/custom", {"x": [{}]})
+    spec = full_dashboard_with("v2alpha1", f"{FIELDS}/defaults/custom", {"x": [{}]})
     assert check_elements(spec, "v2alpha1") == ([], [])
 
 
@@ -279,12 +285,12 @@ def test_the_number_of_causes_is_limited() -> None:
 
 
 def nested(depth: int) -> Tree:
-    layout = kinded("GridLayout", items=[])
+    layout = kind_and_spec("GridLayout", items=[])
     for level in range(depth):
         if level % 2:
-            layout = kinded("RowsLayout", rows=[kinded("RowsLayoutRow", layout=layout)])
+            layout = kind_and_spec("RowsLayout", rows=[kind_and_spec("RowsLayoutRow", layout=layout)])
         else:
-            layout = kinded("TabsLayout", tabs=[kinded("TabsLayoutTab", layout=layout)])
+            layout = kind_and_spec("TabsLayout", tabs=[kind_and_spec("TabsLayoutTab", layout=layout)])
     return {"title": "T", "layout": layout}
 
 
@@ -294,7 +300,7 @@ def test_layouts_are_nested_to_the_limit_of_conversions() -> None:
     Layouts next to each other are not limited.
     """
     assert faults(nested(MAX_LAYOUT_DEPTH)) == []
-    neighbours = kinded("RowsLayout", rows=[kinded("RowsLayoutRow", layout=GRID | {"spec": {}})] * 2 * MAX_LAYOUT_DEPTH)
+    neighbours = kind_and_spec("RowsLayout", rows=[kind_and_spec("RowsLayoutRow", layout=GRID | {"spec": {}})] * 2 * MAX_LAYOUT_DEPTH)
     assert faults({"title": "T", "layout": neighbours}) == []
     (cause,) = check_elements(nested(MAX_LAYOUT_DEPTH + 1), "v2alpha1").faults
     assert cause.field.endswith(".layout")
@@ -317,7 +323,7 @@ def paths(tree: Any, prefix: str = "") -> list[str]:
 @given(data=st.data())
 def test_any_value_anywhere_is_checked_without_an_error(version: str, data: st.DataObject) -> None:
     """The check returns causes and never raises. A dashboard without faults can be converted."""
-    spec = changed(version, data.draw(st.sampled_from(paths(BY_VERSION[version]))), data.draw(ANYTHING))
+    spec = full_dashboard_with(version, data.draw(st.sampled_from(paths(BY_VERSION[version]))), data.draw(ANYTHING))
     if not faults(spec, version):
         for target in (*VERSIONS, "v1"):
             convert(spec, version, target, EMPTY_CONTEXT)

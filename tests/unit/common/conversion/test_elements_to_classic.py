@@ -286,7 +286,7 @@ AUTO_GRID = optional_members(
 )
 
 
-def sectioned(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
+def sections_of(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     section = optional_members(
         spec=optional_members(layout=inner, title=SCALARS, collapse=SCALARS, hideHeader=SCALARS, repeat=optional_members(value=SCALARS))
     )
@@ -323,7 +323,7 @@ ANNOTATION = optional_members(
 SPECS = st.fixed_dictionaries(
     {
         "elements": broken(st.fixed_dictionaries({"e": PANEL, "f": PANEL})),
-        "layout": broken(st.recursive(GRID | AUTO_GRID, sectioned, max_leaves=5)),
+        "layout": broken(st.recursive(GRID | AUTO_GRID, sections_of, max_leaves=5)),
         "variables": lists_of(VARIABLE),
         "annotations": lists_of(ANNOTATION),
         "timeSettings": optional_members(**{"from": SCALARS, "quickRanges": lists_of(SCALARS)}),

@@ -57,10 +57,10 @@ def panels_of(layout: Any) -> list[Tree]:
     return panels
 
 
-def placed(panels: Sequence[Tree]) -> list[Any]:
+def positions_of(panels: Sequence[Tree]) -> list[Any]:
     """Return the title, line and inner panels of each panel, briefly. A row without a position has the line None."""
     return [
-        (panel.get("title"), panel.get("gridPos", {}).get("y"), *([placed(panel["panels"])] if panel.get("panels") else []))
+        (panel.get("title"), panel.get("gridPos", {}).get("y"), *([positions_of(panel["panels"])] if panel.get("panels") else []))
         for panel in panels
     ]
 
@@ -153,7 +153,7 @@ LOWER = item(2, y=4, height=3)
 )
 def test_layouts_become_positions(layout: Any, expected: list[Any]) -> None:
     """Each panel has the grid position that Grafana 12.4 gives it."""
-    assert placed(panels_of(layout)) == expected
+    assert positions_of(panels_of(layout)) == expected
 
 
 @pytest.mark.parametrize(

@@ -127,11 +127,11 @@ def _change(draw: st.DrawFn, container: Any) -> None:
         container[draw(_texts)] = draw(_junk)
 
 
-def _sorted(value: Any) -> Any:
+def _sort_members(value: Any) -> Any:
     """Return a document whose members are in the order of their names, so that texts of equal documents are equal, NaN included."""
     if isinstance(value, dict):
-        return {name: _sorted(value[name]) for name in sorted(value)}
-    return [_sorted(item) for item in value] if isinstance(value, list) else value
+        return {name: _sort_members(value[name]) for name in sorted(value)}
+    return [_sort_members(item) for item in value] if isinstance(value, list) else value
 
 
 @settings(max_examples=1000, deadline=None)
@@ -151,7 +151,7 @@ def test_any_document_can_be_migrated(dashboard: dict[str, Any]) -> None:
     result = repr(migrated)
     again = migrate(migrated, _CONTEXT)
     assert repr(migrated) == result
-    assert repr(_sorted(again)) == repr(_sorted(migrated))
+    assert repr(_sort_members(again)) == repr(_sort_members(migrated))
 
 
 def test_a_large_dashboard_can_be_migrated() -> None:

@@ -241,7 +241,7 @@ _CASES = [
 ]
 
 
-def _migrated(version: int, panels: list[_Json]) -> list[_Json]:
+def _migrate_panels(version: int, panels: list[_Json]) -> list[_Json]:
     migrated: list[_Json] = migrate({"schemaVersion": version - 1, "panels": panels}, EMPTY_CONTEXT, version)["panels"]
     return migrated
 
@@ -250,7 +250,7 @@ def _migrated(version: int, panels: list[_Json]) -> list[_Json]:
 def test_panels_are_upgraded(version: int, before: _Json, after: _Json) -> None:
     """Each old member of a panel is replaced by the one of the version. The panel before is not changed."""
     original = copy.deepcopy(before)
-    [panel] = _migrated(version, [{"id": 1, **before}])
+    [panel] = _migrate_panels(version, [{"id": 1, **before}])
     assert before == original
     assert panel.items() >= after.items()
     replaced = {"minSpan", "options-gauge"} & panel.keys()
@@ -260,7 +260,7 @@ def test_panels_are_upgraded(version: int, before: _Json, after: _Json) -> None:
 @pytest.mark.parametrize(("version", "before", "after"), _CASES)
 def test_panels_in_rows_are_upgraded(version: int, before: _Json, after: _Json) -> None:
     """A panel in a collapsed row is migrated like other panels."""
-    [row] = _migrated(version, [{"id": 1, "type": "row", "panels": [{"id": 2, **before}]}])
+    [row] = _migrate_panels(version, [{"id": 1, "type": "row", "panels": [{"id": 2, **before}]}])
     [panel] = row["panels"]
     assert panel.items() >= after.items()
 
@@ -268,7 +268,7 @@ def test_panels_in_rows_are_upgraded(version: int, before: _Json, after: _Json) 
 @pytest.mark.parametrize("span", [-1, 0, 1, 25, "wide", None])
 def test_an_invalid_smallest_span_is_removed(span: object) -> None:
     """A smallest span that gives no number of panels is removed."""
-    [panel] = _migrated(17, [{"id": 1, "minSpan": span}])
+    [panel] = _migrate_panels(17, [{"id": 1, "minSpan": span}])
     assert panel == {"id": 1}
 
 
@@ -303,5 +303,5 @@ def test_annotation_queries_have_one_statistic(statistics: list[object], names: 
 )
 def test_angular_types_are_replaced(panel: _Json, new_type: str) -> None:
     """The type of an Angular panel is replaced at any version, and the old type is noted."""
-    [migrated] = _migrated(42, [panel])
+    [migrated] = _migrate_panels(42, [panel])
     assert (migrated["type"], migrated["autoMigrateFrom"]) == (new_type, panel["type"])

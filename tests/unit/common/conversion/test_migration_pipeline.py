@@ -12,13 +12,13 @@ from dashwright.common.conversion.migration.registry import LATEST, MIGRATIONS
 _Json = dict[str, Any]
 
 
-def _migrated(dashboard: _Json) -> _Json:
+def _migrate_to_latest(dashboard: _Json) -> _Json:
     """Return a dashboard of the latest version after a migration to that version."""
     return migrate({"schemaVersion": LATEST, **dashboard}, EMPTY_CONTEXT)
 
 
 def _panel(panel: _Json) -> _Json:
-    [migrated] = _migrated({"panels": [{"id": 1, **panel}]})["panels"]
+    [migrated] = _migrate_to_latest({"panels": [{"id": 1, **panel}]})["panels"]
     found: _Json = migrated
     return found
 
@@ -86,7 +86,7 @@ def test_missing_members_are_added() -> None:
 @pytest.mark.parametrize("holder", [None, [], {"list": None}, {}])
 def test_lists_of_variables_and_annotations_are_added(holder: object) -> None:
     """Variables and annotation queries are lists, even if nothing or something else takes their place."""
-    migrated = _migrated({"templating": holder, "annotations": holder})
+    migrated = _migrate_to_latest({"templating": holder, "annotations": holder})
     assert migrated["templating"] == {"list": []}
     assert len(migrated["annotations"]["list"]) == 1
 
@@ -94,7 +94,7 @@ def test_lists_of_variables_and_annotations_are_added(holder: object) -> None:
 @pytest.mark.parametrize(("built_in", "count"), [(1, 1), (1.0, 1), (True, 2), (0, 2), (None, 2)])
 def test_own_annotations_are_added_once(built_in: object, count: int) -> None:
     """The query of the dashboard's own annotations is added unless one is built in, which the number 1 says."""
-    migrated = _migrated({"annotations": {"list": [{"name": "mine", "builtIn": built_in}]}})
+    migrated = _migrate_to_latest({"annotations": {"list": [{"name": "mine", "builtIn": built_in}]}})
     assert len(migrated["annotations"]["list"]) == count
 
 
@@ -102,13 +102,13 @@ def test_members_of_other_places_are_not_saved() -> None:
     """Members of exports, of a page and of early formats are removed, and so are some members with their default."""
     removed = {"__inputs": [], "__requires": [], "__elements": {}, "iteration": 1, "version": 3, "meta": {}, "variables": {}}
     defaults = {"id": None, "gnetId": None, "style": "dark", "hideControls": False}
-    assert not _migrated({**removed, **defaults}).keys() & {*removed, *defaults}
+    assert not _migrate_to_latest({**removed, **defaults}).keys() & {*removed, *defaults}
 
 
 def test_other_members_are_kept() -> None:
     """Unknown members of a dashboard are kept, and so are values other than the defaults."""
     kept = {"id": 7, "gnetId": 0, "style": "light", "hideControls": True, "uid": "u", "x-own": {"y": [None]}, "preload": True}
-    assert _migrated(kept).items() >= kept.items()
+    assert _migrate_to_latest(kept).items() >= kept.items()
 
 
 @pytest.mark.parametrize(
@@ -125,7 +125,7 @@ def test_other_members_are_kept() -> None:
 )
 def test_variables_are_saved_without_derived_members(variable: _Json, saved: _Json) -> None:
     """Options that are found at run time and null members are not saved."""
-    assert _migrated({"templating": {"list": [variable]}})["templating"]["list"] == [saved]
+    assert _migrate_to_latest({"templating": {"list": [variable]}})["templating"]["list"] == [saved]
 
 
 @pytest.mark.parametrize(
@@ -174,7 +174,7 @@ def test_library_panels_have_a_title_and_a_position() -> None:
 def test_copies_of_repeated_panels_are_not_saved() -> None:
     """Panels that the repetition of a panel or of a row made are removed. A null in their place has no effect."""
     panels = [{"id": 1, "repeatPanelId": 7}, {"id": 2, "repeatedByRow": True}, {"id": 3, "repeatPanelId": None, "repeatedByRow": None}]
-    assert _migrated({"panels": panels})["panels"] == [{"id": 3}]
+    assert _migrate_to_latest({"panels": panels})["panels"] == [{"id": 3}]
 
 
 def test_panels_in_rows_get_no_defaults() -> None:
@@ -190,13 +190,13 @@ def test_panels_in_rows_get_no_defaults() -> None:
 )
 def test_panels_get_unique_ids(ids: list[object], unique: list[object]) -> None:
     """A panel without a positive id, or with that of a panel before it, gets the next id above all others."""
-    panels = _migrated({"panels": [{"id": panel_id, "type": "text"} for panel_id in ids]})["panels"]
+    panels = _migrate_to_latest({"panels": [{"id": panel_id, "type": "text"} for panel_id in ids]})["panels"]
     assert [panel["id"] for panel in panels] == unique
 
 
 def test_ids_are_unique_in_rows_too() -> None:
     """A panel in a row does not share its id with any other panel."""
-    migrated = _migrated({"panels": [{"id": 1, "type": "row", "panels": [{"id": 1}]}, {"id": 2}]})
+    migrated = _migrate_to_latest({"panels": [{"id": 1, "type": "row", "panels": [{"id": 1}]}, {"id": 2}]})
     assert migrated["panels"][0]["panels"][0]["id"] == 3
 
 
@@ -204,7 +204,7 @@ def test_panels_are_sorted_by_position() -> None:
     """Panels are saved from top to bottom and from left to right. Those at one position keep their order."""
     places = {1: (5, 9), 2: (0, 9), 3: (0, 2), 4: (0, 9)}
     panels = [{"id": panel_id, "gridPos": {"x": x, "y": y}} for panel_id, (x, y) in places.items()]
-    assert [panel["id"] for panel in _migrated({"panels": [*panels, {"id": 5}]})["panels"]] == [5, 3, 2, 4, 1]
+    assert [panel["id"] for panel in _migrate_to_latest({"panels": [*panels, {"id": 5}]})["panels"]] == [5, 3, 2, 4, 1]
 
 
 def test_queries_get_free_names() -> None:
@@ -219,7 +219,7 @@ def test_unchanged_parts_are_shared() -> None:
     """A result contains the unchanged parts of its input themselves, not copies."""
     options, target = {"a": {"b": [1, 2]}}, {"refId": "A", "expr": "up"}
     dashboard = {"panels": [{"id": 1, "options": options, "targets": [target]}], "x-own": [1]}
-    migrated = _migrated(dashboard)
+    migrated = _migrate_to_latest(dashboard)
     assert migrated["panels"][0]["options"] is options
     assert migrated["panels"][0]["targets"][0] is target
     assert migrated["x-own"] is dashboard["x-own"]
@@ -239,4 +239,4 @@ def test_rows_in_rows_may_be_deep() -> None:
     row: _Json = {"type": "row", "panels": []}
     for _ in range(300):
         row = {"type": "row", "panels": [row]}
-    assert _migrated({"panels": [row]})["panels"][0]["type"] == "row"
+    assert _migrate_to_latest({"panels": [row]})["panels"][0]["type"] == "row"

@@ -22,7 +22,7 @@ ELEMENT_VERSIONS = ("v2alpha1", "v2beta1", "v2")
 VERSIONS = (*CLASSIC_VERSIONS, *ELEMENT_VERSIONS)
 
 
-def converted(spec: Tree, source: str, target: str) -> Any:
+def convert_spec(spec: Tree, source: str, target: str) -> Any:
     before = copy.deepcopy(spec)
     result = convert(spec, source, target, EMPTY_CONTEXT)
     assert spec == before, "the input was changed"
@@ -40,7 +40,7 @@ def panel(queries: Sequence[Tree] = (), transformations: Sequence[Tree] = (), vi
 def test_the_same_version_is_not_copied(version: str) -> None:
     """A conversion to the same version returns the spec itself."""
     spec: Tree = {"title": "T"}
-    assert converted(spec, version, version) is spec
+    assert convert_spec(spec, version, version) is spec
 
 
 @pytest.mark.parametrize("source", ["v1alpha1", "v1beta1", "v1"])
@@ -48,7 +48,7 @@ def test_the_same_version_is_not_copied(version: str) -> None:
 def test_classic_specs_of_version_1_have_several_names(source: str, target: str) -> None:
     """Specs of ``v1``, ``v1beta1`` and ``v1alpha1`` are the same in ``v0alpha1``."""
     spec: Tree = {"title": "T"}
-    assert converted(spec, source, target) is spec
+    assert convert_spec(spec, source, target) is spec
 
 
 @pytest.mark.parametrize("source", ELEMENT_VERSIONS)
@@ -60,7 +60,7 @@ def test_layouts_have_a_form_in_each_classic_version(source: str, target: str) -
     )
     item = {"kind": "GridLayoutItem", "spec": {"element": {"kind": "ElementReference", "name": "e"}}}
     spec = {**panel(viz=viz), "layout": {"kind": "GridLayout", "spec": {"items": [item]}}}
-    classic = converted(spec, source, target)
+    classic = convert_spec(spec, source, target)
     assert (classic["schemaVersion"], classic["panels"][0]["type"], classic["panels"][0]["pluginVersion"]) == (42, "stat", "1")
 
 
@@ -177,8 +177,8 @@ EQUIVALENTS = [
 @pytest.mark.parametrize(("older", "old_spec", "newer", "new_spec"), EQUIVALENTS)
 def test_neighbouring_versions_are_converted_both_ways(older: str, old_spec: Tree, newer: str, new_spec: Tree) -> None:
     """Each of the two specs is converted to the other."""
-    assert converted(old_spec, older, newer) == new_spec
-    assert converted(new_spec, newer, older) == old_spec
+    assert convert_spec(old_spec, older, newer) == new_spec
+    assert convert_spec(new_spec, newer, older) == old_spec
 
 
 @pytest.mark.parametrize(
@@ -188,7 +188,7 @@ def test_neighbouring_versions_are_converted_both_ways(older: str, old_spec: Tre
 def test_the_group_of_a_query_is_the_type_of_its_data_source(source: Tree, group: str) -> None:
     """The group of a query is the type of its data source or, without a type, the kind of the query."""
     spec = panel([{"spec": {"query": {"kind": "loki", "spec": {}}, "datasource": source}}])
-    query = converted(spec, "v2alpha1", "v2beta1")["elements"]["e"]["spec"]["data"]["spec"]["queries"][0]["spec"]["query"]
+    query = convert_spec(spec, "v2alpha1", "v2beta1")["elements"]["e"]["spec"]["data"]["spec"]["queries"][0]["spec"]["query"]
     assert (query["group"], query["datasource"]) == (group, {"name": "u"} if "uid" in source else {})
 
 
@@ -196,7 +196,7 @@ def test_the_group_of_a_query_is_the_type_of_its_data_source(source: Tree, group
 def test_missing_texts_and_values_are_empty(kind: str) -> None:
     """The current value of a variable has a text and a value, which are empty if they are missing."""
     spec = {"variables": [{"kind": kind, "spec": {"current": {"text": None, "selected": True}}}]}
-    (variable,) = converted(spec, "v2alpha1", "v2beta1")["variables"]
+    (variable,) = convert_spec(spec, "v2alpha1", "v2beta1")["variables"]
     assert variable["spec"]["current"] == {"text": "", "value": "", "selected": True}
 
 
@@ -204,7 +204,7 @@ def test_a_panel_of_v2_may_have_no_description() -> None:
     """A panel of ``v2`` may have no description, which is empty in ``v2beta1``."""
     spec = panel()
     del spec["elements"]["e"]["spec"]["description"]
-    assert converted(spec, "v2", "v2beta1") == panel()
+    assert convert_spec(spec, "v2", "v2beta1") == panel()
 
 
 def test_what_v2alpha1_does_not_have_is_left_out() -> None:
@@ -219,7 +219,7 @@ def test_what_v2alpha1_does_not_have_is_left_out() -> None:
         "layout": {"kind": "TabsLayout", "spec": {"tabs": [tab]}},
     }
     spec["elements"]["e"]["spec"]["data"]["spec"]["queryOptions"] = {"interval": "1m", "timeCompare": "1d"}
-    older = converted(spec, "v2beta1", "v2alpha1")
+    older = convert_spec(spec, "v2beta1", "v2alpha1")
     assert older["elements"]["e"]["spec"]["data"]["spec"]["queryOptions"] == {"interval": "1m"}
     assert older["annotations"][0]["spec"] == {"name": "N"}
     row = older["layout"]["spec"]["tabs"][0]["spec"]["layout"]["spec"]["rows"][0]
@@ -230,12 +230,12 @@ def test_equal_parts_are_shared() -> None:
     """A converted spec shares equal parts with its source: the layout and the options of a visualization are not copied."""
     options = {"a": [1]}
     spec = panel(viz={"kind": "stat", "spec": {"options": options}}) | {"layout": {"kind": "RowsLayout", "spec": {"rows": [{"spec": {}}]}}}
-    newest = converted(spec, "v2alpha1", "v2")
+    newest = convert_spec(spec, "v2alpha1", "v2")
     assert newest["layout"] is spec["layout"]
     assert newest["elements"]["e"]["spec"]["vizConfig"]["spec"]["options"] is options
-    assert converted(newest, "v2", "v2alpha1")["layout"] is spec["layout"]
+    assert convert_spec(newest, "v2", "v2alpha1")["layout"] is spec["layout"]
     library_panel: Tree = {"elements": {"e": {"kind": "LibraryPanel", "spec": {}}}}
-    assert converted(library_panel, "v2alpha1", "v2") is library_panel
+    assert convert_spec(library_panel, "v2alpha1", "v2") is library_panel
 
 
 @pytest.mark.parametrize(
@@ -268,17 +268,17 @@ def test_layouts_are_nested_to_a_limit() -> None:
         return {"layout": layout}
 
     spec = nested(MAX_LAYOUT_DEPTH)
-    assert converted(spec, "v2", "v2alpha1") is spec
+    assert convert_spec(spec, "v2", "v2alpha1") is spec
     with pytest.raises(ConversionFailed, match="layouts inside each other"):
-        converted(nested(MAX_LAYOUT_DEPTH + 1), "v2", "v2alpha1")
+        convert_spec(nested(MAX_LAYOUT_DEPTH + 1), "v2", "v2alpha1")
 
 
 @given(dashboards(), st.sampled_from(["v2beta1", "v2"]))
 def test_later_versions_are_written_in_one_step(dashboard: Tree, target: str) -> None:
     """A classic dashboard has the same elements as after a conversion to ``v2alpha1`` and from it to the later version."""
-    oldest = converted(dashboard, "v1", "v2alpha1")
-    assert orjson.dumps(converted(dashboard, "v1", target), option=orjson.OPT_SORT_KEYS) == orjson.dumps(
-        converted(oldest, "v2alpha1", target), option=orjson.OPT_SORT_KEYS
+    oldest = convert_spec(dashboard, "v1", "v2alpha1")
+    assert orjson.dumps(convert_spec(dashboard, "v1", target), option=orjson.OPT_SORT_KEYS) == orjson.dumps(
+        convert_spec(oldest, "v2alpha1", target), option=orjson.OPT_SORT_KEYS
     )
 
 
@@ -334,4 +334,4 @@ SPECS = st.fixed_dictionaries(
 def test_any_document_is_converted_or_fails_with_a_message(spec: Tree, source: str, target: str) -> None:
     """A broken document raises ConversionFailed and nothing else. The input is not changed, and the result is JSON."""
     with contextlib.suppress(ConversionFailed):
-        orjson.dumps(converted(spec, source, target))
+        orjson.dumps(convert_spec(spec, source, target))

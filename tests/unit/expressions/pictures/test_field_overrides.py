@@ -31,7 +31,7 @@ def columns() -> list[PanelColumn]:
     return [PanelColumn(field, FRAME, names) for field in FRAME.fields]
 
 
-def configured(overrides: list[Any], **defaults: Any) -> Mapping[str, Any]:
+def config_of(overrides: list[Any], **defaults: Any) -> Mapping[str, Any]:
     """Return the configuration of the column ``READS``."""
     return FieldConfigs(defaults, overrides).configure(columns()[1])
 
@@ -96,7 +96,7 @@ def test_the_last_rule_wins_and_objects_are_replaced() -> None:
         rule("numeric", None, unit="s", custom__stacking={"mode": "normal"}),
         rule("byName", "Value", unit="bytes", custom__stacking={"group": "B"}),
     ]
-    config = configured(rules, unit="short", custom={"lineWidth": 3})
+    config = config_of(rules, unit="short", custom={"lineWidth": 3})
     assert (config["unit"], config["custom"]) == ("bytes", {"lineWidth": 3, "stacking": {"group": "B"}})
 
 
@@ -106,13 +106,13 @@ def test_a_property_without_a_value_removes_the_setting() -> None:
         "matcher": {"id": "byName", "options": "Value"},
         "properties": [{"id": "unit"}, {"id": "decimals", "value": None}, {"id": "custom.lineWidth"}],
     }
-    assert configured([removal], unit="s", decimals=1, custom={"lineWidth": 3}) == {"custom": {}}
+    assert config_of([removal], unit="s", decimals=1, custom={"lineWidth": 3}) == {"custom": {}}
 
 
 def test_a_new_name_is_what_later_rules_match() -> None:
     """Later rules match the new name of a column."""
     rules = [rule("byName", READS_NAME, displayName="Reads of ${__field.labels.device}"), rule("byName", "Reads of sda", unit="iops")]
-    assert configured(rules)["unit"] == "iops"
+    assert config_of(rules)["unit"] == "iops"
 
 
 @pytest.mark.parametrize(
@@ -129,7 +129,7 @@ def test_a_new_name_is_what_later_rules_match() -> None:
 )
 def test_names_refer_to_the_column(template: str, expected: str) -> None:
     """References to the column and its frame are replaced; missing labels are empty."""
-    assert configured([], displayName=template)["displayName"] == expected
+    assert config_of([], displayName=template)["displayName"] == expected
 
 
 def test_names_refer_to_variables_of_the_dashboard() -> None:
@@ -155,7 +155,7 @@ def test_the_data_source_precedes_defaults_but_not_rules() -> None:
 def test_bounds_are_ordered_and_thresholds_colour() -> None:
     """A minimum above the maximum is exchanged with it; only columns of numbers have bounds."""
     thresholds = {"steps": [{"color": "red", "value": None}]}
-    assert configured([], min=9, max="2", thresholds=thresholds) == {
+    assert config_of([], min=9, max="2", thresholds=thresholds) == {
         "min": 2,
         "max": 9,
         "thresholds": thresholds,

@@ -33,7 +33,7 @@ def cumulative_panel() -> Panel:
     return read_dashboard({"panels": [{"type": "heatmap", "targets": [target]}]}, catalog=catalog).panels[0]
 
 
-def calculated(*values: float | None, width: float = 400, height: float = 200, **calculation: Any) -> Any:
+def calculated_grid(*values: float | None, width: float = 400, height: float = 200, **calculation: Any) -> Any:
     panel = panel_of("heatmap", options={"calculate": True, "calculation": calculation})
     return grid_of(props_of(panel, series(*values), width=width, height=height))
 
@@ -128,7 +128,7 @@ def test_other_series_are_rows_as_they_are() -> None:
 @given(values=st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=11), count=st.integers(1, 60))
 def test_calculated_cells_count_every_value(values: list[float], count: int) -> None:
     """The sum of all cells is the number of values, and each row has an upper and a lower edge."""
-    grid = calculated(*values, yBuckets={"mode": "count", "value": count})
+    grid = calculated_grid(*values, yBuckets={"mode": "count", "value": count})
     assert grid.counts.sum() == len(values)
     assert len(grid.edges) == len(grid.counts) + 1
     assert list(grid.edges) == sorted(grid.edges)
@@ -144,7 +144,7 @@ def test_calculated_cells_count_every_value(values: list[float], count: int) -> 
 def test_a_grid_has_at_most_a_cell_for_two_pixels(x: Any, y: Any, mode: Any, scale: Any, values: list[float | None]) -> None:
     """The number of cells is limited by the pixels of a panel, for all sizes that a panel can request."""
     with contextlib.suppress(NothingToDraw):
-        grid = calculated(*values, xBuckets={"mode": mode, "value": x}, yBuckets={"mode": mode, "value": y, "scale": scale})
+        grid = calculated_grid(*values, xBuckets={"mode": mode, "value": x}, yBuckets={"mode": mode, "value": y, "scale": scale})
         rows, columns = grid.counts.shape
         assert columns <= 400 / 2 + 2
         assert rows <= 200 / 2 + 2
@@ -152,7 +152,7 @@ def test_a_grid_has_at_most_a_cell_for_two_pixels(x: Any, y: Any, mode: Any, sca
 
 def test_logarithmic_rows_are_powers() -> None:
     """Each row of a logarithmic scale is larger by its base; values up to 0 are not counted."""
-    grid = calculated(1, 3, 9, 0, -5, yBuckets={"scale": {"type": "log", "log": 2}})
+    grid = calculated_grid(1, 3, 9, 0, -5, yBuckets={"scale": {"type": "log", "log": 2}})
     assert list(grid.edges) == [1, 2, 4, 8, 16]
     assert grid.counts.sum() == 3
 

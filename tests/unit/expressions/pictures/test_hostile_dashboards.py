@@ -21,7 +21,7 @@ SECONDS = 15
 """The time that any of these pictures may take, on a busy machine."""
 
 
-def reported(spec: dict[str, Any], **options: Any) -> Any:
+def report_of(spec: dict[str, Any], **options: Any) -> Any:
     """Return the report on a picture, which is also drawn."""
     started = monotonic()
     bodies = {}
@@ -68,7 +68,7 @@ class OneDataSource(SourceRegistry):
     ids=["a circle of variables", "10,000 options", "a panel for each of 10,000 values", "2,500 panels"],
 )
 def test_limits_of_a_dashboard_are_below_its_picture(spec: dict[str, Any], notice: str) -> None:
-    found = reported(spec)
+    found = report_of(spec)
     assert any(notice in text for text in found["notices"]), found["notices"]
     assert len(found["panels"]) <= 60
     assert all(panel["state"] == "drawn" for panel in found["panels"])
@@ -84,13 +84,13 @@ def test_limits_of_a_dashboard_are_below_its_picture(spec: dict[str, Any], notic
     ],
 )
 def test_positions_are_moved_into_the_grid(position: dict[str, Any]) -> None:
-    (panel,) = reported(board(stat(gridPos=position)))["panels"]
+    (panel,) = report_of(board(stat(gridPos=position)))["panels"]
     assert panel["state"] == "drawn"
 
 
 def test_panels_with_one_id_are_all_drawn() -> None:
     """Each further panel with an id in use has the next free one."""
-    panels = reported(board(*(stat(id=4) for _ in range(5))))["panels"]
+    panels = report_of(board(*(stat(id=4) for _ in range(5))))["panels"]
     assert sorted(panel["id"] for panel in panels) == [4, 5, 6, 7, 8]
 
 
@@ -112,7 +112,7 @@ def test_panels_with_one_id_are_all_drawn() -> None:
 @pytest.mark.parametrize("mode", ["markdown", "html"])
 def test_hostile_texts_are_drawn(content: str, mode: str) -> None:
     """Nested marks take no time, and no script or address of an image reaches the picture."""
-    found = reported(board(text_panel(content, mode)))
+    found = report_of(board(text_panel(content, mode)))
     assert found["panels"][0]["state"] in ("drawn", "partial", "noData")
     assert "<img" not in found["svg"]
     assert "href" not in found["svg"]
@@ -120,14 +120,14 @@ def test_hostile_texts_are_drawn(content: str, mode: str) -> None:
 
 @pytest.mark.parametrize("unit", ["", "no such unit", "suffix:", "time:" + "Y" * 5_000, "si:", "currency:", 5, None, ["a"]])
 def test_unknown_units_are_written_after_numbers(unit: Any) -> None:
-    found = reported(board(stat(fieldConfig={"defaults": {"unit": unit, "decimals": 10**9}})))
+    found = report_of(board(stat(fieldConfig={"defaults": {"unit": unit, "decimals": 10**9}})))
     assert found["panels"][0]["state"] == "drawn"
 
 
 @pytest.mark.parametrize("panel_type", ["timeseries", "heatmap", "state-timeline", "status-history", "logs"])
 def test_a_panel_over_time_names_missing_times(panel_type: str) -> None:
     target = {"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_content", "csvContent": "a,b\n1,2\n3,4"}
-    (panel,) = reported(board(stat(type=panel_type, targets=[target])))["panels"]
+    (panel,) = report_of(board(stat(type=panel_type, targets=[target])))["panels"]
     assert panel["state"] == "noData"
     assert "time" in panel["message"]
 
@@ -144,20 +144,20 @@ def test_nested_members_end_no_drawing(member: str) -> None:
     """JSON of the maximum depth is drawn, or the picture says that it cannot be drawn."""
     value = nested(190)
     wrapped: Any = [{"refId": "A", "datasource": TESTDATA, "x": value}] if member == "targets" else value
-    assert len(reported(board(stat(**{member: wrapped}), stat(id=2)))["panels"]) == 2
+    assert len(report_of(board(stat(**{member: wrapped}), stat(id=2)))["panels"]) == 2
 
 
 @pytest.mark.usefixtures("short_pattern_time")
 def test_an_endless_regular_expression_ends() -> None:
     """The panel names the variable and its expression."""
     variable = {"name": "e", "type": "datasource", "query": "prometheus", "regex": "/^(x|xx)+$/"}
-    (panel,) = reported(board(stat(targets=[{**TARGET, "stringInput": "${e}"}]), variables=(variable,)))["panels"]
+    (panel,) = report_of(board(stat(targets=[{**TARGET, "stringInput": "${e}"}]), variables=(variable,)))["panels"]
     assert panel["state"] == "error"
     assert "$e has no options: the regular expression '^(x|xx)+$' takes longer than 0.1 s" in panel["message"]
 
 
 def test_one_transformation_too_many_is_named() -> None:
     steps = [{"id": "limit", "options": {"limitField": 1}}] * 5_000
-    (panel,) = reported(board(stat(transformations=steps)))["panels"]
+    (panel,) = report_of(board(stat(transformations=steps)))["panels"]
     assert panel["state"] == "error"
     assert "5000 transformations" in panel["message"]

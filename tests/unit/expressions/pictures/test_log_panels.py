@@ -19,7 +19,7 @@ def log(*lines: str | None) -> Frame:
     return Frame([times(len(lines)), texts("Line", *lines)])
 
 
-def shown(drawn: PanelDrawing) -> list[str]:
+def drawn_lines(drawn: PanelDrawing) -> list[str]:
     return ["".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawn)}</svg>").iter("text")]
 
 
@@ -30,8 +30,8 @@ def logs(*frames: Frame, height: float = 200, **options: Any) -> PanelDrawing:
 def test_the_newest_line_is_first_unless_the_order_is_ascending() -> None:
     """Lines of several frames are one list by time."""
     frames = [log("a", "b"), Frame([Field("t", FieldType.TIME, np.array([30_000_000_000])), texts("x", "between")])]
-    assert shown(logs(*frames)) == ["b", "between", "a"]
-    assert shown(logs(*frames, sortOrder="Ascending")) == ["a", "between", "b"]
+    assert drawn_lines(logs(*frames)) == ["b", "between", "a"]
+    assert drawn_lines(logs(*frames, sortOrder="Ascending")) == ["a", "between", "b"]
 
 
 @pytest.mark.parametrize(
@@ -56,12 +56,12 @@ def test_levels_come_from_columns_and_labels() -> None:
     labels = Frame([times(1), texts("body", "x"), Field("labels", FieldType.JSON, np.array([b'{"level":"warn","a":"1"}'], dtype=object))])
     assert [line.level for line in log_lines([severity], is_ascending=True)] == ["error"]
     assert [(line.level, line.labels) for line in log_lines([labels], is_ascending=True)] == [("warning", "{level=warn, a=1}")]
-    assert shown(logs(labels, showLabels=True)) == ["{level=warn, a=1} x"]
+    assert drawn_lines(logs(labels, showLabels=True)) == ["{level=warn, a=1} x"]
 
 
 def test_times_are_shown_if_the_panel_demands_them() -> None:
     """A time has milliseconds, in the time zone of the picture."""
-    assert shown(logs(log("a"), showTime=True)) == ["1970-01-01 00:00:00.000 a"]
+    assert drawn_lines(logs(log("a"), showTime=True)) == ["1970-01-01 00:00:00.000 a"]
 
 
 @pytest.mark.parametrize(
@@ -76,28 +76,28 @@ def test_times_are_shown_if_the_panel_demands_them() -> None:
 )
 def test_repeated_lines_are_counted(strategy: object, expected: list[str]) -> None:
     """Equal neighbours are one line with their number; what is equal depends on the strategy."""
-    assert shown(logs(log("try 1", "try 1", "try 2", "tries", "run 22"), sortOrder="Ascending", dedupStrategy=strategy)) == expected
+    assert drawn_lines(logs(log("try 1", "try 1", "try 2", "tries", "run 22"), sortOrder="Ascending", dedupStrategy=strategy)) == expected
 
 
 @given(text=st.text(st.characters(exclude_characters="\t\x1b", exclude_categories=["C", "Z"]), min_size=1, max_size=300))
 def test_wrapping_loses_no_character(text: str) -> None:
     """The rows of a wrapped line are the line; without wrapping it is one row."""
-    assert "".join(shown(logs(log(text), height=1_000, wrapLogMessage=True))) == text
-    assert len(shown(logs(log(text)))) == 1
+    assert "".join(drawn_lines(logs(log(text), height=1_000, wrapLogMessage=True))) == text
+    assert len(drawn_lines(logs(log(text)))) == 1
 
 
 def test_lines_that_do_not_fit_are_counted() -> None:
     """The heading shows how many lines of all are visible."""
     drawn = logs(log(*(f"line {index}" for index in range(30_000))), height=100)
     assert drawn.notes == ["5 of 30000 lines"]
-    assert shown(drawn)[0] == "line 29999"
+    assert drawn_lines(drawn)[0] == "line 29999"
 
 
 def test_json_is_pretty_and_terminal_codes_are_removed() -> None:
     """JSON is written in lines if the panel demands it; codes for colours of terminals are not text."""
-    assert shown(logs(log('{"a":1}'), prettifyLogMessage=True, wrapLogMessage=True)) == ["{", '  "a": 1', "}"]
-    assert shown(logs(log("\x1b[31mred\x1b[0m"))) == ["red"]
-    assert shown(logs(log("[" * 4_000), prettifyLogMessage=True))[0].startswith("[[[")
+    assert drawn_lines(logs(log('{"a":1}'), prettifyLogMessage=True, wrapLogMessage=True)) == ["{", '  "a": 1', "}"]
+    assert drawn_lines(logs(log("\x1b[31mred\x1b[0m"))) == ["red"]
+    assert drawn_lines(logs(log("[" * 4_000), prettifyLogMessage=True))[0].startswith("[[[")
 
 
 def test_hostile_and_missing_lines_are_text() -> None:
@@ -105,7 +105,7 @@ def test_hostile_and_missing_lines_are_text() -> None:
     drawn = logs(log(HOSTILE, None, "\0\ud800", "x" * 1_000_000))
     assert not re.search("<script|<image", svg_of(drawn))
     assert len(svg_of(drawn)) < 10_000
-    assert len(shown(drawn)) == 4
+    assert len(drawn_lines(drawn)) == 4
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from dashwright.expressions.pictures.plots.nulls import inserted_rows, insertion_distance, number_of_text, spanned_points
 
 
-def inserted(times: list[float], distance: float, start: float | None = None, end: float | None = None) -> dict[float, int]:
+def indices_with_gaps(times: list[float], distance: float, start: float | None = None, end: float | None = None) -> dict[float, int]:
     """Return the index of each time in ``times``; -1 for an inserted one."""
     all_times, indexes = inserted_rows(np.array(times), distance, start, end)
     return dict(zip(all_times.tolist(), indexes.tolist(), strict=True))
@@ -32,12 +32,12 @@ def test_missing_steps_are_inserted(
     times: list[float], distance: float, start: float | None, end: float | None, expected: dict[float, int]
 ) -> None:
     """A time is inserted for each missing step after a point, before the first point, and up to the end."""
-    assert inserted(times, distance, start, end) == expected
+    assert indices_with_gaps(times, distance, start, end) == expected
 
 
 def test_the_number_of_inserted_nulls_is_bounded() -> None:
     """With very many missing steps, each gap has a single null."""
-    assert inserted([0, 5, 1e12], 1, -1e15, 1e15) == {-1: -1, 0: 0, 1: -1, 5: 1, 6: -1, 1e12: 2, 1e12 + 1: -1}
+    assert indices_with_gaps([0, 5, 1e12], 1, -1e15, 1e15) == {-1: -1, 0: 0, 1: -1, 5: 1, 6: -1, 1e12: 2, 1e12 + 1: -1}
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.json_trees import paths, replaced
+from tests.unit.expressions.json_trees import paths, replace_at
 from tests.unit.expressions.pictures.panel_samples import props_of, series
 
 from dashwright.common.json_shapes import member_at
@@ -268,7 +268,7 @@ WRONG: st.SearchStrategy[Any] = st.sampled_from([None, True, -1, 1e308, 10**400,
 def test_no_wrong_member_breaks_a_migration_or_a_drawing(place: tuple[int, tuple[int | str, ...]], wrong: Any) -> None:
     """An old panel with a wrong value anywhere is drawn, or shows a message."""
     index, path = place
-    source = replaced(OLD_PANELS[index], path, wrong)
+    source = replace_at(OLD_PANELS[index], path, wrong)
     (panel,) = read_dashboard({"panels": [source]}).panels
     assert panel.type not in MIGRATIONS or panel.type == "heatmap"
     if panel.type in DRAW_FUNCTIONS:

@@ -26,7 +26,7 @@ def row(y: int, title: str, *panels: dict[str, Any], **members: Any) -> dict[str
     return {"id": 90 + y, "type": "row", "title": title, "gridPos": {"x": 0, "y": y, "w": 24, "h": 1}, "panels": list(panels), **members}
 
 
-def outlined(spec: dict[str, Any], options: dict[str, list[Option]] | None = None, **values: Value) -> DashboardOutline:
+def outline_sections(spec: dict[str, Any], options: dict[str, list[Option]] | None = None, **values: Value) -> DashboardOutline:
     resolution = Resolution(Scope(values), options or {})
     return outline_of(spec, read_sections(spec), resolution, picture_time(spec, PictureOptions(), NOW))
 
@@ -34,7 +34,7 @@ def outlined(spec: dict[str, Any], options: dict[str, list[Option]] | None = Non
 def test_panels_are_in_sections_with_their_positions() -> None:
     """Panels are sorted and moved up within their section. A section contains its row's panels, but not those below a collapsed row."""
     panels = [panel(1, 12, 5, "Right"), panel(2, 0, 3, "Left"), row(9, "Closed", panel(3, 0, 10), collapsed=True), panel(4, 0, 20)]
-    sections = outlined({"panels": [*panels, row(30, "Open"), panel(5, 0, 31)]}).sections
+    sections = outline_sections({"panels": [*panels, row(30, "Open"), panel(5, 0, 31)]}).sections
     assert [(section.title, section.has_heading, section.is_collapsed) for section in sections] == [
         ("", False, False),
         ("Closed", True, True),
@@ -51,7 +51,7 @@ def test_panels_are_in_sections_with_their_positions() -> None:
 def test_pages_have_a_panel_for_each_of_many_values() -> None:
     """A page loads its pictures one by one, so panels are repeated for as many values as it has panels."""
     values = tuple(f"h{number}" for number in range(MAX_PANELS + 1))
-    outline = outlined({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=Value(values, values, is_list=True))
+    outline = outline_sections({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=Value(values, values, is_list=True))
     assert [found.title for found in outline.sections[0].panels] == [f"On h{number}" for number in range(MAX_PANELS)]
     assert outline.notices == [f"$host has {MAX_PANELS + 1} values; panels are repeated for the first {MAX_PANELS}"]
 
@@ -62,18 +62,18 @@ def test_panels_of_every_schema_have_their_descriptions() -> None:
     item = {"kind": "GridLayoutItem", "spec": {"element": {"name": "a"}, "x": 0, "y": 0, "width": 12, "height": 4}}
     elements = {"elements": {"a": element}, "layout": {"kind": "GridLayout", "spec": {"items": [item]}}}
     for spec in ({"panels": [panel(1, 0, 0, description="Of $host")]}, elements):
-        assert outlined(spec, host=HOSTS).sections[0].panels[0].description == "Of Host A + Host B"
+        assert outline_sections(spec, host=HOSTS).sections[0].panels[0].description == "Of Host A + Host B"
 
 
 def test_repeated_panels_and_rows_have_their_values() -> None:
     """Each copy of a repeated panel has the value with which it is drawn; other panels have none."""
-    (section,) = outlined({"panels": [panel(1, 0, 0, "On $host", repeat="host"), panel(2, 0, 4)]}, host=HOSTS).sections
+    (section,) = outline_sections({"panels": [panel(1, 0, 0, "On $host", repeat="host"), panel(2, 0, 4)]}, host=HOSTS).sections
     assert [(found.id, found.title, found.variables) for found in section.panels] == [
         (1, "On Host A", {"host": ["a"]}),
         (1, "On Host B", {"host": ["b"]}),
         (2, "", {}),
     ]
-    rows = outlined({"panels": [row(0, "For $host", repeat="host"), panel(2, 0, 1)]}, host=HOSTS).sections
+    rows = outline_sections({"panels": [row(0, "For $host", repeat="host"), panel(2, 0, 1)]}, host=HOSTS).sections
     assert [(found.title, [inner.variables for inner in found.panels]) for found in rows] == [
         ("For Host A", [{"host": ["a"]}]),
         ("For Host B", [{"host": ["b"]}]),
@@ -94,7 +94,7 @@ def test_variables_have_their_options_and_values(
 ) -> None:
     """A selected value that is not an option is added to the options, so that a form keeps it."""
     known = {"v": [Option("x", "X"), Option("y", "Y")]}
-    (variable,) = outlined({"templating": {"list": [{"name": "v", **definition}]}}, known, v=value).variables
+    (variable,) = outline_sections({"templating": {"list": [{"name": "v", **definition}]}}, known, v=value).variables
     assert ([(option.value, option.text) for option in variable.options], variable.values) == (options, values)
 
 
@@ -102,7 +102,7 @@ def test_variables_have_their_options_and_values(
 def test_variables_that_users_cannot_set_are_left_out(members: dict[str, Any]) -> None:
     """The options of hidden variables are not requested."""
     spec = {"templating": {"list": [{"name": "v", "type": "custom", **members}]}}
-    assert outlined(spec, v=Value(("x",))).variables == []
+    assert outline_sections(spec, v=Value(("x",))).variables == []
     assert "v" not in outline_names(spec, read_sections(spec))
 
 
@@ -113,7 +113,7 @@ def test_links_are_interpolated() -> None:
         {"type": "dashboards", "tags": ["a", 1], "url": "ignored", "includeVars": True},
         "invalid",
     ]
-    first, second = outlined({"links": links}, host=Value(("a",), ("a",))).links
+    first, second = outline_sections({"links": links}, host=Value(("a",), ("a",))).links
     assert (first.title, first.url, first.keeps_time, first.opens_tab, first.tooltip) == ("Of a", "/x?h=a", True, True, "T")
     assert (second.url, second.tags, second.includes_variables) == ("", ["a"], True)
 
@@ -126,12 +126,12 @@ def test_links_are_interpolated() -> None:
     ],
 )
 def test_both_schemas_have_a_range_and_an_interval(spec: dict[str, Any]) -> None:
-    outline = outlined(spec)
+    outline = outline_sections(spec)
     assert (outline.from_, outline.to, outline.refresh, outline.end - outline.start) == ("now-1h", "now", "30s", 3_600_000)
 
 
 def test_the_number_of_panels_is_limited() -> None:
     """The number of panels is limited, and a notice says so."""
-    outline = outlined({"panels": [panel(index + 1, 0, index) for index in range(MAX_PANELS + 1)]})
+    outline = outline_sections({"panels": [panel(index + 1, 0, index) for index in range(MAX_PANELS + 1)]})
     assert sum(len(section.panels) for section in outline.sections) == MAX_PANELS
     assert f"more than {MAX_PANELS} panels" in outline.notices[-1]

@@ -16,7 +16,7 @@ NOW = datetime(2025, 5, 14, 9, 30, tzinfo=UTC)
 """A Wednesday."""
 
 
-def found(panel: dict[str, Any], **options: str) -> tuple[str, str, str] | None:
+def range_and_note(panel: dict[str, Any], **options: str) -> tuple[str, str, str] | None:
     spec = {"panels": [{"id": 1, "type": "stat", **panel}], "fiscalYearStartMonth": 3}
     time = picture_time(spec, PictureOptions.model_validate({"from": "now-6h", "to": "now", **options}), NOW)
     scope = Scope({"span": Value(("2d",), ("2d",))})
@@ -48,13 +48,13 @@ def found(panel: dict[str, Any], **options: str) -> tuple[str, str, str] | None:
 )
 def test_panels_have_ranges_of_their_own(panel: dict[str, Any], expected: tuple[str, str, str] | None) -> None:
     """The range ends now, is moved by ``timeShift``, and is named next to the title unless that is hidden."""
-    assert found(panel) == expected
+    assert range_and_note(panel) == expected
 
 
 def test_an_absolute_range_is_kept_but_moved() -> None:
     absolute = {"from": "2025-01-10T00:00:00Z", "to": "2025-01-11T00:00:00Z"}
-    assert found({"timeFrom": "1h"}, **absolute) == ("01-10 00:00:00", "01-11 00:00:00", "")
-    assert found({"timeFrom": "1h", "timeShift": "2d"}, **absolute) == ("01-08 00:00:00", "01-09 00:00:00", "Timeshift -2d")
+    assert range_and_note({"timeFrom": "1h"}, **absolute) == ("01-10 00:00:00", "01-11 00:00:00", "")
+    assert range_and_note({"timeFrom": "1h", "timeShift": "2d"}, **absolute) == ("01-08 00:00:00", "01-09 00:00:00", "Timeshift -2d")
 
 
 def test_the_variables_of_the_range_are_those_of_the_panel() -> None:

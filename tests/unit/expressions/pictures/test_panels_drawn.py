@@ -28,21 +28,23 @@ def frame(*values: float | None, name: str = "Value", **labels: str) -> Frame:
     return Frame([Field("time", FieldType.TIME, times), Field(name, FieldType.FLOAT64, numbers, nulls, labels=Labels.of(labels))])
 
 
-def drawn(kind: str, *frames: Frame, **panel: Any) -> PanelDrawing:
+def draw_panel(kind: str, *frames: Frame, **panel: Any) -> PanelDrawing:
     created = read_dashboard({"panels": [{"type": kind, "title": "T", **panel}]}).panels[0]
     return DRAW_FUNCTIONS[created.type](PanelProps(created, frames, 400, 200, THEMES["dark"], 0, 600_000))
 
 
-def configured(**defaults: Any) -> dict[str, Any]:
+def field_config(**defaults: Any) -> dict[str, Any]:
     return {"defaults": defaults, "overrides": []}
 
 
 def test_user_strings_are_only_text() -> None:
     """Names, units and texts of a hostile dashboard are escaped in SVG."""
     drawings = [
-        drawn("stat", frame(1, name=HOSTILE), fieldConfig=configured(unit="suffix:<script>"), options={"textMode": "value_and_name"}),
-        drawn("text", options={"content": HOSTILE}),
-        drawn("table", frame(1, name=HOSTILE)),
+        draw_panel(
+            "stat", frame(1, name=HOSTILE), fieldConfig=field_config(unit="suffix:<script>"), options={"textMode": "value_and_name"}
+        ),
+        draw_panel("text", options={"content": HOSTILE}),
+        draw_panel("table", frame(1, name=HOSTILE)),
     ]
     assert all("<script" not in "".join(each.elements) for each in drawings)
     assert colour_of(HOSTILE, THEMES["dark"]) is None
@@ -51,27 +53,27 @@ def test_user_strings_are_only_text() -> None:
 def test_numbers_are_reduced_mapped_and_coloured() -> None:
     """A number follows the panel's calculation, mappings and thresholds."""
     thresholds = {"steps": [{"value": None, "color": "green"}, {"value": 3, "color": "red"}]}
-    text = "".join(drawn("stat", frame(1, 5, None), fieldConfig=configured(unit="percent", thresholds=thresholds)).elements)
+    text = "".join(draw_panel("stat", frame(1, 5, None), fieldConfig=field_config(unit="percent", thresholds=thresholds)).elements)
     assert ">5%<" in text
     assert "#f2495c" in text
-    mean = drawn("stat", frame(1, 5), options={"reduceOptions": {"calcs": ["mean"]}}, fieldConfig=configured(thresholds=thresholds))
+    mean = draw_panel("stat", frame(1, 5), options={"reduceOptions": {"calcs": ["mean"]}}, fieldConfig=field_config(thresholds=thresholds))
     assert ">3<" in "".join(mean.elements)
     mappings = [{"type": "value", "options": {"1": {"text": "Up", "color": "blue"}}}]
-    assert ">Up<" in "".join(drawn("stat", frame(1), fieldConfig=configured(mappings=mappings)).elements)
-    assert ">No data<" in "".join(drawn("stat").elements)
+    assert ">Up<" in "".join(draw_panel("stat", frame(1), fieldConfig=field_config(mappings=mappings)).elements)
+    assert ">No data<" in "".join(draw_panel("stat").elements)
 
 
 @pytest.mark.parametrize("kind", ["gauge", "bargauge"])
 def test_gauges_show_their_values(kind: str) -> None:
     """A gauge shows its value, and each of several gauges its name."""
-    text = "".join(drawn(kind, frame(40, host="a"), frame(80, host="b"), fieldConfig=configured(unit="percent")).elements)
+    text = "".join(draw_panel(kind, frame(40, host="a"), frame(80, host="b"), fieldConfig=field_config(unit="percent")).elements)
     assert all(words in text for words in (">40%<", ">80%<", ">a<", ">b<"))
 
 
 def test_tables_show_rows_and_the_number_of_others() -> None:
     """A table shows the rows that fit and the number of all others."""
     texts = Field("name", FieldType.STRING, np.array([f"n{index}" for index in range(100)], dtype=object))
-    text = "".join(drawn("table-old", Frame([texts, Field("v", FieldType.INT64, np.arange(100))])).elements)
+    text = "".join(draw_panel("table-old", Frame([texts, Field("v", FieldType.INT64, np.arange(100))])).elements)
     assert ">n0<" in text
     assert ">n99<" not in text
     assert "more rows" in text
@@ -90,9 +92,9 @@ def test_peaks_and_gaps_outlast_thinning() -> None:
 def test_a_panel_without_data_shows_a_message() -> None:
     """A panel without frames, or without a required time column, shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
-        drawn("timeseries")
+        draw_panel("timeseries")
     with pytest.raises(NothingToDraw, match="No time"):
-        drawn("timeseries", Frame([Field("v", FieldType.FLOAT64, np.ones(1))]))
+        draw_panel("timeseries", Frame([Field("v", FieldType.FLOAT64, np.ones(1))]))
 
 
 def test_layouts_with_elements_are_read() -> None:
@@ -147,7 +149,7 @@ SETTINGS: dict[str, Any] = {
 def test_no_setting_of_a_panel_breaks_a_picture(kind: str, names: set[str], wrong: Any, options: Any, width: int) -> None:
     """A panel with settings of any shape is drawn, or shows a message."""
     settings = SETTINGS | dict.fromkeys(names, wrong)
-    spec = {"panels": [{"type": kind, "options": options, "gridPos": {"x": 3, "w": wrong}, "fieldConfig": configured(**settings)}]}
+    spec = {"panels": [{"type": kind, "options": options, "gridPos": {"x": 3, "w": wrong}, "fieldConfig": field_config(**settings)}]}
     for box in lay_out(read_dashboard(spec).panels, width, None, is_single_panel=False).boxes:
         for frames in ([], [frame()], [frame(None)], [frame(1, 2, None), frame(1e308, -1e308, 5e-324)]):
             with contextlib.suppress(NothingToDraw):

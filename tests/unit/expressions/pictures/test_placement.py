@@ -28,7 +28,7 @@ def row(y: int, title: str, *panels: dict[str, Any], **members: Any) -> dict[str
     return {"id": 90 + y, "type": "row", "title": title, "gridPos": {"x": 0, "y": y, "w": 24, "h": 1}, "panels": list(panels), **members}
 
 
-def placed(panels: list[dict[str, Any]], count: int = 3, **options: Any) -> list[Panel]:
+def place_panels(panels: list[dict[str, Any]], count: int = 3, **options: Any) -> list[Panel]:
     scope = Scope({"v": Value(tuple(f"v{index}" for index in range(count)), is_list=True)})
     return list(read_dashboard({"panels": panels}, Resolution(scope), **options).panels)
 
@@ -42,20 +42,20 @@ COLLAPSED = [row(0, "Closed", panel(2, 1, "In"), panel(3, 5, "Below"), collapsed
 
 
 def test_collapsed_rows_show_how_many_panels_they_hide() -> None:
-    assert boxes(placed(COLLAPSED)) == [("Closed (2 panels)", 0, 0, 24), ("Open", 0, 1, 24), ("Out", 0, 2, 12)]
+    assert boxes(place_panels(COLLAPSED)) == [("Closed (2 panels)", 0, 0, 24), ("Open", 0, 1, 24), ("Out", 0, 2, 12)]
 
 
 def test_headings_have_a_sign_for_collapsed_rows() -> None:
     """A collapsed row has a sign of its own, also if it hides no panels; expanded, it is like any other row."""
     panels = [*COLLAPSED, row(9, "Empty", collapsed=True)]
-    assert [(found.title, found.is_collapsed) for found in placed(panels)] == [
+    assert [(found.title, found.is_collapsed) for found in place_panels(panels)] == [
         ("Closed (2 panels)", True),
         ("Open", False),
         ("Out", False),
         ("Empty (0 panels)", True),
     ]
-    assert not any(found.is_collapsed for found in placed(panels, expanded=True))
-    layout = lay_out([found for found in placed(panels) if found.type == "row"], 600, None, is_single_panel=False)
+    assert not any(found.is_collapsed for found in place_panels(panels, expanded=True))
+    layout = lay_out([found for found in place_panels(panels) if found.type == "row"], 600, None, is_single_panel=False)
     signs = re.findall('<polyline points="([^"]*)"', compose(layout, [PanelOutcome("", State.DRAWN)] * 3, THEMES["dark"], "", RANGE))
     assert len({len(sign.split()) for sign in signs}) == 1
     moved = [[float(x) - float(sign.split(",")[0]) for x in re.findall("([0-9.]+),", sign)] for sign in signs]
@@ -63,13 +63,13 @@ def test_headings_have_a_sign_for_collapsed_rows() -> None:
 
 
 def test_expanded_rows_push_the_others_down() -> None:
-    found = boxes(placed(COLLAPSED, expanded=True))
+    found = boxes(place_panels(COLLAPSED, expanded=True))
     assert found == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
 
 
 def test_panels_below_a_collapsed_row_are_not_hidden() -> None:
     """A collapsed row contains its panels, so those below it are drawn."""
-    assert boxes(placed([row(0, "Closed", panel(2, 1), collapsed=True), panel(3, 1, "Out")])) == [
+    assert boxes(place_panels([row(0, "Closed", panel(2, 1), collapsed=True), panel(3, 1, "Out")])) == [
         ("Closed (1 panel)", 0, 0, 24),
         ("Out", 0, 1, 12),
     ]
@@ -94,7 +94,7 @@ def test_panels_without_an_id_can_be_drawn_alone() -> None:
     stored = [row(0, "Closed", panel(2, 1, "In"), collapsed=True), panel(2, 2, "Below"), panel(2, 3, "Last")]
     for source in (*stored, *stored[0]["panels"]):
         del source["id"]
-    assert [[found.title for found in placed(stored, panel_id=id_)] for id_ in range(1, 6)] == [[], ["In"], ["Below"], ["Last"], []]
+    assert [[found.title for found in place_panels(stored, panel_id=id_)] for id_ in range(1, 6)] == [[], ["In"], ["Below"], ["Last"], []]
     element = {"kind": "Panel", "spec": {"title": "E", "vizConfig": {"kind": "text"}}}
     layout = {"kind": "GridLayout", "spec": {"items": [{"spec": {"element": {"name": name}}} for name in ("a", "b")]}}
     found = read_dashboard({"elements": {"a": element, "b": element}, "layout": layout}, panel_id=2).panels
@@ -103,26 +103,26 @@ def test_panels_without_an_id_can_be_drawn_alone() -> None:
 
 @pytest.mark.parametrize("id_", [2, 4])
 def test_one_panel_is_found_in_any_row(id_: int) -> None:
-    assert [found.id for found in placed(COLLAPSED, panel_id=id_)] == [id_]
+    assert [found.id for found in place_panels(COLLAPSED, panel_id=id_)] == [id_]
 
 
 def test_headings_cannot_be_drawn_alone() -> None:
-    assert placed(COLLAPSED, panel_id=90) == []
+    assert place_panels(COLLAPSED, panel_id=90) == []
 
 
 def test_panels_are_repeated_side_by_side() -> None:
     """Copies of a panel are next to each other in equal columns, at most four or ``maxPerRow``. Panels below move down."""
-    found = boxes(placed([panel(1, 0, "$v", repeat="v", maxPerRow=2), panel(2, 4, "next")]))
+    found = boxes(place_panels([panel(1, 0, "$v", repeat="v", maxPerRow=2), panel(2, 4, "next")]))
     assert found == [("v0", 0, 0, 12), ("v1", 12, 0, 12), ("v2", 0, 4, 12), ("next", 0, 8, 12)]
 
 
 def test_panels_are_repeated_downwards() -> None:
-    found = boxes(placed([panel(1, 0, "$v", repeat="v", repeatDirection="v"), panel(2, 4, "next")], 2))
+    found = boxes(place_panels([panel(1, 0, "$v", repeat="v", repeatDirection="v"), panel(2, 4, "next")], 2))
     assert found == [("v0", 0, 0, 12), ("v1", 0, 4, 12), ("next", 0, 8, 12)]
 
 
 def test_rows_are_repeated_with_their_panels() -> None:
-    found = boxes(placed([row(0, "Row $v", repeat="v"), panel(1, 1, "In $v"), row(5, "Last")], 2))
+    found = boxes(place_panels([row(0, "Row $v", repeat="v"), panel(1, 1, "In $v"), row(5, "Last")], 2))
     assert found == [("Row v0", 0, 0, 24), ("In v0", 0, 1, 12), ("Row v1", 0, 5, 24), ("In v1", 0, 6, 12), ("Last", 0, 10, 24)]
 
 
@@ -165,7 +165,7 @@ def test_bold_titles_end_inside_of_their_panels() -> None:
     """The titles of panels, rows and the dashboard are bold, so that they are cut before regular text would be."""
     title = "Average duration of requests by code, protocol, method and service " * 5
     panels = [row(0, title), panel(1, 1, title)]
-    layout = lay_out(placed(panels), 600, None, is_single_panel=False)
+    layout = lay_out(place_panels(panels), 600, None, is_single_panel=False)
     picture = compose(layout, [PanelOutcome("", State.DRAWN)] * 2, THEMES["dark"], title, RANGE)
     found = re.findall(r'<text x="([\d.]+)"[^>]*font-size="([\d.]+)"[^>]*font-weight="bold">([^<]*)<', picture)
     assert len(found) == 3
@@ -176,5 +176,5 @@ def test_bold_titles_end_inside_of_their_panels() -> None:
 def test_titles_use_the_width_of_narrow_panels() -> None:
     """Titles that end before the border of their panel are not cut."""
     narrow = panel(1, 0, "Running Pods")
-    layout = lay_out(placed([{**narrow, "gridPos": {**narrow["gridPos"], "w": 2}}]), 1400, None, is_single_panel=False)
+    layout = lay_out(place_panels([{**narrow, "gridPos": {**narrow["gridPos"], "w": 2}}]), 1400, None, is_single_panel=False)
     assert ">Running Pods<" in compose(layout, [PanelOutcome("", State.DRAWN)], THEMES["dark"], "", RANGE)

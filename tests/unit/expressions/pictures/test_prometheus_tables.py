@@ -22,7 +22,7 @@ def target(ref_id: str, format_: str = "table", kind: str = "prometheus") -> dic
     return {"refId": ref_id, "format": format_, "datasource": {"type": kind, "uid": "p"}}
 
 
-def rows(frame: Frame) -> list[tuple[object, ...]]:
+def rows_of(frame: Frame) -> list[tuple[object, ...]]:
     return list(zip(*[field.values.tolist() for field in frame.fields], strict=True))
 
 
@@ -32,7 +32,7 @@ def test_the_series_of_a_query_become_one_table_with_columns_of_labels() -> None
     [table] = with_tables(frames, [target("A")], Context())
     assert [field.name for field in table.fields] == ["Time", "host", "zone", "disk", "Value"]
     minute = 60_000_000_000
-    assert rows(table) == [
+    assert rows_of(table) == [
         (0, "web", "eu", "", 1),
         (0, "db", "", "sda", 3),
         (minute, "web", "eu", "", 2),

@@ -37,13 +37,13 @@ STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "#00ff00"}, {"va
 BY_THRESHOLDS = {"color": {"mode": "thresholds"}, "thresholds": STEPS}
 
 
-def rows(*frames: Frame, defaults: dict[str, Any] | None = None, names_bands: bool = True) -> list[StateRow]:
+def rows_of(*frames: Frame, defaults: dict[str, Any] | None = None, names_bands: bool = True) -> list[StateRow]:
     panel = panel_of("state-timeline", defaults=defaults or {})
     props = props_of(panel, *frames)
     return state_rows(props, state_columns(props), names_bands=names_bands)
 
 
-def shown(row: StateRow) -> list[tuple[str, str | None]]:
+def texts_and_colours(row: StateRow) -> list[tuple[str, str | None]]:
     return [(sample.text, sample.colour) for sample in row.samples]
 
 
@@ -63,7 +63,7 @@ def test_states_across_a_gap_are_two() -> None:
 
 def test_a_state_lasts_until_the_next_one_and_the_last_until_the_end() -> None:
     """A null ends a state, and is a gap."""
-    (row,) = rows(series(1, None, 3))
+    (row,) = rows_of(series(1, None, 3))
     assert [(sample.start, sample.end, sample.colour is None) for sample in row.samples] == [
         (0, 60_000, False),
         (60_000, 120_000, True),
@@ -76,16 +76,16 @@ def test_a_state_ends_after_the_interval_of_its_times() -> None:
     column = times(3, 60_000)
     column.values[2] = 300_000_000_000
     regular = Field("time", FieldType.TIME, column.values, config={"interval": 60_000})
-    (row,) = rows(Frame([regular, numbers("v", 1, 2, 3)]))
+    (row,) = rows_of(Frame([regular, numbers("v", 1, 2, 3)]))
     assert [(sample.start, sample.end) for sample in row.samples] == [(0, 60_000), (60_000, 120_000), (300_000, 360_000)]
 
 
 def test_nulls_are_spanned_and_ends_are_read() -> None:
     """With ``spanNulls`` a state lasts over nulls; a second time column has the ends of the states."""
-    (row,) = rows(series(1, None, 3), defaults={"custom": {"spanNulls": True}})
+    (row,) = rows_of(series(1, None, 3), defaults={"custom": {"spanNulls": True}})
     assert [(sample.start, sample.end) for sample in row.samples] == [(0, 120_000), (120_000, END)]
     ends = Field("end", FieldType.TIME, times(2).values + 10_000_000_000)
-    (row,) = rows(Frame([times(2), ends, texts("state", "a", "b")]))
+    (row,) = rows_of(Frame([times(2), ends, texts("state", "a", "b")]))
     assert [sample.end for sample in row.samples] == [10_000, 70_000]
 
 
@@ -101,10 +101,10 @@ def test_values_are_mapped() -> None:
     """Texts, numbers, booleans and nulls have the text and colour of the first mapping that matches."""
     flags = Field("flag", FieldType.BOOL, numbers("x", 1, 0, 1, 0).values.astype(bool))
     frame = Frame([times(4), texts("t", "up", "down-disk", "other", None), numbers("n", 1, 2, None, 1), flags])
-    first, second, third = rows(frame, defaults={"mappings": MAPPINGS, "color": {"mode": "fixed", "fixedColor": "#123456"}})
-    assert shown(first) == [("Up", "#00ff00"), ("Down: disk", "#ff0000"), ("other", "#123456"), ("Gone", "#ffffff")]
-    assert [text for text, _ in shown(second)] == ["One", "2", "Gone", "One"]
-    assert [text for text, _ in shown(third)] == ["On", "false", "On", "false"]
+    first, second, third = rows_of(frame, defaults={"mappings": MAPPINGS, "color": {"mode": "fixed", "fixedColor": "#123456"}})
+    assert texts_and_colours(first) == [("Up", "#00ff00"), ("Down: disk", "#ff0000"), ("other", "#123456"), ("Gone", "#ffffff")]
+    assert [text for text, _ in texts_and_colours(second)] == ["One", "2", "Gone", "One"]
+    assert [text for text, _ in texts_and_colours(third)] == ["On", "false", "On", "false"]
 
 
 @pytest.mark.parametrize("pattern", ["/(/", "(a+)+$", "x" * 5_000, 3, None])
@@ -112,28 +112,28 @@ def test_an_invalid_or_endless_pattern_matches_nothing(pattern: object) -> None:
     """The panel is drawn in bounded time, with the value as it is."""
     mappings = [{"type": "regex", "options": {"pattern": pattern, "result": {"text": "no"}}}] * 30
     text = "a" * 60 + "!"
-    (row,) = rows(Frame([times(1), texts("t", text)]), defaults={"mappings": mappings})
-    assert shown(row)[0][0] == text
+    (row,) = rows_of(Frame([times(1), texts("t", text)]), defaults={"mappings": mappings})
+    assert texts_and_colours(row)[0][0] == text
 
 
 def test_numbers_of_one_band_are_one_state() -> None:
     """If thresholds give the colours, numbers between two thresholds are one state, named by its limits."""
     frame = series(1, 2, 90, 95, 3)
-    assert [sample.text for sample in merged(rows(frame, defaults={"unit": "percent", **BY_THRESHOLDS})[0].samples)] == [
+    assert [sample.text for sample in merged(rows_of(frame, defaults={"unit": "percent", **BY_THRESHOLDS})[0].samples)] == [
         "< 80%",
         "80%+",
         "< 80%",
     ]
-    assert len(merged(rows(frame, defaults=BY_THRESHOLDS, names_bands=False)[0].samples)) == 5
+    assert len(merged(rows_of(frame, defaults=BY_THRESHOLDS, names_bands=False)[0].samples)) == 5
 
 
 def test_long_columns_have_a_sample_for_each_pixel() -> None:
     """Only samples that are visible are displayed, also the one before the range; a gap is not lost."""
-    (row,) = rows(Frame([times(100_000, 6), numbers("v", *range(100_000))]))
+    (row,) = rows_of(Frame([times(100_000, 6), numbers("v", *range(100_000))]))
     assert len(row.samples) <= 401
     assert all(first.end == second.start for first, second in pairwise(row.samples))
     early = Field("time", FieldType.TIME, times(3).values - 130_000_000_000)
-    (row,) = rows(Frame([early, numbers("v", 1, 2, 3)]))
+    (row,) = rows_of(Frame([early, numbers("v", 1, 2, 3)]))
     assert [sample.text for sample in row.samples] == ["3"]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.json_trees import paths, replaced
+from tests.unit.expressions.json_trees import paths, replace_at
 
 from dashwright.common.models.pictures import PictureRequest
 from dashwright.common.models.query_context import QueryContext
@@ -64,7 +64,7 @@ ALL_PATHS = [
 ]
 
 
-def reported(spec: dict[str, Any], **options: Any) -> Any:
+def report_of(spec: dict[str, Any], **options: Any) -> Any:
     request = PictureRequest(spec=spec, format="json", **options)
     picture = asyncio.run(draw(request, QueryContext(org_id=1), QuerySettings(), Plotter(), monotonic() + 30))
     return json.loads(picture.body)
@@ -74,7 +74,7 @@ def reported(spec: dict[str, Any], **options: Any) -> Any:
 def test_wrong_values_cause_no_error(place: tuple[int, tuple[int | str, ...]], wrong: Any, rows: str) -> None:
     """One wrong value anywhere changes what is drawn, but is never an error of the whole picture."""
     index, path = place
-    assert isinstance(reported(replaced(BOARDS[index], path, wrong), rows=rows)["panels"], list)
+    assert isinstance(report_of(replace_at(BOARDS[index], path, wrong), rows=rows)["panels"], list)
 
 
 def test_reports_say_what_was_drawn() -> None:
@@ -88,7 +88,7 @@ def test_reports_say_what_was_drawn() -> None:
         {"id": 6, "type": "row"},
     ]
     variables = [{"name": "v", "type": "custom", "query": "7,8"}, {"name": "ds", "type": "textbox", "query": "gone"}]
-    entries = reported({"panels": panels, "templating": {"list": variables}})["panels"]
+    entries = report_of({"panels": panels, "templating": {"list": variables}})["panels"]
     assert [(entry["id"], entry["state"]) for entry in entries] == [
         (1, "drawn"),
         (2, "partial"),
@@ -104,4 +104,4 @@ def test_reports_say_what_was_drawn() -> None:
 def test_variables_of_the_url_reach_the_panels() -> None:
     board = {"templating": {"list": [{"name": "v", "type": "textbox"}]}, "panels": [{"id": 1, "type": "text", "title": "$v $__timezone"}]}
     options: dict[str, Any] = {"variables": {"v": ["x"]}, "timezone": "Asia/Tokyo"}
-    assert reported(board, **options)["panels"][0]["title"] == "x Asia/Tokyo"
+    assert report_of(board, **options)["panels"][0]["title"] == "x Asia/Tokyo"

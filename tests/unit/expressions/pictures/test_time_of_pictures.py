@@ -13,7 +13,7 @@ NOW = datetime(2024, 1, 17, 12, tzinfo=UTC)
 SET_BACK = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
 
 
-def found(spec: dict[str, Any], **options: str) -> PictureTime:
+def time_of(spec: dict[str, Any], **options: str) -> PictureTime:
     return picture_time(spec, PictureOptions.model_validate(options), NOW)
 
 
@@ -25,33 +25,33 @@ BOARD = {"time": {"from": "now-2h", "to": "now-1h"}, "timezone": "America/New_Yo
 
 
 def test_the_dashboard_has_a_range_and_a_zone() -> None:
-    assert texts(found(BOARD)) == ("2024-01-17T05:00:00-05:00", "2024-01-17T06:00:00-05:00")
-    assert texts(found({})) == ("2024-01-17T06:00:00+00:00", "2024-01-17T12:00:00+00:00")
+    assert texts(time_of(BOARD)) == ("2024-01-17T05:00:00-05:00", "2024-01-17T06:00:00-05:00")
+    assert texts(time_of({})) == ("2024-01-17T06:00:00+00:00", "2024-01-17T12:00:00+00:00")
     elements = {"elements": {}, "timeSettings": {"from": "now-1h", "to": "now", "timezone": "Asia/Tokyo"}}
-    assert texts(found(elements)) == ("2024-01-17T20:00:00+09:00", "2024-01-17T21:00:00+09:00")
+    assert texts(time_of(elements)) == ("2024-01-17T20:00:00+09:00", "2024-01-17T21:00:00+09:00")
 
 
 def test_the_url_comes_first() -> None:
-    assert texts(found(BOARD, **{"from": "20240115", "to": "20240115T103000", "timezone": "utc"})) == (
+    assert texts(time_of(BOARD, **{"from": "20240115", "to": "20240115T103000", "timezone": "utc"})) == (
         "2024-01-15T00:00:00+00:00",
         "2024-01-15T10:30:00+00:00",
     )
-    assert found(BOARD, timezone="Europe/Berlin").zone_name == "Europe/Berlin"
+    assert time_of(BOARD, timezone="Europe/Berlin").zone_name == "Europe/Berlin"
 
 
 def test_days_and_weeks_begin_in_the_zone() -> None:
     """A week begins on Sunday unless the dashboard has another day."""
     today = {"from": "now/d", "to": "now/d"}
-    assert texts(found(BOARD, **today)) == ("2024-01-17T00:00:00-05:00", "2024-01-17T23:59:59-05:00")
+    assert texts(time_of(BOARD, **today)) == ("2024-01-17T00:00:00-05:00", "2024-01-17T23:59:59-05:00")
     week = {"from": "now/w", "to": "now"}
-    assert texts(found(BOARD, **week))[0] == "2024-01-15T00:00:00-05:00"
-    assert texts(found({}, **week))[0] == "2024-01-14T00:00:00+00:00"
+    assert texts(time_of(BOARD, **week))[0] == "2024-01-15T00:00:00-05:00"
+    assert texts(time_of({}, **week))[0] == "2024-01-14T00:00:00+00:00"
 
 
 def test_an_unknown_zone_is_an_error_only_in_the_url() -> None:
     with pytest.raises(BadRequest, match="'Mars', which is not a time zone"):
-        found(BOARD, timezone="Mars")
-    assert found({"timezone": "Mars"}).zone_name == "UTC"
+        time_of(BOARD, timezone="Mars")
+    assert time_of({"timezone": "Mars"}).zone_name == "UTC"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +67,7 @@ def test_an_unknown_zone_is_an_error_only_in_the_url() -> None:
 def test_fiscal_years_begin_in_a_month_of_the_dashboard(month: int, text: str, expected: tuple[str, str]) -> None:
     """The month counts from 0, as in Grafana; one that does not exist is January."""
     spec = {"fiscalYearStartMonth": month, "timezone": "Europe/London"}
-    assert texts(found(spec, **{"from": text, "to": text})) == expected
+    assert texts(time_of(spec, **{"from": text, "to": text})) == expected
 
 
 def test_rounded_hours_end_where_clocks_are_set_back() -> None:

@@ -438,12 +438,12 @@ def test_header_of_a_legend_has_a_sign_at_the_column_that_orders_it(theme: str, 
 def test_table_of_names_at_the_right_has_a_header() -> None:
     """Without calculations, its only column has the names. Below the plot, names are a list."""
 
-    def shown(placement: str) -> list[str]:
+    def drawn_texts(placement: str) -> list[str]:
         legend = {"displayMode": "table", "placement": placement, "calcs": []}
         return visible_texts(drawing("timeseries", series(1, 2, name="a"), options={"legend": legend}))
 
-    assert "Name" in shown("right")
-    assert "Name" not in shown("bottom")
+    assert "Name" in drawn_texts("right")
+    assert "Name" not in drawn_texts("bottom")
 
 
 def test_names_are_sorted_by_their_numbers() -> None:
@@ -547,11 +547,11 @@ def test_no_setting_breaks_a_panel(custom: Any, defaults: Any, legend: Any, size
             assert not re.search(r"\b(nan|inf)\b", re.sub(r">[^<]*<", "><", content))
 
 
-@pytest.mark.parametrize(("count", "shown", "step"), [(2, 2, 17), (4, 4, 13), (9, 3, 15)])
-def test_rows_of_a_legend_are_lower_before_entries_are_left_out(count: int, shown: int, step: float) -> None:
+@pytest.mark.parametrize(("count", "drawn_texts", "step"), [(2, 2, 17), (4, 4, 13), (9, 3, 15)])
+def test_rows_of_a_legend_are_lower_before_entries_are_left_out(count: int, drawn_texts: int, step: float) -> None:
     frames = [series(1, 2, name=f"s{index}") for index in range(count)]
     options = {"legend": {"displayMode": "table", "calcs": ["max"]}}
     drawn = svg_of(drawing("timeseries", *frames, options=options, height=190))
     ys = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>s\d</text>', drawn)]
-    assert len(ys) == shown
+    assert len(ys) == drawn_texts
     assert ys[1] - ys[0] == pytest.approx(step, abs=0.2)

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any, Literal
 
 import pytest
-from tests.unit.expressions.transformations.tables import applied, column, frame
+from tests.unit.expressions.transformations.tables import apply_all, column, frame
 
 from dashwright.common.models.pictures import PictureRequest
 from dashwright.common.models.query_context import QueryContext
@@ -75,13 +75,13 @@ def test_the_report_names_what_is_left_out_or_failed(transformations: list[dict[
 def test_lines_connect_values_next_to_rows_that_a_join_added() -> None:
     """A series has a point for each of its own rows, so that a null of its own is the only gap."""
     frames = [frame("A", time=[1, 3, 5], a=[1, None, 5]), frame("B", column("time", [2, 4]), b=[2, 4])]
-    (joined,) = applied(frames, {"id": "prepareTimeSeries"})
+    (joined,) = apply_all(frames, {"id": "prepareTimeSeries"})
     series = series_of([to_frame(joined)])
     assert [(len(one.values), one.times.tolist() if one.times is not None else None) for one in series] == [
         (5, [1, 2, 3, 4, 5]),
         (2, [2, 4]),
     ]
-    (spanned,) = applied(
+    (spanned,) = apply_all(
         [frames[0].with_columns([column("time", [1, 3, 5]), column("a", [1, None, 5], {"custom": {"spanNulls": True}})]), frames[1]],
         {"id": "prepareTimeSeries"},
     )

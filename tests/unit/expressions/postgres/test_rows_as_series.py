@@ -31,13 +31,13 @@ def column(name: str, kind: FieldType, values: list[Any]) -> Field:
     return Field(name, kind, created, nulls if nulls.any() else None, nullable=True)
 
 
-def listed(item: Field) -> list[Any]:
+def values_with_nulls(item: Field) -> list[Any]:
     nulls = item.nulls if item.nulls is not None else np.zeros(len(item), np.bool_)
     return [None if null else value for value, null in zip(item.values.tolist(), nulls.tolist(), strict=True)]
 
 
 def rows_of(frame: Frame | FrameSet) -> list[tuple[str, dict[str, str], list[Any]]]:
-    return [(item.name, dict(item.labels.pairs) if item.labels else {}, listed(item)) for item in fields_of(frame)]
+    return [(item.name, dict(item.labels.pairs) if item.labels else {}, values_with_nulls(item)) for item in fields_of(frame)]
 
 
 def fields_of(frame: Frame | FrameSet) -> Sequence[Field]:
@@ -125,12 +125,12 @@ def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, 
 )
 def test_numbers_are_times_by_their_size(value: float, milliseconds: int) -> None:
     """Numbers from 1e9 to 1e10 are seconds, from 1e18 to 1e19 nanoseconds, and else milliseconds, as in Grafana."""
-    assert listed(series.as_time(column("time", FieldType.FLOAT64, [value]))) == [milliseconds * 1_000_000]
+    assert values_with_nulls(series.as_time(column("time", FieldType.FLOAT64, [value]))) == [milliseconds * 1_000_000]
 
 
 def test_a_time_that_is_not_a_number_is_null() -> None:
     """NaN and infinities are not times; a null remains null."""
-    assert listed(series.as_time(column("time", FieldType.FLOAT64, [None, np.nan, np.inf, 0.0]))) == [None, None, None, 0]
+    assert values_with_nulls(series.as_time(column("time", FieldType.FLOAT64, [None, np.nan, np.inf, 0.0]))) == [None, None, None, 0]
 
 
 @pytest.mark.parametrize(

@@ -115,7 +115,7 @@ def memory() -> Iterator[Reservation]:
 
 
 @pytest.fixture
-def allocated() -> Iterator[None]:
+def traced_allocations() -> Iterator[None]:
     """Record allocations while the test runs."""
     tracemalloc.start()
     yield
@@ -180,7 +180,7 @@ async def test_a_body_of_any_size_is_read_completely(serve: Serve, http: HttpCli
     ],
     ids=["endless", "one byte too many", "2 GB announced", "2 GB of gzip announced", "endless gzip", "small gzip of 50 MB"],
 )
-@pytest.mark.usefixtures("allocated")
+@pytest.mark.usefixtures("traced_allocations")
 async def test_a_body_above_the_limit_is_refused(
     serve: Serve, http: HttpClient, memory: Reservation, body: dict[str, Any], problem: str
 ) -> None:
@@ -218,7 +218,7 @@ async def test_a_body_is_refused_if_its_memory_is_not_free(serve: Serve, http: H
 
 
 @pytest.mark.parametrize("encoding", [None, "gzip"])
-@pytest.mark.usefixtures("allocated")
+@pytest.mark.usefixtures("traced_allocations")
 async def test_a_body_is_in_memory_once(serve: Serve, http: HttpClient, encoding: str | None) -> None:
     """The body grows in one buffer, which is not copied at the end."""
     body = SUCCESS * (8 * MEGABYTE // len(SUCCESS))

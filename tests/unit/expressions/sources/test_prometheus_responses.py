@@ -379,11 +379,11 @@ async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpCl
     threads = []
     plain = Prometheus._frames
 
-    def noted(*arguments: Any) -> Sequence[Frame]:
+    def record_and_parse(*arguments: Any) -> Sequence[Frame]:
         threads.append(threading.current_thread() is threading.main_thread())
         return plain(*arguments)
 
-    monkeypatch.setattr(Prometheus, "_frames", noted)
+    monkeypatch.setattr(Prometheus, "_frames", record_and_parse)
     for count in (1, 5000):
         fake = await serve(respond_with(success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(count)])))
         assert len(await query(http, fake)) == count

@@ -312,12 +312,12 @@ async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(
     """Secrets that cannot be read are an error of their data source, and the other queries of the request run."""
     plain = MemoryRecords.find
 
-    async def sealed(self: MemoryRecords, org_id: int, uid: str) -> SourceRecord | None:
+    async def fail_to_open(self: MemoryRecords, org_id: int, uid: str) -> SourceRecord | None:
         if uid == "a":
             raise SourceFailed("the secrets do not open")
         return await plain(self, org_id, uid)
 
-    monkeypatch.setattr(MemoryRecords, "find", sealed)
+    monkeypatch.setattr(MemoryRecords, "find", fail_to_open)
     status, body = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
     assert (status, body["results"]["A"]["status"], body["results"]["B"]["status"]) == (400, 502, 200)
     assert await health(counted, {"uid": "a"}) == (400, {"status": "ERROR", "message": "the secrets do not open"})

@@ -81,15 +81,15 @@ async def test_the_size_of_the_cache_is_a_metric() -> None:
     sizes = []
     for key in ("a", "b", "c"):
         await cache.get(key, source)
-        sizes.append(cached())
+        sizes.append(cache_size())
     assert sizes == [(one, 1), (2 * one, 2), (2 * one, 2)]
     clock.at += 10
     # The expired results are removed, and the new one is too large.
     await cache.get("b", CountingSource(3000))
-    assert cached() == (0, 0)
+    assert cache_size() == (0, 0)
 
 
-def cached() -> tuple[float | None, float | None]:
+def cache_size() -> tuple[float | None, float | None]:
     """Return the bytes and the number of cached results."""
     value = REGISTRY.get_sample_value
     return value("dashwright_query_cache_bytes"), value("dashwright_query_cache_entries")
@@ -149,7 +149,7 @@ async def test_concurrent_callers_share_one_query() -> None:
     source.let_go.set()
     results = await asyncio.gather(*task)
     assert source.count == 1
-    assert [cached for _, cached in results] == [False, True, True]
+    assert [cache_size for _, cache_size in results] == [False, True, True]
     assert all(frames is results[0][0] for frames, _ in results)
 
 
@@ -182,7 +182,7 @@ async def test_a_fresh_result_is_queried_on_request() -> None:
     request = object()
     results = await asyncio.gather(*(cache.get("k", source, fresh_token=request) for _ in range(2)))
     assert source.count == 2
-    assert [cached for _, cached in results] == [False, True]
+    assert [cache_size for _, cache_size in results] == [False, True]
     assert (await cache.get("k", source))[1] is True
 
 

@@ -36,7 +36,7 @@ METRICS = LABELS | st.fixed_dictionaries({"job": st.sampled_from("ab"), "pod": s
 EXTRAS = st.dictionaries(st.sampled_from(["stats", "infos2", "x"]), st.none() | st.lists(st.integers()) | LABELS, max_size=2)
 
 
-def _escaped(text: str) -> str:
+def _escape(text: str) -> str:
     """Return a string of JSON in which each character is an escape of UTF-16 units."""
     units = np.frombuffer(text.encode("utf-16-le"), "<u2").tolist()
     return '"' + "".join(f"\\u{unit:04X}" for unit in units) + '"'
@@ -62,7 +62,7 @@ class Notation:
         # Values of points are written as servers write them.
         if text.isascii():
             return json.dumps(text)
-        notations = [json.dumps(text), json.dumps(text, ensure_ascii=False), _escaped(text)]
+        notations = [json.dumps(text), json.dumps(text, ensure_ascii=False), _escape(text)]
         index: int = self._draw(st.integers(0, 2))
         return notations[index]
 

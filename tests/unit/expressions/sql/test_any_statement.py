@@ -50,7 +50,7 @@ def judge(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
     assert not tree["error"], statement.sql
     assert len(tree["statements"]) == 1
     nodes = list(_nodes(tree))
-    named = {key.lower() for node in nodes for key in _named(node)}
+    named = {key.lower() for node in nodes for key in _names_in_with(node)}
     for node in nodes:
         if name := node.get("function_name"):
             assert name.startswith("mysql_") or name in _CALLED, name
@@ -68,7 +68,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
         yield from _nodes(part)
 
 
-def _named(node: dict[str, Any]) -> list[str]:
+def _names_in_with(node: dict[str, Any]) -> list[str]:
     """Return the names that a WITH clause defines."""
     return [entry["key"] for entry in node["cte_map"]["map"]] if isinstance(node.get("cte_map"), dict) else []
 

@@ -30,19 +30,19 @@ def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
     found = Cost()
     advance, measured = mysql_grammar._Parser._advance, bounds.measure
 
-    def counted(self: Any, times: int = 1) -> None:
+    def count_steps(self: Any, times: int = 1) -> None:
         found.steps += 1
         assert found.steps <= _MOST_STEPS + 1_000, "the parser goes on and on"
         advance(self, times)
 
-    def weighed(node: Any) -> int:
+    def count_nodes(node: Any) -> int:
         size = measured(node)
         assert size <= 3 * bounds.MAX_NODES, "the tree grows on and on"
         found.nodes = max(found.nodes, size)
         return size
 
-    monkeypatch.setattr(mysql_grammar._Parser, "_advance", counted)
-    monkeypatch.setattr(dialect, "measure", weighed)
+    monkeypatch.setattr(mysql_grammar._Parser, "_advance", count_steps)
+    monkeypatch.setattr(dialect, "measure", count_nodes)
     return found
 
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 import duckdb
 import pytest
 from docs.tables import SQL_PAGE, page_with_tables
-from tests.oracles.cases import guest, shown
+from tests.oracles.cases import guest, result_text
 
 from dashwright.expressions.sql.functions import FUNCTIONS
 from dashwright.expressions.sql.statement import parse_statement
@@ -51,7 +51,7 @@ def test_an_example_has_the_result_on_the_page(connection: duckdb.DuckDBPyConnec
 
 
 def _cell(value: object) -> str:
-    return f"{value:g}" if isinstance(value, float) else shown([[value]]) if value is None else str(value)
+    return f"{value:g}" if isinstance(value, float) else result_text([[value]]) if value is None else str(value)
 
 
 def test_the_pattern_finds_examples() -> None:

@@ -23,15 +23,15 @@ def frame(ref_id: str, *columns: Column, name: str = "", **values: Any) -> DataF
     return replace(DataFrame.of([*columns, *(column(key, cells) for key, cells in values.items())], ref_id), name=name)
 
 
-def applied(frames: Frames, *steps: dict[str, Any], limits: Limits | None = None) -> Frames:
+def apply_all(frames: Frames, *steps: dict[str, Any], limits: Limits | None = None) -> Frames:
     """Return the frames after transformations. Those that were given do not remember their display names."""
     fresh = [item.with_columns([replace(one, known_name=None) for one in item.columns]) for item in frames]
     return apply_steps(fresh, read_steps(list(steps)), Context(limits or Limits()))
 
 
-def transformed(frames: Frames, name: str, **options: Any) -> list[dict[str, Any]]:
+def transform(frames: Frames, name: str, **options: Any) -> list[dict[str, Any]]:
     """Return the cells by display name of each frame after one transformation."""
-    return cells(applied(frames, {"id": name, "options": options}))
+    return cells(apply_all(frames, {"id": name, "options": options}))
 
 
 def cells(frames: Frames) -> list[dict[str, Any]]:

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.expressions.transformations.tables import applied, cells, column, frame, transformed
+from tests.unit.expressions.transformations.tables import apply_all, cells, column, frame, transform
 
 from dashwright.common.errors import BadRequest
 from dashwright.expressions.javascript.values import UNDEFINED
@@ -275,7 +275,7 @@ CASES: list[tuple[str, dict[str, Any], Frames, list[dict[str, Any]]]] = [
 @pytest.mark.parametrize(("name", "options", "frames", "expected"), CASES, ids=lambda value: value if isinstance(value, str) else "")
 def test_a_transformation_returns_its_table(name: str, options: dict[str, Any], frames: Frames, expected: list[dict[str, Any]]) -> None:
     """The table of a transformation has the columns by display name, in order, with their cells."""
-    result = transformed(frames, name, **options)
+    result = transform(frames, name, **options)
     assert [list(item) for item in result] == [list(item) for item in expected]
     assert result == expected
 
@@ -287,7 +287,7 @@ def test_every_transformation_has_a_case() -> None:
 
 def test_groups_have_their_rows_as_nested_tables() -> None:
     """The last column has a table for each group, without the column that the rows are grouped by."""
-    (result,) = applied(
+    (result,) = apply_all(
         [HOSTS], {"id": "groupToNestedTable", "options": {"fields": {"host": {"operation": "groupby", "aggregations": []}}}}
     )
     assert result.columns[-1].type is CellType.FRAMES
@@ -300,7 +300,7 @@ def test_groups_have_their_rows_as_nested_tables() -> None:
 def test_settings_come_from_cells() -> None:
     """Rows and results of queries become settings of fields: numbers, units, thresholds and value mappings."""
     sensors = frame("A", Name=["T", "P"], Value=[1, 2], Unit=["celsius", "bar"], max=[50, None], Place=["in", "out"])
-    (fields,) = applied([sensors], {"id": "rowsToFields", "options": {}})
+    (fields,) = apply_all([sensors], {"id": "rowsToFields", "options": {}})
     assert [(one.name, one.config, one.labels) for one in fields.columns] == [
         ("T", {"unit": "celsius", "max": 50}, {"Place": "in"}),
         ("P", {"unit": "bar"}, {"Place": "out"}),
@@ -312,7 +312,7 @@ def test_settings_come_from_cells() -> None:
         {"fieldName": "decimals", "reducerId": "max", "handlerKey": "decimals"},
     ]
     source = frame("C", level=[1, 7], state=[0, 1], label=["off", "on"], decimals=[2, 1])
-    (configured,) = applied([CPU, source], {"id": "configFromData", "options": {"configRefId": "C", "mappings": mappings}})
+    (configured,) = apply_all([CPU, source], {"id": "configFromData", "options": {"configRefId": "C", "mappings": mappings}})
     assert configured.columns[1].config == {
         "thresholds": {"mode": "absolute", "steps": [{"value": 7, "color": "blue"}]},
         "mappings": [{"type": "value", "options": {"0": {"text": "off", "index": 0}, "1": {"text": "on", "index": 1}}}],
@@ -339,5 +339,5 @@ def test_settings_come_from_cells() -> None:
 def test_wrong_options_are_reported(name: str, options: dict[str, Any], problem: str) -> None:
     """The error of wrong options names the transformation and what is wrong."""
     with pytest.raises(BadRequest, match=f"transformation 1 \\({name}\\): .*") as error:
-        transformed([CPU], name, **options)
+        transform([CPU], name, **options)
     assert problem in error.value.message

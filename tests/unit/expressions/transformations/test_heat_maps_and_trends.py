@@ -8,7 +8,7 @@ import orjson
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.transformations.tables import applied, cells, column, frame, transformed
+from tests.unit.expressions.transformations.tables import apply_all, cells, column, frame, transform
 
 from dashwright.common.errors import BadRequest, TooLarge
 from dashwright.expressions.formats.codec import JsonFrameWriter
@@ -25,7 +25,7 @@ def load(*values: float | None, ref_id: str = "A", **labels: str) -> DataFrame:
 def test_a_table_of_trends_has_a_row_for_each_series() -> None:
     """Labels are columns, a missing one is empty. The value of a trend is its last one, or the result of ``stat``."""
     frames = [load(1, 5, None, host="a"), load(4, 2, job="x"), frame("A", host=["t"]), load(7, ref_id="B")]
-    others, first, second = applied(frames, {"id": "timeSeriesTable", "options": {"A": {"stat": "max"}}})
+    others, first, second = apply_all(frames, {"id": "timeSeriesTable", "options": {"A": {"stat": "max"}}})
     assert cells([others]) == [{"host": ["t"]}]
     assert [one.name for one in first.columns] == ["host", "job", "Trend #A"]
     assert [list(one.values) for one in first.columns[:2]] == [["a", ""], ["", "x"]]
@@ -37,11 +37,11 @@ def test_a_table_of_trends_has_a_row_for_each_series() -> None:
 def test_frames_without_ascending_times_are_not_series() -> None:
     """Frames with repeated or descending times are tables, and unchanged."""
     table = frame("A", time=[1000, 1000], v=[1, 2])
-    assert cells(applied([table], {"id": "timeSeriesTable"})) == cells([table])
+    assert cells(apply_all([table], {"id": "timeSeriesTable"})) == cells([table])
 
 
 def test_a_trend_is_written_as_a_frame_with_its_value() -> None:
-    (table,) = applied([load(1, 5)], {"id": "timeSeriesTable"})
+    (table,) = apply_all([load(1, 5)], {"id": "timeSeriesTable"})
     typed = to_typed_frame(table)
     written = orjson.loads(b"".join(part for part, _ in JsonFrameWriter().write(typed.frame, typed.types)))
     assert written["schema"]["fields"][0]["type"] == "frame"
@@ -53,7 +53,7 @@ def test_a_trend_is_written_as_a_frame_with_its_value() -> None:
 def test_trends_can_be_joined_and_sorted() -> None:
     """Tables of several queries become one by their labels, with a column of trends for each query."""
     frames = [load(1, host="a"), load(2, host="b"), load(3, ref_id="B", host="b")]
-    (table,) = applied(frames, {"id": "timeSeriesTable"}, {"id": "joinByField", "options": {"byField": "host"}})
+    (table,) = apply_all(frames, {"id": "timeSeriesTable"}, {"id": "joinByField", "options": {"byField": "host"}})
     assert [one.name for one in table.columns] == ["host", "Trend #A", "Trend #B"]
     found = dict(zip(table.columns[0].values, zip(*(one.values for one in table.columns[1:]), strict=True), strict=True))
     assert isinstance(found["b"][0], Trend)
@@ -62,7 +62,7 @@ def test_trends_can_be_joined_and_sorted() -> None:
 
 def curve_of(points: DataFrame, **options: Any) -> dict[str, list[Any]]:
     """Return the cells of the curve by the names of its columns."""
-    _, curve = applied([points], {"id": "regression", "options": options})
+    _, curve = apply_all([points], {"id": "regression", "options": options})
     return {one.name: list(one.values) for one in curve.columns}
 
 
@@ -98,10 +98,10 @@ def test_regressions_need_columns_of_one_frame() -> None:
     """
     frames = [frame("A", x=[1, 2]), frame("B", y=[1, 2])]
     with pytest.raises(BadRequest, match="'x' and 'y' must be in one frame"):
-        transformed(frames, "regression", xFieldName="x", yFieldName="y")
-    assert transformed(frames, "regression", xFieldName="gone", yFieldName="gone") == cells(frames)
+        transform(frames, "regression", xFieldName="x", yFieldName="y")
+    assert transform(frames, "regression", xFieldName="gone", yFieldName="gone") == cells(frames)
     with pytest.raises(BadRequest, match="predictionCount must be a number from 1"):
-        transformed([frame("A", x=[1], y=[1])], "regression", xFieldName="x", yFieldName="y", predictionCount=0)
+        transform([frame("A", x=[1], y=[1])], "regression", xFieldName="x", yFieldName="y", predictionCount=0)
     curve = curve_of(frame("A", x=[1, 2], y=[None, None]), xFieldName="x", yFieldName="y", predictionCount=2)
     assert all(map(math.isnan, curve["y predicted"]))
 
@@ -111,7 +111,7 @@ def test_cells_of_a_heat_map_count_each_value(values: list[float], size: float, 
     """The counts add up to the number of values, and each value is in the cell of its time and size."""
     options: dict[str, Any] = {"xBuckets": {"mode": "size", "value": f"{seconds}s"}, "yBuckets": {"mode": "size", "value": str(size)}}
     try:
-        (result,) = applied([load(*values)], {"id": "heatmap", "options": options})
+        (result,) = apply_all([load(*values)], {"id": "heatmap", "options": options})
     except TooLarge:
         return
     lefts, bounds, counts = (list(one.values) for one in result.columns)
@@ -127,11 +127,11 @@ def test_cells_of_a_heat_map_count_each_value(values: list[float], size: float, 
 def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:
     """A number of columns or rows becomes the next smaller usual size; a logarithmic scale has rows for each power."""
     values = [1.0, 2.0, 5.0, 100.0]
-    (linear,) = applied([load(*values)], {"id": "heatmap", "options": {"xBuckets": {"value": 2}, "yBuckets": {"value": 10}}})
+    (linear,) = apply_all([load(*values)], {"id": "heatmap", "options": {"xBuckets": {"value": 2}, "yBuckets": {"value": 10}}})
     assert sorted(set(linear.columns[0].values)) == [0, 2000]
     assert sorted(set(linear.columns[1].values))[:3] == [0, 10, 20]
     scale = {"yBuckets": {"scale": {"type": "log", "log": 10}, "value": "1"}}
-    (logarithmic,) = applied([load(*values)], {"id": "heatmap", "options": scale})
+    (logarithmic,) = apply_all([load(*values)], {"id": "heatmap", "options": scale})
     assert sorted(set(logarithmic.columns[1].values)) == pytest.approx([1, 10, 100])
 
 
@@ -144,12 +144,12 @@ def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:
 )
 def test_a_heat_map_says_what_it_lacks(values: list[float | None], options: dict[str, Any], problem: str) -> None:
     with pytest.raises((BadRequest, TooLarge)) as error:
-        transformed([load(*values)], "heatmap", **options)
+        transform([load(*values)], "heatmap", **options)
     assert problem in error.value.message
 
 
 def test_the_frames_may_be_kept() -> None:
-    found = applied([load(1, 2)], {"id": "heatmap", "options": {"keepOriginalData": True}})
+    found = apply_all([load(1, 2)], {"id": "heatmap", "options": {"keepOriginalData": True}})
     assert [one.name for one in found[1].columns] == ["time", "Value"]
     for unchanged in (frame("A", v=[1]), load(None)):
-        assert transformed([unchanged], "heatmap") == cells([unchanged])
+        assert transform([unchanged], "heatmap") == cells([unchanged])

@@ -2,7 +2,7 @@
 
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.transformations.tables import applied, cells, column, frame, transformed
+from tests.unit.expressions.transformations.tables import apply_all, cells, column, frame, transform
 
 from dashwright.expressions.javascript.values import UNDEFINED
 from dashwright.expressions.transformations.data import DataFrame
@@ -22,16 +22,16 @@ def test_sorting_twice_is_sorting_once(values: list[int | None]) -> None:
     """Sorted rows do not change when they are sorted again; descending order has the same rows."""
     sort = {"id": "sortBy", "options": {"sort": [{"field": "v"}]}}
     table = frame("A", v=values, row=list(range(len(values))))
-    once = cells(applied([table], sort))
-    assert cells(applied([table], sort, sort)) == once
-    (descending,) = transformed([table], "sortBy", sort=[{"field": "v", "desc": True}])
+    once = cells(apply_all([table], sort))
+    assert cells(apply_all([table], sort, sort)) == once
+    (descending,) = transform([table], "sortBy", sort=[{"field": "v", "desc": True}])
     assert sorted(descending["row"]) == sorted(once[0]["row"])
 
 
 @given(TEXT)
 def test_text_is_sorted_without_case_and_accents(values: list[str]) -> None:
     """Empty text is last, digits precede letters, and equal letters keep their order."""
-    (table,) = transformed([frame("A", v=values)], "sortBy", sort=[{"field": "v"}])
+    (table,) = transform([frame("A", v=values)], "sortBy", sort=[{"field": "v"}])
     rank = {"10": 0, "9": 1, "a": 2, "b": 3, "B": 3, "é": 4, "": 5}
     assert table["v"] == sorted(values, key=rank.__getitem__)
 
@@ -39,7 +39,7 @@ def test_text_is_sorted_without_case_and_accents(values: list[str]) -> None:
 @given(KEYS, KEYS)
 def test_an_outer_join_has_each_key_once(left: list[int], right: list[int]) -> None:
     """The keys are those of both sides, sorted. A value is that of its key, or undefined."""
-    (joined,) = transformed([series("A", left, "a"), series("B", right, "b")], "joinByField")
+    (joined,) = transform([series("A", left, "a"), series("B", right, "b")], "joinByField")
     assert joined["time"] == sorted({*left, *right})
     assert joined["a"] == [key * 10 if key in left else UNDEFINED for key in joined["time"]]
     assert joined["b"] == [key * 10 if key in right else UNDEFINED for key in joined["time"]]
@@ -48,7 +48,7 @@ def test_an_outer_join_has_each_key_once(left: list[int], right: list[int]) -> N
 @given(KEYS, KEYS)
 def test_an_inner_join_has_each_pair_of_rows(left: list[int], right: list[int]) -> None:
     """A key has as many rows as the product of its rows on both sides, in the order of the left side."""
-    (joined,) = transformed([series("A", left, "a"), series("B", right, "b")], "joinByField", mode="inner")
+    (joined,) = transform([series("A", left, "a"), series("B", right, "b")], "joinByField", mode="inner")
     assert joined["time"] == [key for key in left for _ in range(right.count(key))]
 
 
@@ -56,7 +56,7 @@ def test_an_inner_join_has_each_pair_of_rows(left: list[int], right: list[int]) 
 def test_groups_partition_the_rows(keys: list[int]) -> None:
     """Each key is one group, and the counts add up to the number of rows."""
     fields = {"k": {"operation": "groupby"}, "v": {"operation": "aggregate", "aggregations": ["count", "sum"]}}
-    (grouped,) = transformed([frame("A", k=keys, v=[1] * len(keys))], "groupBy", fields=fields)
+    (grouped,) = transform([frame("A", k=keys, v=[1] * len(keys))], "groupBy", fields=fields)
     assert grouped["k"] == list(dict.fromkeys(keys))
     assert grouped["v (count)"] == grouped["v (sum)"] == [keys.count(key) for key in grouped["k"]]
 
@@ -65,7 +65,7 @@ def test_groups_partition_the_rows(keys: list[int]) -> None:
 def test_partitions_have_all_rows(keys: list[int]) -> None:
     """The frames of a partition have each row once, with equal keys together."""
     table = frame("A", k=keys, row=list(range(len(keys))))
-    parts = transformed([table], "partitionByValues", fields=["k"], keepFields=True)
+    parts = transform([table], "partitionByValues", fields=["k"], keepFields=True)
     assert sorted(row for part in parts for row in part[next(name for name in part if name.startswith("row"))]) == list(range(len(keys)))
     assert len(parts) == len(set(keys))
 
@@ -75,14 +75,14 @@ def test_included_and_excluded_rows_are_all_rows(values: list[int | None], value
     """Each row is either included or excluded."""
     filters = [{"fieldName": "v", "config": {"id": condition, "options": {"value": value}}}]
     table = frame("A", v=values, row=list(range(len(values))))
-    (included,), (excluded,) = (transformed([table], "filterByValue", filters=filters, type=kind) for kind in ("include", "exclude"))
+    (included,), (excluded,) = (transform([table], "filterByValue", filters=filters, type=kind) for kind in ("include", "exclude"))
     assert sorted(included["row"] + excluded["row"]) == list(range(len(values)))
 
 
 @given(FLOATS, st.sampled_from([0.5, 1, 10]), st.integers(0, 3))
 def test_a_histogram_counts_each_value(values: list[float], size: float, offset: int) -> None:
     """The counts add up to the number of values, and each bucket has the same size."""
-    (result,) = transformed([frame("A", v=values)], "histogram", bucketSize=size, bucketOffset=offset)
+    (result,) = transform([frame("A", v=values)], "histogram", bucketSize=size, bucketOffset=offset)
     assert sum(result["v"]) == len(values)
     assert all(abs(high - low - size) < 1e-6 for low, high in zip(result["xMin"], result["xMax"], strict=True))
 
@@ -91,15 +91,15 @@ def test_a_histogram_counts_each_value(values: list[float], size: float, offset:
 def test_transposing_twice_returns_the_cells(rows: list[list[int]]) -> None:
     """Rows become columns and again rows."""
     table = frame("A", column("row", ["r0", "r1", "r2"]), *(column(f"c{index}", row) for index, row in enumerate(rows)))
-    (twice,) = applied([table], {"id": "transpose"}, {"id": "transpose"})
+    (twice,) = apply_all([table], {"id": "transpose"}, {"id": "transpose"})
     assert [list(one.values) for one in twice.columns[1:]] == rows
 
 
 @given(NUMBERS)
 def test_a_running_sum_ends_with_the_sum(values: list[int | None]) -> None:
     """The last value of a running sum is the total of the column."""
-    (running,) = transformed([frame("A", v=values)], "calculateField", mode="cumulativeFunctions", alias="r", cumulative={"field": "v"})
-    (reduced,) = transformed([frame("A", v=values)], "reduce", reducers=["sum"])
+    (running,) = transform([frame("A", v=values)], "calculateField", mode="cumulativeFunctions", alias="r", cumulative={"field": "v"})
+    (reduced,) = transform([frame("A", v=values)], "reduce", reducers=["sum"])
     assert running["r"][-1] == reduced["Total"][0]
 
 
@@ -107,7 +107,7 @@ def test_a_running_sum_ends_with_the_sum(values: list[int | None]) -> None:
 def test_moving_means_are_means_of_windows(values: list[float], size: int, centered: bool) -> None:
     """Each moving mean is the mean of the rows in its window."""
     window = {"windowSizeMode": "fixed", "windowSize": size, "windowAlignment": "centered" if centered else "trailing"}
-    (result,) = transformed([frame("A", v=values)], "calculateField", mode="windowFunctions", alias="m", window=window)
+    (result,) = transform([frame("A", v=values)], "calculateField", mode="windowFunctions", alias="m", window=window)
     for row, mean in enumerate(result["m"]):
         start, end = (row - size // 2, row + (size + 1) // 2) if centered else (row - size + 1, row + 1)
         rows = values[max(0, start) : end]
@@ -118,7 +118,7 @@ def test_moving_means_are_means_of_windows(values: list[float], size: int, cente
 def test_merged_rows_contain_all_rows(left: list[int], right: list[int]) -> None:
     """Each row of each frame is part of a merged row, and no row is added."""
     tables = [series("A", left, "a"), series("B", right, "b")]
-    (merged,) = transformed(tables, "merge")
+    (merged,) = transform(tables, "merge")
     rows = list(zip(merged["time"], merged["a"], merged["b"], strict=True))
     assert len(rows) <= len(left) + len(right)
     assert {(key, key * 10) for key in left} <= {(time, a) for time, a, _ in rows}

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.transformations.tables import applied, cells, column, frame
+from tests.unit.expressions.transformations.tables import apply_all, cells, column, frame
 
 from dashwright.expressions.transformations.names import DisplayNames
 from dashwright.expressions.transformations.pipeline import read_steps
@@ -20,25 +20,25 @@ DOUBLE = {
 def test_transformations_apply_in_order() -> None:
     """A later transformation refers to the names that an earlier one gave."""
     rename = {"id": "organize", "options": {"renameByName": {"v": "w"}}}
-    assert cells(applied([B], rename, {"id": "filterFieldsByName", "options": {"include": {"names": ["w"]}}})) == [{"w": [1]}]
-    assert cells(applied([B], {"id": "filterFieldsByName", "options": {"include": {"names": ["w"]}}}, rename)) == []
+    assert cells(apply_all([B], rename, {"id": "filterFieldsByName", "options": {"include": {"names": ["w"]}}})) == [{"w": [1]}]
+    assert cells(apply_all([B], {"id": "filterFieldsByName", "options": {"include": {"names": ["w"]}}}, rename)) == []
 
 
 @pytest.mark.parametrize("setting", [{"disabled": True}, {"topic": "annotations"}, {"id": "unknown"}])
 def test_disabled_and_unknown_transformations_change_nothing(setting: dict[str, Any]) -> None:
-    assert cells(applied([B], {**DOUBLE, **setting})) == [{"v": [1]}]
+    assert cells(apply_all([B], {**DOUBLE, **setting})) == [{"v": [1]}]
 
 
 def test_a_filter_selects_the_frames_of_a_transformation() -> None:
     """The frames that the filter does not match are unchanged. They follow the first frames of the result, as in Grafana."""
     only_b = {**DOUBLE, "filter": {"id": "byRefId", "options": "B"}}
-    assert [(item.ref_id, cells([item])) for item in applied([A, B, C], only_b)] == [
+    assert [(item.ref_id, cells([item])) for item in apply_all([A, B, C], only_b)] == [
         ("B", [{"v + v": [2]}]),
         ("A", [{"v": [0]}]),
         ("C", [{"v": [2]}]),
     ]
     without_options = {**DOUBLE, "filter": {"id": "byRefId", "options": ""}}
-    assert [cells([item]) for item in applied([A, B], without_options)] == [[{"v + v": [0]}], [{"v + v": [2]}]]
+    assert [cells([item]) for item in apply_all([A, B], without_options)] == [[{"v + v": [0]}], [{"v + v": [2]}]]
 
 
 def test_several_frames_keep_their_names_apart() -> None:
@@ -53,7 +53,7 @@ def test_columns_keep_their_display_names_in_later_steps() -> None:
     """After a join, the second of two equal names is known by its number, even when the first is removed."""
     series = [frame(ref_id, time=[1], Value=[index]) for index, ref_id in enumerate("AB")]
     organize = {"id": "organize", "options": {"excludeByName": {"Value 1": True}, "renameByName": {"Value 2": "second"}}}
-    assert cells(applied(series, {"id": "joinByField"}, organize)) == [{"time": [1], "second": [1]}]
+    assert cells(apply_all(series, {"id": "joinByField"}, organize)) == [{"time": [1], "second": [1]}]
 
 
 JSON = st.recursive(

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.json_trees import paths, replaced
-from tests.unit.expressions.transformations.tables import applied, column, frame
+from tests.unit.expressions.json_trees import paths, replace_at
+from tests.unit.expressions.transformations.tables import apply_all, column, frame
 from tests.unit.expressions.transformations.test_each_transformation import CASES
 
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge
@@ -59,20 +59,20 @@ def test_a_wrong_option_is_an_error_at_most(place: tuple[int, tuple[int | str, .
     index, path = place
     name, options = OPTIONS[index]
     with contextlib.suppress(DashwrightError):
-        assert is_sound(applied(frames, {"id": name, "options": replaced(options, path, wrong)}))
+        assert is_sound(apply_all(frames, {"id": name, "options": replace_at(options, path, wrong)}))
 
 
 @given(st.sampled_from(sorted(TRANSFORMATIONS)), st.lists(tables(), max_size=3))
 def test_every_transformation_accepts_any_cells(name: str, frames: Frames) -> None:
     """With default options and any cells, the result is sound."""
-    assert is_sound(applied(frames, {"id": name}))
+    assert is_sound(apply_all(frames, {"id": name}))
 
 
 @given(st.lists(st.sampled_from(OPTIONS), max_size=6), st.lists(tables(), max_size=3))
 def test_chains_accept_any_cells(chain: list[tuple[str, dict[str, Any]]], frames: Frames) -> None:
     """After any chain of transformations, the result is sound."""
     with contextlib.suppress(DashwrightError):
-        assert is_sound(applied(frames, *({"id": name, "options": options} for name, options in chain)))
+        assert is_sound(apply_all(frames, *({"id": name, "options": options} for name, options in chain)))
 
 
 LONG = frame("A", time=list(range(2000)), v=list(range(2000)), same=["x"] * 2000)
@@ -96,7 +96,7 @@ LONG = frame("A", time=list(range(2000)), v=list(range(2000)), same=["x"] * 2000
 def test_results_that_explode_are_refused(name: str, options: dict[str, Any], frames: Frames) -> None:
     """A transformation whose result would have too many cells is refused before the result is built."""
     with pytest.raises(TooLarge, match=f"transformation 1 \\({name}\\): .*TRANSFORMATION_CELLS"):
-        applied(frames, {"id": name, "options": options}, limits=Limits(transformation_cells=1_000_000))
+        apply_all(frames, {"id": name, "options": options}, limits=Limits(transformation_cells=1_000_000))
 
 
 @pytest.mark.parametrize(
@@ -111,19 +111,19 @@ def test_results_that_explode_are_refused(name: str, options: dict[str, Any], fr
 def test_too_many_frames_and_columns_are_refused(name: str, options: dict[str, Any], frames: Frames, problem: str) -> None:
     """A result with too many frames or columns is refused."""
     with pytest.raises(BadRequest, match=problem):
-        applied(frames, {"id": name, "options": options})
+        apply_all(frames, {"id": name, "options": options})
 
 
 def test_a_chain_has_a_limit() -> None:
     with pytest.raises(BadRequest, match="501 transformations"):
-        applied([LONG], *[{"id": "noop"}] * 501)
+        apply_all([LONG], *[{"id": "noop"}] * 501)
 
 
 @pytest.mark.usefixtures("short_pattern_time")
 def test_an_endless_pattern_is_stopped() -> None:
     """A regular expression that takes exponential time is an error after its time limit."""
     with pytest.raises(BadRequest, match=r"takes longer than 0\.1 s"):
-        applied([frame("A", column("a" * 60 + "!", [1]))], {"id": "renameByRegex", "options": {"regex": "/^(a|a|aa)+$/"}})
+        apply_all([frame("A", column("a" * 60 + "!", [1]))], {"id": "renameByRegex", "options": {"regex": "/^(a|a|aa)+$/"}})
 
 
 def test_work_ends_at_the_deadline() -> None:
@@ -133,10 +133,10 @@ def test_work_ends_at_the_deadline() -> None:
     rows[1] = rows[1].with_columns([rows[1].columns[0], column("w", [1] * 60_000)])
     rows[0] = rows[0].with_columns([rows[0].columns[0], rows[0].columns[1], column("w", list(range(60_000)))])
     with pytest.raises(DeadlineExceeded):
-        applied(rows, {"id": "merge"}, limits=limits)
+        apply_all(rows, {"id": "merge"}, limits=limits)
 
 
 def test_memory_is_reserved() -> None:
     """Frames that do not fit into the memory of all requests are refused."""
     with MemoryBudget(100_000).reservation(1) as memory, pytest.raises(DashwrightError, match="memory"):
-        applied([LONG], {"id": "noop"}, limits=Limits(memory=memory))
+        apply_all([LONG], {"id": "noop"}, limits=Limits(memory=memory))

@@ -41,7 +41,7 @@ class Source:
         return [Option(value, value) for value in text.split()]
 
 
-async def resolved(
+async def resolve_variables(
     *variables: Mapping[str, Any],
     url: Mapping[str, Sequence[str]] | None = None,
     source: Source | None = None,
@@ -95,7 +95,7 @@ def variable(kind: str, query: Any = "", current: Any = None, **members: Any) ->
     ],
 )
 async def test_variables_have_the_value_that_grafana_gives(definition: dict[str, Any], text: str) -> None:
-    assert (await resolved(definition)).scope.interpolate("$v") == text
+    assert (await resolve_variables(definition)).scope.interpolate("$v") == text
 
 
 async def test_elements_define_variables_too() -> None:
@@ -115,16 +115,16 @@ async def test_elements_define_variables_too() -> None:
 async def test_the_url_decides() -> None:
     """Values of the URL count even if they are not options. All is that of the variable. Unknown names become variables."""
     several = variable("custom", "a,b", "a", multi=True, includeAll=True, allValue=".*")
-    assert (await resolved(several, url={"v": ["b", "new"]})).scope.interpolate("$v") == "{b,new}"
-    assert (await resolved(several, url={"v": ["All"]})).scope.interpolate("$v") == ".*"
-    assert (await resolved(variable("textbox", "t"), url={"v": ["x"], "free": ["y"]})).scope.interpolate("$v$free") == "xy"
+    assert (await resolve_variables(several, url={"v": ["b", "new"]})).scope.interpolate("$v") == "{b,new}"
+    assert (await resolve_variables(several, url={"v": ["All"]})).scope.interpolate("$v") == ".*"
+    assert (await resolve_variables(variable("textbox", "t"), url={"v": ["x"], "free": ["y"]})).scope.interpolate("$v$free") == "xy"
 
 
 async def test_variables_refer_to_earlier_and_later_ones() -> None:
     source = Source()
     first = {**variable("query", "$second-1 $second-2"), "name": "first"}
     second = {**variable("custom", "p,q", "q"), "name": "second"}
-    assert (await resolved(first, second, source=source)).scope.interpolate("$first") == "q-1"
+    assert (await resolve_variables(first, second, source=source)).scope.interpolate("$first") == "q-1"
     assert source.sent_queries == ["q-1 q-2"]
 
 
@@ -140,25 +140,25 @@ async def test_only_variables_in_use_are_queried() -> None:
 async def test_variables_in_a_cycle_keep_their_saved_values_with_a_problem() -> None:
     source = Source()
     pair = [{**variable("query", f"${other}", name), "name": name} for name, other in (("m", "n"), ("n", "m"))]
-    found = await resolved(*pair, source=source)
+    found = await resolve_variables(*pair, source=source)
     assert (found.scope.interpolate("$m $n"), source.sent_queries) == ("m n", [])
     assert found.notices == ["$m, $n refer to each other in a circle, so each has its saved value"]
 
 
 async def test_a_failed_query_is_a_problem_of_its_variable() -> None:
-    found = await resolved(variable("query", "fail", "saved"))
+    found = await resolve_variables(variable("query", "fail", "saved"))
     assert found.scope.interpolate("$v") == "saved"
     assert found.scope.problems == {"v": "$v has no options: it is broken"}
 
 
 async def test_options_are_limited_with_a_notice() -> None:
-    found = await resolved(variable("query", " ".join(map(str, range(10_000))), includeAll=True))
+    found = await resolve_variables(variable("query", " ".join(map(str, range(10_000))), includeAll=True))
     assert len(found.scope.values["v"].values) == len(found.options["v"]) == MAX_OPTIONS
     assert found.notices == ["$v has 10000 options, of which the first 1000 are used"]
 
 
 async def test_values_that_are_too_long_are_a_problem() -> None:
-    found = await resolved(variable("query", " ".join(f"{index:>0500}" for index in range(900)), includeAll=True))
+    found = await resolve_variables(variable("query", " ".join(f"{index:>0500}" for index in range(900)), includeAll=True))
     assert "have 450000 characters" in found.scope.problems["v"]
 
 
@@ -166,7 +166,7 @@ async def test_values_that_are_too_long_are_a_problem() -> None:
 @pytest.mark.usefixtures("short_pattern_time")
 async def test_an_endless_regular_expression_is_stopped(pattern: str) -> None:
     started = monotonic()
-    found = await resolved(variable("query", "a" * 5_000 + "!", regex=pattern))
+    found = await resolve_variables(variable("query", "a" * 5_000 + "!", regex=pattern))
     assert monotonic() - started < 20
     assert "takes longer than 0.1 s" in found.scope.problems["v"]
 
@@ -178,7 +178,9 @@ async def test_slow_queries_end_with_the_budget() -> None:
             return []
 
     started = monotonic()
-    found = await resolved(*({**variable("query", "x"), "name": f"v{index}"} for index in range(9)), source=SlowSource(), seconds=0.2)
+    found = await resolve_variables(
+        *({**variable("query", "x"), "name": f"v{index}"} for index in range(9)), source=SlowSource(), seconds=0.2
+    )
     assert monotonic() - started < 5
     assert len(found.scope.problems) == 9
 
@@ -199,7 +201,7 @@ async def test_filters_apply_to_queries_of_their_data_source(
 ) -> None:
     """Filters of the URL replace the saved ones. Those that cannot be applied are named."""
     definition = variable("adhoc", datasource=source, filters=filters)
-    found = await resolved(definition, url={"v": url} if url else None)
+    found = await resolve_variables(definition, url={"v": url} if url else None)
     assert (found.scope.interpolate("$v"), list(found.scope.filters)) == (text, uids)
     assert (notice in found.notices[0]) if notice else not found.notices
 
@@ -210,7 +212,7 @@ async def test_inputs_of_shared_dashboards_are_filled_in() -> None:
         {"name": "C", "type": "constant", "value": "k"},
         {"name": "DS_L", "type": "datasource", "pluginId": "loki"},
     ]
-    assert (await resolved(__inputs=inputs)).scope.interpolate("${DS_P} $C ${DS_L}") == "b k ${DS_L}"
+    assert (await resolve_variables(__inputs=inputs)).scope.interpolate("${DS_P} $C ${DS_L}") == "b k ${DS_L}"
 
 
 NAMES = ["web-10", "web-9", "Web-1", "db-2", "db-2", "cache"]
@@ -264,5 +266,5 @@ def test_an_invalid_regular_expression_is_named() -> None:
 )
 async def test_a_variable_without_a_data_source_names_the_type(members: dict[str, Any], problem: str) -> None:
     """The problem names the type of the missing data source, because the default one would receive queries of another language."""
-    found = await resolved(variable("datasource", **members))
+    found = await resolve_variables(variable("datasource", **members))
     assert found.scope.problems.get("v", "") == problem

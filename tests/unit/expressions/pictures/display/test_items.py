@@ -22,18 +22,18 @@ def items(
     return items_of(frames, {"calcs": list(calcs), **(options or {})}, settings)
 
 
-def shown(found: list[DisplayItem]) -> list[tuple[str, str]]:
+def titles_and_texts(found: list[DisplayItem]) -> list[tuple[str, str]]:
     return [(item.title, str(item.display)) for item in found]
 
 
 def test_each_calculation_of_each_column_is_an_item() -> None:
     found = items(series(2, 6, site="a"), series(1, None, site="b"), calcs=("max", "mean"), unit="short")
-    assert shown(found) == [("a", "6"), ("a", "4"), ("b", "1"), ("b", "1")]
+    assert titles_and_texts(found) == [("a", "6"), ("a", "4"), ("b", "1"), ("b", "1")]
     assert [item.calculation for item in found] == ["max", "mean"] * 2
 
 
 def test_without_calculations_the_last_value_is_shown() -> None:
-    assert shown(items(series(2, None, site="a"), calcs=(), noValue="-")) == [("a", "-")]
+    assert titles_and_texts(items(series(2, None, site="a"), calcs=(), noValue="-")) == [("a", "-")]
 
 
 def test_title_contains_the_calculation() -> None:
@@ -50,12 +50,12 @@ def test_columns_are_selected_by_a_pattern(pattern: str, titles: list[str]) -> N
 
 
 def test_rows_are_named_by_their_texts() -> None:
-    assert shown(items(QUEUES, options={"values": True})) == [("mail north", "4"), ("print", "8"), ("sms", "12")]
+    assert titles_and_texts(items(QUEUES, options={"values": True})) == [("mail north", "4"), ("print", "8"), ("sms", "12")]
 
 
 def test_rows_of_several_columns_are_named_by_the_column_too() -> None:
     found = items(TWO_NUMBERS, options={"values": True})
-    assert shown(found) == [("mail waiting", "4"), ("print waiting", "8"), ("mail failed", "1"), ("print failed", "")]
+    assert titles_and_texts(found) == [("mail waiting", "4"), ("print waiting", "8"), ("mail failed", "1"), ("print failed", "")]
 
 
 @pytest.mark.parametrize(
