@@ -80,7 +80,7 @@ class BatchClient:
                         return status
         raise AssertionError("the watch ended")
 
-    async def ended(self, name: str) -> dict[str, Any]:
+    async def wait_for_end(self, name: str) -> dict[str, Any]:
         """Return the status of a batch once it has ended."""
         return await self.wait_until(name, lambda status: status["state"] in ENDED)
 

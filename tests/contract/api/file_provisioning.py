@@ -22,7 +22,7 @@ from dashwright.common.secrets import SecretCipher
 SECRET_KEY: Final = "of tests only"
 
 
-def declared(name: str = "team", *, title: str = "Team", directory: str = "", **members: Any) -> dict[str, Any]:
+def declaration(name: str = "team", *, title: str = "Team", directory: str = "", **members: Any) -> dict[str, Any]:
     """Return a repository as a file declares it. ``directory`` is relative to the first permitted directory."""
     sync = {"enabled": False, "target": "folder", "intervalSeconds": 0}
     spec = {"title": title, "type": "local", "local": {"path": directory or name}, "workflows": [], "sync": sync}

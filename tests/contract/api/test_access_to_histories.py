@@ -24,7 +24,7 @@ async def hide(api: Api, object_path: str) -> None:
     assert status == 200, body
 
 
-async def hidden(api: Api) -> str:
+async def create_hidden_objects(api: Api) -> str:
     """Create a dashboard and a folder with content that only Admins see, and return their version."""
     await create(api, dashboard("secret", title="Secret top"))
     await create(api, folder("closed"), FOLDERS)
@@ -93,7 +93,7 @@ async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Cha
     Admins see the past.
     """
     viewer = await api.person("viewer", Role.VIEWER)
-    begun = await hidden(api)
+    begun = await create_hidden_objects(api)
     async with watching(api, path, auth=viewer, resourceVersion=begun) as live:
         await change(api)
         await create(api, dashboard("last"))

@@ -10,7 +10,7 @@ from tests.contract.api.conftest import PASSWORD, Api, StartApi, basic
 from dashwright.api.domain.access.scopes import ACTIONS
 from dashwright.common.identity import Role
 
-LAST = "last grafana admin"
+LAST_ADMIN = "last grafana admin"
 EVERYTHING = [(action, "*") for action in sorted(ACTIONS)]
 
 
@@ -76,7 +76,7 @@ async def test_a_user_is_created_once(api: Api, body: dict[str, str]) -> None:
 
 
 async def test_one_of_concurrent_users_with_crossing_names_is_created(api: Api) -> None:
-    """Only one of two concurrent users is created if one has the other's e-mail as login, which no index detects."""
+    """One of several concurrent users is created if their logins and e-mails are equal, which no index detects across the two."""
     bodies = [{"login": "same", "email": "a@x"}, {"login": "other", "email": "same"}, {"login": "SAME", "email": "b@x"}]
     responses = await asyncio.gather(*(api("POST", "/api/admin/users", {**body, "password": "secret"}) for body in bodies))
     assert sorted(status for status, _ in responses) == [200, 412, 412]
@@ -192,26 +192,26 @@ async def test_the_last_server_admin_is_protected(api: Api) -> None:
         ("POST", "/api/admin/users/1/disable", None, "disable"),
         ("DELETE", "/api/admin/users/1", None, "delete"),
     ):
-        assert await api(method, path, body) == (400, {"message": f"cannot {verb} {LAST}"})
+        assert await api(method, path, body) == (400, {"message": f"cannot {verb} {LAST_ADMIN}"})
     assert (await api("PUT", "/api/admin/users/1/permissions", {"isGrafanaAdmin": True}))[0] == 200
     assert (await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": False}))[0] == 200
 
 
-@pytest.mark.parametrize("how", ["unmake", "disable", "delete", "mixed"])
-async def test_concurrent_demotions_leave_one_server_admin(api: Api, how: str) -> None:
+@pytest.mark.parametrize("change", ["unmake", "disable", "delete", "mixed"])
+async def test_concurrent_demotions_leave_one_server_admin(api: Api, change: str) -> None:
     """A caller who is not a server admin concurrently demotes, disables and deletes all server admins: one of them remains."""
     anna = await api.person("anna", Role.VIEWER, *EVERYTHING, grants_in=0)
     await api.person("boss", Role.ADMIN)
     numbers = [await create_user(api, f"a{index}") for index in range(5)]
     await api.sql("""update "user" set is_admin = true where id = any($1::bigint[])""", numbers)
     numbers.append(1)
-    ways: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
+    changes: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
         "unmake": lambda number: api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": False}, auth=anna),
         "disable": lambda number: api("POST", f"/api/admin/users/{number}/disable", auth=anna),
         "delete": lambda number: api("DELETE", f"/api/admin/users/{number}", auth=anna),
     }
-    chosen = [ways[how] if how != "mixed" else list(ways.values())[index % 3] for index in range(6)]
-    responses = await asyncio.gather(*(way(number) for way, number in zip(chosen, numbers, strict=True)))
+    chosen = [changes[change] if change != "mixed" else list(changes.values())[index % 3] for index in range(6)]
+    responses = await asyncio.gather(*(apply_change(number) for apply_change, number in zip(chosen, numbers, strict=True)))
     assert sorted(status for status, _ in responses) == [200] * 5 + [400]
     assert await api.sql("select count(*) from person where is_admin and not is_disabled") == 1
 

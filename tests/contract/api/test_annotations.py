@@ -166,14 +166,14 @@ async def test_tags_are_counted(api: Api) -> None:
     await create_annotation(api, tags=["b", "Deploy:prod"])
     await create_annotation(api, tags=["b", "a"])
 
-    async def counted(query: str = "") -> Any:
+    async def tag_counts(query: str = "") -> Any:
         status, body = await api("GET", f"{PATH}/tags?{query}")
         assert status == 200, body
         return {item["tag"]: item["count"] for item in body["result"]["tags"]}
 
-    assert await counted() == {"a": 1, "b": 2, "Deploy:prod": 1}
-    assert await counted("tag=PROD") == {"Deploy:prod": 1}
-    assert await counted("limit=1&tag=b") == {"b": 2}
+    assert await tag_counts() == {"a": 1, "b": 2, "Deploy:prod": 1}
+    assert await tag_counts("tag=PROD") == {"Deploy:prod": 1}
+    assert await tag_counts("limit=1&tag=b") == {"b": 2}
 
 
 async def test_put_replaces_and_patch_changes_fields(api: Api) -> None:

@@ -256,7 +256,7 @@ async def dead_letter(api: Api, _: Made) -> str:
     return name
 
 
-def renamed(created: Made) -> Any:
+def renamed_repository(created: Made) -> Any:
     """Return the repository with another title."""
     spec = repository_named(created["name"], created["data"])["spec"]
     return {"spec": {**spec, "title": "Other"}}
@@ -310,11 +310,11 @@ OTHER: Final = {"spec": {**PANEL, "title": "Other"}}
 THEME: Final = {"theme": "dark"}
 
 
-def named(_: Made) -> Any:
+def new_object(_: Made) -> Any:
     return {"metadata": {"name": fresh("object")}, **TITLED}
 
 
-def named_panel(_: Made) -> Any:
+def new_panel(_: Made) -> Any:
     return {"metadata": {"name": fresh("object")}, "spec": PANEL}
 
 
@@ -340,11 +340,11 @@ def source(_: Made) -> Any:
 
 
 TEMPLATES: Final[Mapping[str, CallTemplate]] = {
-    f"POST {DASHBOARDS}": template(named),
+    f"POST {DASHBOARDS}": template(new_object),
     f"DELETE {DASHBOARDS}/{{name}}": template(name=dashboard),
-    f"POST {PANELS}": template(named_panel),
+    f"POST {PANELS}": template(new_panel),
     f"DELETE {PANELS}/{{name}}": template(name=panel),
-    f"POST {FOLDERS}": template(named),
+    f"POST {FOLDERS}": template(new_object),
     f"DELETE {FOLDERS}/{{name}}": template(name=folder),
     f"PATCH {DASHBOARDS}/{{name}}": template(TITLED, name=dashboard),
     f"PATCH {PANELS}/{{name}}": template(TITLED, name=panel),

@@ -94,14 +94,14 @@ async def test_an_event_belongs_to_the_changed_organization(api: Api) -> None:
     about_two = ["org.update", "org.user.add", "quota.update", "permission.update"]
     about_server = ["permission.update", "org.create", "quota.update", "user.disable"]
 
-    async def seen(query: str = "", **options: str) -> list[str]:
+    async def list_actions(query: str = "", **options: str) -> list[str]:
         status, found = await api("GET", f"{AUDIT}{query}", **options)
         assert status == 200
         return [event["action"] for event in reversed(found["events"])]
 
-    assert await seen(auth=boss) == await seen(f"?orgId={two}") == about_two
-    assert await seen(auth=first) == await seen("?orgId=1") == []
-    assert await seen() == [*about_two, *about_server]
+    assert await list_actions(auth=boss) == await list_actions(f"?orgId={two}") == about_two
+    assert await list_actions(auth=first) == await list_actions("?orgId=1") == []
+    assert await list_actions() == [*about_two, *about_server]
 
 
 async def test_admins_see_their_own_organization_only(api: Api) -> None:

@@ -271,7 +271,7 @@ NOT_A_MEMBER: Final = "403: not in the namespace"
 FAILURE: Final = "a failure of ours"
 
 
-def denied(action: str) -> str:
+def refusal_of(action: str) -> str:
     return f"403: {action}"
 
 
@@ -291,7 +291,7 @@ class Caller:
         return sent if self.header_org is None else {**sent, "X-Grafana-Org-Id": str(self.header_org)}
 
 
-def named(route: Route) -> str:
+def name_of(route: Route) -> str:
     return f"{route.method} {route.path}"
 
 
@@ -303,7 +303,7 @@ def address(route: Route) -> str:
     return re.sub(r"\{(\w+)(:rest)?\}", lambda match: known.get(match[1], str(UNKNOWN_ID)), route.path)
 
 
-def expected(caller: Caller, route: Route) -> str:
+def expected_outcome(caller: Caller, route: Route) -> str:
     """Return the expected outcome for a caller, from the permission of the route and the table above alone."""
     needs = route.required_access
     if needs is PUBLIC:
@@ -317,10 +317,12 @@ def expected(caller: Caller, route: Route) -> str:
         return ADMITTED
     assert isinstance(needs, Permission)
     if not holds(caller, needs.action, needs.organization, address(route)):
-        return denied(needs.action)
-    second = ALSO.get(named(route))
+        return refusal_of(needs.action)
+    second = ALSO.get(name_of(route))
     return (
-        ADMITTED if second is None or holds(caller, second, OrganizationScope.CURRENT, "") else denied(f"all of {needs.action}, {second}")
+        ADMITTED
+        if second is None or holds(caller, second, OrganizationScope.CURRENT, "")
+        else refusal_of(f"all of {needs.action}, {second}")
     )
 
 
@@ -416,7 +418,7 @@ class MatrixTest:
         if message.startswith("You are not a member of the namespace"):
             return 403, NOT_A_MEMBER
         needed = re.search(r"^You'll need additional permissions .* Permissions needed: (.+)$", message)
-        return 403, ADMITTED if needed is None else denied(needed[1])
+        return 403, ADMITTED if needed is None else refusal_of(needed[1])
 
     async def row(self, caller: Caller, routes: Iterable[Route]) -> dict[str, tuple[int, str]]:
         """Return the outcomes of a caller's concurrent requests, by route. Requests that migrate keys are sent last."""
@@ -425,7 +427,7 @@ class MatrixTest:
         for is_migration in (False, True):
             selected = [route for route in chosen if ("/migrate" in route.path) is is_migration]
             found = await asyncio.gather(*(self.outcome(caller, route) for route in selected))
-            seen |= dict(zip(map(named, selected), found, strict=True))
+            seen |= dict(zip(map(name_of, selected), found, strict=True))
         return seen
 
 
@@ -488,8 +490,8 @@ async def callers(stage: MatrixTest) -> list[Caller]:
     ]
 
 
-def wrong(route: str, expected: str, status: int, seen: str, caller: str) -> str:
-    return f"{caller}: {route} should be {expected!r}, is {seen!r} ({status})"
+def wrong(route: str, expected_outcome: str, status: int, seen: str, caller: str) -> str:
+    return f"{caller}: {route} should be {expected_outcome!r}, is {seen!r} ({status})"
 
 
 async def test_the_golden_table_names_every_action() -> None:
@@ -499,8 +501,8 @@ async def test_the_golden_table_names_every_action() -> None:
 
 async def test_only_the_listed_routes_need_no_permission(stage: MatrixTest) -> None:
     """Each route without a required permission is in one of the lists above."""
-    assert {named(route) for route in stage.routes if route.required_access is PUBLIC} == PUBLIC_ROUTES
-    assert {named(route) for route in stage.routes if route.required_access is SIGNED_IN} == SIGNED_IN_ROUTES | ALERTING_ROUTES
+    assert {name_of(route) for route in stage.routes if route.required_access is PUBLIC} == PUBLIC_ROUTES
+    assert {name_of(route) for route in stage.routes if route.required_access is SIGNED_IN} == SIGNED_IN_ROUTES | ALERTING_ROUTES
 
 
 @pytest.mark.parametrize("version", REPOSITORY.versions)
@@ -523,9 +525,9 @@ async def test_every_route_admits_exactly_the_permitted_callers(stage: MatrixTes
     for caller in [*keys, *others]:
         row = await stage.row(caller, stage.routes if caller not in keys else [r for r in stage.routes if "/migrate" not in r.path])
         faults += [
-            wrong(named(route), expected(caller, route), *row[named(route)], caller.name)
+            wrong(name_of(route), expected_outcome(caller, route), *row[name_of(route)], caller.name)
             for route in stage.routes
-            if named(route) in row and row[named(route)][1] != expected(caller, route)
+            if name_of(route) in row and row[name_of(route)][1] != expected_outcome(caller, route)
         ]
     assert not faults, "\n".join(faults)
 
@@ -540,7 +542,7 @@ async def test_only_the_key_of_an_admin_may_migrate_keys(stage: MatrixTest) -> N
     for role in LADDER[:-1]:
         caller = Caller(f"legacy key of {role}", await stage.legacy_key(f"late-{role}", role), role)
         seen = await stage.row(caller, routes)
-        assert {outcome for _, outcome in seen.values()} == {expected(caller, route) for route in routes}
+        assert {outcome for _, outcome in seen.values()} == {expected_outcome(caller, route) for route in routes}
 
 
 async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> None:
@@ -566,11 +568,11 @@ async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> Non
         if grant not in holders:
             holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
         selected = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))
-        second = ALSO.get(named(route))
-        expected = (denied(needs.action), ADMITTED if second is None else denied(f"all of {needs.action}, {second}"))
-        for caller, outcome, (status, seen) in zip((bare, holders[grant]), expected, selected, strict=True):
+        second = ALSO.get(name_of(route))
+        expected_outcome = (refusal_of(needs.action), ADMITTED if second is None else refusal_of(f"all of {needs.action}, {second}"))
+        for caller, outcome, (status, seen) in zip((bare, holders[grant]), expected_outcome, selected, strict=True):
             if seen != outcome:
-                faults.append(wrong(named(route), outcome, status, seen, caller.name))
+                faults.append(wrong(name_of(route), outcome, status, seen, caller.name))
     assert not faults, "\n".join(faults)
 
 
@@ -582,10 +584,10 @@ async def test_a_grant_is_limited_to_its_object(stage: MatrixTest) -> None:
         if not isinstance(needs, Permission) or "{" not in needs.scope:
             continue
         scope = re.sub(r"\{\w+\}", str(UNKNOWN_ID + 1), needs.scope)
-        caller = await stage.holder(f"next {named(route)}", needs.action, scope, 0)
+        caller = await stage.holder(f"next {name_of(route)}", needs.action, scope, 0)
         status, seen = await stage.outcome(caller, route)
-        if seen != denied(needs.action):
-            faults.append(wrong(named(route), denied(needs.action), status, seen, f"{needs.action} on {scope}"))
+        if seen != refusal_of(needs.action):
+            faults.append(wrong(name_of(route), refusal_of(needs.action), status, seen, f"{needs.action} on {scope}"))
     assert not faults, "\n".join(faults)
 
 
@@ -600,15 +602,15 @@ async def test_a_rule_on_one_folder_passes_the_first_check(stage: MatrixTest, le
     # Deletes of whole collections are omitted, because they would delete the folder and with it the rule.
     lasting = [route for route in stage.routes if route.method != "DELETE" or route.path.endswith("}")]
     guarded = [route for route in lasting if isinstance(route.required_access, Permission)]
-    row = await stage.row(caller, [route for route in guarded if named(route) not in ALSO])
+    row = await stage.row(caller, [route for route in guarded if name_of(route) not in ALSO])
     faults = []
     for route in guarded:
-        if named(route) in row:
+        if name_of(route) in row:
             needs = route.required_access
             assert isinstance(needs, Permission)
             least = 4 if ".permissions:" in needs.action else 1 if needs.action.endswith(":read") else 2
-            expected = ADMITTED if needs.object_rules_suffice and number >= least else denied(needs.action)
-            status, seen = row[named(route)]
-            if seen != expected:
-                faults.append(wrong(named(route), expected, status, seen, login))
+            expected_outcome = ADMITTED if needs.object_rules_suffice and number >= least else refusal_of(needs.action)
+            status, seen = row[name_of(route)]
+            if seen != expected_outcome:
+                faults.append(wrong(name_of(route), expected_outcome, status, seen, login))
     assert not faults, "\n".join(faults)

@@ -41,7 +41,7 @@ def statuses(verdicts: Iterable[dict[str, Any]]) -> list[str]:
     return [verdict["status"] for verdict in verdicts]
 
 
-async def stored(api: Api) -> list[str]:
+async def stored_ids(api: Api) -> list[str]:
     async with api.database.connection() as connection:
         return [row["id"] for row in await connection.fetch("select id from batch_item order by index")]
 
@@ -60,7 +60,7 @@ async def test_items_are_accepted_in_order_and_recognized_again(api: Api) -> Non
     assert [verdict["index"] for verdict in verdicts] == list(range(1, 1204))
     assert verdicts[-1] == {"index": 1203, "id": "new", "status": "accepted"}
     assert await api.sql("select total from batch") == 1204
-    assert (await stored(api))[-1] == "new"
+    assert (await stored_ids(api))[-1] == "new"
 
 
 async def test_each_refused_line_has_its_reason(api: Api) -> None:
@@ -136,7 +136,7 @@ async def test_a_batch_that_accepts_no_items_is_a_conflict(api: Api, spec: dict[
         await api.sql(statement)
     status, refusal = await submit(api, [evaluation(2)])
     assert (status, reason in refusal["message"]) == (409, True)
-    assert await stored(api) == []
+    assert await stored_ids(api) == []
 
 
 async def test_a_request_that_closed_its_batch_can_be_repeated(api: Api) -> None:
@@ -171,7 +171,7 @@ async def test_a_dry_run_has_the_same_verdicts_and_stores_nothing(api: Api) -> N
     await create(api)
     items = [evaluation(value, item_id=f"item {value}") for value in range(1001)]
     dry = await submit(api, [*items, {"spec": {}}], "?dryRun=All&close=true")
-    assert (await stored(api), await api.sql("select is_closed from batch")) == ([], False)
+    assert (await stored_ids(api), await api.sql("select is_closed from batch")) == ([], False)
     assert await submit(api, [*items, {"spec": {}}]) == dry
 
 

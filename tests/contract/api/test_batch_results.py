@@ -96,7 +96,7 @@ async def ended_batch(client: BatchClient, count: int = 25, *, failed: int = -1,
     await client.create(
         "b", items=[evaluation(value, expression=INVALID if value == failed else "$A * 2") for value in range(count)], **spec
     )
-    return await client.ended("b")
+    return await client.wait_for_end("b")
 
 
 def objects(tmp_path: Path) -> list[Path]:
@@ -135,7 +135,7 @@ async def test_the_result_of_an_evaluation_is_that_of_its_subresource(client: Ba
 async def test_the_result_of_a_job_is_its_status(client: BatchClient, archiver: BatchArchiver) -> None:
     """The result of a job is its JobStatus, also if it could not be submitted."""
     await client.create("b", items=[{"spec": {"action": "sync", "repository": "absent"}}])
-    await client.ended("b")
+    await client.wait_for_end("b")
     (line,) = expected = await read(client)
     assert (line["state"], line["result"]["state"], line["error"]) == ("error", "error", line["result"]["message"])
     await archiver.run_once()
@@ -423,7 +423,7 @@ async def test_large_results_are_stored_in_chunks(client: BatchClient, archiver:
     large["spec"]["panel"]["targets"].append({"refId": "C", "type": "math", "expression": "$A * 3"})
     await client.create("b")
     await submit(client.api, [evaluation(7), large, evaluation(8)], "?close=true")
-    assert (await client.ended("b"))["state"] == "success"
+    assert (await client.wait_for_end("b"))["state"] == "success"
     before = await read(client)
     assert len(json.dumps(before[1])) > 1 << 20
     assert before[1]["result"]["results"]["B"]["frames"][0]["data"]["values"][1] == [2 * point for point in points]

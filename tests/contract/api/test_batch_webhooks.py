@@ -74,18 +74,18 @@ async def create(client: BatchClient, name: str, spec: dict[str, Any], **members
     return batch
 
 
-async def delivered(client: BatchClient, name: str) -> dict[str, Any]:
+async def wait_for_delivery(client: BatchClient, name: str) -> dict[str, Any]:
     """Return the status of a batch whose receivers have accepted the notification."""
     return await client.wait_until(name, lambda status: "notified" in status)
 
 
 async def test_the_end_of_a_batch_is_a_signed_event(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
-    """A verifiable request has the final status as a CloudEvent. Two workers send one, and the status has its time."""
+    """A signed request has the final status as a CloudEvent. Two workers send one request together, and its time is in the status."""
     await start_worker()
     await start_worker()
     created = await create(client, "b", spec_with_receiver(receiver))
     request = await receiver.next()
-    status = await delivered(client, "b")
+    status = await wait_for_delivery(client, "b")
     event = request.event
     assert request.headers["content-type"] == "application/cloudevents+json"
     assert (event["specversion"], event["type"], event["subject"]) == ("1.0", "io.dashwright.batch.finished", "b")
@@ -105,7 +105,7 @@ async def test_each_end_has_an_event_of_its_own(client: BatchClient, start_worke
     await start_worker()
     await create(client, "b", spec_with_receiver(receiver, items=[evaluation(1, expression=INVALID)]))
     first = await receiver.next()
-    await delivered(client, "b")
+    await wait_for_delivery(client, "b")
     assert (await client.post("b", "retry"))[0] == 200
     second = await receiver.next()
     first_end = first.event["data"]["status"]["finished"]
@@ -132,7 +132,7 @@ async def test_a_failing_receiver_gets_the_same_event_again(
     await create(client, "b", spec_with_receiver(receiver))
     await client.wait_until("b", lambda status: status.get("notifyError") == "the webhook responded with status 404")
     failed.set()
-    status = await delivered(client, "b")
+    status = await wait_for_delivery(client, "b")
     assert "notifyError" not in status
     assert len({(request.id, request.body) for request in receiver.received}) == 1
     assert [request.event["subject"] for request in receiver.received] == ["b"] * 3
@@ -174,7 +174,7 @@ async def test_a_receiver_that_never_responds_delays_no_other_receiver(
         await client.wait_until("slow0", lambda status: "did not respond within 0.5 s" in status.get("notifyError", ""))
         release.set()
         for index in range(3):
-            await delivered(client, f"slow{index}")
+            await wait_for_delivery(client, f"slow{index}")
 
 
 async def test_a_worker_that_dies_during_a_request_loses_no_event(
@@ -196,7 +196,7 @@ async def test_a_worker_that_dies_during_a_request_loses_no_event(
     release.set()
     await start_worker()
     second = await receiver.next()
-    await delivered(client, "b")
+    await wait_for_delivery(client, "b")
     assert (first.id, first.body) == (second.id, second.body)
 
 
@@ -229,7 +229,7 @@ async def test_a_corrected_receiver_gets_the_event(client: BatchClient, start_wo
         headers = {"Content-Type": "application/merge-patch+json"}
         assert (await client.api("PATCH", f"{BATCHES}/b", patch, headers=headers))[0] == 200
         assert (await receiver.next()).id == first.id
-        await delivered(client, "b")
+        await wait_for_delivery(client, "b")
 
 
 async def test_a_name_with_a_private_address_is_not_called(api: Api, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
@@ -280,7 +280,7 @@ async def test_a_secret_is_kept_and_never_shown(
     applied = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"spec":{{}},"secure":{{"webhookSecret":{{"create":"{SECRET}"}}}}}}'}
     created = await create(client, "b", spec_with_receiver(receiver), metadata={"name": "b", "annotations": applied})
     await receiver.next()
-    await delivered(client, "b")
+    await wait_for_delivery(client, "b")
     sealed = await client.api.sql("select secret from notification")
     updated = {**created, "spec": {**created["spec"], "keep": 5000}, "metadata": {"name": "b"}}
     _, put = await client.api("PUT", f"{BATCHES}/b", updated)

@@ -30,7 +30,7 @@ def later(**time: int) -> str:
 async def test_a_batch_with_items_runs_them_and_ends(client: BatchClient) -> None:
     """The items of the spec run, the counts add up, and the batch ends. The status has its rate and errors even without any."""
     await client.create("b", items=[evaluation(value, item_id=f"item {value}") for value in range(20)])
-    status = await client.ended("b")
+    status = await client.wait_for_end("b")
     assert (status["state"], status["progress"], status["rate"], status["errors"]) == ("success", 100, 0, [])
     assert status["counts"] == {"total": 20, "pending": 0, "working": 0, "success": 20, "error": 0, "cancelled": 0}
     assert 0 < status["started"] <= status["finished"]
@@ -44,7 +44,7 @@ async def test_failed_items_are_named_and_retried(client: BatchClient) -> None:
     """A batch with failed items ends with an error that names the first. A retry runs only those again."""
     items = [evaluation(value, expression=INVALID if value == 1 else "$A") for value in range(3)]
     await client.create("b", items=items)
-    status = await client.ended("b")
+    status = await client.wait_for_end("b")
     assert (status["state"], status["counts"]["success"], status["counts"]["error"]) == ("error", 2, 1)
     assert len(status["errors"]) == 1
     assert status["errors"][0].startswith("item 1 (#1): ")
@@ -58,7 +58,7 @@ async def test_failed_items_are_named_and_retried(client: BatchClient) -> None:
 async def test_a_retry_refuses_unknown_members(client: BatchClient) -> None:
     """A retry with a misspelt member is refused, rather than applied to all items."""
     await client.create("b", items=[evaluation(1, expression=INVALID)])
-    await client.ended("b")
+    await client.wait_for_end("b")
     status, refusal = await client.post("b", "retry", {"id": ["#7"]})
     assert (status, refusal["details"]["causes"][0]["field"]) == (422, "id")
     assert (await client.status("b"))["state"] == "error"
@@ -87,7 +87,7 @@ async def test_invalid_pages_are_refused(client: BatchClient, query: str) -> Non
 async def test_an_item_is_attempted_as_often_as_the_policy_allows(client: BatchClient) -> None:
     """An item that fails runs again until its attempts are used up."""
     await client.create("b", items=[evaluation(1, expression=INVALID)], retry={"attempts": 3, "backoff": 0})
-    assert (await client.ended("b"))["counts"]["error"] == 1
+    assert (await client.wait_for_end("b"))["counts"]["error"] == 1
     assert (await client.items("b"))[0]["attempts"] == 3
 
 
@@ -95,7 +95,7 @@ async def test_a_failure_stops_the_rest_of_a_batch(client: BatchClient) -> None:
     """With onFailure stop, the items that have not begun are cancelled after the first failure."""
     items = [evaluation(value, expression=INVALID if value == 0 else "$A") for value in range(30)]
     await client.create("b", items=items, onFailure="stop", parallelism=1)
-    status = await client.ended("b")
+    status = await client.wait_for_end("b")
     assert (status["state"], status["counts"]["error"]) == ("error", 1)
     assert status["counts"]["cancelled"] > 0
     assert "onFailure" in status["message"]
@@ -106,7 +106,7 @@ async def test_a_batch_waits_for_its_begin_and_can_be_cancelled(client: BatchCli
     await client.create("b", items=[evaluation(1)], notBefore=later(hours=1))
     await client.wait_until("b", lambda status: status["counts"]["total"] == 1)
     assert (await client.post("b", "cancel"))[0] == 200
-    status = await client.ended("b")
+    status = await client.wait_for_end("b")
     assert (status["state"], status["counts"]["cancelled"], status.get("started")) == ("cancelled", 1, None)
     assert (await client.post("b", "cancel"))[0] == 200
     assert (await client.items("b"))[0]["error"] == "job was cancelled"
@@ -119,7 +119,7 @@ async def test_the_running_items_of_a_cancelled_batch_end(client: BatchClient) -
     await client.create("b", items=[item])
     await client.wait_until("b", lambda status: status["counts"]["working"] == 1)
     assert (await client.post("b", "cancel"))[0] == 200
-    status = await client.ended("b")
+    status = await client.wait_for_end("b")
     assert (status["state"], status["counts"]["cancelled"], status["counts"]["success"]) == ("cancelled", 1, 0)
 
 
@@ -138,7 +138,7 @@ async def test_the_status_is_written_at_most_twice_a_second(client: BatchClient)
 async def test_items_that_did_not_end_by_the_deadline_are_cancelled(client: BatchClient) -> None:
     """At the deadline the remaining items are cancelled, and the batch ends with an error."""
     await client.create("b", deadline=later(seconds=1))
-    status = await client.ended("b")
+    status = await client.wait_for_end("b")
     assert (status["state"], status["message"]) == ("error", "the deadline has passed")
 
 
@@ -147,7 +147,7 @@ async def test_an_open_batch_ends_after_it_is_closed(client: BatchClient) -> Non
     await client.create("b")
     assert (await client.status("b"))["state"] == "open"
     assert (await client.post("b", "close"))[0] == 200
-    assert (await client.ended("b"))["state"] == "success"
+    assert (await client.wait_for_end("b"))["state"] == "success"
 
 
 async def test_a_deleted_batch_leaves_nothing(client: BatchClient, database: Database) -> None:
@@ -155,7 +155,7 @@ async def test_a_deleted_batch_leaves_nothing(client: BatchClient, database: Dat
     await client.create("b", items=[evaluation(value) for value in range(5)], parallelism=1)
     assert (await client.api("DELETE", f"{BATCHES}/b"))[0] == 200
     await client.create("b", items=[evaluation(1)])
-    assert (await client.ended("b"))["counts"]["total"] == 1
+    assert (await client.wait_for_end("b"))["counts"]["total"] == 1
 
 
 async def test_a_finished_batch_is_deleted_after_its_time(client: BatchClient) -> None:
@@ -199,6 +199,6 @@ async def test_an_item_that_cannot_be_submitted_fails_alone(client: BatchClient)
     """An item for an unknown repository ends with an error, and the others run."""
     items = [{"spec": {"action": "sync", "repository": "absent"}}, evaluation(1)]
     await client.create("b", items=items)
-    status = await client.ended("b")
+    status = await client.wait_for_end("b")
     assert (status["counts"]["success"], status["counts"]["error"]) == (1, 1)
     assert "absent" in status["errors"][0]

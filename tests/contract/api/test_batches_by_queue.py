@@ -49,7 +49,7 @@ async def send(api: Api, broker: MemoryBroker) -> AsyncIterator[Send]:
     await inbox.close()
 
 
-async def stored(api: Api) -> list[tuple[int, str]]:
+async def stored_items(api: Api) -> list[tuple[int, str]]:
     async with api.database.connection() as connection:
         return [(row["index"], row["id"]) for row in await connection.fetch("select index, id from batch_item order by index")]
 
@@ -81,7 +81,7 @@ async def test_a_redelivered_message_adds_nothing(api: Api, send: Send) -> None:
     assert verdicts(await send(body, headers=headers, message_id="m")) == [(0, "m/0", "duplicate"), (1, "m/1", "duplicate")]
     await api.sql("update batch set finished_at = now()")
     assert verdicts(await send(body, headers=headers, message_id="m")) == [(0, "m/0", "duplicate"), (1, "m/1", "duplicate")]
-    assert await stored(api) == [(0, "m/0"), (1, "m/1")]
+    assert await stored_items(api) == [(0, "m/0"), (1, "m/1")]
 
 
 async def test_concurrent_messages_are_added_before_the_batch_is_closed(api: Api, send: Send) -> None:
@@ -90,7 +90,7 @@ async def test_concurrent_messages_are_added_before_the_batch_is_closed(api: Api
     closing = {**AUTHORIZED, "dashwright-close": True}
     replies = await asyncio.gather(*(send(body) for body in bodies), send([], headers=closing))
     assert all(item["status"] == "accepted" for reply in replies for item in reply["items"])
-    assert sorted(index for index, _ in await stored(api)) == list(range(120))
+    assert sorted(index for index, _ in await stored_items(api)) == list(range(120))
     assert await api.sql("select is_closed and total = 120 from batch")
     assert await api.sql("select count(*) from audit_event where action = 'batch.submit'") == 41
     assert await api.sql("select count(*) from resource where resource = 'batches'") == 1
@@ -180,7 +180,7 @@ async def test_refused_items_without_reply_to_are_a_dead_letter(api: Api, broker
         while not await api.sql("select count(*) from dead_letter"):
             pass
     assert await api.sql("select reason from dead_letter") == "1 of 2 items are refused: [1]: spec: Field required"
-    assert await stored(api) == [(0, "a")]
+    assert await stored_items(api) == [(0, "a")]
 
 
 @pytest.mark.parametrize(("header", "expected"), [({}, None), ({"dashwright-item-results": True}, "0")])
@@ -208,5 +208,5 @@ async def test_a_message_waits_while_too_many_items_wait(start_api: StartApi, br
             await submit("second")
             while not any(line["event"] == "submission_delayed" for line in logs):
                 await api.sql("select 1")
-    assert await stored(api) == [(0, "first/0"), (1, "first/1")]
+    assert await stored_items(api) == [(0, "first/0"), (1, "first/1")]
     assert await api.sql("select count(*) from dead_letter") == 0

@@ -43,6 +43,6 @@ async def test_rules_over_one_query_send_one_request_to_the_data_source(
     settings = {"allowed_hosts": "127.0.0.1", "query_cache_seconds": 3600, "data_dir": tmp_path, "permitted_paths": str(tmp_path)}
     async with batch_workers(database, broker, **settings):
         await client.create("rules", items=[rule(threshold) for threshold in range(RULES)])
-        status = await client.ended("rules")
+        status = await client.wait_for_end("rules")
     assert status["counts"]["success"] == RULES, status
     assert len(source.requests) == 1

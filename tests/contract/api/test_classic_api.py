@@ -100,7 +100,7 @@ async def test_a_save_chooses_the_folder_by_uid_id_or_meta(api: Api) -> None:
         await connection.execute("update resource set number = $1 where name = 'f2'", far)
     meta = {"folderUid": "", "folderId": first["id"], "url": "/d/abc"}
 
-    async def placed(**members: Any) -> str:
+    async def save_and_read_folder(**members: Any) -> str:
         status, response = await api(
             "POST", "/api/dashboards/db", {"dashboard": {"uid": "abc", "title": "A"}, "overwrite": True, **members}
         )
@@ -108,14 +108,14 @@ async def test_a_save_chooses_the_folder_by_uid_id_or_meta(api: Api) -> None:
         found: str = response["folderUid"]
         return found
 
-    assert await placed(meta=meta) == "f1"
-    assert await placed(meta=meta, folderId=far) == "f2"
+    assert await save_and_read_folder(meta=meta) == "f1"
+    assert await save_and_read_folder(meta=meta, folderId=far) == "f2"
     assert (await api("GET", "/api/dashboards/uid/abc"))[1]["meta"]["folderId"] == far
-    assert await placed(meta=meta, folderId=far, folderUid="f1") == "f1"
-    assert await placed(meta={**meta, "folderUid": "f2"}) == "f2"
-    assert await placed(meta={**meta, "folderUid": "f2"}, folderId=0) == ""
-    assert await placed(folderUid="general") == ""
-    assert await placed() == ""
+    assert await save_and_read_folder(meta=meta, folderId=far, folderUid="f1") == "f1"
+    assert await save_and_read_folder(meta={**meta, "folderUid": "f2"}) == "f2"
+    assert await save_and_read_folder(meta={**meta, "folderUid": "f2"}, folderId=0) == ""
+    assert await save_and_read_folder(folderUid="general") == ""
+    assert await save_and_read_folder() == ""
     assert second["uid"] == "f2"
 
 
@@ -225,14 +225,14 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
         await folder(api, uid, title, parentUid=parent)
     await save(api, "d1", "A dashboard")
 
-    async def listed(query: str) -> list[tuple[str, str | None]]:
+    async def list_folders(query: str) -> list[tuple[str, str | None]]:
         status, body = await api("GET", f"/api/folders?{query}")
         assert status == 200, body
         return [(item["uid"], item.get("parentUid")) for item in body]
 
-    assert await listed("") == [("a", None), ("b", None)]
-    assert await listed("parentUid=b") == [("c", "b")]
-    assert await listed("limit=1&page=2") == [("b", None)]
+    assert await list_folders("") == [("a", None), ("b", None)]
+    assert await list_folders("parentUid=b") == [("c", "b")]
+    assert await list_folders("limit=1&page=2") == [("b", None)]
     assert await api("GET", "/api/folders?parentUid=none") == (404, {"message": "folder not found"})
 
 

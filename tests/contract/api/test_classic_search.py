@@ -18,31 +18,31 @@ async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> Non
     await save(api, "d2", "Gamma", tags=["x"], note="\0 is escaped in a body")
     await api.sql("insert into star (user_id, org_id, dashboard_uid) values (1, 1, 'd2')")
 
-    async def found(query: str) -> list[str]:
+    async def search(query: str) -> list[str]:
         status, body = await api("GET", f"/api/search?{query}")
         assert status == 200, body
         return [item["uid"] for item in body]
 
-    assert await found("") == ["f1", "d1", "d2"]
-    assert await found("sort=alpha-desc") == ["f1", "d2", "d1"]
-    assert await found("query=AM") == ["d2"]
-    assert await found("type=dash-db") == ["d1", "d2"]
-    assert await found("type=dash-folder") == ["f1"]
-    assert await found("tag=x") == ["d1", "d2"]
-    assert await found("tag=x&tag=y") == ["d1"]
-    assert await found("folderUIDs=f1") == ["d1"]
-    assert await found("folderUIDs=general") == ["f1", "d2"]
-    assert await found(f"folderIds={created['id']}") == ["d1"]
-    assert await found("folderIds=0") == ["f1", "d2"]
-    assert await found(f"folderIds={created['id']}&type=dash-folder") == ["f1"]
-    assert await found(f"folderIds={created['id']}&type=dash-db") == ["d1"]
-    assert await found(f"dashboardIds={first['id']}") == ["d1"]
-    assert await found("dashboardIds=none") == []
-    assert await found("dashboardUIDs=d1&dashboardUIDs=d2") == ["d1", "d2"]
-    assert await found("starred=true") == ["d2"]
-    assert await found("limit=1&page=2") == ["d1"]
-    assert await found("limit=0&page=0") == ["f1", "d1", "d2"]
-    assert await found("limit=1&page=9") == []
+    assert await search("") == ["f1", "d1", "d2"]
+    assert await search("sort=alpha-desc") == ["f1", "d2", "d1"]
+    assert await search("query=AM") == ["d2"]
+    assert await search("type=dash-db") == ["d1", "d2"]
+    assert await search("type=dash-folder") == ["f1"]
+    assert await search("tag=x") == ["d1", "d2"]
+    assert await search("tag=x&tag=y") == ["d1"]
+    assert await search("folderUIDs=f1") == ["d1"]
+    assert await search("folderUIDs=general") == ["f1", "d2"]
+    assert await search(f"folderIds={created['id']}") == ["d1"]
+    assert await search("folderIds=0") == ["f1", "d2"]
+    assert await search(f"folderIds={created['id']}&type=dash-folder") == ["f1"]
+    assert await search(f"folderIds={created['id']}&type=dash-db") == ["d1"]
+    assert await search(f"dashboardIds={first['id']}") == ["d1"]
+    assert await search("dashboardIds=none") == []
+    assert await search("dashboardUIDs=d1&dashboardUIDs=d2") == ["d1", "d2"]
+    assert await search("starred=true") == ["d2"]
+    assert await search("limit=1&page=2") == ["d1"]
+    assert await search("limit=0&page=0") == ["f1", "d1", "d2"]
+    assert await search("limit=1&page=9") == []
     _, body = await api("GET", "/api/search?dashboardUIDs=d1")
     assert body == [
         {
@@ -72,17 +72,17 @@ async def test_a_search_may_be_a_body(api: Api) -> None:
     one = await save(api, "d1", "A", folder="f1", tags=["x"])
     await save(api, "d2", "B", tags=["x", "y"])
 
-    async def found(**body: Any) -> list[str]:
+    async def search(**body: Any) -> list[str]:
         status, response = await api("POST", "/api/search", body)
         assert status == 200, response
         return [item["uid"] for item in response]
 
-    assert await found() == ["f1", "d1", "d2"]
-    assert await found(tag=["x"], folderUIDs=["general"]) == ["d2"]
-    assert await found(dashboardIds=[one["id"]], limit=0, page=0) == ["d1"]
-    assert await found(folderIds=[created["id"]]) == ["d1"]
-    assert await found(dashboardUIDs=["d2"], query="b", type=["dash-db"], starred=False) == ["d2"]
-    assert await found(sort="alpha-desc", limit=10**12, page=1) == ["f1", "d2", "d1"]
+    assert await search() == ["f1", "d1", "d2"]
+    assert await search(tag=["x"], folderUIDs=["general"]) == ["d2"]
+    assert await search(dashboardIds=[one["id"]], limit=0, page=0) == ["d1"]
+    assert await search(folderIds=[created["id"]]) == ["d1"]
+    assert await search(dashboardUIDs=["d2"], query="b", type=["dash-db"], starred=False) == ["d2"]
+    assert await search(sort="alpha-desc", limit=10**12, page=1) == ["f1", "d2", "d1"]
     unfit: list[Any] = [{"tag": "x"}, {"limit": "5"}, {"query": "a\0"}, {"dashboardIds": [2**64]}, [], {"sort": "size"}]
     for body in unfit:
         assert await api("POST", "/api/search", body) == (400, {"message": "bad request data"})
@@ -102,27 +102,27 @@ async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
         await api("DELETE", f"/api/dashboards/uid/{uid}")
     editor, viewer = await api.person("editor", Role.EDITOR), await api.person("viewer", Role.VIEWER)
 
-    async def found(query: str = "", **options: Any) -> list[tuple[str, str]]:
+    async def search(query: str = "", **options: Any) -> list[tuple[str, str]]:
         status, body = await api("GET", f"/api/search?deleted=true&{query}", **options)
         assert status == 200, body
         assert all(item["isDeleted"] and item["permanentlyDeleteDate"] > "2" for item in body)
         return [(item["uid"], item["title"]) for item in body]
 
-    assert await found() == [("d2", "Alpha"), ("d1", "Gamma")]
-    assert await found("query=GAM") == [("d1", "Gamma")]
-    assert await found("folderUIDs=f1") == [("d2", "Alpha")]
-    assert await found("dashboardUIDs=d1&limit=1") == [("d1", "Gamma")]
-    assert await found("limit=1&page=2") == [("d1", "Gamma")]
-    assert await found("type=dash-folder") == []
+    assert await search() == [("d2", "Alpha"), ("d1", "Gamma")]
+    assert await search("query=GAM") == [("d1", "Gamma")]
+    assert await search("folderUIDs=f1") == [("d2", "Alpha")]
+    assert await search("dashboardUIDs=d1&limit=1") == [("d1", "Gamma")]
+    assert await search("limit=1&page=2") == [("d1", "Gamma")]
+    assert await search("type=dash-folder") == []
     assert (await api("POST", "/api/search", {"deleted": True, "dashboardUIDs": ["d2"]}))[1][0]["folderId"] == place["id"]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
-    assert await found(auth=viewer) == await found(auth=editor) == []
+    assert await search(auth=viewer) == await search(auth=editor) == []
     assert (await api("DELETE", "/api/dashboards/uid/d3", auth=editor))[0] == 200
-    assert await found(auth=editor) == [("d3", "Here")]
-    assert await found(auth=viewer) == []
-    assert await found(auth=await api.person("unprivileged", Role.NONE)) == []
+    assert await search(auth=editor) == [("d3", "Here")]
+    assert await search(auth=viewer) == []
+    assert await search(auth=await api.person("unprivileged", Role.NONE)) == []
     assert (await api("PATCH", "/api/dashboards/uid/d1/trash", {}))[0] == 200
-    assert await found() == [("d2", "Alpha"), ("d3", "Here")]
+    assert await search() == [("d2", "Alpha"), ("d3", "Here")]
 
 
 async def test_a_search_for_another_type_fails(api: Api) -> None:
@@ -176,16 +176,16 @@ async def test_access_rules_limit_the_search(api: Api) -> None:
     assert (await api("POST", "/api/folders/f1/permissions", only_editors))[0] == 200
     assert (await api("POST", "/api/dashboards/uid/d3/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
 
-    async def seen(query: str, auth: str) -> dict[str, str | None]:
+    async def search_folders(query: str, auth: str) -> dict[str, str | None]:
         status, body = await api("GET", f"/api/search?{query}", auth=auth)
         assert status == 200, body
         return {item["uid"]: item.get("folderUid") for item in body}
 
-    assert await seen("", viewer) == {"f2": None, "d2": "f2", "d3": None, "d4": None}
-    assert await seen("", editor) == {"f1": None, "f2": None, "d1": "f1", "d2": "f2", "d3": "f1", "d4": None}
-    assert await seen("folderUIDs=f1", viewer) == {"d3": None}
-    assert await seen(f"folderIds={hidden['id']}", viewer) == {}
-    assert await seen("dashboardUIDs=d1", viewer) == {}
+    assert await search_folders("", viewer) == {"f2": None, "d2": "f2", "d3": None, "d4": None}
+    assert await search_folders("", editor) == {"f1": None, "f2": None, "d1": "f1", "d2": "f2", "d3": "f1", "d4": None}
+    assert await search_folders("folderUIDs=f1", viewer) == {"d3": None}
+    assert await search_folders(f"folderIds={hidden['id']}", viewer) == {}
+    assert await search_folders("dashboardUIDs=d1", viewer) == {}
     assert [item["term"] for item in (await api("GET", "/api/dashboards/tags", auth=viewer))[1]] == ["of d2", "of d3", "of d4"]
     assert (await api("PUT", "/api/org/preferences", {"homeDashboardUID": "d1"}))[0] == 200
     assert (await api("GET", "/api/dashboards/home", auth=editor))[1] == {"redirectUri": "/d/d1/d1"}

@@ -27,7 +27,7 @@ async def dashboard_id(api: Api) -> int:
     return found
 
 
-async def listed(api: Api, path: str) -> tuple[list[int], str]:
+async def list_versions(api: Api, path: str) -> tuple[list[int], str]:
     status, body = await api("GET", path)
     assert status == 200, body
     return [item["version"] for item in body["versions"]], body["continueToken"]
@@ -50,10 +50,10 @@ async def test_versions_are_listed_newest_first(api: Api, dashboard_id: int) -> 
         "message": "moved",
     }
     assert await api("GET", f"/api/dashboards/id/{dashboard_id}/versions") == (status, body)
-    assert await listed(api, f"{ONE}/versions?limit=2") == ([3, 2], "2")
-    assert await listed(api, f"{ONE}/versions?limit=2&continueToken=2") == ([1], "")
-    assert await listed(api, f"{ONE}/versions?start=1&limit=1") == ([2], "2")
-    assert await listed(api, f"{ONE}/versions?start=3") == ([], "")
+    assert await list_versions(api, f"{ONE}/versions?limit=2") == ([3, 2], "2")
+    assert await list_versions(api, f"{ONE}/versions?limit=2&continueToken=2") == ([1], "")
+    assert await list_versions(api, f"{ONE}/versions?start=1&limit=1") == ([2], "2")
+    assert await list_versions(api, f"{ONE}/versions?start=3") == ([], "")
     assert (await api("GET", f"{ONE}/versions?continueToken=x"))[0] == 400
 
 
@@ -128,7 +128,7 @@ async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> N
     await api("DELETE", ONE)
     assert await api("PATCH", path, {}) == (200, {"title": "Third", "message": "Dashboard Third restored", "uid": "d1", "id": dashboard_id})
     assert (await api("GET", ONE))[1]["meta"]["folderUid"] == "f1"
-    assert (await listed(api, f"{ONE}/versions"))[0] == [4, 3, 2, 1]
+    assert (await list_versions(api, f"{ONE}/versions"))[0] == [4, 3, 2, 1]
     assert (await api("PATCH", path, {}))[0] == 404
     await api("DELETE", ONE)
     await save(api, "d1", "Another")

@@ -17,7 +17,7 @@ def path_in(version: str, name: str = "") -> str:
 
 
 DASHBOARDS, BETA, ALPHA = path_in("v2alpha1"), path_in("v1beta1"), path_in("v0alpha1")
-STUB = {"title": "T", "schemaVersion": 9999}
+PLACEHOLDER = {"title": "T", "schemaVersion": 9999}
 
 
 def grid(*names: str) -> dict[str, Any]:
@@ -214,16 +214,21 @@ async def test_a_dashboard_that_cannot_be_converted_has_a_placeholder(api: Api) 
     for version in CLASSIC:
         found = await read(api, version)
         conversion = found["status"]["conversion"]
-        assert (found["spec"], conversion["failed"], conversion["storedVersion"], conversion["source"]) == (STUB, True, "v2alpha1", BROKEN)
+        assert (found["spec"], conversion["failed"], conversion["storedVersion"], conversion["source"]) == (
+            PLACEHOLDER,
+            True,
+            "v2alpha1",
+            BROKEN,
+        )
         assert "missing" in conversion["error"]
     found["metadata"]["labels"]["team"] = "a"
     written = await write(api, found)
-    assert (written["spec"], written["metadata"]["labels"]["team"], written["metadata"]["generation"]) == (STUB, "a", 1)
+    assert (written["spec"], written["metadata"]["labels"]["team"], written["metadata"]["generation"]) == (PLACEHOLDER, "a", 1)
     assert (await read(api, "v2alpha1"))["spec"] == BROKEN
-    for spec in ({**STUB, "title": "New"}, {**STUB, "panels": []}):
+    for spec in ({**PLACEHOLDER, "title": "New"}, {**PLACEHOLDER, "panels": []}):
         status, error = await api("PUT", f"{BETA}/d", {"metadata": {"name": "d"}, "spec": spec})
         assert (status, error["details"]["causes"][0]["field"]) == (422, "spec.schemaVersion")
-    assert (await create_dashboard(api, STUB, BETA, "other"))[0] == 422
+    assert (await create_dashboard(api, PLACEHOLDER, BETA, "other"))[0] == 422
 
 
 @pytest.mark.parametrize("kind", ["merge-patch", "strategic-merge-patch"])
@@ -236,7 +241,7 @@ async def test_a_patch_applies_to_the_requested_version(api: Api, kind: str) -> 
     assert (await read(api, "v2beta1", "tabs"))["spec"] == TABS | {"title": "New"}
     await create_dashboard(api, BROKEN)
     status, found = await api("PATCH", f"{BETA}/d", {"metadata": {"labels": {"team": "a"}}}, headers=headers)
-    assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, STUB, "a", 1)
+    assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, PLACEHOLDER, "a", 1)
     assert (await api("PATCH", f"{BETA}/d", {"spec": {"title": "New"}}, headers=headers))[0] == 422
     status, found = await api("PATCH", f"{DASHBOARDS}/d", {"spec": {"title": "New"}}, headers=headers)
     assert (status, found["spec"]) == (200, BROKEN | {"title": "New"})
@@ -246,11 +251,11 @@ async def test_labels_are_applied_through_a_placeholder(api: Api) -> None:
     """An apply may have the placeholder's spec or none, but not another spec of that schema version."""
     await create_dashboard(api, BROKEN)
     headers = {"Content-Type": "application/apply-patch+yaml"}
-    for spec in ({}, {"spec": STUB}):
+    for spec in ({}, {"spec": PLACEHOLDER}):
         body = {"metadata": {"labels": {"team": "a"}}, **spec}
         status, found = await api("PATCH", f"{BETA}/d?fieldManager=m", body, headers=headers)
-        assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, STUB, "a", 1)
-    assert (await api("PATCH", f"{BETA}/d?fieldManager=m&force=true", {"spec": STUB | {"panels": []}}, headers=headers))[0] == 422
+        assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, PLACEHOLDER, "a", 1)
+    assert (await api("PATCH", f"{BETA}/d?fieldManager=m&force=true", {"spec": PLACEHOLDER | {"panels": []}}, headers=headers))[0] == 422
     assert (await read(api, "v2alpha1"))["spec"] == BROKEN
 
 

@@ -30,7 +30,7 @@ async def create_data_source(api: Api, **fields: Any) -> Any:
     return body["datasource"]
 
 
-async def granted(api: Api, role: Role, *grants: tuple[str, str]) -> str:
+async def create_user_with_grants(api: Api, role: Role, *grants: tuple[str, str]) -> str:
     return await api.person(f"{role}-{len(grants)}", role, *grants)
 
 
@@ -219,7 +219,9 @@ async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
 async def test_a_grant_is_limited_to_its_data_source(api: Api) -> None:
     """A grant on one data source applies to all of its addresses, and the list has only readable data sources."""
     own, other = await create_data_source(api, name="mine", uid="m"), await create_data_source(api, name="other", uid="o")
-    reader = await granted(api, Role.NONE, ("datasources:read", "datasources:uid:m"), ("datasources:write", "datasources:uid:m"))
+    reader = await create_user_with_grants(
+        api, Role.NONE, ("datasources:read", "datasources:uid:m"), ("datasources:write", "datasources:uid:m")
+    )
     assert names(await api("GET", AT, auth=reader)) == ["mine"]
     body = {"name": "mine", "type": "x"}
     for path in ("uid/m", str(own["id"]), "name/mine", "id/mine"):
@@ -237,7 +239,7 @@ async def test_viewers_query_and_do_not_read_data_sources(api: Api) -> None:
     """Viewers and Editors may query and not read data sources; the list needs permission for at least one."""
     await create_data_source(api, name="n", uid="n")
     for role in (Role.VIEWER, Role.EDITOR):
-        caller = await granted(api, role)
+        caller = await create_user_with_grants(api, role)
         for path in ("", "/uid/n", "/name/n", "/id/n"):
             status, error = await api("GET", AT + path, auth=caller)
             assert (status, error["message"].rpartition(": ")[2]) == (403, "datasources:read")
@@ -265,7 +267,7 @@ async def test_access_is_returned_on_request(api: Api) -> None:
     await create_data_source(api, name="n", uid="n")
     all_of_it = dict.fromkeys(("datasources:read", "datasources:write", "datasources:delete", "datasources:query"), True)
     assert (await api("GET", f"{AT}/uid/n?accesscontrol=true"))[1]["accessControl"] == all_of_it
-    reader = await granted(api, Role.NONE, ("datasources:read", "datasources:uid:n"))
+    reader = await create_user_with_grants(api, Role.NONE, ("datasources:read", "datasources:uid:n"))
     assert (await api("GET", f"{AT}?accesscontrol=true", auth=reader))[1][0]["accessControl"] == {"datasources:read": True}
     assert "accessControl" not in (await api("GET", f"{AT}/uid/n"))[1]
 
@@ -274,7 +276,7 @@ async def test_clients_list_the_data_sources_they_may_query(api: Api) -> None:
     """The list for queries has names and query settings, without fields that need read access."""
     uid = (await create_data_source(api, **PROMETHEUS))["uid"]
     await create_data_source(api, name="direct", uid="d", access="direct", url="https://host")
-    found = (await api("GET", "/api/frontend/settings", auth=await granted(api, Role.VIEWER)))[1]
+    found = (await api("GET", "/api/frontend/settings", auth=await create_user_with_grants(api, Role.VIEWER)))[1]
     assert found["defaultDatasource"] == "Prometheus"
     assert found["datasources"]["Prometheus"] == {
         "id": found["datasources"]["Prometheus"]["id"],
@@ -288,7 +290,7 @@ async def test_clients_list_the_data_sources_they_may_query(api: Api) -> None:
         "readOnly": False,
     }
     assert found["datasources"]["direct"]["url"] == "https://host"
-    one = await granted(api, Role.NONE, ("datasources:query", "datasources:uid:d"))
+    one = await create_user_with_grants(api, Role.NONE, ("datasources:query", "datasources:uid:d"))
     found = (await api("GET", "/api/frontend/settings", auth=one))[1]
     assert (set(found["datasources"]), found["defaultDatasource"]) == ({"direct"}, "")
 

@@ -27,16 +27,16 @@ Stored = Callable[..., Awaitable[list[Any]]]
 
 
 @pytest.fixture(autouse=True)
-def handled(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+def handled_deliveries(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
     return HandledDeliveries(monkeypatch, DeadLetterConsumer)
 
 
 @pytest.fixture
-def stored(api: Api, handled: HandledDeliveries) -> Stored:
+def wait_for_letters(api: Api, handled_deliveries: HandledDeliveries) -> Stored:
     """Return a function that returns the letters after ``count`` have arrived."""
 
     async def read(count: int = 1) -> list[Any]:
-        await handled.reach(count)
+        await handled_deliveries.reach(count)
         return await letters(api)
 
     return read
@@ -48,11 +48,11 @@ def submit(broker: MemoryBroker) -> Submit:
     return partial(dead_letters.submit, broker)
 
 
-async def test_a_refused_submission_is_listed_with_its_reason(api: Api, submit: Submit, stored: Stored) -> None:
+async def test_a_refused_submission_is_listed_with_its_reason(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
     """A refused submission becomes a letter with the reason, the message, its queue and exchange, and without credentials."""
     headers = {"authorization": "Basic d3Jvbmc6d3Jvbmc=", "X-Api-Key": "k3y", "team": "a", "number": 7}
     await submit(headers=headers, message_id="m-1", correlation_id="c-1")
-    (letter,) = await stored()
+    (letter,) = await wait_for_letters()
     assert (letter["kind"], letter["apiVersion"]) == ("DeadLetter", f"{GROUP}/v0alpha1")
     spec, status = letter["spec"], letter["status"]
     expected = {
@@ -81,10 +81,10 @@ async def test_a_refused_submission_is_listed_with_its_reason(api: Api, submit: 
     assert "k3y" not in text
 
 
-async def test_replaying_twice_publishes_once(api: Api, submit: Submit, stored: Stored) -> None:
+async def test_replaying_twice_publishes_once(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
     """The first replay creates the job with the same message id. Repeated and concurrent replays change nothing."""
     await submit(message_id="m-1")
-    name = (await stored())[0]["metadata"]["name"]
+    name = (await wait_for_letters())[0]["metadata"]["name"]
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     async with watching(api, JOBS) as jobs:
         results = await asyncio.gather(*(api("POST", f"{LETTERS}/{name}/replay") for _ in range(5)))
@@ -113,11 +113,11 @@ async def test_a_letter_that_is_delivered_again_is_stored_once(api: Api, broker:
 
 
 async def test_a_replay_that_the_broker_refuses_keeps_the_letter(
-    api: Api, submit: Submit, broker: MemoryBroker, monkeypatch: Any, stored: Stored
+    api: Api, submit: Submit, broker: MemoryBroker, monkeypatch: Any, wait_for_letters: Stored
 ) -> None:
     """If the broker refuses a replay, the letter remains dead, no success is audited, and a later replay succeeds."""
     await submit()
-    name = (await stored())[0]["metadata"]["name"]
+    name = (await wait_for_letters())[0]["metadata"]["name"]
 
     async def refuse(*_: Any, **__: Any) -> None:
         raise Unavailable("no broker")
@@ -132,21 +132,21 @@ async def test_a_replay_that_the_broker_refuses_keeps_the_letter(
     assert (await api("POST", f"{LETTERS}/{name}/replay"))[1]["status"]["state"] == "replayed"
 
 
-async def test_a_replayed_message_that_dies_again_is_another_letter(api: Api, submit: Submit, stored: Stored) -> None:
+async def test_a_replayed_message_that_dies_again_is_another_letter(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
     """A replayed message that is refused again is stored as a further letter, next to the replayed one."""
     await submit(message_id="m-1")
-    name = (await stored())[0]["metadata"]["name"]
+    name = (await wait_for_letters())[0]["metadata"]["name"]
     await api("POST", f"{LETTERS}/{name}/replay")
-    states = [letter["status"]["state"] for letter in await stored(2)]
+    states = [letter["status"]["state"] for letter in await wait_for_letters(2)]
     assert sorted(states) == ["dead", "replayed"]
 
 
-async def test_selected_letters_are_replayed_and_discarded(api: Api, submit: Submit, stored: Stored) -> None:
+async def test_selected_letters_are_replayed_and_discarded(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
     """A selector chooses letters; those that cannot be replayed are counted and remain dead."""
     for number in range(3):
         await submit(message_id=f"m-{number}")
     await submit(b"x" * (2 * 1024 * 1024 + 1), message_id="large")
-    await stored(4)
+    await wait_for_letters(4)
     large = [letter for letter in await letters(api) if letter["spec"]["truncated"]]
     assert [(letter["spec"]["bodyBytes"], len(letter["spec"]["body"])) for letter in large] == [(2097153, 2097152)]
     assert "complete" in large[0]["status"]["obstacle"]
@@ -165,10 +165,10 @@ async def test_selected_letters_are_replayed_and_discarded(api: Api, submit: Sub
     assert await api.sql("select count(*) from audit_event where action = 'deadletter.delete'") == 3
 
 
-async def test_a_letter_is_discarded_once(api: Api, submit: Submit, stored: Stored) -> None:
+async def test_a_letter_is_discarded_once(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
     """A discard checks preconditions, supports dry runs, is audited, and deletes the letter."""
     await submit()
-    (letter,) = await stored()
+    (letter,) = await wait_for_letters()
     path = f"{LETTERS}/{letter['metadata']['name']}"
     assert (await api("DELETE", path, {"preconditions": {"uid": "other"}}))[0] == 409
     assert (await api("DELETE", f"{path}?dryRun=All"))[0] == 200
@@ -179,14 +179,14 @@ async def test_a_letter_is_discarded_once(api: Api, submit: Submit, stored: Stor
     assert await api.sql("select count(*) from audit_event where action = 'deadletter.delete' and outcome = 'ok'") == 1
 
 
-async def test_letters_belong_to_the_organization_of_their_routing_key(api: Api, submit: Submit, stored: Stored) -> None:
+async def test_letters_belong_to_the_organization_of_their_routing_key(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
     """A letter is visible in its organization only. Letters of an unknown organization are visible to server admins only."""
     org_id = await api.organization("Other")
     await api.person("boss", Role.ADMIN, org_id=org_id)
     here, there = await api.person("here", Role.ADMIN), await api.person("there", Role.ADMIN, org_id=org_id)
     for key in ("submit.default", f"submit.org-{org_id}", "submit.org-999999", "submit.elsewhere", "submit"):
         await submit(key=key)
-    await stored(5)
+    await wait_for_letters(5)
     own = await letters(api, auth=here)
     assert [letter["spec"]["routingKey"] for letter in own] == ["submit.default"]
     other_path = LETTERS.replace("default", f"org-{org_id}")
@@ -204,10 +204,10 @@ async def test_letters_belong_to_the_organization_of_their_routing_key(api: Api,
     assert (await api("POST", f"{LETTERS}/replay", auth=here))[1]["replayed"] == 0
 
 
-async def test_only_admins_read_and_only_writers_replay(api: Api, submit: Submit, stored: Stored) -> None:
+async def test_only_admins_read_and_only_writers_replay(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
     """Reading requires deadletters:read, replay and discard deadletters:write; each can be granted."""
     await submit()
-    (letter,) = await stored()
+    (letter,) = await wait_for_letters()
     path = f"{LETTERS}/{letter['metadata']['name']}"
     editor = await api.person("editor", Role.EDITOR)
     reader = await api.person("reader", Role.VIEWER, ("deadletters:read", "*"))
@@ -220,28 +220,30 @@ async def test_only_admins_read_and_only_writers_replay(api: Api, submit: Submit
     ("body", "encoding"),
     [(b"\xff\x00\xfe", "base64"), (b"not json \x00", "utf-8"), (b"", "utf-8"), (b"[" * 5000, "utf-8")],
 )
-async def test_any_body_is_stored_unchanged(api: Api, submit: Submit, body: bytes, encoding: str, stored: Stored) -> None:
+async def test_any_body_is_stored_unchanged(api: Api, submit: Submit, body: bytes, encoding: str, wait_for_letters: Stored) -> None:
     """A body is stored unchanged. One that is not JSON is shown as text, and one that is not text in base64."""
     await submit(body, headers={"odd\0": "\0\ud800", "large": 2**70, "flag": True})
-    spec = (await stored())[0]["spec"]
+    spec = (await wait_for_letters())[0]["spec"]
     assert spec["bodyEncoding"] == encoding
     assert (base64.b64decode(spec["body"]) if encoding == "base64" else spec["body"].encode()) == body
     assert spec["headers"] == {"odd\N{REPLACEMENT CHARACTER}": "\N{REPLACEMENT CHARACTER}?", "large": str(2**70), "flag": True}
 
 
-async def test_only_submissions_are_replayed(api: Api, broker: MemoryBroker, stored: Stored) -> None:
+async def test_only_submissions_are_replayed(api: Api, broker: MemoryBroker, wait_for_letters: Stored) -> None:
     """A letter that is not a submission, such as a request of a gateway, is shown to server admins and cannot be replayed."""
     await broker.publish(TOPOLOGY.dead, TOPOLOGY.probe, Message(body=b"{}"))
-    (letter,) = await stored()
+    (letter,) = await wait_for_letters()
     assert "only submissions" in letter["status"]["obstacle"]
     assert (await api("POST", f"{LETTERS}/{letter['metadata']['name']}/replay"))[0] == 409
 
 
-async def test_without_queue_identity_nothing_is_replayed(start_api: StartApi, submit: Submit, handled: HandledDeliveries) -> None:
+async def test_without_queue_identity_nothing_is_replayed(
+    start_api: StartApi, submit: Submit, handled_deliveries: HandledDeliveries
+) -> None:
     """Without the queue identity, replays are refused, because replayed messages have no credentials."""
     api = await start_api(queue_identity=False)
     await submit()
-    await handled.reach(1)
+    await handled_deliveries.reach(1)
     (letter,) = await letters(api)
     for path in (f"{LETTERS}/{letter['metadata']['name']}/replay", f"{LETTERS}/replay"):
         status, conflict = await api("POST", path)

@@ -10,7 +10,7 @@ import pytest
 from tests.contract.api import repositories
 from tests.contract.api.conftest import PASSWORD, Api
 from tests.contract.api.dead_letters import LETTERS, STATE, HandledDeliveries, letters, submit
-from tests.contract.api.test_jobs_command import json_printed, printed, run, server_options
+from tests.contract.api.test_jobs_command import json_printed, printed_lines, run, server_options
 
 from dashwright.api.dead_letters import letters as use_cases
 from dashwright.api.dead_letters.consumer import DeadLetterConsumer
@@ -26,12 +26,12 @@ Die = Callable[..., Awaitable[list[str]]]
 
 
 @pytest.fixture(autouse=True)
-def handled(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+def handled_deliveries(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
     return HandledDeliveries(monkeypatch, DeadLetterConsumer)
 
 
 @pytest.fixture
-def create_letters(api: Api, broker: MemoryBroker, handled: HandledDeliveries) -> Die:
+def create_letters(api: Api, broker: MemoryBroker, handled_deliveries: HandledDeliveries) -> Die:
     """Return a function that publishes submissions with the given bodies, and returns the names of the letters when all are stored."""
     count = 0
 
@@ -40,7 +40,7 @@ def create_letters(api: Api, broker: MemoryBroker, handled: HandledDeliveries) -
         for body in bodies:
             count += 1
             await submit(broker, body, **members)
-            await handled.reach(count)
+            await handled_deliveries.reach(count)
         return [letter["metadata"]["name"] for letter in await letters(api)]
 
     return publish
@@ -53,15 +53,15 @@ def sync(repository: str) -> bytes:
 async def test_letters_are_listed_with_their_reasons(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
     """The list has each letter with its reason, without control characters of the message. An empty list is reported."""
     assert await run(list_, options=server_options(api)) == 0
-    assert printed(capsys) == ["no dead letters"]
+    assert printed_lines(capsys) == ["no dead letters"]
     [name] = await create_letters(sync("te\x1bam"))
     assert await run(list_, options=server_options(api)) == 0
-    header, row = printed(capsys)
+    header, row = printed_lines(capsys)
     assert header.split()[:3] == ["name", "state", "reason"]
     assert row.split()[:2] == [name, "dead"]
     assert "\x1b" not in row
     assert await run(list_, selection=Selection(state=DeadLetterState.REPLAYED), options=server_options(api)) == 0
-    assert printed(capsys) == ["no dead letters"]
+    assert printed_lines(capsys) == ["no dead letters"]
 
 
 @pytest.mark.parametrize(
@@ -95,7 +95,7 @@ async def test_a_letter_is_shown_with_its_message(api: Api, create_letters: Die,
     headers = {"team": "a\nb", "password": "t0p-secret"}
     [name] = await create_letters(b'{"action":\n"dance"}', message_id="m-1", headers=headers)
     assert await run(get, name, options=server_options(api)) == 0
-    fields = dict(line.split(":", 1) for line in printed(capsys))
+    fields = dict(line.split(":", 1) for line in printed_lines(capsys))
     assert (fields["name"].strip(), fields["state"].strip(), fields["message id"].strip()) == (name, "dead", "m-1")
     assert "action" in fields["reason"]
     assert (fields["header"].strip(), fields["removed"].strip()) == ("team: a\\nb", "password")
@@ -125,7 +125,7 @@ async def test_named_letters_are_replayed_once(api: Api, create_letters: Die, ca
     names = await create_letters(sync("team"), b"x" * (2 * 1024 * 1024 + 1))
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     assert await run(replay, names[:1], dry_run=True, options=server_options(api)) == 0
-    assert printed(capsys) == [f"{names[0]} can be replayed"]
+    assert printed_lines(capsys) == [f"{names[0]} can be replayed"]
     for _ in range(2):
         assert await run(replay, names, options=server_options(api)) == 1
         output = capsys.readouterr()
@@ -148,9 +148,9 @@ async def test_selected_letters_are_replayed_in_several_requests(
         await repositories.make_local_repository(api, f"team-{number}", api.data / f"team-{number}", "write")
     selection = Selection(replayable=True)
     assert await run(replay, selection=selection, dry_run=True, options=server_options(api)) == 0
-    assert printed(capsys) == ["5 can be replayed, 0 cannot be replayed"]
+    assert printed_lines(capsys) == ["5 can be replayed, 0 cannot be replayed"]
     assert await run(replay, selection=selection, options=server_options(api)) == 0
-    assert printed(capsys) == [
+    assert printed_lines(capsys) == [
         "2 of 5 letters replayed 40 %",
         "4 of 5 letters replayed 80 %",
         "5 replayed, 0 remaining, 0 cannot be replayed",
@@ -161,7 +161,11 @@ async def test_selected_letters_are_replayed_in_several_requests(
 
 
 async def test_a_replay_of_messages_that_die_again_ends(
-    api: Api, create_letters: Die, handled: HandledDeliveries, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    api: Api,
+    create_letters: Die,
+    handled_deliveries: HandledDeliveries,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The new letters are selected as well, but the command replays only as many letters as there were at its start."""
     monkeypatch.setattr(use_cases, "MAX_REPLAYED", 2)
@@ -173,12 +177,12 @@ async def test_a_replay_of_messages_that_die_again_ends(
         nonlocal requests
         requests += 1
         result = await request(*arguments, **options)
-        await handled.reach(4 + 2 * requests)
+        await handled_deliveries.reach(4 + 2 * requests)
         return result
 
     monkeypatch.setattr(use_cases.DeadLetters, "replay_selected", replay_and_die)
     assert await run(replay, all_letters=True, options=server_options(api)) == 1
-    assert printed(capsys)[-1] == "4 replayed, 2 remaining, 0 cannot be replayed"
+    assert printed_lines(capsys)[-1] == "4 replayed, 2 remaining, 0 cannot be replayed"
     assert requests == 2
 
 
@@ -195,12 +199,12 @@ async def test_letters_are_discarded_by_name_or_selection(api: Api, create_lette
     assert [f"{name} discarded" in output.out for name in names] == [True, True, False, False]
     await api.sql("update dead_letter set replayed_at = now() where name = $1", names[2])
     assert await run(discard, selection=Selection(state=DeadLetterState.REPLAYED), options=server_options(api)) == 0
-    assert printed(capsys) == [f"{names[2]} discarded"]
+    assert printed_lines(capsys) == [f"{names[2]} discarded"]
     assert [letter["metadata"]["name"] for letter in await letters(api)] == names[3:]
     assert await run(discard, all_letters=True, as_json=True, options=server_options(api)) == 0
     assert json.loads(json_printed(capsys)) == names[3:]
     assert await run(discard, all_letters=True, options=server_options(api)) == 0
-    assert printed(capsys) == ["no dead letters"]
+    assert printed_lines(capsys) == ["no dead letters"]
 
 
 @pytest.mark.parametrize("command", [replay, discard])

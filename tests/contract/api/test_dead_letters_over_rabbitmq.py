@@ -55,17 +55,17 @@ async def broker(proxy: TcpProxy) -> AsyncIterator[CountingBroker]:
 
 
 @pytest.fixture(autouse=True)
-def stored(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+def stored_letters(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
     return HandledDeliveries(monkeypatch, DeadLetterConsumer)
 
 
 @pytest.fixture(autouse=True)
-def submitted(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
+def handled_submissions(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
     return HandledDeliveries(monkeypatch, QueueSubmissions)
 
 
 async def test_a_lost_acknowledgement_stores_one_letter(
-    start_api: StartApi, broker: CountingBroker, proxy: TcpProxy, stored: HandledDeliveries, monkeypatch: pytest.MonkeyPatch
+    start_api: StartApi, broker: CountingBroker, proxy: TcpProxy, stored_letters: HandledDeliveries, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If the connection breaks between the commit and the acknowledgement, the broker delivers the letter again, and it is stored once."""
     handle = DeadLetterConsumer.handle
@@ -82,21 +82,21 @@ async def test_a_lost_acknowledgement_stores_one_letter(
     monkeypatch.setattr(DeadLetterConsumer, "handle", handle_and_disconnect)
     api = await start_api()
     await submit(broker)
-    await stored.reach(2)
+    await stored_letters.reach(2)
     assert [delivery.redelivered for delivery in deliveries] == [False, True]
     assert len(await letters(api)) == 1
 
 
 @pytest.mark.parametrize("path", ["/{name}/replay", "/replay"])
 async def test_a_crash_between_publishing_and_recording_creates_one_job(
-    api: Api, broker: CountingBroker, stored: HandledDeliveries, submitted: HandledDeliveries, path: str
+    api: Api, broker: CountingBroker, stored_letters: HandledDeliveries, handled_submissions: HandledDeliveries, path: str
 ) -> None:
     """After a crash between publishing and recording, the letter is dead.
 
     A later replay publishes the same message id, which the gateway recognizes.
     """
     await submit(broker)
-    await stored.reach(1)
+    await stored_letters.reach(1)
     (letter,) = await letters(api)
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     path = LETTERS + path.format(name=letter["metadata"]["name"])
@@ -111,7 +111,7 @@ async def test_a_crash_between_publishing_and_recording_creates_one_job(
     assert [letter["status"]["state"] for letter in await letters(api)] == ["dead"]
     del broker.after_submission
     assert (await api("POST", path))[0] == 200
-    await submitted.reach(3)
+    await handled_submissions.reach(3)
     assert [letter["status"]["state"] for letter in await letters(api)] == ["replayed"]
     assert (broker.submissions, await api.sql("select count(*) from job")) == (3, 1)
     assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay' and outcome = 'ok'") == 1
@@ -119,31 +119,31 @@ async def test_a_crash_between_publishing_and_recording_creates_one_job(
 
 @pytest.mark.parametrize("path", ["/{name}/replay", "/replay"])
 async def test_a_letter_that_dies_again_before_its_replay_is_recorded_is_stored_again(
-    api: Api, broker: CountingBroker, stored: HandledDeliveries, path: str
+    api: Api, broker: CountingBroker, stored_letters: HandledDeliveries, path: str
 ) -> None:
     """The gateway may refuse the replayed message before the replay is committed. The refused message becomes a second letter."""
     await submit(broker, message_id="m-1")
-    await stored.reach(1)
+    await stored_letters.reach(1)
     (letter,) = await letters(api)
 
     async def let_the_message_die_again() -> None:
         # The second letter must wait for the commit. Otherwise it would be handled within this time as a copy of the first one.
         with suppress(TimeoutError):
-            await asyncio.wait_for(stored.reach(2), 0.5)
+            await asyncio.wait_for(stored_letters.reach(2), 0.5)
 
     broker.after_submission = let_the_message_die_again  # type: ignore[method-assign]
     assert (await api("POST", LETTERS + path.format(name=letter["metadata"]["name"])))[0] == 200
-    await stored.reach(2)
+    await stored_letters.reach(2)
     assert sorted(letter["status"]["state"] for letter in await letters(api)) == ["dead", "replayed"]
 
 
-async def test_two_gateways_replay_each_letter_once(start_api: StartApi, broker: CountingBroker, stored: HandledDeliveries) -> None:
+async def test_two_gateways_replay_each_letter_once(start_api: StartApi, broker: CountingBroker, stored_letters: HandledDeliveries) -> None:
     """Concurrent replays of the same selection divide the letters between them."""
     count = 150
     first, second = await start_api(), await start_api()
     for _ in range(count):
         await submit(broker)
-    await stored.reach(count)
+    await stored_letters.reach(count)
     await repositories.make_local_repository(first, "team", first.data / "team", "write")
     results: list[tuple[int, Any]] = await asyncio.gather(*(api("POST", f"{LETTERS}/replay") for api in (first, second, first)))
     assert [status for status, _ in results] == [200] * 3

@@ -137,11 +137,11 @@ async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_
     messages: list[str] = []
     publish = broker.publish
 
-    async def recorded(exchange: str, routing_key: str, *arguments: Any, **options: Any) -> None:
+    async def record_and_publish(exchange: str, routing_key: str, *arguments: Any, **options: Any) -> None:
         messages.append(f"{exchange} {routing_key}")
         await publish(exchange, routing_key, *arguments, **options)
 
-    monkeypatch.setattr(broker, "publish", recorded)
+    monkeypatch.setattr(broker, "publish", record_and_publish)
     return System(git_api, tmp_path, messages)
 
 
@@ -168,11 +168,11 @@ async def prepare_all(system: System) -> dict[str, PreparedCall]:
         "update resource set status = jsonb_set(status::jsonb, '{health}', '{\"healthy\": true, \"checked\": 9000000000000}')::text "
         "where resource = 'repositories' returning 1"
     )
-    await settled(system.api)
+    await wait_until_idle(system.api)
     return calls
 
 
-async def settled(api: Api) -> None:
+async def wait_until_idle(api: Api) -> None:
     """Wait until the worker has ended all jobs."""
     notified = asyncio.Event()
     running = "select count(*) from job where state in ('pending', 'working') and action <> 'evaluate'"

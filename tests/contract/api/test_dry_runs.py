@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from tests.contract.api import repositories
 from tests.contract.api.conftest import Api, StartApi
-from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, create_object, dashboard, rows
+from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, count_rows, create_object, dashboard
 
-TRIED = "dryRun=All"
+DRY_RUN = "dryRun=All"
 PROVISIONING = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 EVALUATION = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1"}]}}
@@ -15,25 +15,25 @@ EVALUATION = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type":
 
 async def test_a_dry_run_of_a_create_returns_the_object(api: Api) -> None:
     """The dry run of a create returns the object with all fields that the store sets, except for a version."""
-    before = await rows(api)
-    status, response = await api("POST", f"{DASHBOARDS}?{TRIED}", dashboard())
+    before = await count_rows(api)
+    status, response = await api("POST", f"{DASHBOARDS}?{DRY_RUN}", dashboard())
     assert status == 201
     assert response["spec"] == {"title": "T"}
     assert response["metadata"]["uid"]
     assert response["metadata"]["creationTimestamp"]
     assert "resourceVersion" not in response["metadata"]
-    assert await rows(api) == before
+    assert await count_rows(api) == before
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
 
 
 async def test_a_dry_run_of_an_update_returns_the_result(api: Api) -> None:
     """The dry run of an update returns the object with the next generation and the stored version."""
     first = await create_object(api, dashboard())
-    before = await rows(api)
-    status, response = await api("PUT", f"{DASHBOARDS}/d?{TRIED}", dashboard(title="U"))
+    before = await count_rows(api)
+    status, response = await api("PUT", f"{DASHBOARDS}/d?{DRY_RUN}", dashboard(title="U"))
     assert (status, response["spec"], response["metadata"]["generation"]) == (200, {"title": "U"}, 2)
     assert response["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
-    assert await rows(api) == before
+    assert await count_rows(api) == before
     assert (await api("GET", f"{DASHBOARDS}/d"))[1] == first
 
 
@@ -41,10 +41,10 @@ async def test_a_dry_run_of_an_update_returns_the_result(api: Api) -> None:
 async def test_a_dry_run_of_a_delete_deletes_nothing(api: Api, body: Any) -> None:
     """A dry run that is requested in the query or in the body deletes nothing."""
     await create_object(api, dashboard())
-    before = await rows(api)
-    status, response = await api("DELETE", f"{DASHBOARDS}/d{'' if body else f'?{TRIED}'}", body)
+    before = await count_rows(api)
+    status, response = await api("DELETE", f"{DASHBOARDS}/d{'' if body else f'?{DRY_RUN}'}", body)
     assert (status, response["status"]) == (200, "Success")
-    assert await rows(api) == before
+    assert await count_rows(api) == before
     assert await api.sql("select count(*) from trash") == 0
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 200
 
@@ -63,7 +63,7 @@ async def test_invalid_dry_runs_are_rejected(start_api: StartApi) -> None:
         ("DELETE", f"{DASHBOARDS}/unknown", None, 404),
     ]
     for method, path, body, expected in requests:
-        status, response = await api(method, f"{path}?{TRIED}", body)
+        status, response = await api(method, f"{path}?{DRY_RUN}", body)
         assert status == expected, response
 
 
@@ -73,24 +73,24 @@ async def test_a_dry_run_of_a_delete_keeps_the_content(api: Api) -> None:
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync}
     await create_object(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
     await create_object(api, dashboard("f"), FOLDERS)
-    before = await rows(api)
+    before = await count_rows(api)
     for path in (f"{REPOSITORIES}/r", f"{FOLDERS}/f"):
-        assert (await api("DELETE", f"{path}?{TRIED}"))[0] == 200
-    assert await rows(api) == before
+        assert (await api("DELETE", f"{path}?{DRY_RUN}"))[0] == 200
+    assert await count_rows(api) == before
 
 
 async def test_a_dry_run_of_an_evaluation_never_runs(api: Api, unvalidated_panels: None) -> None:
     """A dry run of an evaluation stores no job."""
-    before = await rows(api)
+    before = await count_rows(api)
     body = {"metadata": {"name": "e"}, "spec": EVALUATION}
-    status, response = await api("POST", f"{EVALUATIONS}?{TRIED}", body)
+    status, response = await api("POST", f"{EVALUATIONS}?{DRY_RUN}", body)
     assert (status, response["metadata"]["name"]) == (202, "e")
     assert await api.sql("select count(*) from job") == 0
-    assert await rows(api) == before
+    assert await count_rows(api) == before
     assert (await api("POST", EVALUATIONS, body))[0] == 202
-    before = await rows(api)
-    assert (await api("DELETE", f"{EVALUATIONS}/e?{TRIED}"))[0] == 200
-    assert await rows(api) == before
+    before = await count_rows(api)
+    assert (await api("DELETE", f"{EVALUATIONS}/e?{DRY_RUN}"))[0] == 200
+    assert await count_rows(api) == before
     assert await api.sql("select state from job") == "pending"
 
 
@@ -105,8 +105,8 @@ async def test_a_dry_run_of_an_evaluation_never_runs(api: Api, unvalidated_panel
 )
 async def test_a_dry_run_of_a_job_returns_it(api: Api, path: str, body: Any) -> None:
     """The dry run of a job returns the pending Job with a name of its own."""
-    await team_of(api, enabled=True)
-    status, found = await api("POST", f"{PROVISIONING}/{path}?{TRIED}", body)
+    await create_team_repository(api, enabled=True)
+    status, found = await api("POST", f"{PROVISIONING}/{path}?{DRY_RUN}", body)
     job = found["items"][0] if found["kind"] == "JobList" else found
     assert (status, job["kind"], job["status"]["state"]) == (202, "Job", "pending")
     assert job["metadata"]["name"].startswith("team-export-")
@@ -116,14 +116,14 @@ async def test_a_dry_run_of_a_job_returns_it(api: Api, path: str, body: Any) -> 
 @pytest.mark.parametrize("path", ["jobs", "repositories/team/jobs"])
 async def test_a_dry_run_of_a_sync_job_needs_syncs_to_be_enabled(api: Api, path: str) -> None:
     """The dry run of a sync job is rejected while syncs are disabled, as the job is; only the plan of a sync is possible."""
-    await team_of(api, enabled=False)
+    await create_team_repository(api, enabled=False)
     body = {"spec": {"action": "sync", "repository": "team", "sync": {}}}
-    for query in ("", f"?{TRIED}"):
+    for query in ("", f"?{DRY_RUN}"):
         status, error = await api("POST", f"{PROVISIONING}/{path}{query}", body)
         assert (status, "sync is not enabled" in error["message"]) == (422, True)
 
 
-async def team_of(api: Api, *, enabled: bool) -> None:
+async def create_team_repository(api: Api, *, enabled: bool) -> None:
     await repositories.make_local_repository(api, "team", api.data, "write", enabled=enabled)
 
 
@@ -131,7 +131,7 @@ async def team_of(api: Api, *, enabled: bool) -> None:
 async def test_only_all_is_a_dry_run(api: Api, value: str) -> None:
     """An unknown value of ``dryRun`` is refused, and nothing is written."""
     await create_object(api, dashboard())
-    before = await rows(api)
+    before = await count_rows(api)
     for method, path, body in (
         ("POST", DASHBOARDS, dashboard("e")),
         ("PUT", f"{DASHBOARDS}/d", dashboard(title="U")),
@@ -141,4 +141,4 @@ async def test_only_all_is_a_dry_run(api: Api, value: str) -> None:
         status, response = await api(method, f"{path}?dryRun={value}", body)
         assert (status, response["reason"]) == (400, "BadRequest")
     assert (await api("DELETE", f"{DASHBOARDS}/d", {"dryRun": ["some"]}))[0] == 400
-    assert await rows(api) == before
+    assert await count_rows(api) == before

@@ -78,7 +78,7 @@ async def test_an_edit_keeps_the_format_of_the_file(team: Team, calls: Calls) ->
     counted = await team.api.sql("select entries from repository_commit")
     assert (await run_sync(team.api))["state"] == "success"
     assert counted == await team.api.sql("select entries from repository_commit") == 4
-    assert await team.stored() == {
+    assert await team.stored_titles() == {
         "": "Team", "classic.json": "C2", "deep": "deep", "deep/named.yaml": "N2", "deep/unnamed.json": "U2",
     }  # fmt: skip
 
@@ -122,7 +122,7 @@ async def test_a_changed_folder_moves_the_file(team: Team, calls: Calls) -> None
 async def test_a_version_has_the_message_of_its_commit(team: Team, calls: Calls) -> None:
     """The message of an edit is that of its commit and of the version. Without one, only the commit has a generated message."""
 
-    def committed() -> str:
+    def last_commit_message() -> str:
         if team.work is None:
             return ""
         git(team.work.folder, "fetch", "--quiet", "origin")
@@ -132,9 +132,9 @@ async def test_a_version_has_the_message_of_its_commit(team: Team, calls: Calls)
     spec = {"title": "C2", "panels": []}
     body = {"version": "v1beta1", "name": "classic", "spec": json.dumps(spec), "folder": "team"}
     await calls.edit_object(path, checksum, body, message="Because")
-    commits = [committed()]
+    commits = [last_commit_message()]
     await edit(team, calls, "classic", spec, folder=folder_name("team", "deep/"))
-    commits.append(committed())
+    commits.append(last_commit_message())
     await calls.plan_and_change("update", "deep/classic.json", {**spec, "uid": "classic", "title": "C3"}, message="By its file")
     status, found = await team.api("GET", f"{DASHBOARDS}/classic/versions")
     assert (status, [item.get("message", "") for item in found["items"]]) == (200, ["By its file", "", "Because", ""])
@@ -151,11 +151,11 @@ async def test_deleting_an_object_deletes_its_file(team: Team, calls: Calls) -> 
     assert team.read("deep/.keep") is None
     await edit(team, calls, UNNAMED, None)
     kept = {"": "Team", "classic.json": "C", "deep": "deep"}
-    assert (team.read("deep/named.yaml"), team.read("deep/.keep"), await team.stored()) == (None, "", kept)
+    assert (team.read("deep/named.yaml"), team.read("deep/.keep"), await team.stored_titles()) == (None, "", kept)
     counted = await team.api.sql("select entries from repository_commit")
     assert (await run_sync(team.api))["state"] == "success"
     assert counted == await team.api.sql("select entries from repository_commit")
-    assert await team.stored() == kept
+    assert await team.stored_titles() == kept
     assert await team.api.sql("select uid::text from resource where source_path = 'deep'") == before
 
 
@@ -163,11 +163,11 @@ async def test_moving_the_last_object_keeps_the_folder(team: Team, calls: Calls)
     """Moving the last object out of a directory keeps the directory with a ``.keep`` file, and the folder."""
     for name in ("named", UNNAMED):
         await edit(team, calls, name, (await stored_dashboard(team, name))["spec"], folder="team")
-    assert (team.read("deep/.keep"), team.read("named.yaml") is None, "deep" in await team.stored()) == ("", False, True)
+    assert (team.read("deep/.keep"), team.read("named.yaml") is None, "deep" in await team.stored_titles()) == ("", False, True)
     await edit(team, calls, "classic", (await stored_dashboard(team, "classic"))["spec"], folder=folder_name("team", "deep/"))
     await edit(team, calls, "classic", None)
     assert (await run_sync(team.api))["state"] == "success"
-    assert await team.stored() == {"": "Team", "deep": "deep", "named.yaml": "N", "unnamed.json": "U"}
+    assert await team.stored_titles() == {"": "Team", "deep": "deep", "named.yaml": "N", "unnamed.json": "U"}
 
 
 async def test_a_file_that_has_changed_is_not_overwritten(team: Team, calls: Calls) -> None:
@@ -215,7 +215,7 @@ async def test_a_concurrent_push_is_kept(
     assert (team.read("theirs.json") is not None, "Mine" in (team.read("classic.json") or "")) == (True, True)
     assert git(work.folder, "rev-parse", "origin/main") == created
     assert (await run_sync(git_api))["state"] == "success"
-    assert {"theirs.json": "T", "classic.json": "Mine"}.items() <= (await team.stored()).items()
+    assert {"theirs.json": "T", "classic.json": "Mine"}.items() <= (await team.stored_titles()).items()
 
 
 async def test_a_committed_edit_that_is_not_stored_is_reported(team: Team, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -230,4 +230,4 @@ async def test_a_committed_edit_that_is_not_stored_is_reported(team: Team, calls
             await edit(team, calls, "classic", {"title": "Mine", "panels": []})
     assert "Mine" in (team.read("classic.json") or "")
     assert (await run_sync(team.api))["state"] == "success"
-    assert (await team.stored())["classic.json"] == "Mine"
+    assert (await team.stored_titles())["classic.json"] == "Mine"

@@ -83,7 +83,7 @@ class EvaluationClient:
         document: dict[str, Any] = orjson.loads(reply.body)
         return document
 
-    async def ended(self, name: str) -> dict[str, Any]:
+    async def wait_for_end(self, name: str) -> dict[str, Any]:
         async with asyncio.timeout(30):
             while True:
                 found: dict[str, Any] = orjson.loads((await self.call("GET", f"{EVALUATIONS}/{name}"))[1])
@@ -111,7 +111,7 @@ async def test_an_evaluation_ends_with_a_result(evaluation_client: EvaluationCli
     created = await evaluation_client.submit(spec(), labels={"ci": "42"})
     assert (created["status"]["state"], created["metadata"]["labels"]) == ("pending", {"ci": "42"})
     name = created["metadata"]["name"]
-    status = (await evaluation_client.ended(name))["status"]
+    status = (await evaluation_client.wait_for_end(name))["status"]
     assert (status["state"], status["message"], status["progress"]) == ("success", "completed successfully", 100)
     code, body = await evaluation_client.call("GET", f"{EVALUATIONS}/{name}/result")
     assert (code, orjson.loads(body)["results"]["B"]["frames"][0]["data"]["values"][1]) == (200, [2, 4, 6])
@@ -126,7 +126,7 @@ async def test_an_evaluation_with_errors_has_a_result(evaluation_client: Evaluat
     submitted = spec()
     submitted["queries"][0]["rawFrameContent"] = "[{"
     created = await evaluation_client.submit(submitted, name="broken")
-    status = (await evaluation_client.ended("broken"))["status"]
+    status = (await evaluation_client.wait_for_end("broken"))["status"]
     assert (status["state"], status["message"]) == ("error", "completed with errors")
     assert status["errors"][0].startswith("B: ")
     code, body = await evaluation_client.call("GET", f"{EVALUATIONS}/broken/result")
@@ -184,8 +184,8 @@ async def test_evaluations_wait_for_the_expressions_worker(
     worker = ExpressionsWorker(load(data_dir=tmp_path, secret_key="of tests only"), database, broker, Clock())
     await worker.start()
     evaluation_client = EvaluationClient(api.session, broker)
-    assert (await evaluation_client.ended("e0"))["status"]["state"] == "success"
-    status = (await evaluation_client.ended("e1"))["status"]
+    assert (await evaluation_client.wait_for_end("e0"))["status"]["state"] == "success"
+    status = (await evaluation_client.wait_for_end("e1"))["status"]
     assert (status["state"], "un~1listed" in status["message"]) == ("error", True)
     assert (await evaluation_client.call("GET", f"{EVALUATIONS}/e1/result"))[0] == 410
     await worker.stop()
@@ -195,7 +195,7 @@ async def test_a_large_result_is_stored_in_chunks(evaluation_client: EvaluationC
     """A result of several megabytes is stored in chunks of at most one and returned completely."""
     values = [index + 0.123456789 for index in range(60_000)]
     await evaluation_client.submit(spec("$A + 0", values), name="large")
-    assert (await evaluation_client.ended("large"))["status"]["state"] == "success"
+    assert (await evaluation_client.wait_for_end("large"))["status"]["state"] == "success"
     async with database.connection() as connection:
         sizes = [row["size"] for row in await connection.fetch("select length(body) as size from evaluation_piece where format = 'json'")]
     assert len(sizes) > 1
@@ -238,7 +238,7 @@ async def test_an_evaluation_can_be_submitted_as_a_message(evaluation_client: Ev
     (event,) = orjson.loads((await evaluation_client.call("GET", "/api/audit?requestId=once"))[1])["events"]
     assert (event["action"], event["object"]) == ("evaluation.create", f"evaluation:{created['metadata']['name']}")
     assert (event["actor"], event["orgId"], event["address"]) == ("user:1", 1, "")
-    assert (await evaluation_client.ended(created["metadata"]["name"]))["status"]["state"] == "success"
+    assert (await evaluation_client.wait_for_end(created["metadata"]["name"]))["status"]["state"] == "success"
 
 
 async def test_a_message_without_credentials_submits_no_evaluation(evaluation_client: EvaluationClient) -> None:
@@ -252,7 +252,7 @@ async def test_a_message_without_credentials_submits_no_evaluation(evaluation_cl
 async def test_deleting_an_evaluation_deletes_its_result(evaluation_client: EvaluationClient) -> None:
     """Deleting an ended evaluation deletes its result too."""
     await evaluation_client.submit(spec(), name="brief")
-    await evaluation_client.ended("brief")
+    await evaluation_client.wait_for_end("brief")
     assert (await evaluation_client.call("DELETE", f"{EVALUATIONS}/brief"))[0] == 200
     assert (await evaluation_client.call("GET", f"{EVALUATIONS}/brief/result"))[0] == 404
 
@@ -261,7 +261,7 @@ async def test_results_are_kept_until_they_expire(evaluation_client: EvaluationC
     """A result is kept until it expires, independent of the job history; afterwards the request returns 410 with that time."""
     names = [(await evaluation_client.submit(spec()))["metadata"]["name"] for _ in range(4)]
     for name in names:
-        await evaluation_client.ended(name)
+        await evaluation_client.wait_for_end(name)
     await clean(database)
     assert [(await evaluation_client.call("GET", f"{EVALUATIONS}/{name}/result"))[0] for name in names] == [200] * 4
     expire = """update evaluation set expires_at = now() - interval '1 minute'
@@ -281,7 +281,7 @@ async def test_results_are_kept_until_they_expire(evaluation_client: EvaluationC
 async def test_an_evaluation_without_a_result_expires(evaluation_client: EvaluationClient, database: Database) -> None:
     """An evaluation without a result is deleted after the same time; for a week its name returns 410."""
     await evaluation_client.submit(spec(), name="failed")
-    await evaluation_client.ended("failed")
+    await evaluation_client.wait_for_end("failed")
     async with database.connection() as connection:
         await connection.execute("delete from evaluation")
         await clean(database)

@@ -11,7 +11,7 @@ def dashboard(title: str = "T", **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "d"}, "spec": {"title": title, **spec}}
 
 
-def owned(found: Any) -> dict[str, Any]:
+def fields_by_manager(found: Any) -> dict[str, Any]:
     """Return the fields of each manager."""
     return {entry["manager"]: entry["fieldsV1"] for entry in found["metadata"].get("managedFields", ())}
 
@@ -35,7 +35,7 @@ async def test_the_creator_owns_the_sent_fields(api: Api) -> None:
     )
     headers = {"User-Agent": "kr8s/0.20 (linux)"}
     _, other = await api("POST", DASHBOARDS, {"metadata": {"name": "e"}, "spec": {"title": "T"}}, headers=headers)
-    assert owned(other) == {"kr8s": {"f:spec": {"f:title": {}}}}
+    assert fields_by_manager(other) == {"kr8s": {"f:spec": {"f:title": {}}}}
 
 
 async def test_changed_fields_move_to_the_writer(api: Api) -> None:
@@ -43,7 +43,7 @@ async def test_changed_fields_move_to_the_writer(api: Api) -> None:
     await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard(refresh="1m", tags=["x"]))
     status, changed = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard(refresh="5m", tags=["x"]))
     assert status == 200
-    assert owned(changed) == {"a": {"f:spec": {"f:tags": {}, "f:title": {}}}, "b": {"f:spec": {"f:refresh": {}}}}
+    assert fields_by_manager(changed) == {"a": {"f:spec": {"f:tags": {}, "f:title": {}}}, "b": {"f:spec": {"f:refresh": {}}}}
 
 
 async def test_a_write_without_effect_changes_no_owner(api: Api) -> None:
@@ -60,14 +60,14 @@ async def test_owners_may_be_rewritten(api: Api) -> None:
     sent = dashboard()
     sent["metadata"]["managedFields"] = [entry | {"manager": "z", "operation": "Apply"}]
     _, handed = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
-    assert owned(handed) == {"z": entry["fieldsV1"]}
+    assert fields_by_manager(handed) == {"z": entry["fieldsV1"]}
     assert handed["metadata"]["resourceVersion"] != created["metadata"]["resourceVersion"]
     sent["metadata"]["managedFields"] = [{"manager": 5}]
     _, remaining = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
     assert remaining["metadata"] == handed["metadata"]
     sent["metadata"]["managedFields"] = [{}]
     _, dropped = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
-    assert owned(dropped) == {}
+    assert fields_by_manager(dropped) == {}
 
 
 async def test_many_entries_are_refused(api: Api) -> None:
@@ -90,7 +90,7 @@ async def test_items_of_a_set_have_owners(api: Api) -> None:
     assert status == 201, created
     changed = panel | {"targets": [{"refId": "A"}, {"refId": "B"}]}
     _, created = await api("PUT", f"{panels}/p?fieldManager=b", {"metadata": {"name": "p"}, "spec": changed})
-    assert owned(created)["b"] == {"f:spec": {"f:targets": {'v:{"refId":"B"}': {}}}}
+    assert fields_by_manager(created)["b"] == {"f:spec": {"f:targets": {'v:{"refId":"B"}': {}}}}
 
 
 async def test_a_label_set_in_another_version_keeps_the_owners(api: Api) -> None:
@@ -103,7 +103,7 @@ async def test_a_label_set_in_another_version_keeps_the_owners(api: Api) -> None
     status, _ = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", converted)
     assert status == 200
     _, found = await api("GET", f"{layouts}/d")
-    assert owned(found) == owned(created) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}
+    assert fields_by_manager(found) == fields_by_manager(created) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}
 
 
 async def test_the_classic_api_records_owners_too(api: Api) -> None:
@@ -111,12 +111,12 @@ async def test_the_classic_api_records_owners_too(api: Api) -> None:
     saved = {"dashboard": {"uid": "d", "title": "T", "refresh": "1m"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
     _, created = await api("GET", f"{DASHBOARDS}/d")
-    assert owned(created) == {"classic-api": {"f:spec": {"f:title": {}, "f:refresh": {}}}}
+    assert fields_by_manager(created) == {"classic-api": {"f:spec": {"f:title": {}, "f:refresh": {}}}}
     await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", dashboard("U", refresh="1m"))
     saved["dashboard"] = {"uid": "d", "title": "U", "refresh": "5m"}
     assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
     _, changed = await api("GET", f"{DASHBOARDS}/d")
-    assert owned(changed) == {"classic-api": {"f:spec": {"f:refresh": {}}}, "b": {"f:spec": {"f:title": {}}}}
+    assert fields_by_manager(changed) == {"classic-api": {"f:spec": {"f:refresh": {}}}, "b": {"f:spec": {"f:title": {}}}}
 
 
 async def test_the_status_has_separate_owners(api: Api) -> None:
@@ -130,7 +130,7 @@ async def test_the_status_has_separate_owners(api: Api) -> None:
     status, changed = await api("PATCH", f"{repositories}/r/status?fieldManager=worker", patch, headers=headers)
     assert status == 200, changed
     entries = {entry["manager"]: (entry.get("subresource"), entry["fieldsV1"]) for entry in changed["metadata"]["managedFields"]}
-    assert entries == {"a": (None, owned(created)["a"]), "worker": ("status", {"f:status": {"f:observedGeneration": {}}})}
+    assert entries == {"a": (None, fields_by_manager(created)["a"]), "worker": ("status", {"f:status": {"f:observedGeneration": {}}})}
     created["spec"]["title"] = "S"
     _, later = await api("PUT", f"{repositories}/r?fieldManager=b", {"metadata": {"name": "r"}, "spec": created["spec"]})
-    assert owned(later)["worker"] == {"f:status": {"f:observedGeneration": {}}}
+    assert fields_by_manager(later)["worker"] == {"f:status": {"f:observedGeneration": {}}}

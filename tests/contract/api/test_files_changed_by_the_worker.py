@@ -49,7 +49,7 @@ class Team:
         paths = git(self.work.folder, "ls-tree", "-r", "--name-only", f"origin/{ref}").splitlines()
         return git(self.work.folder, "show", f"origin/{ref}:{path}") if path in paths else None
 
-    async def stored(self) -> dict[str, str]:
+    async def stored_titles(self) -> dict[str, str]:
         """Return the titles of the managed objects by path."""
         rows = await self.api.sql(
             "select coalesce(json_agg(json_build_array(source_path, title)), '[]')::text from resource where manager_id = 'team'"
@@ -124,7 +124,7 @@ async def test_a_file_is_created_updated_and_deleted(team: Team, calls: Calls) -
     notes = found["metadata"]["annotations"]
     assert (notes["grafana.app/createdBy"], notes["grafana.app/sourceChecksum"]) == ("user:7", created.wrapper.hash)
     changed = await calls.plan_and_change("update", "deep/new/n.json", {**kept, "title": "N2"})
-    assert (changed.wrapper.resource.action, (await team.stored())["deep/new/n.json"]) == ("update", "N2")
+    assert (changed.wrapper.resource.action, (await team.stored_titles())["deep/new/n.json"]) == ("update", "N2")
     assert sorted_touches(changed) == [("update", "dashboards", "n", folder_name("team", "deep/new/"))]
     removed = await calls.plan_and_change("delete", "deep/new/n.json")
     assert sorted_touches(removed) == [
@@ -133,7 +133,7 @@ async def test_a_file_is_created_updated_and_deleted(team: Team, calls: Calls) -
     ]
     assert removed.wrapper.resource.action == "delete"
     assert (team.read("deep/new/n.json"), (await team.api("GET", f"{DASHBOARDS}/n"))[0]) == (None, 404)
-    assert set(await team.stored()) == {"", "a.json", "deep", "deep/b.json", "deep/in", "deep/in/c.json"}
+    assert set(await team.stored_titles()) == {"", "a.json", "deep", "deep/b.json", "deep/in", "deep/in/c.json"}
 
 
 async def test_content_is_converted_to_the_file_extension(team: Team, calls: Calls) -> None:
@@ -171,10 +171,10 @@ async def test_files_and_directories_move(team: Team, calls: Calls) -> None:
     _, found = await team.api("GET", f"{DASHBOARDS}/b")
     assert (found["metadata"]["uid"], found["metadata"]["annotations"]["grafana.app/folder"]) == (uid, other)
     await calls.plan_and_change("move", "b3.json", {"uid": "b", "title": "B3", "panels": []}, original_path="other/b2.json")
-    assert (await team.stored())["b3.json"] == "B3"
+    assert (await team.stored_titles())["b3.json"] == "B3"
     await calls.plan_and_change("move", "elsewhere/", original_path="deep/")
     assert (team.read("elsewhere/in/c.json"), team.read("elsewhere/notes.md")) == (TREE["deep/in/c.json"], "none")
-    assert set(await team.stored()) == {"", "a.json", "b3.json", "elsewhere", "elsewhere/in", "elsewhere/in/c.json"}
+    assert set(await team.stored_titles()) == {"", "a.json", "b3.json", "elsewhere", "elsewhere/in", "elsewhere/in/c.json"}
 
 
 async def test_directories_are_created_and_deleted(team: Team, calls: Calls) -> None:
@@ -185,7 +185,7 @@ async def test_directories_are_created_and_deleted(team: Team, calls: Calls) -> 
     removed = await calls.plan_and_change("delete", "deep/")
     names = {name for verb, _, name, _ in sorted_touches(removed) if verb == "delete"}
     assert names > {"b", "c", folder_name("team", "deep/"), folder_name("team", "deep/in/")}
-    assert set(await team.stored()) == {"", "a.json"}
+    assert set(await team.stored_titles()) == {"", "a.json"}
     assert (team.read("deep/notes.md"), team.read("a.json")) == (None, TREE["a.json"])
 
 
@@ -221,13 +221,13 @@ WRONG: list[tuple[str, str, Any, dict[str, str], type[DashwrightError], str]] = 
 async def test_invalid_changes_are_rejected(team: Team, calls: Calls) -> None:
     """An invalid change fails with its reason, planned or executed, and changes neither files nor objects."""
     assert (await team.api("POST", DASHBOARDS, {"metadata": {"name": "theirs"}, "spec": {"title": "Theirs"}}))[0] == 201
-    before, files = await team.stored(), await calls.files()
+    before, files = await team.stored_titles(), await calls.files()
     for method, path, content, options, error, reason in WRONG:
         for base in ("", "0" * 64):
             with pytest.raises(error, match=reason) as raised:
                 await calls.request_change(method, path, content, base=base, **options)
             assert type(raised.value) is error, (method, path, raised.value)
-    assert (await team.stored(), await calls.files()) == (before, files)
+    assert (await team.stored_titles(), await calls.files()) == (before, files)
 
 
 @pytest.mark.parametrize(
@@ -282,7 +282,7 @@ async def test_a_commit_has_author_and_message(git_api: Api, git_server: GitServ
         created = await calls.plan_and_change(method, path, content, **options)
         assert newest() == f"Ada <ada@example.org>|{message}"
         assert created.wrapper.ref == git(work.folder, "rev-parse", "origin/main")
-    assert (await team.stored())["z.json"] == "X"
+    assert (await team.stored_titles())["z.json"] == "X"
 
 
 async def test_a_stored_change_is_not_synced_again(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
@@ -296,10 +296,10 @@ async def test_a_stored_change_is_not_synced_again(git_api: Api, git_server: Git
     git(work.folder, "pull", "--quiet", "origin", "main")
     work.commit({"theirs.json": dashboard("t", "T")})
     await calls.plan_and_change("create", "y.json", {"uid": "y", "title": "Y", "panels": []})
-    assert "y.json" in await team.stored()
-    assert "theirs.json" not in await team.stored()
+    assert "y.json" in await team.stored_titles()
+    assert "theirs.json" not in await team.stored_titles()
     await run_sync(git_api, incremental=True)
-    assert "theirs.json" in await team.stored()
+    assert "theirs.json" in await team.stored_titles()
     assert (await run_sync(git_api))["message"] == "same commit as last time"
 
 
@@ -309,13 +309,13 @@ async def test_a_change_on_a_new_branch_stores_nothing(
     """A change on another branch creates it from the repository's branch, or continues it, and stores nothing."""
     team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
     await run_sync(git_api)
-    before = await team.stored()
+    before = await team.stored_titles()
     created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref="feature/x")
     assert created.wrapper.urls is not None
     assert created.wrapper.urls.new_pull_request_url is not None
     await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []}, ref="feature/x")
     assert (team.read("x.json", "feature/x") is not None, "A2" in (team.read("a.json", "feature/x") or "")) == (True, True)
-    assert (team.read("x.json"), team.read("a.json"), await team.stored()) == (None, TREE["a.json"], before)
+    assert (team.read("x.json"), team.read("a.json"), await team.stored_titles()) == (None, TREE["a.json"], before)
     head = git(work.folder, "rev-parse", "origin/main")
     with pytest.raises(BadRequest):
         await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref=head)
@@ -326,9 +326,9 @@ async def test_an_empty_repository_accepts_its_first_file(git_api: Api, git_serv
     work = git_server.make("team.git")
     team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
     created = await calls.plan_and_change("create", "a.json", {"uid": "a", "title": "A", "panels": []})
-    assert (created.wrapper.errors, await team.stored()) == (None, {"": "Team", "a.json": "A"})
+    assert (created.wrapper.errors, await team.stored_titles()) == (None, {"": "Team", "a.json": "A"})
     assert (await run_sync(git_api))["state"] == "success"
-    assert await team.stored() == {"": "Team", "a.json": "A"}
+    assert await team.stored_titles() == {"": "Team", "a.json": "A"}
 
 
 async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
@@ -360,7 +360,7 @@ async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer,
 async def test_without_sync_only_the_file_is_written(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
     team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"), sync={"enabled": False, "target": "folder"})
     created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
-    assert (created.wrapper.resource.action, team.read("x.json") is not None, await team.stored()) == ("create", True, {})
+    assert (created.wrapper.resource.action, team.read("x.json") is not None, await team.stored_titles()) == ("create", True, {})
 
 
 async def test_a_committed_change_is_stored_by_the_next_sync(
@@ -374,9 +374,9 @@ async def test_a_committed_change_is_stored_by_the_next_sync(
     created = await calls.request_change("update", "a.json", looked.content, base=looked.base)
     assert created.wrapper.errors is not None
     assert "the next sync stores it" in created.wrapper.errors[0]
-    assert ("A2" in (team.read("a.json") or ""), (await team.stored())["a.json"]) == (True, "A")
+    assert ("A2" in (team.read("a.json") or ""), (await team.stored_titles())["a.json"]) == (True, "A")
     assert (await run_sync(git_api))["state"] == "success"
-    assert (await team.stored())["a.json"] == "A2"
+    assert (await team.stored_titles())["a.json"] == "A2"
 
 
 @pytest.fixture
@@ -417,10 +417,10 @@ async def test_a_later_commit_is_not_overwritten(
 
     push_after_commit("Newer", lambda: run_sync(git_api))
     created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
-    assert (created.wrapper.errors, (await team.stored())["a.json"]) == (None, "Newer")
+    assert (created.wrapper.errors, (await team.stored_titles())["a.json"]) == (None, "Newer")
     push_after_commit("Newest", forget_stored_commit)
     created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
-    assert (created.wrapper.errors, (await team.stored())["a.json"]) == (None, "Newest")
+    assert (created.wrapper.errors, (await team.stored_titles())["a.json"]) == (None, "Newest")
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
     assert (await run_sync(git_api))["message"] == "same commit as last time"
 
@@ -440,9 +440,9 @@ async def test_concurrent_changes_are_all_kept(team: Team, calls: Calls) -> None
     names = ["k", "l", "m"]
     await asyncio.gather(*map(change, names))
     assert {f"many/{name}.json" for name in names} <= set(await calls.files())
-    assert {f"many/{name}.json": name.upper() for name in names}.items() <= (await team.stored()).items()
+    assert {f"many/{name}.json": name.upper() for name in names}.items() <= (await team.stored_titles()).items()
     assert (await run_sync(team.api))["state"] == "success"
-    assert set(await team.stored()) == {
+    assert set(await team.stored_titles()) == {
         "",
         "a.json",
         "deep",

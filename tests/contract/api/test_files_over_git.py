@@ -22,7 +22,7 @@ Started = Callable[..., Awaitable[Work]]
 
 
 @pytest.fixture
-async def started(git_api: Api, git_server: GitServer) -> Started:
+async def start_repository(git_api: Api, git_server: GitServer) -> Started:
     """Return a function that creates a repository with these workflows and two dashboards, and syncs it."""
 
     async def start(*workflows: str, files: dict[str, str | bytes | None] | None = None, target: str = "folder") -> Work:
@@ -61,9 +61,9 @@ async def patch(api: Api, kind: str, body: Any, *, name: str = "a", auth: str = 
         return response.status, await response.json()
 
 
-async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """Replacing a file commits it with the caller's name and message and stores the object before the response."""
-    await started("write")
+    await start_repository("write")
     auth = await editor(git_api)
     status, found = await git_api("PUT", f"{FILES}/deep/b.json", json.loads(dashboard("b", "B2")), auth=auth, params={"message": "Better"})
     assert (status, found["resource"]["type"]["classic"], found["resource"]["action"]) == (200, "dashboard", "update")
@@ -76,9 +76,9 @@ async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_serv
     assert (await sync_status(git_api))["lastRef"] == found["ref"]
 
 
-async def test_a_new_file_creates_directory_and_dashboard(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_new_file_creates_directory_and_dashboard(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """A new file creates its directory's folder and a managed dashboard in it; an existing file is 409."""
-    await started("write")
+    await start_repository("write")
     auth = await editor(git_api)
     body = json.loads(dashboard("c", "C"))
     status, found = await git_api("POST", f"{FILES}/new/c.yaml", body, auth=auth)
@@ -92,9 +92,9 @@ async def test_a_new_file_creates_directory_and_dashboard(git_api: Api, git_serv
     assert commits(git_server) == 2
 
 
-async def test_files_are_moved_and_deleted(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_files_are_moved_and_deleted(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """Moving or deleting files, also a whole directory, moves or deletes their objects."""
-    await started("write")
+    await start_repository("write")
     auth = await editor(git_api)
     assert (await git_api("POST", f"{FILES}/far/b.json", params={"originalPath": "deep/b.json"}, auth=auth))[0] == 200
     _, moved = await git_api("GET", f"{DASHBOARDS}/b")
@@ -104,9 +104,9 @@ async def test_files_are_moved_and_deleted(git_api: Api, git_server: GitServer, 
     assert git(git_server.root / "team.git", "ls-tree", "-r", "--name-only", "main") == "a.json"
 
 
-async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """Viewers and Editors of other folders cannot change a file, and without the workflow no user can."""
-    await started("write")
+    await start_repository("write")
     viewer = await git_api.person("vic", Role.VIEWER)
     assert (await git_api("POST", "/api/access-control/folders/team", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}))[
         0
@@ -121,9 +121,9 @@ async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_serv
     assert (commits(git_server), await titles(git_api)) == (1, {"a": "A", "b": "B"})
 
 
-async def test_a_file_needs_read_access_to_directory_and_object(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_file_needs_read_access_to_directory_and_object(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """A file can be read only by users who may read both its directory's folder and the object that it names."""
-    work = await started("write", files={"a.json": dashboard("a", "A"), "closed/b.json": dashboard("b", "B")})
+    work = await start_repository("write", files={"a.json": dashboard("a", "A"), "closed/b.json": dashboard("b", "B")})
     work.commit({"closed/a.json": dashboard("a", "Secret")})
     viewer = await git_api.person("vic", Role.VIEWER)
     closed = await git_api.sql("select folder from resource where name = 'b'")
@@ -139,9 +139,9 @@ async def test_a_file_needs_read_access_to_directory_and_object(git_api: Api, gi
         assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
 
 
-async def test_files_are_listed_with_their_sizes(git_api: Api, started: Started) -> None:
+async def test_files_are_listed_with_their_sizes(git_api: Api, start_repository: Started) -> None:
     """The list has each file's size in bytes at any ref, and no size for a file that cannot be read."""
-    work = await started(files={"a.json": dashboard("a", "Ä"), "README.md": "", "deep/b.json": dashboard("b", "B")})
+    work = await start_repository(files={"a.json": dashboard("a", "Ä"), "README.md": "", "deep/b.json": dashboard("b", "B")})
     (work.folder / "link.json").symlink_to("a.json")
     work.push()
     for query in ({}, {"ref": "main"}):
@@ -151,9 +151,9 @@ async def test_files_are_listed_with_their_sizes(git_api: Api, started: Started)
         assert sizes == expected
 
 
-async def test_files_have_the_time_of_their_last_commit(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_files_have_the_time_of_their_last_commit(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """A list has time and author of each file's newest commit, and a single file has the time."""
-    work = await started()
+    work = await start_repository()
     work.commit({"deep/b.json": dashboard("b", "B2")})
     _, found = await git_api("GET", f"{FILES}/")
     for item in found["items"]:
@@ -177,10 +177,10 @@ async def test_local_files_have_their_modification_time(git_api: Api) -> None:
     assert (await git_api("GET", f"{files}/deep/b.json"))[1]["timestamp"] == "2023-11-14T22:13:20Z"
 
 
-async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """A text file without a resource is returned as a JSON string and cannot be written; syncs ignore it."""
     body = "# Ünsere \0 <script>alert(1)</script>\n"
-    work = await started("write", files={"a.json": dashboard("a", "A"), "deep/README.MD": body})
+    work = await start_repository("write", files={"a.json": dashboard("a", "A"), "deep/README.MD": body})
     commit = work.commit({"odd.md": b"\xff\n"})
     async with git_api.session.get(f"{FILES}/deep/README.MD", headers={"Authorization": ADMIN}) as response:
         assert (response.status, response.content_type) == (200, "application/json")
@@ -198,10 +198,10 @@ async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServe
     assert await titles(git_api) == {"a": "A"}
 
 
-async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, started: Started) -> None:
+async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, start_repository: Started) -> None:
     """A text file in a directory that the caller may not read cannot be read either. At another ref, it needs access to the repository."""
     files = {f"{place}/b.json": dashboard(place, "B") for place in ("open", "closed")}
-    work = await started(files={**files, "open/README.md": "open", "closed/README.md": "secret"})
+    work = await start_repository(files={**files, "open/README.md": "open", "closed/README.md": "secret"})
     work.commit({"new/README.md": "unknown"}, branch="side")
     viewer = await git_api.person("vic", Role.VIEWER)
     for directory, rules in (("", []), ("closed", []), ("open", [{"builtInRole": "Viewer", "permission": "View"}])):
@@ -212,12 +212,12 @@ async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, 
         assert (await git_api("GET", f"{FILES}/{path}/README.md", params=query))[0] == 200
 
 
-async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """A change on another branch creates the branch and stores nothing.
 
     A change on the repository's own branch needs the workflow for it.
     """
-    await started("branch")
+    await start_repository("branch")
     auth = await editor(git_api)
     body = json.loads(dashboard("a", "A on the side"))
     status, found = await git_api("PUT", f"{FILES}/a.json", body, auth=auth, params={"ref": "side"})
@@ -232,9 +232,9 @@ async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_serve
     assert commits(git_server) == 1
 
 
-async def test_an_unknown_directory_of_another_branch_needs_repository_access(git_api: Api, started: Started) -> None:
+async def test_an_unknown_directory_of_another_branch_needs_repository_access(git_api: Api, start_repository: Started) -> None:
     """A directory of another branch that has no folder needs access to the whole repository, because its access rules are unknown."""
-    work = await started("branch")
+    work = await start_repository("branch")
     work.commit({"secret/s.json": dashboard("s", "S"), "deep/c.json": dashboard("c", "C")}, branch="side")
     auth, side = await editor(git_api), {"ref": "side"}
     body = json.loads(dashboard("s", "Mine"))
@@ -246,11 +246,13 @@ async def test_an_unknown_directory_of_another_branch_needs_repository_access(gi
     assert (await git_api("GET", f"{FILES}/deep/c.json", auth=auth, params=side))[0] == 200
 
 
-async def test_a_directory_that_was_not_synced_yet_needs_repository_access(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_directory_that_was_not_synced_yet_needs_repository_access(
+    git_api: Api, git_server: GitServer, start_repository: Started
+) -> None:
     """A directory that is not synced yet needs access to the whole repository, and the error says so until it is synced."""
     secret = json.dumps({"title": "S", "panels": []})
     files: dict[str, str | bytes | None] = {"a.json": dashboard("a", "A"), "secret/s.json": secret, "secret/README.md": "secret"}
-    work = await started("write", files=files, target="instance")
+    work = await start_repository("write", files=files, target="instance")
     auth, closed = await editor(git_api), folder_name("team", "secret/")
     assert (await git_api("POST", f"/api/access-control/folders/{closed}", {"permissions": []}))[0] == 200
     work.commit({"secret/s.json": None, "secret/README.md": None, "new/s.json": secret, "new/README.md": "secret", "b.json": secret})
@@ -277,9 +279,9 @@ async def test_a_directory_that_was_not_synced_yet_needs_repository_access(git_a
         assert "on the objects in it" in (await git_api("GET", f"{FILES}/{path}", auth=auth))[1]["message"]
 
 
-async def test_new_files_in_a_readable_folder_are_readable_before_a_sync(git_api: Api, started: Started) -> None:
+async def test_new_files_in_a_readable_folder_are_readable_before_a_sync(git_api: Api, start_repository: Started) -> None:
     """Directories below a readable folder are readable before they are synced, because access rules only add permissions."""
-    work = await started("write")
+    work = await start_repository("write")
     work.commit({"new/README.md": "text", "new/s.json": dashboard("s", "S")})
     auth = await editor(git_api)
     for path in ("new/README.md", "new/s.json"):
@@ -287,9 +289,9 @@ async def test_new_files_in_a_readable_folder_are_readable_before_a_sync(git_api
     assert (await git_api("POST", f"{FILES}/new/mine.json", json.loads(dashboard("mine", "Mine")), auth=auth))[0] == 200
 
 
-async def test_new_directories_are_readable_after_a_sync(git_api: Api, started: Started) -> None:
+async def test_new_directories_are_readable_after_a_sync(git_api: Api, start_repository: Started) -> None:
     """A new directory at the root is readable once it is synced, or immediately if it contains no dashboard."""
-    work = await started("write", target="instance")
+    work = await start_repository("write", target="instance")
     work.commit({"docs/README.md": "text", "new/README.md": "text", "new/n.json": dashboard("n", "N"), "kept/.keep": ""})
     auth = await editor(git_api)
     assert (await git_api("POST", f"{FILES}/kept/k.json", json.loads(dashboard("k", "K")), auth=auth))[0] == 200
@@ -303,9 +305,9 @@ async def test_new_directories_are_readable_after_a_sync(git_api: Api, started: 
 
 
 @pytest.mark.parametrize("is_in_mirror", [True, False])
-async def test_the_newest_commit_of_another_branch_can_be_read(git_api: Api, started: Started, is_in_mirror: bool) -> None:
+async def test_the_newest_commit_of_another_branch_can_be_read(git_api: Api, start_repository: Started, is_in_mirror: bool) -> None:
     """Previews read a branch by its name and then its pictures by the commit. An older commit of this branch is not found."""
-    work = await started()
+    work = await start_repository()
     older = work.commit({"b.json": dashboard("b", "Older")}, branch="side")
     newest = work.commit({"b.json": dashboard("b", "Newest")}, branch="side")
     if is_in_mirror:
@@ -316,17 +318,17 @@ async def test_the_newest_commit_of_another_branch_can_be_read(git_api: Api, sta
     assert (status, f"commit not found: {older}" in error["message"]) == (404, True)
 
 
-async def test_existing_branches_are_named_only_with_repository_access(git_api: Api, started: Started) -> None:
-    await started("branch")
+async def test_existing_branches_are_named_only_with_repository_access(git_api: Api, start_repository: Started) -> None:
+    await start_repository("branch")
     viewer, auth, gone = await git_api.person("vic", Role.VIEWER), await editor(git_api), {"ref": "gone"}
     for caller, others in ((auth, "; there is 'main'"), (viewer, "")):
         status, error = await git_api("GET", f"{FILES}/a.json", auth=caller, params=gone)
         assert (status, error["message"]) == (404, f"branch not found: 'gone'{others}")
 
 
-async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """A commit that is pushed between plan and push is kept: the change is planned again on top of it."""
-    work = await started("write")
+    work = await start_repository("write")
     pending: list[str] = []
 
     async def push_first(request: web.Request) -> web.StreamResponse | None:
@@ -346,10 +348,10 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, st
     assert (commits(git_server), content(git_server, "2.txt"), pending) == (5, "theirs", [])
 
 
-async def test_concurrent_changes_all_succeed(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_concurrent_changes_all_succeed(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """Eight concurrent changes of different files all succeed, each as one commit, and all objects are stored."""
     files = {f"{name}.json": dashboard(name, name) for name in "abcd"}
-    await started("write", files=dict(files))
+    await start_repository("write", files=dict(files))
     created = [git_api("POST", f"{FILES}/new-{name}.json", json.loads(dashboard(f"new-{name}", "New"))) for name in "abcd"]
     edited = [patch(git_api, "merge-patch+json", {"spec": {"title": "Edited"}}, name=name) for name in "abcd"]
     responses = await asyncio.gather(*created, *edited)
@@ -360,9 +362,9 @@ async def test_concurrent_changes_all_succeed(git_api: Api, git_server: GitServe
     assert await titles(git_api) == dict.fromkeys("abcd", "Edited") | {f"new-{name}": "New" for name in "abcd"}
 
 
-async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """An edit through the resource API is a commit that keeps the file's format, and returns the stored object."""
-    await started("write")
+    await start_repository("write")
     auth = await editor(git_api)
     _, before = await git_api("GET", f"{DASHBOARDS}/a")
     body = {**before, "spec": {**before["spec"], "title": "A2"}}
@@ -382,9 +384,9 @@ async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server:
     assert [row["action"] for row in rows] == ["dashboard.update", "dashboard.delete"]
 
 
-async def test_an_edit_by_the_classic_api_is_a_commit(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_an_edit_by_the_classic_api_is_a_commit(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """Save, restore and delete of the classic API are commits; save and restore keep the folder."""
-    await started("write")
+    await start_repository("write")
     _, found = await git_api("GET", "/api/dashboards/uid/b")
     assert (found["meta"]["provisioned"], found["meta"]["canSave"]) == (True, True)
     body = {**found["dashboard"], "title": "B2"}
@@ -400,9 +402,9 @@ async def test_an_edit_by_the_classic_api_is_a_commit(git_api: Api, git_server: 
     assert commits(git_server) == 4
 
 
-async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """``kubectl apply``, ``edit`` and ``apply --server-side`` are commits, and the same request again makes no commit."""
-    await started("write")
+    await start_repository("write")
     applied: dict[str, Any] = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard"}
     applied |= {"metadata": {"name": "a", "namespace": "default"}, "spec": {"title": "Applied", "panels": []}}
     note = {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)}}}
@@ -427,9 +429,9 @@ async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, s
     assert (await git_api("GET", f"{DASHBOARDS}/a"))[1]["metadata"]["labels"]["team"] == "x"
 
 
-async def test_an_edit_of_a_changed_file_conflicts(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_an_edit_of_a_changed_file_conflicts(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """An edit conflicts if its file has changed since the last sync, and succeeds after a sync."""
-    work = await started("write")
+    work = await start_repository("write")
     work.commit({"a.json": dashboard("a", "Theirs")})
     status, refused = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
     assert (status, "sync" in refused["message"]) == (409, True)
@@ -438,18 +440,18 @@ async def test_an_edit_of_a_changed_file_conflicts(git_api: Api, git_server: Git
     assert (status, found["spec"]["title"], found["spec"]["tags"]) == (200, "Theirs", ["x"])
 
 
-async def test_a_dry_run_commits_nothing(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_dry_run_commits_nothing(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """Dry runs of edits and deletes return the result without a commit."""
-    await started("write")
+    await start_repository("write")
     status, found = await patch(git_api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
     assert (status, found["spec"]["title"]) == (200, "Tried")
     assert (await git_api("DELETE", f"{DASHBOARDS}/a?dryRun=All"))[0] == 200
     assert (commits(git_server), await titles(git_api)) == (1, {"a": "A", "b": "B"})
 
 
-async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """A changed folder moves the file to its directory; folders outside of the repository are rejected."""
-    await started("write")
+    await start_repository("write")
     folder = await git_api.sql("select folder from resource where name = 'b'")
     status, found = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": folder}}})
     assert (status, found["metadata"]["annotations"]["grafana.app/folder"]) == (200, folder), found
@@ -460,9 +462,9 @@ async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server
     assert (status, "only between the folders of its repository" in refused["message"]) == (400, True)
 
 
-async def test_a_failing_git_host_is_a_424(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_failing_git_host_is_a_424(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """A failing git host is 424 at every endpoint, and nothing of the change is stored."""
-    await started("write")
+    await start_repository("write")
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=503)

@@ -83,13 +83,13 @@ async def test_a_posted_list_is_returned(api: Api) -> None:
     for object_path in ("folders/f", "dashboards/uid/d", f"dashboards/id/{number}"):
         status, response = await api("POST", f"/api/{object_path}/permissions", {"items": items})
         assert (status, response) == (200, {"message": f"{'Folder' if 'folders' in object_path else 'Dashboard'} permissions updated"})
-    _, found = await api("GET", "/api/folders/f/permissions")
-    assert len(found) == 4
-    assert (found[0]["userId"], found[0]["userLogin"], found[0]["permissionName"]) == (1, "admin", "Admin")
-    assert {(item["teamId"], item["team"]) for item in found} == {(0, ""), (team, "Team")}
-    _, found = await api("GET", "/api/dashboards/uid/d/permissions")
-    inherited = [item for item in found if item["inherited"]]
-    assert len(found) == 8
+    _, search = await api("GET", "/api/folders/f/permissions")
+    assert len(search) == 4
+    assert (search[0]["userId"], search[0]["userLogin"], search[0]["permissionName"]) == (1, "admin", "Admin")
+    assert {(item["teamId"], item["team"]) for item in search} == {(0, ""), (team, "Team")}
+    _, search = await api("GET", "/api/dashboards/uid/d/permissions")
+    inherited = [item for item in search if item["inherited"]]
+    assert len(search) == 8
     assert {(item["uid"], item["title"], item["isFolder"], item["url"]) for item in inherited} == {
         ("f", "Folder f", True, "/dashboards/f/f/folder-f")
     }
@@ -187,14 +187,14 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
     assert await api("POST", f"{object_path}/users/{number}", {"permission": "Edit"}) == (200, {"message": "Permission updated"})
     held = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (number, None, None, "Edit")}
 
-    async def listed() -> set[tuple[Any, ...]]:
-        found = (await api("GET", object_path))[1]
-        return {(item.get("userId"), item.get("teamId"), item.get("builtInRole"), item["permission"]) for item in found}
+    async def list_rules() -> set[tuple[Any, ...]]:
+        search = (await api("GET", object_path))[1]
+        return {(item.get("userId"), item.get("teamId"), item.get("builtInRole"), item["permission"]) for item in search}
 
-    assert await listed() == held
+    assert await list_rules() == held
     assert await api("POST", f"{object_path}/builtInRoles/Viewer", {"permission": ""}) == (200, {"message": "Permission removed"})
     assert await api("POST", f"{object_path}/teams/{team}", {"permission": "Admin"}) == (200, {"message": "Permission updated"})
-    assert await listed() == held - {(None, None, "Viewer", "View")} | {(None, team, None, "Admin")}
+    assert await list_rules() == held - {(None, None, "Viewer", "View")} | {(None, team, None, "Admin")}
     assert (await api("GET", object_path, auth=vic))[0] == 200
     for path, body, message in (
         ("users/12345", {"permission": ""}, "user not found"),
@@ -206,7 +206,7 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
         assert await api("POST", f"{object_path}/{path}", body) == (400, {"message": message})
     complete = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": number, "permission": ""}]}
     assert await api("POST", object_path, complete) == (200, {"message": "Permissions updated"})
-    assert await listed() == {(None, None, "Viewer", "Edit")}
+    assert await list_rules() == {(None, None, "Viewer", "Edit")}
     described = (await api("GET", f"/api/access-control/{kind}/description"))[1]
     assert described["permissions"] == ["View", "Edit", "Admin"]
 
@@ -237,21 +237,21 @@ async def test_lists_contain_readable_objects(api: Api) -> None:
     assert await api("GET", "/api/search", auth=none) == (200, [])
     await allow(api, "folders/f", {"userId": await number_of(api, "none"), "permission": 1})
 
-    async def listed(auth: str, path: str = DASHBOARDS) -> list[str]:
+    async def list_rules(auth: str, path: str = DASHBOARDS) -> list[str]:
         status, response = await api("GET", path, auth=auth)
         assert status == 200, response
         return [item["metadata"]["name"] for item in response["items"]]
 
-    async def found(auth: str) -> list[str]:
+    async def search(auth: str) -> list[str]:
         return [item["uid"] for item in (await api("GET", "/api/search", auth=auth))[1]]
 
-    assert await listed(none) == ["d"]
-    assert await listed(none, FOLDERS) == ["f"]
-    assert await found(none) == ["f", "d"]
-    assert await listed(vic) == ["top"]
-    assert await listed(vic, FOLDERS) == []
-    assert await found(vic) == ["top"]
-    assert await listed(ADMIN) == ["d", "top"]
+    assert await list_rules(none) == ["d"]
+    assert await list_rules(none, FOLDERS) == ["f"]
+    assert await search(none) == ["f", "d"]
+    assert await list_rules(vic) == ["top"]
+    assert await list_rules(vic, FOLDERS) == []
+    assert await search(vic) == ["top"]
+    assert await list_rules(ADMIN) == ["d", "top"]
 
 
 async def test_revocations_apply_immediately_on_every_gateway(start_api: StartApi) -> None:
@@ -264,32 +264,32 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
     await folder(first, "g")
     await dashboard(first, "d", "g")
 
-    async def seen() -> set[bool]:
+    async def shown_rules() -> set[bool]:
         """Return the rules that both gateways show. Notifications reach the gateway that did not write within milliseconds."""
         async with asyncio.timeout(10):
-            while len(found := {await can_read(first, vic, "d"), await can_read(second, vic, "d")}) > 1:
+            while len(search := {await can_read(first, vic, "d"), await can_read(second, vic, "d")}) > 1:
                 pass
-        return found
+        return search
 
-    assert await seen() == {False}
+    assert await shown_rules() == {False}
     await allow(first, "folders/g", {"userId": number, "permission": 1})
-    assert await seen() == {True}
+    assert await shown_rules() == {True}
     await allow(second, "folders/g")
-    assert await seen() == {False}
+    assert await shown_rules() == {False}
     team = await team_of(first, "Team", "vic")
     await allow(first, "folders/g", {"teamId": team, "permission": 1})
-    assert await seen() == {True}
+    assert await shown_rules() == {True}
     assert (await second("DELETE", f"/api/teams/{team}/members/{number}"))[0] == 200
-    assert await seen() == {False}
+    assert await shown_rules() == {False}
     assert (await first("POST", f"/api/teams/{team}/members", {"userId": number}))[0] == 200
-    assert await seen() == {True}
+    assert await shown_rules() == {True}
     assert (await second("DELETE", f"/api/teams/{team}"))[0] == 200
-    assert await seen() == {False}
+    assert await shown_rules() == {False}
     await allow(first, "folders/f", {"userId": number, "permission": 1})
     assert (await second("POST", "/api/folders/g/move", {"parentUid": "f"}))[0] == 200
-    assert await seen() == {True}
+    assert await shown_rules() == {True}
     assert (await first("POST", "/api/folders/g/move", {"parentUid": "closed"}))[0] == 200
-    assert await seen() == {False}
+    assert await shown_rules() == {False}
 
 
 async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> None:

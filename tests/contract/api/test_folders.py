@@ -126,15 +126,15 @@ async def test_readable_or_writable_folders_are_listed(api: Api) -> None:
     await allow(api, "folders/closed")
     await allow(api, "folders/a", {"role": "Viewer", "permission": 1})
 
-    async def listed(query: str) -> list[str]:
+    async def list_folders(query: str) -> list[str]:
         status, response = await api("GET", f"/api/folders?{query}", auth=eve)
         assert status == 200, response
         return [item["uid"] for item in response]
 
-    assert await listed("") == ["a", "b", "c"]
-    assert await listed("limit=1&page=2") == ["b"]
-    assert await listed("permission=Edit") == ["b", "c"]
-    assert await listed("permission=View&parentUid=b") == ["inner"]
+    assert await list_folders("") == ["a", "b", "c"]
+    assert await list_folders("limit=1&page=2") == ["b"]
+    assert await list_folders("permission=Edit") == ["b", "c"]
+    assert await list_folders("permission=View&parentUid=b") == ["inner"]
     assert (await api("GET", "/api/folders?parentUid=none"))[0] == 404
     assert (await api("GET", "/api/folders?parentUid=closed", auth=eve))[0] == 403
     assert (await api("GET", "/api/folders?permission=Admin"))[0] == 400

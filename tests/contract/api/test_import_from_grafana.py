@@ -37,7 +37,7 @@ def body(uid: str, title: str, **fields: Any) -> str:
     return json.dumps({"id": 99, "uid": uid, "version": 3, "title": title, "tags": ["prod"], "panels": [], **fields})
 
 
-def rows() -> Rows:
+def grafana_rows() -> Rows:
     """Return two organizations with users, keys, a folder tree, dashboards with versions, rules, and references to them."""
     return {
         "org": [times({"id": 1, "version": 0, "name": "First"}), times({"id": 7, "version": 2, "name": "Seventh", "city": "Bonn"})],
@@ -171,12 +171,12 @@ def import_rows(database: Database, tmp_path: Path) -> Import:
     files = iter(range(100))
 
     async def import_rows(listed: Rows, **options: Any) -> Report:
-        return await imported(database, grafana_layout.make_sqlite(tmp_path / f"{next(files)}.db", listed), **options)
+        return await run_import(database, grafana_layout.make_sqlite(tmp_path / f"{next(files)}.db", listed), **options)
 
     return import_rows
 
 
-async def imported(database: Database, source: str, **options: Any) -> Report:
+async def run_import(database: Database, source: str, **options: Any) -> Report:
     report = Report()
     async with open_source(source) as origin, database.transaction() as connection:
         await importing.run(origin, connection, ImportOptions(**options), report, lambda table, number: None)
@@ -197,7 +197,7 @@ async def api(start_api: StartApi) -> Api:
 
 async def test_users_and_programs_log_in_with_their_credentials(api: Api, import_rows: Import) -> None:
     """Passwords, legacy keys and tokens are valid; ids are kept; the admin of the first start is replaced."""
-    report = await import_rows(rows())
+    report = await import_rows(grafana_rows())
     status, found = await api("GET", "/api/user", auth=basic("vera", "pw of vera"))
     assert (status, found["id"], found["name"], found["orgId"]) == (200, 5, "Vera", 7)
     assert (await api("GET", "/api/user", auth=basic("vera", "another")))[0] == 401
@@ -213,7 +213,7 @@ async def test_users_and_programs_log_in_with_their_credentials(api: Api, import
 
 async def test_a_password_is_hashed_again_at_the_first_login(api: Api, import_rows: Import) -> None:
     """The first login replaces the imported hash, and the password is still valid."""
-    await import_rows(rows())
+    await import_rows(grafana_rows())
     for _ in range(2):
         assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
     assert (await api.sql("""select password from "user" where id = 5""")).startswith("$argon2id$")
@@ -221,7 +221,7 @@ async def test_a_password_is_hashed_again_at_the_first_login(api: Api, import_ro
 
 async def test_objects_are_imported_unchanged(api: Api, import_rows: Import) -> None:
     """Nested folders, a library panel, and the body, folder, number, generation and authors of a dashboard are imported unchanged."""
-    await import_rows(rows())
+    await import_rows(grafana_rows())
     auth = basic("root", "pw of root")
     _, inner = await api("GET", "/api/folders/inner", auth=auth)
     assert (inner["title"], inner["parentUid"], inner["id"]) == ("Inner", "outer", 21)
@@ -241,7 +241,7 @@ async def test_objects_are_imported_unchanged(api: Api, import_rows: Import) -> 
 
 async def test_earlier_versions_are_imported(api: Api, import_rows: Import) -> None:
     """Versions are imported with message, time, author and origin, the newest ones up to the limit."""
-    await import_rows(rows(), versions=1)
+    await import_rows(grafana_rows(), versions=1)
     async with api.database.connection() as connection:
         found = await connection.fetch(
             "select h.generation, h.message, restored_from, parent_version, h.created_by, h.spec::json ->> 'title' as title "
@@ -252,7 +252,7 @@ async def test_earlier_versions_are_imported(api: Api, import_rows: Import) -> N
 
 async def test_access_rules_are_imported(api: Api, import_rows: Import) -> None:
     """Managed permissions of teams and roles become rules; other roles are ignored."""
-    await import_rows(rows())
+    await import_rows(grafana_rows())
     async with api.database.connection() as connection:
         found = await connection.fetch(
             "select l.name, r.team_id, r.role, r.permission from access_rule r join access_list l using (uid) order by l.name, r.role"
@@ -262,7 +262,7 @@ async def test_access_rules_are_imported(api: Api, import_rows: Import) -> None:
 
 async def test_older_access_rules_are_imported(api: Api, import_rows: Import) -> None:
     """Rules that refer to folders by id, and to users, teams or roles, are imported if there are no newer ones."""
-    listed = rows()
+    listed = grafana_rows()
     del listed["role"], listed["permission"]
     listed["dashboard_acl"] = [
         times({"id": 1, "org_id": 1, "dashboard_id": 20, "user_id": 5, "permission": 4}),
@@ -276,7 +276,7 @@ async def test_older_access_rules_are_imported(api: Api, import_rows: Import) ->
 
 async def test_rows_that_cannot_be_imported_are_reported(api: Api, import_rows: Import) -> None:
     """Every row that was not imported has a reason; all others are imported."""
-    report = await import_rows(rows())
+    report = await import_rows(grafana_rows())
     result = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
     assert result[("dashboard", "7/broken")][0] is Outcome.REFUSED
     assert result[("dashboard", "7/gone")][0] is Outcome.SKIPPED
@@ -292,9 +292,9 @@ async def test_rows_that_cannot_be_imported_are_reported(api: Api, import_rows: 
 
 async def test_a_second_run_changes_nothing(api: Api, import_rows: Import) -> None:
     """A second import of the same rows writes no row, version or event."""
-    await import_rows(rows())
+    await import_rows(grafana_rows())
     before = await api.sql("select last_value from resource_version")
-    report = await import_rows(rows())
+    report = await import_rows(grafana_rows())
     outcomes = {outcome for counter in report.counts.values() for outcome in counter}
     assert outcomes == {Outcome.UNCHANGED, Outcome.SKIPPED, Outcome.REFUSED}
     assert await api.sql("select last_value from resource_version") == before
@@ -302,8 +302,8 @@ async def test_a_second_run_changes_nothing(api: Api, import_rows: Import) -> No
 
 async def test_a_second_run_imports_changes(api: Api, import_rows: Import) -> None:
     """Objects that were renamed, saved or moved in Grafana, and not changed in Dashwright, are updated."""
-    await import_rows(rows())
-    listed = rows()
+    await import_rows(grafana_rows())
+    listed = grafana_rows()
     listed["user"][1] |= {"name": "Vera the Second", "updated": LATER}
     listed["dashboard"][2] |= {"version": 4, "data": body("cpu", "CPU now")}
     listed["dashboard_version"].append(version(4, 30, 4, "fourth", "CPU now"))
@@ -320,13 +320,13 @@ async def test_a_second_run_imports_changes(api: Api, import_rows: Import) -> No
 
 async def test_changes_in_dashwright_are_kept(api: Api, import_rows: Import) -> None:
     """Rows that were renamed, saved or deleted in Dashwright are not overwritten."""
-    await import_rows(rows())
+    await import_rows(grafana_rows())
     auth = basic("root", "pw of root")
     assert (await api("PUT", "/api/users/5", {"login": "vera", "name": "Ours"}, auth=auth))[0] == 200
     saved = {"dashboard": {"uid": "cpu", "title": "Ours"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", saved, auth=auth))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/num", auth=auth))[0] == 200
-    listed = rows()
+    listed = grafana_rows()
     listed["user"][1] |= {"name": "Theirs", "updated": LATER}
     listed["dashboard"][2] |= {"version": 9, "data": body("cpu", "Theirs")}
     listed["dashboard"][3] |= {"version": 2, "data": body("num", "Theirs")}
@@ -339,7 +339,7 @@ async def test_changes_in_dashwright_are_kept(api: Api, import_rows: Import) -> 
 
 async def test_a_single_organization_can_be_imported(api: Api, import_rows: Import) -> None:
     """Only the members and objects of one organization are imported."""
-    await import_rows(rows(), org_id=7)
+    await import_rows(grafana_rows(), org_id=7)
     assert await api.sql("select array_agg(id order by id) from org") == [1, 7]
     assert await api.sql("""select array_agg(login order by login) from "user" """) == ["admin", "vera"]
     assert await api.sql("select array_agg(name) from resource") == ["row-32"]
@@ -347,16 +347,16 @@ async def test_a_single_organization_can_be_imported(api: Api, import_rows: Impo
 
 async def test_postgres_and_sqlite_are_imported_equally(api: Api, other_database: str, import_rows: Import) -> None:
     """An import from PostgreSQL gives the same report and the same stored objects as one from SQLite."""
-    source = await _emptied(other_database)
-    await grafana_layout.make_postgres(source, rows())
-    report = await imported(api.database, source)
+    source = await _empty_database(other_database)
+    await grafana_layout.make_postgres(source, grafana_rows())
+    report = await run_import(api.database, source)
     assert report.counts["dashboard"] == {Outcome.IMPORTED: 3, Outcome.REFUSED: 1, Outcome.SKIPPED: 1}
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[0] == 200
-    repeated = await import_rows(deepcopy(rows()))
+    repeated = await import_rows(deepcopy(grafana_rows()))
     assert not [counter for counter in repeated.counts.values() if counter[Outcome.IMPORTED] or counter[Outcome.UPDATED]]
 
 
-async def _emptied(url: str) -> str:
+async def _empty_database(url: str) -> str:
     connection = await asyncpg.connect(url)
     try:
         await connection.execute("drop schema public cascade; create schema public")
@@ -368,7 +368,7 @@ async def _emptied(url: str) -> str:
 async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, import_rows: Import) -> None:
     """In a database in use, rows whose id or name exists are rejected."""
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "cpu", "title": "Mine"}}))[0] == 200
-    report = await import_rows(rows())
+    report = await import_rows(grafana_rows())
     refused = {(item.table, item.key) for item in report.remarks if item.outcome is Outcome.REFUSED}
     assert {("org", "1"), ("user", "1")} <= refused
     assert (await api("GET", "/api/dashboards/uid/cpu"))[1]["dashboard"]["title"] == "Mine"
@@ -380,7 +380,7 @@ async def test_rows_are_not_assigned_to_another_account(api: Api, import_rows: I
     local = await api.person("local", Role.VIEWER)
     tables = ("org_user", "team_member", "api_key", "star", "preferences", "data_source", "resource", "access_rule", "permission")
     before = {table: await api.sql(f"select array_agg(t::text order by t::text) from {table} t") for table in tables}
-    report = await import_rows(rows())
+    report = await import_rows(grafana_rows())
     after = {table: await api.sql(f"select array_agg(t::text order by t::text) from {table} t") for table in tables}
     seven = "org-7"
     for table in tables:

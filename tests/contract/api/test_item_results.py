@@ -87,7 +87,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[None]:
 
 async def all_sent(client: BatchClient, rounds: asyncio.Queue[None]) -> None:
     """Wait until the batch has ended and no result is left to send."""
-    await client.ended("b")
+    await client.wait_for_end("b")
     async with asyncio.timeout(30):
         while await client.api.sql("select exists (select from batch_item where not is_replied)"):
             await rounds.get()
@@ -165,11 +165,11 @@ async def test_a_full_queue_delays_its_results_only(client: BatchClient, submitt
     # Room for the reply to the submission and two results.
     full = await submitter.channel.declare_queue("replies.full", arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
     await submitter.submit([evaluation(value) for value in range(5)], reply_to=full.name)
-    await client.ended("b")
+    await client.wait_for_end("b")
     has_ended.set()
     open_queue = await submitter.channel.declare_queue(exclusive=True)
     await client.create("other", items=[evaluation(1)])
-    await client.ended("other")
+    await client.wait_for_end("other")
     await client.api.sql("update batch_item set reply_to = $1 where batch = (select uid from batch where name = 'other')", open_queue.name)
     async with asyncio.timeout(30), open_queue.iterator() as messages:
         async for message in messages:

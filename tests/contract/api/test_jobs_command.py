@@ -52,13 +52,13 @@ async def set_status(api: Api, name: str, status: str) -> None:
     await api.sql("update job set status = $2, state = $2::text::json ->> 'state' where name = $1", name, status)
 
 
-def printed(capsys: pytest.CaptureFixture[str]) -> list[str]:
+def printed_lines(capsys: pytest.CaptureFixture[str]) -> list[str]:
     """Return the lines of the command."""
     return capsys.readouterr().out.splitlines()
 
 
 def json_printed(capsys: pytest.CaptureFixture[str]) -> str:
-    return "\n".join(line for line in printed(capsys) if line[:1] in "[]{} ")
+    return "\n".join(line for line in printed_lines(capsys) if line[:1] in "[]{} ")
 
 
 async def test_a_sync_is_requested_and_followed_to_its_end(git_api: Api, git_server: GitServer, capsys: pytest.CaptureFixture[str]) -> None:
@@ -143,16 +143,16 @@ async def test_a_job_that_is_removed_is_not_waited_for(api: Api, server: JobsCli
 
 async def test_jobs_are_listed_newest_first_or_those_of_a_repository(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     assert await run(list_, options=server_options(api)) == 0
-    assert printed(capsys) == ["no jobs"]
+    assert printed_lines(capsys) == ["no jobs"]
     await insert_job(api, "a", '{"state": "working", "progress": 12.6, "message": "half"}')
     await insert_job(api, "b", repository="other")
     assert await run(list_, options=server_options(api)) == 0
-    assert [line.split() for line in printed(capsys)[1:]] == [
+    assert [line.split() for line in printed_lines(capsys)[1:]] == [
         ["b", "other", "sync", "pending", "2026-01-01T00:00:00Z"],
         ["a", "team", "sync", "working", "13", "%", "2026-01-01T00:00:00Z", "half"],
     ]
     assert await run(list_, repository="other", options=server_options(api)) == 0
-    assert [line.split()[0] for line in printed(capsys)] == ["name", "b"]
+    assert [line.split()[0] for line in printed_lines(capsys)] == ["name", "b"]
 
 
 async def test_an_unknown_repository_is_reported(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
@@ -160,12 +160,12 @@ async def test_an_unknown_repository_is_reported(api: Api, capsys: pytest.Captur
     await make_local_repository(api, "idle", api.data)
     await api.sql("delete from job")
     assert await run(list_, repository="idle", options=server_options(api)) == 0
-    assert printed(capsys) == ["no jobs"]
+    assert printed_lines(capsys) == ["no jobs"]
     assert await run(list_, repository="typo", options=server_options(api)) == 2
     assert "repository typo not found" in capsys.readouterr().err
     await api.person("narrow", Role.NONE, ("jobs:read", "*"))
     assert await run(list_, repository="typo", options=server_options(api, user=f"narrow:{PASSWORD}")) == 0
-    assert printed(capsys) == ["no jobs"]
+    assert printed_lines(capsys) == ["no jobs"]
 
 
 async def test_cancelling_jobs(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
@@ -221,7 +221,7 @@ async def test_a_job_is_shown_with_its_errors(api: Api, capsys: pytest.CaptureFi
     await insert_job(api, "j")
     await set_status(api, "j", '{"state": "error", "message": "broken", "errors": ["a.json: bad"]}')
     assert await run(get, "j", options=server_options(api)) == 0
-    assert printed(capsys) == ["j error: broken", "  a.json: bad"]
+    assert printed_lines(capsys) == ["j error: broken", "  a.json: bad"]
     assert await run(get, "none", options=server_options(api)) == 2
 
 
@@ -315,11 +315,11 @@ async def test_the_unfinished_jobs_of_a_repository_are_cancelled(api: Api, capsy
     ):
         await insert_job(api, name, f'{{"state": "{state}"}}', owner)
     assert await run(cancel, repository="team", states=[State.PENDING], options=server_options(api)) == 0
-    assert printed(capsys) == ["c cancelled"]
+    assert printed_lines(capsys) == ["c cancelled"]
     assert await run(cancel, repository="team", options=server_options(api)) == 0
-    assert printed(capsys) == ["a cancelled"]
+    assert printed_lines(capsys) == ["a cancelled"]
     assert await run(cancel, repository="team", options=server_options(api)) == 0
-    assert printed(capsys) == ["no jobs"]
+    assert printed_lines(capsys) == ["no jobs"]
     assert await api.sql("select string_agg(name || state, ' ' order by name) from job") == "aerror bsuccess cerror dworking"
     for names, owner in ((["a"], "team"), (None, "")):
         assert await run(cancel, names, repository=owner, options=server_options(api)) == 2

@@ -19,7 +19,7 @@ LATER = int(time.time()) + 86_400
 BEFORE = int(time.time()) - 86_400
 
 
-def denied(action: str) -> str:
+def refusal_of(action: str) -> str:
     return f"You'll need additional permissions to perform this action. Permissions needed: {action}"
 
 
@@ -109,7 +109,7 @@ async def test_unauthenticated_clients_and_viewers_get_no_keys(api: Api) -> None
     viewer = await api.person("vic", Role.VIEWER)
     for method, path, action in (("GET", LIST, "apikeys:read"), ("DELETE", f"{LIST}/1", "apikeys:delete")):
         status, body = await api(method, path, auth=viewer)
-        assert (status, body["title"], body["message"]) == (403, "Access denied", denied(action))
+        assert (status, body["title"], body["message"]) == (403, "Access denied", refusal_of(action))
         assert body["accessErrorId"].startswith("ACE")
 
 

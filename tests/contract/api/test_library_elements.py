@@ -18,11 +18,11 @@ MODEL: dict[str, Any] = {"type": "timeseries", "title": "CPU", "description": "o
 async def create_element(api: Api, uid: str, name: str, **members: Any) -> dict[str, Any]:
     status, body = await api("POST", PATH, {"uid": uid, "name": name, "kind": 1, "model": MODEL, **members})
     assert status == 200, body
-    found: dict[str, Any] = body["result"]
-    return found
+    search: dict[str, Any] = body["result"]
+    return search
 
 
-async def found(api: Api, query: str = "", **options: Any) -> list[str]:
+async def search(api: Api, query: str = "", **options: Any) -> list[str]:
     status, body = await api("GET", f"{PATH}?{query}", **options)
     assert status == 200, body
     assert body["result"]["totalCount"] >= len(body["result"]["elements"])
@@ -31,7 +31,7 @@ async def found(api: Api, query: str = "", **options: Any) -> list[str]:
 
 async def test_an_element_is_created_read_and_deleted(api: Api) -> None:
     """An element has its folder and its model with unchanged digits; the resource API has the same object."""
-    place = await folder(api, "f1", "Shared")
+    shared_folder = await folder(api, "f1", "Shared")
     data = (
         '{"uid":"p1","name":"CPU load","folderUid":"f1","model":{"type":"gauge","description":"d","exact":1.10,"big":12345678901234567890}}'
     )
@@ -43,7 +43,7 @@ async def test_an_element_is_created_read_and_deleted(api: Api) -> None:
         {
             "id": element["id"],
             "orgId": 1,
-            "folderId": place["id"],
+            "folderId": shared_folder["id"],
             "folderUid": "f1",
             "uid": "p1",
             "name": "CPU load",
@@ -78,8 +78,8 @@ async def test_names_are_unique_in_a_folder(api: Api) -> None:
     for body in ({"uid": "p1", "name": "New"}, {"uid": "p3", "name": "CPU"}, {"uid": "p3", "name": "CPU", "folderUid": "f1"}):
         assert await api("POST", PATH, {**body, "kind": 1, "model": MODEL}) == TAKEN
     assert await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 1}) == TAKEN
-    again = {"metadata": {"name": "p4"}, "spec": {"type": "text", "title": "CPU", "options": {}, "fieldConfig": {}}}
-    assert (await api("POST", STORED, again))[0] == 201
+    duplicate = {"metadata": {"name": "p4"}, "spec": {"type": "text", "title": "CPU", "options": {}, "fieldConfig": {}}}
+    assert (await api("POST", STORED, duplicate))[0] == 201
     assert (await api("PATCH", f"{PATH}/p1", {"model": {"type": "gauge"}, "version": 1}))[0] == 200
 
 
@@ -98,8 +98,8 @@ async def test_names_are_unique_in_a_folder(api: Api) -> None:
 )
 async def test_invalid_panels_are_refused(api: Api, body: Any, status: int, message: str) -> None:
     """An invalid panel is refused with the reason, and so is an unknown folder."""
-    found, response = await api("POST", PATH, body)
-    assert found == status
+    search, response = await api("POST", PATH, body)
+    assert search == status
     assert response["message"].startswith(message)
 
 
@@ -139,23 +139,23 @@ async def test_the_resource_api_keeps_the_name(api: Api) -> None:
 
 async def test_elements_are_listed_by_name(api: Api) -> None:
     """Elements are sorted by name, filtered, and listed in pages. A page past the end still has the total count."""
-    place = await folder(api, "f1", "F")
+    shared_folder = await folder(api, "f1", "F")
     await create_element(api, "p1", "beta", model={**MODEL, "type": "gauge"})
     await create_element(api, "p2", "Alpha", folderUid="f1", model={**MODEL, "description": "NUL \0 is escaped in a body"})
     await create_element(api, "p3", "gamma", model={**MODEL, "description": "All Hosts of 100%"})
-    assert await found(api) == ["p2", "p1", "p3"]
-    assert await found(api, "sortDirection=alpha-desc") == ["p3", "p1", "p2"]
-    assert await found(api, "searchString=ALPH") == ["p2"]
-    assert await found(api, "searchString=hosts%20of%20100%25") == ["p3"]
-    assert await found(api, "searchString=escaped") == []
-    assert await found(api, "typeFilter=gauge,table") == ["p1"]
-    assert await found(api, "excludeUid=p1") == ["p2", "p3"]
-    assert await found(api, "folderFilterUIDs=f1") == ["p2"]
-    assert await found(api, "folderFilterUIDs=general,f1&perPage=2") == ["p2", "p1"]
-    assert await found(api, f"folderFilter={place['id']}") == ["p2"]
-    assert await found(api, "folderFilter=0") == ["p1", "p3"]
-    assert await found(api, "folderFilter=x") == []
-    assert await found(api, "kind=2") == []
+    assert await search(api) == ["p2", "p1", "p3"]
+    assert await search(api, "sortDirection=alpha-desc") == ["p3", "p1", "p2"]
+    assert await search(api, "searchString=ALPH") == ["p2"]
+    assert await search(api, "searchString=hosts%20of%20100%25") == ["p3"]
+    assert await search(api, "searchString=escaped") == []
+    assert await search(api, "typeFilter=gauge,table") == ["p1"]
+    assert await search(api, "excludeUid=p1") == ["p2", "p3"]
+    assert await search(api, "folderFilterUIDs=f1") == ["p2"]
+    assert await search(api, "folderFilterUIDs=general,f1&perPage=2") == ["p2", "p1"]
+    assert await search(api, f"folderFilter={shared_folder['id']}") == ["p2"]
+    assert await search(api, "folderFilter=0") == ["p1", "p3"]
+    assert await search(api, "folderFilter=x") == []
+    assert await search(api, "kind=2") == []
     _, body = await api("GET", f"{PATH}?perPage=2&page=9&kind=1")
     assert body == {"result": {"totalCount": 3, "page": 9, "perPage": 2, "elements": []}}
     assert (await api("GET", f"{PATH}?perPage=10"))[1]["result"]["perPage"] == 10
@@ -205,14 +205,14 @@ async def test_roles_decide_on_elements(api: Api) -> None:
     """A Viewer may read elements but not change them, a user without a role sees none, and each organization has its own."""
     await create_element(api, "p1", "CPU")
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
-    assert await found(api, auth=viewer) == ["p1"]
+    assert await search(api, auth=viewer) == ["p1"]
     assert (await api("GET", f"{PATH}/p1", auth=viewer))[0] == 200
     for method, path in (("POST", ""), ("PATCH", "/p1"), ("DELETE", "/p1")):
         assert (await api(method, PATH + path, {} if method != "DELETE" else None, auth=viewer))[0] == 403
     for path in ("", "/p1", "/name/CPU", "/p1/connections"):
         assert (await api("GET", PATH + path, auth=unprivileged))[0] == 403
     elsewhere = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
-    assert await found(api, auth=elsewhere) == []
+    assert await search(api, auth=elsewhere) == []
     assert await api("GET", f"{PATH}/p1", auth=elsewhere) == NOT_FOUND
 
 
@@ -238,8 +238,8 @@ async def test_elements_follow_the_rules_of_their_folder(api: Api) -> None:
     await save(api, "d2", "B", panels=[{"libraryPanel": {"uid": "p2"}}])
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
-    assert await found(api, auth=viewer) == ["p2"]
-    assert await found(api, auth=editor) == ["p1", "p2"]
+    assert await search(api, auth=viewer) == ["p2"]
+    assert await search(api, auth=editor) == ["p1", "p2"]
     for path in ("/p1", "/p1/connections"):
         assert (await api("GET", PATH + path, auth=viewer))[0] == 403
     assert await api("GET", f"{PATH}/name/CPU", auth=viewer) == NOT_FOUND

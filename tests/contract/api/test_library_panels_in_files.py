@@ -25,7 +25,7 @@ def work(git_server: GitServer) -> Work:
 
 
 @pytest.fixture
-async def synced(git_api: Api, git_server: GitServer, work: Work) -> dict[str, Any]:
+async def sync_of_panels(git_api: Api, git_server: GitServer, work: Work) -> dict[str, Any]:
     """Sync a library panel in JSON and one in YAML, with a dashboard that shows the first, and return the job's status."""
     yaml = "apiVersion: dashboard.grafana.app/v1beta1\nkind: LibraryPanel\nmetadata:\n  name: ram\nspec:\n  title: RAM\n  type: table\n"
     files: dict[str, str | bytes | None] = {"web/cpu.json": json.dumps(FILE), "web/ram.yaml": yaml, "load.json": json.dumps(BOARD)}
@@ -34,9 +34,13 @@ async def synced(git_api: Api, git_server: GitServer, work: Work) -> dict[str, A
     return await run_sync(git_api)
 
 
-async def test_library_panels_are_synced(git_api: Api, synced: dict[str, Any]) -> None:
+async def test_library_panels_are_synced(git_api: Api, sync_of_panels: dict[str, Any]) -> None:
     """A library panel is stored in the folder of its directory and counted as its own kind; a dashboard shows it."""
-    assert (synced["state"], counts(synced), counts(synced, "librarypanels")) == ("success", {"create": 1}, {"create": 2}), synced
+    assert (sync_of_panels["state"], counts(sync_of_panels), counts(sync_of_panels, "librarypanels")) == (
+        "success",
+        {"create": 1},
+        {"create": 2},
+    ), sync_of_panels
     _, found = await git_api("GET", f"{PANELS}/cpu")
     assert found["spec"] == {key: value for key, value in PANEL.items() if key != "id"}
     assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "web/cpu.json"
@@ -45,7 +49,7 @@ async def test_library_panels_are_synced(git_api: Api, synced: dict[str, Any]) -
     assert (again["state"], counts(again, "librarypanels")) == ("success", {}), again
 
 
-async def test_an_edit_changes_the_file(git_api: Api, git_server: GitServer, synced: dict[str, Any]) -> None:
+async def test_an_edit_changes_the_file(git_api: Api, git_server: GitServer, sync_of_panels: dict[str, Any]) -> None:
     """An edited library panel is a commit; the file keeps its form, kind and version."""
     merge = {"Content-Type": "application/merge-patch+json"}
     status, found = await git_api("PATCH", f"{PANELS}/cpu", {"spec": {"title": "Processor"}}, headers=merge)
@@ -59,7 +63,7 @@ async def test_an_edit_changes_the_file(git_api: Api, git_server: GitServer, syn
     assert "title: Memory" in yaml
 
 
-async def test_a_removed_file_deletes_the_library_panel(git_api: Api, work: Work, synced: dict[str, Any]) -> None:
+async def test_a_removed_file_deletes_the_library_panel(git_api: Api, work: Work, sync_of_panels: dict[str, Any]) -> None:
     """A sync deletes the library panel of a removed file."""
     work.commit({"web/ram.yaml": None}, message="second")
     status = await run_sync(git_api)

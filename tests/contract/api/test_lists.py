@@ -57,14 +57,14 @@ def names_of(page: Any) -> list[str]:
 
 async def pages_of(api: Api, query: str, path: str = LIST, **options: Any) -> list[Any]:
     """Return every page of a list, each requested with the token of the one before."""
-    found, token = [], ""
+    list_names, token = [], ""
     while True:
         status, page = await api("GET", f"{path}?{query}&continue={token}", **options)
         assert status == 200, page
-        found.append(page)
+        list_names.append(page)
         token = page["metadata"].get("continue", "")
         if not token:
-            return found
+            return list_names
 
 
 async def test_pages_read_while_others_write_are_the_store_at_one_version(api: Api) -> None:
@@ -86,24 +86,24 @@ async def test_pages_read_while_others_write_are_the_store_at_one_version(api: A
                     await insert(connection, name, {"title": chance.choice("TU"), "n": chance.choice("12")}, labels={"seed": str(seed)})
 
     async def read(limit: int) -> list[list[Any]]:
-        found = []
+        list_names = []
         while not done.is_set():
-            found.append(await pages_of(api, f"limit={limit}"))
-        return found
+            list_names.append(await pages_of(api, f"limit={limit}"))
+        return list_names
 
     readers = [asyncio.create_task(read(limit)) for limit in (1, 4, 7)]
     await asyncio.gather(*(write(seed) for seed in range(3)))
     done.set()
-    lists = [pages for found in await asyncio.gather(*readers) for pages in found]
+    lists = [pages for list_names in await asyncio.gather(*readers) for pages in list_names]
     assert len(lists) > 3
     for pages in lists:
         versions = {page["metadata"]["resourceVersion"] for page in pages}
         assert len(versions) == 1
         items = [item for page in pages for item in page["items"]]
-        assert items == await _replayed(api.database, int(versions.pop()))
+        assert items == await _replay_changes(api.database, int(versions.pop()))
 
 
-async def _replayed(database: Database, at: int) -> list[Any]:
+async def _replay_changes(database: Database, at: int) -> list[Any]:
     objects: dict[str, Any] = {}
     statement = """
         select c.*, h.spec as body from change c left join resource_history h using (uid, generation)
@@ -175,8 +175,8 @@ async def test_a_list_has_the_newest_version(api: Api, query: str, names: str) -
     await create_dashboards(api, "a", "b")
     _, then = await api("GET", LIST)
     await create_dashboards(api, "c")
-    status, found = await api("GET", f"{LIST}?{query.format(then=then['metadata']['resourceVersion'])}")
-    assert (status, "".join(names_of(found))) == (200, names)
+    status, list_names = await api("GET", f"{LIST}?{query.format(then=then['metadata']['resourceVersion'])}")
+    assert (status, "".join(names_of(list_names))) == (200, names)
 
 
 @pytest.mark.parametrize(
@@ -219,21 +219,21 @@ async def test_selectors_narrow_a_list_down(api: Api) -> None:
     await create_dashboards(api, "b", labels={"team": "y"})
     await create_dashboards(api, "c")
 
-    async def found(**query: str) -> list[str]:
+    async def list_names(**query: str) -> list[str]:
         status, page = await api("GET", LIST, params=query)
         assert status == 200, page
         return names_of(page)
 
-    assert await found(labelSelector="team in (x,y),!tier") == ["b"]
-    assert await found(labelSelector="team!=x") == ["b", "c"]
-    assert await found(fieldSelector="metadata.name=b") == ["b"]
-    assert await found(fieldSelector="metadata.name!=b,metadata.namespace=default") == ["a", "c"]
-    assert await found(fieldSelector="metadata.namespace=org-2") == []
-    assert await found(fieldSelector="metadata.name=b", labelSelector="team=x") == []
+    assert await list_names(labelSelector="team in (x,y),!tier") == ["b"]
+    assert await list_names(labelSelector="team!=x") == ["b", "c"]
+    assert await list_names(fieldSelector="metadata.name=b") == ["b"]
+    assert await list_names(fieldSelector="metadata.name!=b,metadata.namespace=default") == ["a", "c"]
+    assert await list_names(fieldSelector="metadata.namespace=org-2") == []
+    assert await list_names(fieldSelector="metadata.name=b", labelSelector="team=x") == []
     _, item = await api("GET", f"{LIST}/b")
     number = item["metadata"]["labels"]["grafana.app/deprecatedInternalID"]
-    assert await found(labelSelector=f"grafana.app/deprecatedInternalID={number}") == ["b"]
-    assert await found(labelSelector="grafana.app/deprecatedInternalID=1") == []
+    assert await list_names(labelSelector=f"grafana.app/deprecatedInternalID={number}") == ["b"]
+    assert await list_names(labelSelector="grafana.app/deprecatedInternalID=1") == []
 
 
 async def test_a_table_is_listed_without_reading_specs(api: Api) -> None:
@@ -266,9 +266,9 @@ async def test_a_large_list_is_complete(api: Api, monkeypatch: pytest.MonkeyPatc
     for name in names:
         await create_dashboards(api, name, spec={"title": name, "text": name * (listing.CHUNK_BYTES // 5)})
     for query in ("", "?limit=7"):
-        _, found = await api("GET", f"{LIST}{query}")
-        assert [item["spec"]["title"] for item in found["items"]] == names[: 7 if query else 10]
-        assert all(item["spec"]["text"].strip(item["spec"]["title"]) == "" for item in found["items"])
+        _, list_names = await api("GET", f"{LIST}{query}")
+        assert [item["spec"]["title"] for item in list_names["items"]] == names[: 7 if query else 10]
+        assert all(item["spec"]["text"].strip(item["spec"]["title"]) == "" for item in list_names["items"])
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])

@@ -248,12 +248,12 @@ async def test_a_bug_within_a_ref_id_has_only_a_trace_id(session: aiohttp.Client
 async def test_a_query_is_counted_once(session: aiohttp.ClientSession) -> None:
     """A query increments the metric once although gateway and worker share it in one process."""
 
-    def counted() -> float:
+    def query_count() -> float:
         return REGISTRY.get_sample_value("dashwright_queries_total", {"status": "200"}) or 0
 
-    before = counted()
+    before = query_count()
     status, _ = await post(session, "/api/ds/query", {"queries": [math("A", "1 + 1")]})
-    assert (status, counted() - before) == (200, 1)
+    assert (status, query_count() - before) == (200, 1)
 
 
 TRANSFORMED = {"type": "table", "targets": [SOURCE, {**SOURCE, "refId": "B", "hide": True}]}

@@ -7,7 +7,7 @@ from typing import Any, Final
 import pytest
 from structlog.testing import capture_logs
 from tests.contract.api.conftest import Api, StartApi
-from tests.contract.api.file_provisioning import SECRET_KEY, FileProvisioning, declared
+from tests.contract.api.file_provisioning import SECRET_KEY, FileProvisioning, declaration
 from tests.contract.api.repositories import REPOSITORIES
 
 from dashwright.api.stores import provisioning
@@ -44,7 +44,7 @@ async def patch(api: Api, change: Any, path: str = TEAM) -> tuple[int, Any]:
 
 
 async def create_by_request(api: Api, *, annotations: dict[str, str] | None = None, title: str = "Team") -> dict[str, Any]:
-    document = declared(title=title)
+    document = declaration(title=title)
     status, created = await api("POST", REPOSITORIES, document | {"metadata": {"name": "team", "annotations": annotations or {}}})
     assert status == 201, created
     result: dict[str, Any] = created
@@ -60,7 +60,7 @@ async def faults_of_read(files: FileProvisioning) -> list[tuple[str, str]]:
 
 async def test_a_file_creates_a_repository(api: Api, files: FileProvisioning) -> None:
     """A declared repository names its file as manager, has the default finalizers, and is recorded in the audit log."""
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     await files.read()
     metadata = (await stored(api))["metadata"]
     assert {key: metadata["annotations"][key] for key in (MANAGED_BY, MANAGER_ID, SOURCE_PATH)} == {
@@ -75,7 +75,7 @@ async def test_a_file_creates_a_repository(api: Api, files: FileProvisioning) ->
 
 async def test_unchanged_files_write_nothing(api: Api, files: FileProvisioning) -> None:
     """Neither a further read nor the first read of another gateway changes the resource version."""
-    files.write("team.yaml", declared(secure={"token": {"remove": True}}))
+    files.write("team.yaml", declaration(secure={"token": {"remove": True}}))
     await files.read()
     before = await stored(api)
     await files.read()
@@ -86,11 +86,11 @@ async def test_unchanged_files_write_nothing(api: Api, files: FileProvisioning) 
 
 async def test_a_changed_file_updates_its_repository(api: Api, files: FileProvisioning) -> None:
     """The spec, labels and path of the file are those of the changed file; the object remains the same one."""
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     await files.read()
     before = await stored(api)
     (files.root / "team.yaml").unlink()
-    files.write("teams.yaml", declared(title="New", metadata={"name": "team", "labels": {"a": "b"}}))
+    files.write("teams.yaml", declaration(title="New", metadata={"name": "team", "labels": {"a": "b"}}))
     await files.read(times=2)
     after = await stored(api)
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
@@ -101,9 +101,9 @@ async def test_a_changed_file_updates_its_repository(api: Api, files: FileProvis
 async def test_a_repository_that_no_file_declares_is_deleted(api: Api, files: FileProvisioning) -> None:
     """A declared repository is deleted if two reads do not find it; a repository that a request created is kept."""
     await create_by_request(api)
-    files.write("a.yaml", declared("a"), declared("b"))
+    files.write("a.yaml", declaration("a"), declaration("b"))
     await files.read()
-    files.write("a.yaml", declared("a"))
+    files.write("a.yaml", declaration("a"))
     await files.read()
     assert await names(api) == ["a", "b", "team"]
     await files.read()
@@ -115,20 +115,20 @@ async def test_a_repository_that_no_file_declares_is_deleted(api: Api, files: Fi
 
 async def test_a_repository_that_is_declared_again_is_kept(api: Api, files: FileProvisioning) -> None:
     """A file that is incomplete during one read, because it is just being written, deletes nothing."""
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     await files.read()
     before = await stored(api)
     for _ in range(2):
         files.write("team.yaml")
         await files.read()
-        files.write("team.yaml", declared())
+        files.write("team.yaml", declaration())
         await files.read()
     assert await stored(api) == before
 
 
 async def test_a_delete_runs_the_declared_finalizers(api: Api, files: FileProvisioning) -> None:
     """A finalizer of a client delays the delete; the client may remove it, and no read repeats the delete."""
-    files.write("team.yaml", declared(metadata={"name": "team", "finalizers": ["example.com/mine"]}))
+    files.write("team.yaml", declaration(metadata={"name": "team", "finalizers": ["example.com/mine"]}))
     await files.read()
     files.write("team.yaml")
     await files.read(times=2)
@@ -142,9 +142,9 @@ async def test_a_delete_runs_the_declared_finalizers(api: Api, files: FileProvis
 
 async def test_a_renamed_repository_may_keep_its_source(api: Api, files: FileProvisioning) -> None:
     """If a file renames its repository, the repository of the former name is deleted before the new one is created."""
-    files.write("a.yaml", declared("before", directory="d"))
+    files.write("a.yaml", declaration("before", directory="d"))
     await files.read()
-    files.write("a.yaml", declared("after", directory="d"))
+    files.write("a.yaml", declaration("after", directory="d"))
     await files.read(times=2)
     assert await names(api) == ["after"]
 
@@ -152,12 +152,12 @@ async def test_a_renamed_repository_may_keep_its_source(api: Api, files: FilePro
 @pytest.mark.parametrize(
     ("method", "suffix", "body", "headers"),
     [
-        ("PUT", "", declared(title="Mine"), {}),
-        ("PUT", "", declared(), {}),
-        ("PUT", "?dryRun=All", declared(title="Mine"), {}),
+        ("PUT", "", declaration(title="Mine"), {}),
+        ("PUT", "", declaration(), {}),
+        ("PUT", "?dryRun=All", declaration(title="Mine"), {}),
         ("PATCH", "", {"spec": {"title": "Mine"}}, MERGE),
         ("PATCH", "", {"metadata": {"annotations": {SOURCE_PATH: "b.yaml"}}}, MERGE),
-        ("PATCH", "?fieldManager=m&force=true", declared(title="Mine"), {"Content-Type": "application/apply-patch+yaml"}),
+        ("PATCH", "?fieldManager=m&force=true", declaration(title="Mine"), {"Content-Type": "application/apply-patch+yaml"}),
         ("DELETE", "", None, {}),
     ],
 )
@@ -165,7 +165,7 @@ async def test_clients_cannot_change_a_declared_repository(
     api: Api, files: FileProvisioning, method: str, suffix: str, body: Any, headers: dict[str, str]
 ) -> None:
     """Each write of a declared repository by a client is refused with the name of its file, and changes nothing."""
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     await files.read()
     before = await stored(api)
     status, found = await api(method, TEAM + suffix, body, headers=headers)
@@ -175,10 +175,10 @@ async def test_clients_cannot_change_a_declared_repository(
 
 async def test_a_declared_repository_works_like_others(api: Api, files: FileProvisioning) -> None:
     """The status of a declared repository can be written, and a sync requested; later reads of the files keep both."""
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     await files.read()
     assert (await api("PUT", f"{TEAM}/status", {"status": {"sync": {"state": "success", "lastRef": "c"}}}))[0] == 200
-    files.write("team.yaml", declared(title="New"))
+    files.write("team.yaml", declaration(title="New"))
     await files.read()
     found = await stored(api)
     assert (found["spec"]["title"], found["status"]["sync"]["lastRef"]) == ("New", "c")
@@ -187,7 +187,7 @@ async def test_a_declared_repository_works_like_others(api: Api, files: FileProv
 async def test_a_repository_that_a_request_created_is_not_changed(api: Api, files: FileProvisioning) -> None:
     """A file that declares a repository of a request is refused with advice, until an Admin hands the repository over by an annotation."""
     before = await create_by_request(api, title="Mine")
-    files.write("team.yaml", declared(title="Of the file"))
+    files.write("team.yaml", declaration(title="Of the file"))
     ((file, fault),) = await faults_of_read(files)
     assert (file, MANAGED_BY in fault, await stored(api)) == ("team.yaml", True, before)
     assert (await patch(api, HAND_OVER))[0] == 200
@@ -210,7 +210,7 @@ async def test_a_repository_that_is_handed_over_is_not_deleted(api: Api, files: 
 
 async def test_an_admin_releases_a_declared_repository(api: Api, files: FileProvisioning) -> None:
     """After a patch removes the manager, clients change the repository, and the end of its declaration does not delete it."""
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     await files.read()
     status, found = await patch(api, RELEASE)
     assert (status, {MANAGED_BY, MANAGER_ID, SOURCE_PATH} & found["metadata"]["annotations"].keys()) == (200, set()), found
@@ -223,7 +223,7 @@ async def test_an_admin_releases_a_declared_repository(api: Api, files: FileProv
 
 async def test_a_delete_without_grace_period_is_undone_by_the_file(api: Api, files: FileProvisioning) -> None:
     """With a grace period of 0 an Admin deletes the repository, and the next read creates it again."""
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     await files.read()
     before = await stored(api)
     assert (await api("DELETE", TEAM, {"gracePeriodSeconds": 0}))[0] == 200
@@ -237,14 +237,14 @@ async def test_a_faulty_file_deletes_nothing(api: Api, files: FileProvisioning, 
 
     One log event reports the fault.
     """
-    files.write("a.yaml", declared("a"))
-    files.write("b.yaml", declared("b"))
+    files.write("a.yaml", declaration("a"))
+    files.write("b.yaml", declaration("b"))
     await files.read()
     if content is None:
         files.root.rename(files.root.with_name("elsewhere"))
     else:
         (files.root / "a.yaml").write_text(content)
-        files.write("b.yaml", declared("c"))
+        files.write("b.yaml", declaration("c"))
     faults = await faults_of_read(files)
     assert [file for file, _ in faults] == ["" if content is None else "a.yaml"]
     assert await faults_of_read(files) == []
@@ -253,15 +253,15 @@ async def test_a_faulty_file_deletes_nothing(api: Api, files: FileProvisioning, 
 
 async def test_a_refused_repository_stops_no_other(api: Api, files: FileProvisioning) -> None:
     """Faults of one repository are reported with its name and counted by a metric, and end with their cause."""
-    outside = declared("outside")
+    outside = declaration("outside")
     outside["spec"]["local"]["path"] = "/etc"
-    files.write("a.yaml", outside, declared("org", metadata={"name": "org", "namespace": "org-99"}), declared("good"))
+    files.write("a.yaml", outside, declaration("org", metadata={"name": "org", "namespace": "org-99"}), declaration("good"))
     faults = await faults_of_read(files)
     assert [("DASHWRIGHT_PERMITTED_PATHS" in fault, "organization 99" in fault) for _, fault in faults] == [(True, False), (False, True)]
     assert await names(api) == ["good"]
     async with api.session.get("/metrics") as response:
         assert "dashwright_provisioning_faults 2.0" in await response.text()
-    files.write("a.yaml", declared("good"))
+    files.write("a.yaml", declaration("good"))
     assert await faults_of_read(files) == []
     async with api.session.get("/metrics") as response:
         assert "dashwright_provisioning_faults 0.0" in await response.text()
@@ -269,10 +269,10 @@ async def test_a_refused_repository_stops_no_other(api: Api, files: FileProvisio
 
 async def test_a_refused_change_keeps_the_repository(api: Api, files: FileProvisioning) -> None:
     """A declaration that becomes invalid neither changes nor deletes its repository."""
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     await files.read()
     before = await stored(api)
-    files.write("team.yaml", declared(title=" "))
+    files.write("team.yaml", declaration(title=" "))
     ((_, fault),) = await faults_of_read(files)
     await files.read(times=2)
     assert ("spec.title" in fault, await stored(api)) == (True, before)
@@ -281,20 +281,20 @@ async def test_a_refused_change_keeps_the_repository(api: Api, files: FileProvis
 async def test_files_declare_repositories_of_every_organization(api: Api, files: FileProvisioning) -> None:
     """The namespace of a declaration selects the organization. The same name in two namespaces means two repositories."""
     org_id = await api.organization("Other")
-    files.write("a.yaml", declared(), declared(metadata={"name": "team", "namespace": f"org-{org_id}"}))
+    files.write("a.yaml", declaration(), declaration(metadata={"name": "team", "namespace": f"org-{org_id}"}))
     await files.read()
     namespaces = "select array_agg(namespace order by namespace) from resource where name = 'team'"
     assert await api.sql(namespaces) == ["default", f"org-{org_id}"]
-    files.write("a.yaml", declared())
+    files.write("a.yaml", declaration())
     await files.read(times=2)
     assert await api.sql(namespaces) == ["default"]
 
 
 def with_token(create: str | None) -> dict[str, Any]:
     """Return a declared repository on a git host with this token."""
-    spec = declared()["spec"] | {"type": "githost", "githost": {"url": "https://git.example.com/team", "branch": "main"}}
+    spec = declaration()["spec"] | {"type": "githost", "githost": {"url": "https://git.example.com/team", "branch": "main"}}
     del spec["local"]
-    return declared(spec=spec) | ({} if create is None else {"secure": {"token": {"create": create}}})
+    return declaration(spec=spec) | ({} if create is None else {"secure": {"token": {"create": create}}})
 
 
 async def token_of(api: Api) -> str | None:
@@ -344,14 +344,14 @@ async def test_one_gateway_holds_the_lock(database: Database) -> None:
 async def test_gateways_keep_repositories_equal_to_the_files(start_api: StartApi, api: Api, database: Database) -> None:
     """One of two gateways applies the files at its start and while it runs; the other one continues when it stops."""
     files = FileProvisioning(api)
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     settings = {"provisioning_dir": str(files.root), "provisioning_seconds": 0.05}
     first, second = await start_api(**settings), await start_api(**settings)
     await wait_for_names(database, first, ["team"])
-    files.write("team.yaml", declared("other"))
+    files.write("team.yaml", declaration("other"))
     await wait_for_names(database, first, ["other"])
     await first.stop()
-    files.write("team.yaml", declared("last"))
+    files.write("team.yaml", declaration("last"))
     await wait_for_names(database, second, ["last"])
     await second.stop()
 
@@ -361,7 +361,7 @@ async def test_a_gateway_starts_without_the_directory(start_api: StartApi, api: 
     root = api.data / "absent"
     started = await start_api(provisioning_dir=str(root), provisioning_seconds=0.05)
     files = FileProvisioning(api)
-    files.write("team.yaml", declared())
+    files.write("team.yaml", declaration())
     files.root.rename(root)
     await wait_for_names(database, started, ["team"])
 

@@ -146,10 +146,10 @@ async def test_an_evaluation_queries_the_data_sources_of_its_organization(gatewa
         assert status == 202, created
         path = f"{EVALUATIONS}/{namespace}/evaluations/{created['metadata']['name']}"
 
-        async def ended(path: str = path, credentials: dict[str, Any] = credentials) -> bool:
+        async def is_ended(path: str = path, credentials: dict[str, Any] = credentials) -> bool:
             return (await gateway.api("GET", path, **credentials))[1]["status"]["state"] in ("success", "error")
 
-        await wait_until(ended)
+        await wait_until(is_ended)
         _, result = await gateway.api("GET", f"{path}/result", **credentials)
         recorded.append([ref_id for ref_id, found in result["results"].items() if "error" not in found])
     assert recorded == [["A", "B"], ["A"]]

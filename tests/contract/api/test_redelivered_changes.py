@@ -69,9 +69,9 @@ async def test_a_pushed_change_is_found_and_stored(
     repeated = await calls.request_change(**decided)
     assert (repeated.wrapper.ref, repeated.wrapper.errors, repeated.wrapper.hash) == (first.wrapper.ref, None, first.wrapper.hash)
     assert commits(work) == before
-    stored = await team.stored()
+    stored = await team.stored_titles()
     assert (await run_sync(team.api))["state"] == "success"
-    assert await team.stored() == stored | {"theirs.json": "T"}
+    assert await team.stored_titles() == stored | {"theirs.json": "T"}
 
 
 @pytest.mark.parametrize("spec", ['{"title": "A2", "panels": []}', None], ids=["edit", "removal"])
@@ -89,7 +89,7 @@ async def test_a_pushed_edit_is_found_and_stored(
     calls.is_repeated = True
     assert (await calls.edit_object("a.json", checksum, body)).ref == before[0]
     assert commits(work) == before
-    assert (await team.stored()).get("a.json") == ("A2" if spec else None)
+    assert (await team.stored_titles()).get("a.json") == ("A2" if spec else None)
 
 
 async def test_a_change_that_was_not_pushed_is_executed(team: Team, work: Work, calls: Calls) -> None:
@@ -100,7 +100,7 @@ async def test_a_change_that_was_not_pushed_is_executed(team: Team, work: Work, 
     calls.is_repeated = True
     created = await calls.request_change(**{**change, "content": looked.content, "base": looked.base})
     assert commits(work) == [created.wrapper.ref, *before]
-    assert (await team.stored())["deep/new/n.json"] == "N"
+    assert (await team.stored_titles())["deep/new/n.json"] == "N"
 
 
 @pytest.mark.parametrize("by", [{"at": AUTHOR.at + 1}, {"name": "Bob"}], ids=["another time", "somebody else"])
@@ -123,4 +123,4 @@ async def test_a_branch_created_by_the_first_worker_is_found(team: Team, work: W
     first = await calls.request_change(**decided)
     calls.is_repeated = True
     assert (await calls.request_change(**decided)).wrapper.ref == first.wrapper.ref == commits(work, "better")[0]
-    assert "deep/new/n.json" not in await team.stored()
+    assert "deep/new/n.json" not in await team.stored_titles()

@@ -87,4 +87,4 @@ async def test_the_next_sync_reports_the_file(git_api: Api, git_server: GitServe
     assert (await run_sync(git_api))["state"] == "success"
     _, found = await git_api("GET", path)
     assert (found["spec"]["title"], manager_annotations(found)) == ("Ours", set())
-    assert set(await team.stored()) == {"", "b.json"}
+    assert set(await team.stored_titles()) == {"", "b.json"}

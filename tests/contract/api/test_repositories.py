@@ -176,7 +176,7 @@ async def test_an_invalid_directory_is_refused(api: Api) -> None:
     assert (cause["field"], "traversal attempt" in cause["message"]) == ("spec.githost.path", True)
 
 
-async def managed(api: Api, name: str, repository: str) -> None:
+async def create_managed_dashboard(api: Api, name: str, repository: str) -> None:
     """Create a dashboard that a repository manages, as a sync would have created it."""
     assert (await api("POST", DASHBOARDS, {"metadata": {"name": name}, "spec": {"title": name}}))[0] == 201
     body = {"grafana.app/managedBy": "repo", "grafana.app/managerId": repository, "grafana.app/sourcePath": f"{name}.json"}
@@ -187,7 +187,7 @@ async def test_managed_objects_are_deleted_with_their_repository(api: Api) -> No
     """With the default finalizers, deleting a repository deletes its managed objects."""
     created = await create_repository(api, "team", githost())
     assert created["metadata"]["finalizers"] == ["cleanup", "remove-orphan-resources"]
-    await managed(api, "d", "team")
+    await create_managed_dashboard(api, "d", "team")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
     assert (await api("GET", f"{REPOSITORIES}/team"))[0] == 404
@@ -202,7 +202,7 @@ async def test_a_folder_in_use_is_kept(api: Api) -> None:
         assert (await api("POST", FOLDERS, folder))[0] == 201
     panel = {"folderUid": "used", "name": "P", "kind": 1, "model": {"type": "text"}, "uid": "panel"}
     assert (await api("POST", "/api/library-elements", panel))[0] == 200
-    await managed(api, "d", "team")
+    await create_managed_dashboard(api, "d", "team")
     await api.sql("update resource set annotations = annotations || $1 where resource = 'folders' returning 1", json.dumps(body))
     await api.sql("""update resource set annotations = annotations || '{"grafana.app/folder": "used"}' where name = 'd' returning 1""")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
@@ -216,7 +216,7 @@ async def test_a_folder_in_use_is_kept(api: Api) -> None:
 async def test_managed_objects_can_be_released(api: Api) -> None:
     """With the releasing finalizer the objects are kept, unmanaged and editable."""
     await create_repository(api, "team", githost(), finalizers=["cleanup", "release-orphan-resources"])
-    await managed(api, "d", "team")
+    await create_managed_dashboard(api, "d", "team")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     _, found = await api("GET", f"{DASHBOARDS}/d")
     assert not [key for key in found["metadata"]["annotations"] if "manage" in key.lower() or "source" in key.lower()]
@@ -228,7 +228,7 @@ async def test_managed_objects_can_be_released(api: Api) -> None:
 async def test_other_finalizers_delay_the_delete(api: Api) -> None:
     """Until other finalizers are removed, the repository is only marked, accepts no jobs and keeps its objects."""
     await create_repository(api, "team", githost(), finalizers=["remove-orphan-resources", "example.org/theirs"])
-    await managed(api, "d", "team")
+    await create_managed_dashboard(api, "d", "team")
     status, found = await api("DELETE", f"{REPOSITORIES}/team")
     assert (status, "deletionTimestamp" in found["metadata"]) == (200, True)
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 200

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_folder_permissions import allow, number_of
-from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, create_object, dashboard, put, rows
+from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSITORIES, count_rows, create_object, dashboard, replace_object
 
 from dashwright.common.identity import Role
 
@@ -77,13 +77,13 @@ async def test_an_object_waits_for_its_finalizers(api: Api) -> None:
     assert marked["metadata"]["generation"] == 2
     assert marked["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]
     assert marked["spec"] == first["spec"]
-    before = await rows(api)
+    before = await count_rows(api)
     assert await api("DELETE", f"{DASHBOARDS}/d") == (200, marked)
-    assert await rows(api) == before
-    assert (await put(api, dashboard(finalizers=["b"])))[1]["metadata"]["finalizers"] == ["b"]
-    status, response = await put(api, dashboard(finalizers=["b", "c"]))
+    assert await count_rows(api) == before
+    assert (await replace_object(api, dashboard(finalizers=["b"])))[1]["metadata"]["finalizers"] == ["b"]
+    status, response = await replace_object(api, dashboard(finalizers=["b", "c"]))
     assert (status, response["details"]["causes"][0]["field"]) == (422, "metadata.finalizers")
-    assert (await put(api, dashboard()))[0] == 200
+    assert (await replace_object(api, dashboard()))[0] == 200
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
     assert await api.sql("select count(*) from trash") == 1
     assert await api.sql("select type from change order by resource_version desc limit 1") == "DELETED"
@@ -92,11 +92,11 @@ async def test_an_object_waits_for_its_finalizers(api: Api) -> None:
 async def test_a_dry_run_of_a_delete_stores_nothing(api: Api) -> None:
     """The dry run of a delete returns the object with its deletion time, as if it waited for its finalizers, and stores nothing."""
     first = await create_object(api, dashboard(finalizers=["a"]))
-    before = await rows(api)
+    before = await count_rows(api)
     status, response = await api("DELETE", f"{DASHBOARDS}/d?dryRun=All")
     assert (status, "deletionTimestamp" in response["metadata"]) == (200, True)
     assert response["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
-    assert await rows(api) == before
+    assert await count_rows(api) == before
 
 
 async def test_only_an_empty_folder_is_deleted(api: Api) -> None:
@@ -125,12 +125,12 @@ async def test_selected_objects_are_deleted(api: Api, query: str, left: list[str
     """The selectors are those of a list; each object has an event of its own and is in the trash."""
     for name, labels in (("a", {"a": "1"}), ("b", {"a": "1", "b": ""}), ("c", {})):
         await create_object(api, dashboard(name, labels=labels))
-    before = await rows(api)
+    before = await count_rows(api)
     status, response = await api("DELETE", f"{DASHBOARDS}{query}")
     assert (status, response["status"]) == (200, "Success")
     assert await names(api) == left
     gone = 3 - len(left)
-    assert [now - then for now, then in zip(await rows(api), before, strict=True)] == [gone, 0, gone]
+    assert [now - then for now, then in zip(await count_rows(api), before, strict=True)] == [gone, 0, gone]
     assert await api.sql("select count(*) from trash") == gone
     assert await api.sql("select count(*) from audit_event where action = 'dashboard.delete'") == gone
 
@@ -149,7 +149,7 @@ async def test_all_selected_objects_are_deleted_or_none(api: Api) -> None:
     """If one selected object must not be deleted, all are kept, and the message names it."""
     for name in ("a", "b", "c"):
         await create_object(api, dashboard(name, annotations=FROM_FILE if name == "b" else {}))
-    before = await rows(api)
+    before = await count_rows(api)
     assert (await api("DELETE", DASHBOARDS))[0] == 400
     await api.sql(
         """update resource set annotations = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "r"}' where name = 'b'"""
@@ -157,7 +157,7 @@ async def test_all_selected_objects_are_deleted_or_none(api: Api) -> None:
     status, response = await api("DELETE", DASHBOARDS)
     assert (status, '"b"' in response["message"]) == (403, True)
     assert await names(api) == ["a", "b", "c"]
-    assert (await rows(api))[1:] == before[1:]
+    assert (await count_rows(api))[1:] == before[1:]
 
 
 async def test_selected_objects_with_finalizers_are_marked(api: Api) -> None:
@@ -227,9 +227,9 @@ async def test_the_status_is_a_subresource(api: Api) -> None:
     assert "labels" not in second["metadata"]
     assert second["metadata"]["generation"] == 1
     assert second["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]
-    before = await rows(api)
+    before = await count_rows(api)
     assert await api("PUT", f"{REPOSITORIES}/r/status", sent) == (200, second)
-    assert await rows(api) == before
+    assert await count_rows(api) == before
     stale = {**sent, "metadata": {"resourceVersion": first["metadata"]["resourceVersion"]}}
     assert (await api("PUT", f"{REPOSITORIES}/r/status", stale))[0] == 409
 

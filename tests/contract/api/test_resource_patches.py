@@ -5,7 +5,7 @@ from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, MODIFIED, REPOSITORIES, create_object, dashboard, rows
+from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, MODIFIED, REPOSITORIES, count_rows, create_object, dashboard
 
 JSON_PATCH: Final = "application/json-patch+json"
 MERGE: Final = "application/merge-patch+json"
@@ -72,13 +72,13 @@ async def test_labels_are_removed_one_by_one_or_all_together(api: Api) -> None:
 async def test_identifying_fields_are_immutable(api: Api, change: Any, field: str) -> None:
     """A patch of a field that identifies the object is a 422 with that field."""
     await create_object(api, dashboard())
-    before = await rows(api)
+    before = await count_rows(api)
     status, response = await patch(api, change)
     assert (status, response["reason"]) == (422, "Invalid")
     (cause,) = response["details"]["causes"]
     assert cause["field"] == field
     assert cause["message"].endswith("field is immutable")
-    assert await rows(api) == before
+    assert await count_rows(api) == before
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ async def test_identifying_fields_are_immutable(api: Api, change: Any, field: st
 async def test_an_invalid_patch_changes_nothing(api: Api, kind: str, body: Any, status: int) -> None:
     """An invalid patch is refused with the reason, and the object is unchanged."""
     await create_object(api, dashboard())
-    before = await rows(api)
+    before = await count_rows(api)
     found, response = await patch(api, body, kind)
     assert found == status, response
-    assert await rows(api) == before
+    assert await count_rows(api) == before
 
 
 async def test_a_patch_of_an_unknown_object_is_404(api: Api) -> None:
@@ -129,12 +129,12 @@ async def test_a_patch_may_require_a_version(api: Api) -> None:
 async def test_a_patch_without_effect_stores_nothing(api: Api, kind: str) -> None:
     """A patch without effect makes no version, generation, event or audit event, and returns the same object."""
     first = await create_object(api, dashboard(labels={"a": "b"}))
-    before = await rows(api)
+    before = await count_rows(api)
     body: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"title": "T"}}
     if kind == JSON_PATCH:
         body = [{"op": "replace", "path": "/spec/title", "value": "T"}]
     assert await patch(api, body, kind) == (200, first)
-    assert await rows(api) == before
+    assert await count_rows(api) == before
 
 
 async def test_concurrent_patches_all_count(api: Api) -> None:
@@ -150,11 +150,11 @@ async def test_concurrent_patches_all_count(api: Api) -> None:
 async def test_a_dry_run_of_a_patch_writes_nothing(api: Api) -> None:
     """The dry run of a patch returns its result, and stores nothing."""
     first = await create_object(api, dashboard())
-    before = await rows(api)
+    before = await count_rows(api)
     status, response = await patch(api, {"spec": {"title": "U"}}, path=f"{DASHBOARDS}/d?dryRun=All")
     assert (status, response["spec"], response["metadata"]["generation"]) == (200, {"title": "U"}, 2)
     assert response["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
-    assert await rows(api) == before
+    assert await count_rows(api) == before
 
 
 async def test_a_patch_of_a_placeholder_keeps_the_spec(api: Api) -> None:

@@ -22,11 +22,11 @@ async def create_object(api: Api, body: Any, path: str = DASHBOARDS) -> Any:
     return response
 
 
-async def put(api: Api, body: Any, path: str = DASHBOARDS, **options: Any) -> tuple[int, Any]:
+async def replace_object(api: Api, body: Any, path: str = DASHBOARDS, **options: Any) -> tuple[int, Any]:
     return await api("PUT", f"{path}/{body['metadata']['name']}", body, **options)
 
 
-async def rows(api: Api) -> tuple[int, int, int]:
+async def count_rows(api: Api) -> tuple[int, int, int]:
     """Return the numbers of changes, generations and events."""
     counts = [await api.sql(f"select count(*) from {table}") for table in ("change", "resource_history", "audit_event")]
     return counts[0], counts[1], counts[2]
@@ -51,11 +51,11 @@ async def test_a_new_dashboard_keeps_the_rules(api: Api, change: dict[str, Any],
 
     A client cannot set fields of the store. A refused write stores nothing.
     """
-    before = await rows(api)
+    before = await count_rows(api)
     status, response = await api("POST", DASHBOARDS, dashboard(**change))
     assert (status, response["reason"]) == (400, "BadRequest")
     assert response["message"].startswith(message)
-    assert await rows(api) == before
+    assert await count_rows(api) == before
 
 
 OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"}
@@ -79,17 +79,17 @@ OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"
 async def test_owners_are_references(api: Api, sent: Any, field: str) -> None:
     """Malformed references are refused by every way of writing, and nothing of the request is stored."""
     await create_object(api, dashboard())
-    before = await rows(api)
+    before = await count_rows(api)
     patch = {"metadata": {"ownerReferences": sent}}
     responses = [
         await api("POST", DASHBOARDS, dashboard("e", ownerReferences=sent)),
-        await put(api, dashboard(ownerReferences=sent)),
+        await replace_object(api, dashboard(ownerReferences=sent)),
         await api("PATCH", f"{DASHBOARDS}/d", patch, headers={"Content-Type": "application/merge-patch+json"}),
         await api("PATCH", f"{DASHBOARDS}/d?fieldManager=m", patch, headers={"Content-Type": "application/apply-patch+yaml"}),
     ]
     result = [(status, response["details"]["causes"][0]["field"]) for status, response in responses]
     assert result == [(422, f"metadata.ownerReferences{field}")] * 4
-    assert await rows(api) == before
+    assert await count_rows(api) == before
 
 
 async def test_owner_references_are_kept(api: Api) -> None:
@@ -121,10 +121,10 @@ async def test_a_name_may_be_an_old_uid(api: Api, name: str) -> None:
 async def test_a_replaced_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], status: int) -> None:
     """An update follows the rules of a create, and must be of the object that the caller read. A refused write stores nothing."""
     await create_object(api, dashboard())
-    before = await rows(api)
-    found, response = await put(api, dashboard(**change))
+    before = await count_rows(api)
+    found, response = await replace_object(api, dashboard(**change))
     assert found == status, response
-    assert await rows(api) == before
+    assert await count_rows(api) == before
 
 
 async def test_an_unknown_folder_is_a_kubernetes_not_found(api: Api) -> None:
@@ -146,7 +146,7 @@ async def test_a_generated_name_is_the_prefix_and_eight_characters(api: Api) -> 
 async def test_a_replacement_is_a_new_generation(api: Api) -> None:
     """Generation and version increase; uid, creation time and author are kept, and the last author is recorded."""
     first = await create_object(api, dashboard())
-    status, second = await put(api, {**first, "spec": {"title": "U"}})
+    status, second = await replace_object(api, {**first, "spec": {"title": "U"}})
     assert status == 200
     old, new = first["metadata"], second["metadata"]
     assert (old["generation"], new["generation"]) == (1, 2)
@@ -162,8 +162,8 @@ async def test_a_replacement_is_a_new_generation(api: Api) -> None:
 async def test_a_stale_version_is_a_conflict_in_kubernetes_words(api: Api) -> None:
     """An update of an outdated version returns the text and the details of Kubernetes."""
     first = await create_object(api, dashboard())
-    assert (await put(api, {**first, "spec": {"title": "U"}}))[0] == 200
-    status, response = await put(api, {**first, "spec": {"title": "V"}})
+    assert (await replace_object(api, {**first, "spec": {"title": "U"}}))[0] == 200
+    status, response = await replace_object(api, {**first, "spec": {"title": "V"}})
     assert (status, response["reason"]) == (409, "Conflict")
     assert response["message"] == f'Operation cannot be fulfilled on dashboards.dashboard.grafana.app "d": {MODIFIED}'
     assert response["details"] == {"name": "d", "group": "dashboard.grafana.app", "kind": "dashboards"}
@@ -172,18 +172,18 @@ async def test_a_stale_version_is_a_conflict_in_kubernetes_words(api: Api) -> No
 async def test_without_a_version_the_last_one_wins(api: Api) -> None:
     """An update without a version replaces the object, and creates no missing object."""
     await create_object(api, dashboard())
-    assert (await put(api, dashboard(title="U")))[0] == 200
-    status, response = await put(api, dashboard("unknown"))
+    assert (await replace_object(api, dashboard(title="U")))[0] == 200
+    status, response = await replace_object(api, dashboard("unknown"))
     assert (status, response["reason"]) == (404, "NotFound")
 
 
 async def test_another_generation_conflicts(api: Api) -> None:
     """Without a resourceVersion the generation must match, as older clients expect; with one it is ignored."""
     first = await create_object(api, dashboard())
-    status, response = await put(api, dashboard(title="U", generation=9))
+    status, response = await replace_object(api, dashboard(title="U", generation=9))
     assert (status, response["message"]) == (412, "The dashboard has been changed by someone else")
-    assert (await put(api, dashboard(title="U", generation=9, resourceVersion=first["metadata"]["resourceVersion"])))[0] == 200
-    assert (await put(api, dashboard(title="V", generation=2)))[0] == 200
+    assert (await replace_object(api, dashboard(title="U", generation=9, resourceVersion=first["metadata"]["resourceVersion"])))[0] == 200
+    assert (await replace_object(api, dashboard(title="V", generation=2)))[0] == 200
 
 
 async def test_a_body_of_another_name_is_refused(api: Api) -> None:
@@ -207,10 +207,10 @@ async def test_an_equal_body_changes_nothing(api: Api, spec: str) -> None:
     headers = {"Content-Type": "application/json"}
     status, first = await api("POST", DASHBOARDS, data=f'{{"metadata":{{"name":"d"}},"spec":{sent}}}', headers=headers)
     assert status == 201
-    before = await rows(api)
+    before = await count_rows(api)
     status, second = await api("PUT", f"{DASHBOARDS}/d", data=f'{{"metadata":{{"name":"d"}},"spec":{spec}}}', headers=headers)
     assert (status, second) == (200, first)
-    assert await rows(api) == before
+    assert await count_rows(api) == before
     assert await api.sql("select spec from resource_history") == sent
 
 
@@ -237,16 +237,16 @@ async def test_a_number_that_differs_in_its_last_digit_is_a_change(api: Api) -> 
 async def test_server_fields_are_not_a_change(api: Api, change: dict[str, Any]) -> None:
     """Fields of the store, or a message alone, are not a change, whichever field manager sends them."""
     first = await create_object(api, dashboard())
-    before = await rows(api)
+    before = await count_rows(api)
     status, second = await api("PUT", f"{DASHBOARDS}/d?fieldManager=another", dashboard(**change))
     assert (status, second) == (200, first)
-    assert await rows(api) == before
+    assert await count_rows(api) == before
 
 
 async def test_labels_alone_make_a_version_but_no_generation(api: Api) -> None:
     """A generation is a body in a folder; everything else is a new version only."""
     first = await create_object(api, dashboard())
-    status, second = await put(api, dashboard(labels={"team": "a"}, annotations={"note": "b"}))
+    status, second = await replace_object(api, dashboard(labels={"team": "a"}, annotations={"note": "b"}))
     assert status == 200
     assert second["metadata"]["generation"] == 1
     assert second["metadata"]["resourceVersion"] != first["metadata"]["resourceVersion"]
@@ -257,9 +257,9 @@ async def test_a_move_is_a_new_generation(api: Api) -> None:
     """A change of the folder increases the generation."""
     await create_object(api, dashboard("f"), FOLDERS)
     await create_object(api, dashboard())
-    status, moved = await put(api, dashboard(annotations={"grafana.app/folder": "f"}))
+    status, moved = await replace_object(api, dashboard(annotations={"grafana.app/folder": "f"}))
     assert (status, moved["metadata"]["generation"]) == (200, 2)
-    status, back = await put(api, dashboard(annotations={"grafana.app/folder": ""}))
+    status, back = await replace_object(api, dashboard(annotations={"grafana.app/folder": ""}))
     assert (status, back["metadata"]["generation"]) == (200, 3)
     assert "grafana.app/folder" not in back["metadata"]["annotations"]
 
@@ -304,14 +304,14 @@ async def test_managed_objects_are_changed_by_their_file(api: Api) -> None:
     """A write of a managed object is a 403 that refers to its file."""
     await create_object(api, dashboard())
     await api.sql("""update resource set annotations = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "r"}'""")
-    status, response = await put(api, dashboard(title="U"))
+    status, response = await replace_object(api, dashboard(title="U"))
     assert (status, response["message"]) == (403, 'dashboard "d" is managed by the repository "r"; change its file there instead')
 
 
 async def test_concurrent_writers_lose_nothing(api: Api) -> None:
     """Each of many concurrent replacements without a version is a generation."""
     await create_object(api, dashboard())
-    responses = await asyncio.gather(*[put(api, dashboard(title=f"T{index}")) for index in range(5)])
+    responses = await asyncio.gather(*[replace_object(api, dashboard(title=f"T{index}")) for index in range(5)])
     assert {status for status, _ in responses} == {200}
     assert sorted(response["metadata"]["generation"] for _, response in responses) == [2, 3, 4, 5, 6]
 
@@ -319,7 +319,7 @@ async def test_concurrent_writers_lose_nothing(api: Api) -> None:
 async def test_one_of_concurrent_writers_with_one_version_succeeds(api: Api) -> None:
     """One of several concurrent writers with the same version succeeds, and the others get a conflict."""
     first = await create_object(api, dashboard())
-    responses = await asyncio.gather(*[put(api, {**first, "spec": {"title": f"T{index}"}}) for index in range(5)])
+    responses = await asyncio.gather(*[replace_object(api, {**first, "spec": {"title": f"T{index}"}}) for index in range(5)])
     assert sorted(status for status, _ in responses) == [200, 409, 409, 409, 409]
 
 
@@ -333,8 +333,8 @@ async def test_a_repository_keeps_its_status_and_its_rules(api: Api) -> None:
         "sync": {"enabled": True, "target": "instance"},
     }
     first = await create_object(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
-    status, second = await put(api, {**first, "spec": {**spec, "title": "S"}, "status": {"observedGeneration": 9}}, REPOSITORIES)
+    status, second = await replace_object(api, {**first, "spec": {**spec, "title": "S"}, "status": {"observedGeneration": 9}}, REPOSITORIES)
     assert (status, second["metadata"]["generation"]) == (200, 2)
     assert second["status"] == first["status"]
-    status, response = await put(api, {"metadata": {"name": "r"}, "spec": {**spec, "type": "githost"}}, REPOSITORIES)
+    status, response = await replace_object(api, {"metadata": {"name": "r"}, "spec": {**spec, "type": "githost"}}, REPOSITORIES)
     assert (status, response["reason"]) == (422, "Invalid")

@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_field_owners import owned
+from tests.contract.api.test_field_owners import fields_by_manager
 
 from dashwright.common.identity import Role
 
@@ -89,7 +89,7 @@ async def test_force_takes_the_fields(api: Api) -> None:
     await apply(api, {"title": "T", "refresh": "1m"})
     status, forced = await apply(api, {"title": "U"}, "b", "&force=true")
     assert (status, forced["spec"]) == (200, {"title": "U", "refresh": "1m"})
-    assert owned(forced) == {"a": {"f:spec": {"f:refresh": {}}}, "b": {"f:spec": {"f:title": {}}}}
+    assert fields_by_manager(forced) == {"a": {"f:spec": {"f:refresh": {}}}, "b": {"f:spec": {"f:title": {}}}}
 
 
 async def test_equal_values_do_not_conflict(api: Api) -> None:
@@ -253,7 +253,7 @@ async def test_the_message_of_an_apply_is_stored(api: Api) -> None:
     assert await api.sql("select message from resource_history") == "hello"
     _, changed = await apply(api, {"title": "U"}, annotations={"grafana.app/message": "again"})
     assert await api.sql("select message from resource_history where generation = 2") == "again"
-    assert owned(changed) == {"a": {"f:spec": {"f:title": {}}}}
+    assert fields_by_manager(changed) == {"a": {"f:spec": {"f:title": {}}}}
 
 
 async def test_an_apply_through_a_placeholder_keeps_the_spec(api: Api) -> None:
@@ -266,7 +266,7 @@ async def test_an_apply_through_a_placeholder_keeps_the_spec(api: Api) -> None:
     assert status == 200
     _, found = await api("GET", f"{layouts}/d")
     assert (found["spec"], found["metadata"]["generation"], found["metadata"]["labels"]["team"]) == (body, 1, "a")
-    assert owned(found)["b"] == {"f:metadata": {"f:labels": {"f:team": {}}}}
+    assert fields_by_manager(found)["b"] == {"f:metadata": {"f:labels": {"f:team": {}}}}
 
 
 async def test_concurrent_applies_all_count(api: Api) -> None:
@@ -276,4 +276,4 @@ async def test_concurrent_applies_all_count(api: Api) -> None:
     assert sorted(status for status, _ in responses) == [200, 200, 200, 200, 200, 201]
     _, found = await api("GET", f"{DASHBOARDS}/d")
     assert {f"l{at}" for at in range(6)} <= set(found["metadata"]["labels"])
-    assert set(owned(found)) == {f"m{at}" for at in range(6)}
+    assert set(fields_by_manager(found)) == {f"m{at}" for at in range(6)}

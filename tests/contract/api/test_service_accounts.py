@@ -141,11 +141,11 @@ async def test_one_of_concurrent_creates_succeeds(api: Api) -> None:
 async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
     """The profile has times and no teams. It has a count of tokens only if the account has tokens."""
     account = await api.account("robot", Role.EDITOR)
-    status, found = await api("GET", f"{ACCOUNTS}/{account}")
+    status, search = await api("GET", f"{ACCOUNTS}/{account}")
     assert status == 200
-    assert list(found) == ["id", "uid", "name", "login", "orgId", "isDisabled", "createdAt", "updatedAt", "avatarUrl", "role", "teams"]
-    assert (found["id"], found["role"], found["teams"], found["createdAt"][-1]) == (account, "Editor", None, "Z")
-    assert await api("GET", f"{ACCOUNTS}/{found['uid']}") == (200, found)
+    assert list(search) == ["id", "uid", "name", "login", "orgId", "isDisabled", "createdAt", "updatedAt", "avatarUrl", "role", "teams"]
+    assert (search["id"], search["role"], search["teams"], search["createdAt"][-1]) == (account, "Editor", None, "Z")
+    assert await api("GET", f"{ACCOUNTS}/{search['uid']}") == (200, search)
     await api.token(account, "t")
     assert (await api("GET", f"{ACCOUNTS}/{account}"))[1]["tokens"] == 1
 
@@ -212,9 +212,9 @@ async def test_accounts_are_found_by_their_texts(api: Api) -> None:
     service = (await api("GET", f"{ACCOUNTS}/search?query=service&page=1"))[1]
     await api.token(service["serviceAccounts"][0]["id"], "t")
     for path in (ACCOUNTS, f"{ACCOUNTS}/search", f"{ACCOUNTS}/search/"):
-        status, found = await api("GET", f"{path}?query=SERV&page=1")
-        names = [(account["name"], account["tokens"]) for account in found["serviceAccounts"]]
-        assert (status, found["totalCount"], names) == (200, 2, [("service", 1), ("Serving", 0)])
+        status, search = await api("GET", f"{path}?query=SERV&page=1")
+        names = [(account["name"], account["tokens"]) for account in search["serviceAccounts"]]
+        assert (status, search["totalCount"], names) == (200, 2, [("service", 1), ("Serving", 0)])
     assert (await api("GET", f"{ACCOUNTS}?query=sa-1-ot"))[1]["totalCount"] == 1
     assert (await api("GET", f"{ACCOUNTS}?query=%25_"))[1]["totalCount"] == 1
 
@@ -232,8 +232,8 @@ async def test_accounts_are_found_by_their_texts(api: Api) -> None:
 )
 async def test_invalid_pages_have_defaults(api: Api, query: str, page: int, per_page: int) -> None:
     """An invalid page or page size is replaced by the defaults 1 and 1000. A page size has a maximum."""
-    status, found = await api("GET", f"{ACCOUNTS}/search{query}")
-    assert (status, found) == (200, {"totalCount": 0, "serviceAccounts": [], "page": page, "perPage": per_page})
+    status, search = await api("GET", f"{ACCOUNTS}/search{query}")
+    assert (status, search) == (200, {"totalCount": 0, "serviceAccounts": [], "page": page, "perPage": per_page})
 
 
 async def test_pages_are_sorted_by_email_and_end_with_an_empty_one(api: Api) -> None:
@@ -256,13 +256,13 @@ async def test_accounts_are_found_by_their_state(api: Api) -> None:
     await api.token(plain, "lives", secondsToLive=3600)
     await api.sql("update api_key set expires = 1 where id = $1", token)
 
-    async def found(query: str) -> list[int]:
+    async def search(query: str) -> list[int]:
         return [account["id"] for account in (await api("GET", f"{ACCOUNTS}/search?{query}"))[1]["serviceAccounts"]]
 
-    assert await found("disabled=true") == await found("Disabled=1") == [disabled]
-    assert await found("expiredTokens=true") == [expired]
-    assert await found("external=true") == []
-    assert await found("disabled=false&expiredTokens=no&external=maybe") == [disabled, expired, plain]
+    assert await search("disabled=true") == await search("Disabled=1") == [disabled]
+    assert await search("expiredTokens=true") == [expired]
+    assert await search("external=true") == []
+    assert await search("disabled=false&expiredTokens=no&external=maybe") == [disabled, expired, plain]
 
 
 async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
@@ -271,9 +271,9 @@ async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
     uids = [(await api("GET", f"{ACCOUNTS}/{number}"))[1]["uid"] for number in (own, other)]
     grants = [(action, f"serviceaccounts:id:{own}") for action in ("serviceaccounts:read", "serviceaccounts:write")]
     someone = await api.person("someone", Role.NONE, *grants)
-    found = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=someone))[1]
-    assert (found["totalCount"], found["serviceAccounts"][0]["id"]) == (1, own)
-    assert found["serviceAccounts"][0]["accessControl"] == {"serviceaccounts:read": True, "serviceaccounts:write": True}
+    search = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=someone))[1]
+    assert (search["totalCount"], search["serviceAccounts"][0]["id"]) == (1, own)
+    assert search["serviceAccounts"][0]["accessControl"] == {"serviceaccounts:read": True, "serviceaccounts:write": True}
     for name in (own, uids[0]):
         assert (await api("GET", f"{ACCOUNTS}/{name}", auth=someone))[0] == 200
     for name in (other, uids[1], 9999, "unprivileged"):

@@ -27,7 +27,7 @@ def body(url: str, workflows: tuple[str, ...] = ("write",), key: str | None = No
     return {"metadata": {"name": "team"}, "spec": spec} | ({"secure": {"signingKey": {"create": key}}} if key else {})
 
 
-def required(keys: Path) -> dict[str, Any]:
+def required_signatures(keys: Path) -> dict[str, Any]:
     return {"verify": "require", "allowedSigners": f"server@example.org {(keys / 'signing.pub').read_text()}"}
 
 
@@ -36,7 +36,7 @@ async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path, kind: str)
     """Responses have only the name of the key. The key is kept if the host changes, but not used there."""
     openpgp_key = Tsk.generate("Server")
     key = (keys / "signing").read_text() if kind == "ssh" else str(openpgp_key)
-    rules = required(keys) if kind == "ssh" else {"verify": "require", "allowedSigners": str(openpgp_key.extract_certificate())}
+    rules = required_signatures(keys) if kind == "ssh" else {"verify": "require", "allowedSigners": str(openpgp_key.extract_certificate())}
     status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body("https://git.example/team", key=key, **rules))
     assert (status, list(created["secure"]["signingKey"])) == (201, ["name"]), created
     _, found = await api("PUT", f"{REPOSITORIES}/team", body("https://elsewhere.example/team", **rules))
@@ -65,7 +65,7 @@ async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path, kind: str)
 )
 async def test_an_invalid_key_or_rule_is_refused(api: Api, keys: Path, changes: dict[str, Any], field: str) -> None:
     """Rules that no commit can meet, and keys that cannot sign, are refused by the write."""
-    sent = body("https://git.example/team", **{"workflows": (), **required(keys), **changes})
+    sent = body("https://git.example/team", **{"workflows": (), **required_signatures(keys), **changes})
     status, found = await api("POST", REPOSITORIES, sent)
     assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [field])
 
@@ -78,7 +78,7 @@ async def test_an_unsigned_commit_is_not_stored(git_api: Api, git_server: GitSer
     assert (await git_api("POST", REPOSITORIES, sent))[0] == 201
     assert (await run_sync(git_api))["state"] == "success"
     unsigned = work.commit({"a.json": dashboard("a", "Changed"), "b.json": dashboard("b", "B")})
-    strict = body(git_server.url("team.git"), key=(keys / "signing").read_text(), **required(keys))
+    strict = body(git_server.url("team.git"), key=(keys / "signing").read_text(), **required_signatures(keys))
     assert (await git_api("PUT", f"{REPOSITORIES}/team", strict))[0] == 200
     status = await run_sync(git_api)
     assert status["state"] == "error"

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.integration.test_commit_of_a_repository import SPEC, make
+from tests.integration.test_commit_of_a_repository import SPEC, create
 
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import TooLarge
@@ -20,7 +20,7 @@ RENDER = f"/apis/{REPOSITORY.api_version()}/namespaces/default/repositories/r/re
 
 @pytest.fixture
 async def repository(database: Database) -> uuid.UUID:
-    return await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    return await create(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
 
 
 async def store_picture(database: Database, repository: uuid.UUID, picture: StoredPicture = PICTURE) -> uuid.UUID | None:

@@ -23,7 +23,7 @@ async def sync_of(api: Api, name: str = "team") -> tuple[str, str]:
 
 
 async def wait_for_status(api: Api, path: str, condition: Any) -> Any:
-    """Return the status of an object once it satisfies the predicate. It is read after every notification of a change."""
+    """Return the status of an object once it satisfies the condition. The object is read after every notification of a change."""
     notified = asyncio.Event()
     async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:

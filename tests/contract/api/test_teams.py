@@ -78,17 +78,17 @@ async def test_a_search_pages_by_name(api: Api) -> None:
     for name in ("my team", "SecondTeam", "crew"):
         await create_team(api, name)
 
-    async def found(query: str) -> tuple[int, list[str]]:
+    async def search(query: str) -> tuple[int, list[str]]:
         status, body = await api("GET", f"/api/teams/search?{query}")
         assert status == 200
         return body["totalCount"], [team["name"] for team in body["teams"]]
 
-    assert await found("") == (3, ["crew", "my team", "SecondTeam"])
-    assert await found("query=TEAM&perpage=1") == (2, ["my team"])
-    assert await found("query=team&perpage=1&page=2") == (2, ["SecondTeam"])
-    assert await found("query=team&page=3") == (2, [])
-    assert await found("name=my%20team") == (1, ["my team"])
-    assert await found("name=my") == (0, [])
+    assert await search("") == (3, ["crew", "my team", "SecondTeam"])
+    assert await search("query=TEAM&perpage=1") == (2, ["my team"])
+    assert await search("query=team&perpage=1&page=2") == (2, ["SecondTeam"])
+    assert await search("query=team&page=3") == (2, [])
+    assert await search("name=my%20team") == (1, ["my team"])
+    assert await search("name=my") == (0, [])
     status, body = await api("GET", "/api/teams/search?page=-9999&perpage=0")
     assert (status, body["page"], body["perPage"], len(body["teams"])) == (200, 1, 1000, 3)
 
@@ -191,8 +191,8 @@ async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
     for unprivileged in ("9999", "-1", "kim"):
         assert await api("GET", f"/api/users/{unprivileged}/teams") == (404, {"message": "user not found"})
     assert (await api("GET", "/api/users/1/teams", auth=kim))[0] == 403
-    status, found = await api("GET", "/api/users/1/teams", auth=await reader(api, own[1]["id"]))
-    assert (status, [team["name"] for team in found]) == (200, ["b"])
+    status, search = await api("GET", "/api/users/1/teams", auth=await reader(api, own[1]["id"]))
+    assert (status, [team["name"] for team in search]) == (200, ["b"])
 
 
 async def reader(api: Api, team_id: int) -> str:

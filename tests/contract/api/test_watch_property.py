@@ -51,14 +51,14 @@ class SharedObjects:
 
     def create_one(self) -> resources.Write:
         team, folder, title = self.random.choice(TEAMS), self.random.choice(PLACES), self.random.choice(("one", "two", "three"))
-        return written(DASHBOARD, self.random.choice(NAMES), title, team, folder)
+        return write_of(DASHBOARD, self.random.choice(NAMES), title, team, folder)
 
     async def pause(self) -> None:
         """Sleep, sometimes for longer than another writer needs for a commit."""
         await asyncio.sleep(self.random.choice((0, 0, 0.002, 0.02)))
 
 
-def written(kind: Kind, name: str, title: str, team: str = "", folder: str = "") -> resources.Write:
+def write_of(kind: Kind, name: str, title: str, team: str = "", folder: str = "") -> resources.Write:
     spec, labels = orjson.dumps({"title": title}).decode(), {"team": team} if team else {}
     annotations = {"grafana.app/folder": folder} if folder else {}
     return resources.Write(kind, name, spec, kind.version, extract=Extract(title), labels=labels, annotations=annotations)
@@ -94,7 +94,7 @@ async def sync(shared: SharedObjects) -> None:
             staging = resources.StagedWrites(connection)
             await staging.create_table()
             title = f"of sync {round_}"
-            await staging.add([written(DASHBOARD, f"s{index}", title, TEAMS[index % 3]) for index in range(MANY)])
+            await staging.add([write_of(DASHBOARD, f"s{index}", title, TEAMS[index % 3]) for index in range(MANY)])
             await resources.lock(connection, "default")
             await staging.write("default", actor="user:1", now=NOW)
             await shared.pause()

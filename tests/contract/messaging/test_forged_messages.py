@@ -41,22 +41,22 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
     message = genuine(queue, clock)
     unsigned = replace(message, headers={name: value for name, value in message.headers.items() if name != SIGNATURE})
 
-    def altered(**headers: Header) -> Message:
+    def alter_headers(**headers: Header) -> Message:
         return replace(message, headers={**message.headers, **headers})
 
     return [
         Message(body=b"hello?"),
         unsigned,
-        altered(**{SIGNATURE: "\N{SNOWMAN}"}),
-        altered(**{SIGNATURE: ""}),
+        alter_headers(**{SIGNATURE: "\N{SNOWMAN}"}),
+        alter_headers(**{SIGNATURE: ""}),
         STRANGER.signed(unsigned, Purpose.REQUEST, queue),
         SIGNER.signed(unsigned, Purpose.RESPONSE, queue),
         SIGNER.signed(unsigned, Purpose.REQUEST, "test.jobs.repositories"),
-        altered(org_id=2),
-        altered(org_id=True),
-        altered(uids="[]"),
-        altered(**{wire.DEADLINE: clock.milliseconds() + 90_000}),
-        altered(**{wire.ATTEMPT: 2}),
+        alter_headers(org_id=2),
+        alter_headers(org_id=True),
+        alter_headers(uids="[]"),
+        alter_headers(**{wire.DEADLINE: clock.milliseconds() + 90_000}),
+        alter_headers(**{wire.ATTEMPT: 2}),
         replace(message, headers={name: value for name, value in message.headers.items() if name != "org_id"}),
         replace(message, body=b"other"),
         replace(message, correlation_id=uuid4().hex),

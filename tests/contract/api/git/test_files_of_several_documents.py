@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.git.test_folder_files import started
+from tests.contract.api.git.test_folder_files import start_repository
 from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, run_sync, titles
 from tests.servers.git import GitServer, Work, git
 
-__all__ = ["started"]
+__all__ = ["start_repository"]
 
 FILES = f"{REPOSITORIES}/team/files"
 CLASSIC = DASHBOARDS.replace("v2alpha1", "v0alpha1")
@@ -24,32 +24,32 @@ def file_on_host(server: GitServer) -> str:
     return git(server.root / "team.git", "show", "main:all.yaml") + "\n"
 
 
-async def stored(api: Api, name: str) -> Any:
+async def read_object(api: Api, name: str) -> Any:
     _, found = await api("GET", f"{CLASSIC}/{name}")
     return found
 
 
-async def test_an_edit_changes_its_document_only(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_an_edit_changes_its_document_only(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """An edit keeps the other documents of the file byte for byte, with their versions. A further edit is accepted."""
-    await started({"all.yaml": f"{FIRST}---\n{SECOND}---\n{THIRD}"})
+    await start_repository({"all.yaml": f"{FIRST}---\n{SECOND}---\n{THIRD}"})
     assert await titles(git_api) == {"a": "A", "b": "B"}
-    found, other = await stored(git_api, "b"), await stored(git_api, "a")
+    found, other = await read_object(git_api, "b"), await read_object(git_api, "a")
     for title in ("B2", "B3"):
         found["spec"]["title"] = title
         status, found = await git_api("PUT", f"{CLASSIC}/b", found)
         assert status == 200, found
     document = "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nmetadata:\n  name: b\nspec:\n  title: B3\n  panels: []\n"
     assert file_on_host(git_server) == f"{FIRST}---\n{document}---\n{THIRD}"
-    assert (await stored(git_api, "a"))["metadata"]["generation"] == other["metadata"]["generation"]
+    assert (await read_object(git_api, "a"))["metadata"]["generation"] == other["metadata"]["generation"]
     assert (await run_sync(git_api))["message"] == "same commit as last time"
 
 
-async def test_a_deleted_dashboard_removes_its_document_only(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_a_deleted_dashboard_removes_its_document_only(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """Deleting a dashboard removes its document, and the commit message names it.
 
     The last dashboard of a file with other documents cannot be deleted by a request.
     """
-    await started({"all.yaml": f"{FIRST}---\n{SECOND}---\n{THIRD}"})
+    await start_repository({"all.yaml": f"{FIRST}---\n{SECOND}---\n{THIRD}"})
     assert (await git_api("DELETE", f"{CLASSIC}/a"))[0] == 200
     assert file_on_host(git_server) == f"---\n{SECOND}---\n{THIRD}"
     assert git(git_server.root / "team.git", "log", "-1", "--format=%s", "main") == "Delete a from all.yaml"
@@ -59,16 +59,16 @@ async def test_a_deleted_dashboard_removes_its_document_only(git_api: Api, git_s
     assert await titles(git_api) == {"b": "B"}
 
 
-async def test_documents_next_to_an_invalid_one_can_be_edited(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_documents_next_to_an_invalid_one_can_be_edited(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """The valid documents can be edited, the invalid one remains an error, and a move of a document is refused."""
-    work = await started({"all.yaml": f"{FIRST}---\n{SECOND}", "web/c.yaml": "uid: c\ntitle: C\npanels: []\n"})
+    work = await start_repository({"all.yaml": f"{FIRST}---\n{SECOND}", "web/c.yaml": "uid: c\ntitle: C\npanels: []\n"})
     work.commit({"all.yaml": f"{FIRST}---\n{SECOND.replace('title: B', 'title: 7')}"})
     assert (await run_sync(git_api, incremental=True))["state"] == "error"
-    found = await stored(git_api, "a")
+    found = await read_object(git_api, "a")
     assert (await git_api("PUT", f"{CLASSIC}/a", {**found, "spec": {**found["spec"], "title": "A2"}}))[0] == 200
     assert await titles(git_api) == {"a": "A2", "b": "B", "c": "C"}
     assert file_on_host(git_server).endswith(SECOND.replace("title: B", "title: 7"))
-    moved = await stored(git_api, "a")
+    moved = await read_object(git_api, "a")
     folder = await git_api.sql("select name from resource where resource = 'folders'")
     moved["metadata"]["annotations"]["grafana.app/folder"] = folder
     status, found = await git_api("PUT", f"{CLASSIC}/a", moved)
@@ -77,10 +77,10 @@ async def test_documents_next_to_an_invalid_one_can_be_edited(git_api: Api, git_
 
 @pytest.mark.parametrize(("text", "status"), [(f"{FIRST}---\n{SECOND}", 200), (f"{FIRST}---\nkind: Dashboard\n", 422)])
 async def test_a_file_of_several_documents_is_written(
-    git_api: Api, git_server: GitServer, started: Started, text: str, status: int
+    git_api: Api, git_server: GitServer, start_repository: Started, text: str, status: int
 ) -> None:
     """Each document is written and stored; if one is invalid, nothing is written."""
-    await started({"c.json": '{"uid": "c", "title": "C", "panels": []}'})
+    await start_repository({"c.json": '{"uid": "c", "title": "C", "panels": []}'})
     found = await git_api("POST", f"{FILES}/all.yaml", data=text.encode())
     assert found[0] == status, found
     if status == 200:

@@ -18,7 +18,7 @@ Started = Callable[..., Awaitable[Work]]
 
 
 @pytest.fixture
-async def started(git_api: Api, git_server: GitServer) -> Started:
+async def start_repository(git_api: Api, git_server: GitServer) -> Started:
     """Return a function that creates a repository with these files, and syncs it."""
 
     async def start(files: dict[str, str | bytes | None]) -> Work:
@@ -63,10 +63,12 @@ async def folder_of(api: Api, name: str) -> str:
 
 @pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
 async def test_a_moved_and_renamed_directory_keeps_its_folder_and_access_rules(
-    git_api: Api, started: Started, *, incremental: bool
+    git_api: Api, start_repository: Started, *, incremental: bool
 ) -> None:
     """The folder has the name, title and description of its file; the directory moves with all files changed."""
-    work = await started({"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")})
+    work = await start_repository(
+        {"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")}
+    )
     _, found = await git_api("GET", f"{FOLDERS}/team-web")
     assert found["spec"] == {"title": "The Web", "description": "All"}
     rules = [{"builtInRole": "Viewer", "permission": "Edit"}]
@@ -89,26 +91,26 @@ async def test_a_moved_and_renamed_directory_keeps_its_folder_and_access_rules(
     assert len(rules_before[1]) == 1
 
 
-async def test_exchanged_names_exchange_the_folders(git_api: Api, started: Started) -> None:
+async def test_exchanged_names_exchange_the_folders(git_api: Api, start_repository: Started) -> None:
     """If the files of a directory and of the one inside it exchange their names, one incremental sync exchanges the folders.
 
     Unchanged dashboards are then in the other folder.
     """
     rest: dict[str, str | bytes | None] = {"a/1.json": dashboard("d1", "1"), "a/b/2.json": dashboard("d2", "2")}
-    work = await started({"a/_folder.json": folder_file("x", "X"), "a/b/_folder.json": folder_file("y", "Y"), **rest})
+    work = await start_repository({"a/_folder.json": folder_file("x", "X"), "a/b/_folder.json": folder_file("y", "Y"), **rest})
     work.commit({"a/_folder.json": folder_file("y", "Y"), "a/b/_folder.json": folder_file("x", "X")})
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
     assert await folders(git_api) == {"y": ("a", "Y", ""), "x": ("a/b", "X", "y")}
     assert (await folder_of(git_api, "d1"), await folder_of(git_api, "d2")) == ("y", "x")
 
 
-async def test_a_file_without_effect_is_a_warning_until_it_is_corrected(git_api: Api, started: Started) -> None:
+async def test_a_file_without_effect_is_a_warning_until_it_is_corrected(git_api: Api, start_repository: Started) -> None:
     """A folder file that is invalid, or names an unmanaged folder, is a warning in the job's summary of folders.
 
     The unmanaged folder is unchanged.
     """
     assert (await git_api("POST", "/api/folders", {"uid": "theirs", "title": "Theirs"}))[0] == 200
-    work = await started({"a.json": dashboard("a", "A")})
+    work = await start_repository({"a.json": dashboard("a", "A")})
     work.commit({"x/_folder.json": folder_file("theirs", "X"), "x/1.json": dashboard("d1", "1"), "y/_folder.json": "{"})
     status = await run_sync(git_api, incremental=True)
     (summary,) = (entry for entry in status["summary"] if entry["resource"] == "folders")
@@ -121,9 +123,9 @@ async def test_a_file_without_effect_is_a_warning_until_it_is_corrected(git_api:
     assert (await folder_of(git_api, "d1"), (await folders(git_api))["why"]) == ("theirs", ("y", "Y", ""))
 
 
-async def test_requests_write_the_files_of_folders(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_requests_write_the_files_of_folders(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """A created directory gets a folder file, whose title can be changed. Its uid cannot be changed, and invalid content is refused."""
-    await started({"a.json": dashboard("a", "A")})
+    await start_repository({"a.json": dashboard("a", "A")})
     status, found = await git_api("POST", f"{FILES}/deep/er/")
     assert (status, found["resource"]["type"]["kind"]) == (200, "Folder"), found
     name = content(git_server, "deep/er/_folder.json")["metadata"]["name"]
@@ -146,9 +148,9 @@ async def test_requests_write_the_files_of_folders(git_api: Api, git_server: Git
     assert name not in await folders(git_api)
 
 
-async def test_an_edited_dashboard_leaves_the_folder_as_it_is(git_api: Api, git_server: GitServer, started: Started) -> None:
+async def test_an_edited_dashboard_leaves_the_folder_as_it_is(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
     """An edit examines the directory of the dashboard only, and the folder keeps name, title and description."""
-    await started({"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")})
+    await start_repository({"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")})
     before = await git_api.sql("select generation from resource where name = 'team-web'")
     _, found = await git_api("GET", f"{DASHBOARDS}/a")
     found["spec"]["title"] = "A2"
