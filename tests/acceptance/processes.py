@@ -72,7 +72,7 @@ class Service:
         try:
             async with asyncio.timeout(seconds), self._news:
                 while True:
-                    if found := self.logged(name, after=after, **fields):
+                    if found := self.logged_events(name, after=after, **fields):
                         return found[0]
                     if self._reader is not None and self._reader.done():
                         raise AssertionError(f"{self.name} ended without {name}: {self.events[-5:]}")
@@ -80,7 +80,7 @@ class Service:
         except TimeoutError as error:
             raise AssertionError(f"{self.name} did not log {name} {fields} within {seconds:g} s; last: {self.events[-5:]}") from error
 
-    def logged(self, name: str, *, after: int = 0, **fields: object) -> list[Event]:
+    def logged_events(self, name: str, *, after: int = 0, **fields: object) -> list[Event]:
         """Return the events of that name and those fields that were logged so far."""
         return [
             event
@@ -96,7 +96,7 @@ class Service:
     @property
     def address(self) -> str:
         """The URL of a gateway that is serving; empty for a worker."""
-        return "".join(str(event.get("address", "")) for event in self.logged("serving"))
+        return "".join(str(event.get("address", "")) for event in self.logged_events("serving"))
 
     @property
     def is_running(self) -> bool:

@@ -20,11 +20,11 @@ class Records:
 
     async def additions(self) -> Counter[str]:
         """Return the number of ADDED changes by dashboard."""
-        return await self._counted("select name from change where resource = 'dashboards' and type = 'ADDED'")
+        return await self._count_rows("select name from change where resource = 'dashboards' and type = 'ADDED'")
 
     async def generations(self) -> Counter[str]:
         """Return the number of history entries by existing dashboard."""
-        return await self._counted("select r.name from resource_history h join resource r using (uid) where r.resource = 'dashboards'")
+        return await self._count_rows("select r.name from resource_history h join resource r using (uid) where r.resource = 'dashboards'")
 
     async def jobs(self) -> list[asyncpg.Record]:
         """Return every job in the order of submission."""
@@ -66,7 +66,7 @@ class Records:
         )
         return found
 
-    async def _counted(self, sql: str) -> Counter[str]:
+    async def _count_rows(self, sql: str) -> Counter[str]:
         return Counter(row[0] for row in await self._connection.fetch(sql))
 
 

@@ -118,4 +118,4 @@ async def test_processes_stop_while_the_broker_is_away(make_stack: MakeStack, br
         await service.event("broker_lost")
         service.send(signal.SIGTERM)
     assert [await service.wait(seconds=8) for service in stack.services] == [0, 0, 0]
-    assert [len(service.logged("broker_lost")) for service in stack.services] == [1, 1, 1]
+    assert [len(service.logged_events("broker_lost")) for service in stack.services] == [1, 1, 1]

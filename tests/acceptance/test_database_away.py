@@ -118,7 +118,7 @@ async def test_every_route_reports_an_unreachable_database(
 @pytest.mark.faults
 async def test_every_route_reports_a_stopped_database(make_stack: MakeStack, amqp_url: str, private_postgres: postgres.Private) -> None:
     """While PostgreSQL is stopped, routes return 503 with the reason, and a submission in the queue is processed later."""
-    url = await databases.migrated(private_postgres.dsn)
+    url = await databases.create_migrated(private_postgres.dsn)
     stack = await make_stack(database=url).start()
     await check_database_outage(stack, url, amqp_url, private_postgres.stop, private_postgres.start)
 

@@ -11,11 +11,11 @@ from tests.acceptance.conftest import MakeStack
 def write(file: Path, *names: str) -> None:
     """Write the declarations in one step, so that no read finds a part of them."""
     new = file.with_suffix(".new")
-    new.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [declared(name) for name in names]}))
+    new.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [declaration(name) for name in names]}))
     new.rename(file)
 
 
-def declared(name: str) -> dict[str, Any]:
+def declaration(name: str) -> dict[str, Any]:
     spec = {"title": name, "type": "local", "local": {"path": name}, "workflows": [], "sync": {"enabled": False, "target": "folder"}}
     return {"apiVersion": "provisioning.grafana.app/v1", "kind": "Repository", "metadata": {"name": name}, "spec": spec}
 
@@ -29,7 +29,7 @@ async def test_another_gateway_applies_the_files(make_stack: MakeStack, tmp_path
     await stack.gateway.event("repository_provisioned", repository="removed")
     other = await stack.add_gateway()
     await stack.gateway.kill()
-    assert other.logged("repository_provisioned") == []
+    assert other.logged_events("repository_provisioned") == []
     write(file, "kept", "added")
     await other.event("repository_provisioned", repository="removed", outcome="deleted")
     await other.event("repository_provisioned", repository="added", outcome="created")

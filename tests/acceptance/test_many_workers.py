@@ -52,4 +52,4 @@ async def test_sixty_repositories_sync_concurrently(make_stack: MakeStack, recor
         assert await records.additions() == {f"{name}-{index}": 1 for name in NAMES for index in range(5)}
         assert len(await client.dashboards()) == 300
     for worker in (first, second):
-        assert worker.logged("job_ended"), "one worker did all the work"
+        assert worker.logged_events("job_ended"), "one worker did all the work"

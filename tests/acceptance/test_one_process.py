@@ -71,7 +71,7 @@ async def opened(data: Path) -> AsyncIterator[Installation]:
 
 
 def client_of(service: Service) -> Client:
-    return Client(service.logged(LISTENING)[0]["address"])
+    return Client(service.logged_events(LISTENING)[0]["address"])
 
 
 class Process(NamedTuple):
@@ -140,7 +140,7 @@ async def test_data_survives_a_restart(new_installation: Installation) -> None:
     assert await first.stop() == 0
     await all_ended(processes)
     assert len(first.output) == 1
-    assert first.output[0].startswith(f"Dashwright serves at {first.logged(LISTENING)[0]['address']} ")
+    assert first.output[0].startswith(f"Dashwright serves at {first.logged_events(LISTENING)[0]['address']} ")
 
     async with asyncio.timeout(30):
         second = await new_installation.serving()
@@ -149,7 +149,7 @@ async def test_data_survives_a_restart(new_installation: Installation) -> None:
         assert (await client.sync_and_wait("team"))["message"] == "no changes to sync"
     assert await second.interrupt() == 0
     assert key.read_text() == created
-    assert not second.logged("secrets_of_another_key")
+    assert not second.logged_events("secrets_of_another_key")
     for service in (first, second):
         check_lines(service)
 
@@ -157,7 +157,7 @@ async def test_data_survives_a_restart(new_installation: Installation) -> None:
 async def test_a_self_signed_certificate_is_served(installation: Installation) -> None:
     """With ``TLS=self-signed`` the printed address is https, and clients that trust the generated certificate are served."""
     service = await installation.serving(TLS="self-signed")
-    address = service.logged(LISTENING)[0]["address"]
+    address = service.logged_events(LISTENING)[0]["address"]
     assert address.startswith("https://")
     trusting = ssl.create_default_context(cafile=installation.data / "tls" / "certificate.pem")
     async with ClientSession() as session, session.get(f"{address}/api/health", ssl=trusting) as response:
@@ -234,7 +234,7 @@ async def test_a_long_backlog_is_resumed_at_the_start(
     stack = make_stack(PERMITTED_PATHS=str(installation.repositories))
     await stack.gateway.start()
     dashboard_files.make_team(installation.repositories / "team")
-    async with Client(stack.gateway.logged("serving")[0]["address"]) as client:
+    async with Client(stack.gateway.logged_events("serving")[0]["address"]) as client:
         await client.create_repository("team", "team")
         await client.sync("team")
     assert await stack.gateway.stop() == 0

@@ -30,7 +30,7 @@ async def submitter(shared: Stack) -> AsyncIterator[Submitter]:
         yield opened
 
 
-async def make(shared: Stack, user: Client, *names: str) -> None:
+async def create_repositories(shared: Stack, user: Client, *names: str) -> None:
     for name in names:
         dashboard_files.write(shared.repositories / name / f"{name}.json", dashboard_files.classic(name, name))
         await user.create_repository(name, name)
@@ -51,7 +51,7 @@ async def jobs_of(user: Client, repository: str) -> list[Any]:
 
 async def test_each_form_of_a_submission_gets_its_reply(shared: Stack, user: Client, submitter: Submitter) -> None:
     """The reply to a JobSpec or a Job is a pending Job, and to a list a JobList in its order; all jobs run."""
-    await make(shared, user, "spec", "whole", "list-a", "list-b")
+    await create_repositories(shared, user, "spec", "whole", "list-a", "list-b")
     one = await submitter.submit(spec("spec"))
     assert (one["kind"], one["status"], one["spec"]["repository"]) == ("Job", {"state": "pending"}, "spec")
     job = {"kind": "Job", "apiVersion": one["apiVersion"], "metadata": {}, "spec": spec("whole")}
@@ -67,7 +67,7 @@ async def test_each_form_of_a_submission_gets_its_reply(shared: Stack, user: Cli
 
 async def test_a_list_with_a_bad_item_creates_no_job(shared: Stack, user: Client, submitter: Submitter) -> None:
     """Every fault of every item is a cause with the item's index, and no job is created."""
-    await make(shared, user, "innocent")
+    await create_repositories(shared, user, "innocent")
     refusal = await submitter.submit([spec("innocent"), spec("nowhere"), {"repository": "innocent"}, 7])
     assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", 422)
     assert causes(refusal) == [("[2].action", "FieldValueRequired"), ("[3]", "FieldValueTypeInvalid")]
@@ -118,7 +118,7 @@ async def test_a_very_large_body_is_refused_with_a_short_message(submitter: Subm
 
 async def test_the_authorization_header_decides_the_user(shared: Stack, user: Client, submitter: Submitter) -> None:
     """A valid authorization submits as its user, an invalid one gets 401, and a missing one submits as the namespace's queue identity."""
-    await make(shared, user, "identified")
+    await create_repositories(shared, user, "identified")
     assert (await submitter.submit(spec("identified"), authorization=GOOD))["kind"] == "Job"
     assert (await submitter.submit(spec("identified")))["kind"] == "Job"
     for header in (BAD, "Basic !!!", "Bearer nothing"):
@@ -135,7 +135,7 @@ async def test_an_unknown_namespace_is_refused(submitter: Submitter, namespace: 
 
 async def test_one_message_id_is_one_submission(shared: Stack, user: Client, submitter: Submitter) -> None:
     """A repeated message gets the same job, even after it ended; the same id with another body is refused."""
-    await make(shared, user, "once")
+    await create_repositories(shared, user, "once")
     name = str(uuid.uuid4())
     first = await submitter.submit(spec("once"), message_id=name)
     await user.wait_for_job(first)
@@ -148,7 +148,7 @@ async def test_one_message_id_is_one_submission(shared: Stack, user: Client, sub
 
 async def test_two_gateways_create_one_job_for_one_message(shared: Stack, user: Client, submitter: Submitter) -> None:
     """Twenty copies of a message, consumed by two gateways concurrently, create one job, and every reply contains it."""
-    await make(shared, user, "copied")
+    await create_repositories(shared, user, "copied")
     second = await shared.add_gateway()
     name = str(uuid.uuid4())
     responses = await asyncio.gather(*(submitter.submit(spec("copied"), message_id=name) for _ in range(20)))
@@ -167,7 +167,7 @@ async def test_a_refusal_without_reply_to_is_dead_lettered(shared: Stack, submit
 
 async def test_the_example_runs_as_documented(shared: Stack, user: Client) -> None:
     """examples/queue/submit.py prints the pending job of the given repository."""
-    await make(shared, user, "examples")
+    await create_repositories(shared, user, "examples")
     process = await asyncio.create_subprocess_exec(
         sys.executable, ROOT / "examples/queue/submit.py", shared.amqp_url, "examples", stdout=asyncio.subprocess.PIPE
     )
@@ -180,7 +180,7 @@ async def test_the_example_runs_as_documented(shared: Stack, user: Client) -> No
 
 async def test_the_example_of_a_batch_runs_as_documented(shared: Stack, user: Client) -> None:
     """examples/queue/submit_batch.py prints the verdict on each item. A second run adds nothing, and the batch runs."""
-    await make(shared, user, "first", "second")
+    await create_repositories(shared, user, "first", "second")
     batches = "/apis/jobs.dashwright.io/v0alpha1/namespaces/default/batches"
     for status in ("accepted", "duplicate"):
         process = await asyncio.create_subprocess_exec(
@@ -209,7 +209,7 @@ async def test_the_example_of_a_batch_runs_as_documented(shared: Stack, user: Cl
 
 async def test_replies_are_as_the_asyncapi_document_describes(shared: Stack, user: Client, submitter: Submitter) -> None:
     """The reply to each example of ``/asyncapi.json`` matches one of the replies of its operation; all six replies occur."""
-    await make(shared, user, "team", "shop")
+    await create_repositories(shared, user, "team", "shop")
     described = await user.call("GET", "/asyncapi.json")
     components, seen = described["components"], set()
     for operation in described["operations"].values():

@@ -63,7 +63,7 @@ async def test_a_missing_server_ends_the_start(
     status, errors = await run_to_end(service)
     assert (status, len(errors)) == (1, 1), service.lines
     assert NOWHERE in errors[0]
-    assert service.logged(event, **fields)
+    assert service.logged_events(event, **fields)
     assert not [line for line in service.lines if "hunter22" in line]
 
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.asyncio(loop_scope="module")
 SPAN = "00f067aa0ba902b7"
 
 
-def traced(service: Service, trace_id: str) -> list[str]:
+def events_of_trace(service: Service, trace_id: str) -> list[str]:
     return [str(event["event"]) for event in service.events if event.get("trace_id") == trace_id]
 
 
@@ -26,10 +26,10 @@ async def test_a_sync_is_one_trace_in_gateway_and_worker(shared: Stack, user: Cl
     name = job["metadata"]["name"]
     submitted = await shared.gateway.event("job_submitted", job=name)
     assert (submitted["trace_id"], submitted["request_id"], submitted["user"]) == (trace_id, "first-sync", "admin")
-    assert {"job_submitted", "request_completed"} <= set(traced(shared.gateway, trace_id))
+    assert {"job_submitted", "request_completed"} <= set(events_of_trace(shared.gateway, trace_id))
     await shared.jobs_worker.event("job_ended", job=name)
     for event in ("job_started", "job_ended"):
-        (line,) = shared.jobs_worker.logged(event, job=name)
+        (line,) = shared.jobs_worker.logged_events(event, job=name)
         assert (line["trace_id"], line["repository"], line["action"]) == (trace_id, "team", "sync")
 
 

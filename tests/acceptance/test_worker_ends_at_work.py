@@ -84,7 +84,7 @@ async def test_a_stopped_worker_returns_its_job_immediately(make_stack: MakeStac
             job = await client.sync("many")
             await wait_until(records.count_blocked_syncs)
             assert await stopped.stop() == 0
-        assert stopped.logged("job_handed_back")
+        assert stopped.logged_events("job_handed_back")
         successor = await stack.add_jobs_worker()
         await successor.event("job_started", seconds=10)
         ended = await client.wait_for_job(job)
@@ -101,7 +101,7 @@ async def test_a_stopped_worker_completes_its_job(make_stack: MakeStack, records
         job = await client.sync("many")
         await stack.jobs_worker.event("job_started")
         assert await stack.jobs_worker.stop() == 0
-        ended = stack.jobs_worker.logged("job_ended")
+        ended = stack.jobs_worker.logged_events("job_ended")
         assert [event["state"] for event in ended] == ["success"]
         assert (await client.wait_for_job(job, seconds=5))["status"]["state"] == "success"
         await check_written_once(records, names)
@@ -127,7 +127,7 @@ async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, 
 
         async def gave_up() -> bool:
             """Return True if the worker lost its lease, or lost its connection because it was frozen during a write."""
-            return bool(frozen.logged("job_abandoned") or frozen.logged("job_left_to_rescuer"))
+            return bool(frozen.logged_events("job_abandoned") or frozen.logged_events("job_left_to_rescuer"))
 
         await wait_until(gave_up)
         assert await client.wait_for_job(job) == ended

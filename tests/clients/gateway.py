@@ -31,12 +31,12 @@ async def serving(folder: Path, **settings: str) -> AsyncIterator[Service]:
 
 
 def address(service: Service) -> str:
-    return str(service.logged(LISTENING)[0]["address"])
+    return str(service.logged_events(LISTENING)[0]["address"])
 
 
 def suspects(service: Service, before: int) -> list[str]:
     """Return the calls since position ``before`` of the gateway's log that matched no route or failed: they explain most failures."""
-    responses = service.logged("request_completed", after=before)
+    responses = service.logged_events("request_completed", after=before)
     unserved = {f"not served: {event['method']} {event['path']}" for event in responses if event["route"] == "unmatched"}
     broken = {f"status {event['status']}: {event['method']} {event['path']}" for event in responses if event["status"] >= 500}
     return sorted(unserved | broken)

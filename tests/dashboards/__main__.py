@@ -22,15 +22,15 @@ def print_report(dashboards: list[DrawnDashboard]) -> Counter[str]:
     total: Counter[str] = Counter()
     for dashboard in dashboards:
         total += dashboard.counts
-        print(f"{dashboard.name}: {_listed(dashboard.counts)}")
+        print(f"{dashboard.name}: {_counts_text(dashboard.counts)}")
         for panel in dashboard.panels:
             if panel.state != "drawn":
                 print(f"  {panel.state:<11} {panel.type} {panel.id} {panel.title[:50]!r}: {panel.message}")
-    print(f"{len(dashboards)} dashboards, {total.total()} panels: {_listed(total)}")
+    print(f"{len(dashboards)} dashboards, {total.total()} panels: {_counts_text(total)}")
     return total
 
 
-def _listed(counts: Counter[str]) -> str:
+def _counts_text(counts: Counter[str]) -> str:
     return ", ".join(f"{counts[state]} {state}" for state in _STATES if counts[state]) or "no panels"
 
 

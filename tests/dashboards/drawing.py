@@ -89,7 +89,7 @@ async def draw_panels(spec: dict[str, Any]) -> list[DrawnPanel]:
     settings = replace(query_settings(load()), sources=GeneratedSources(spec, panels), clock=FixedClock.at(NOW))
     plotter = Plotter()
     try:
-        outline = DashboardOutline.model_validate_json(await _drawn(spec, settings, plotter, {"format": "outline"}))
+        outline = DashboardOutline.model_validate_json(await _draw_state(spec, settings, plotter, {"format": "outline"}))
         listed = {panel.id: panel for section in outline.sections for panel in reversed(section.panels)}
         return [await _drawn_panel(spec, settings, plotter, panel) for panel in listed.values()]
     finally:
@@ -100,11 +100,11 @@ async def draw_panels(spec: dict[str, Any]) -> list[DrawnPanel]:
 async def _drawn_panel(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, panel: OutlinePanel) -> DrawnPanel:
     width, height = max(panel.width * _WIDTH // 24, MIN_PANEL_WIDTH), max(panel.height * _ROW_HEIGHT - 8, 50)
     options = {"format": "json", "panel": panel.id, "width": width, "height": height, "variables": panel.variables}
-    report = orjson.loads(await _drawn(spec, settings, plotter, options))
+    report = orjson.loads(await _draw_state(spec, settings, plotter, options))
     (entry,) = report["panels"]
     return DrawnPanel(panel.id, panel.title, entry["type"], entry["state"], entry.get("message", ""))
 
 
-async def _drawn(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, options: Mapping[str, Any]) -> bytes:
+async def _draw_state(spec: dict[str, Any], settings: QuerySettings, plotter: Plotter, options: Mapping[str, Any]) -> bytes:
     request = PictureRequest.model_validate({**options, "spec": spec})
     return (await draw(request, QueryContext(), settings, plotter, monotonic() + _SECONDS)).body

@@ -62,7 +62,7 @@ def _organize(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
         yield from ((name, "") for name in object_of(options.get(member)))
 
 
-def _filtered(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+def _filter_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     for name in list_of(object_of(options.get("include")).get("names")):
         yield name, ""
     yield from _literal(object_of(options.get("include")).get("pattern"))
@@ -74,7 +74,7 @@ def _filtered_by_value(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
         yield filter_.get("fieldName"), "text" if isinstance(value, str) and not value.replace(".", "").isdigit() else "number"
 
 
-def _calculated(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+def _calculation_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     for operand in (object_of(options.get("binary")).get("left"), object_of(options.get("binary")).get("right")):
         name = object_of(object_of(operand).get("matcher")).get("options") if isinstance(operand, dict) else operand
         if isinstance(name, str) and not name.replace(".", "").lstrip("-").isdigit():
@@ -86,32 +86,32 @@ def _calculated(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     yield object_of(options.get("unary")).get("fieldName"), "number"
 
 
-def _grouped(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+def _group_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     for name, setting in object_of(options.get("fields")).items():
         operation = object_of(setting).get("operation")
         if operation:
             yield name, "text" if operation == "groupby" else "number"
 
 
-def _sorted(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+def _sort_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     for rule in objects_of(options.get("sort")):
         yield rule.get("field"), ""
 
 
-def _converted(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
+def _conversion_names(options: Mapping[str, Any]) -> Iterator[tuple[Any, str]]:
     for conversion in objects_of(options.get("conversions")):
         yield conversion.get("targetField"), "time" if conversion.get("destinationType") == "time" else ""
 
 
 _READERS: Final[Mapping[str, Any]] = {
     "organize": _organize,
-    "filterFieldsByName": _filtered,
+    "filterFieldsByName": _filter_names,
     "filterByValue": _filtered_by_value,
-    "calculateField": _calculated,
-    "groupBy": _grouped,
-    "groupToNestedTable": _grouped,
-    "sortBy": _sorted,
-    "convertFieldType": _converted,
+    "calculateField": _calculation_names,
+    "groupBy": _group_names,
+    "groupToNestedTable": _group_names,
+    "sortBy": _sort_names,
+    "convertFieldType": _conversion_names,
     "joinByField": lambda options: [(options.get("byField"), "")],
     "seriesToColumns": lambda options: [(options.get("byField"), "")],
     "groupingToMatrix": lambda options: [

@@ -57,12 +57,12 @@ def _names_of(query: str, further: list[str], depth: int) -> list[str]:
         return _names_of(query[1 : _end(query, 0)].strip(), further, depth + 1)
     name = _NAME.match(query)
     if name is None or name.end() == len(query) or query[name.end()] in "{[ \n":
-        found = _aggregated(query, name.end(), name[0], further, depth) if name and name[0].lower() in _AGGREGATIONS else None
-        return _selected(query, further) if found is None else found
+        found = _aggregation_labels(query, name.end(), name[0], further, depth) if name and name[0].lower() in _AGGREGATIONS else None
+        return _selector_labels(query, further) if found is None else found
     if query[name.end()] != "(":
-        return _selected(query, further)
+        return _selector_labels(query, further)
     if name[0].lower() in _AGGREGATIONS:
-        found = _aggregated(query, name.end(), name[0], further, depth)
+        found = _aggregation_labels(query, name.end(), name[0], further, depth)
         return [] if found is None else found
     if name[0] in _WITHOUT_LABELS:
         following = _OPERATOR.match(query, _end(query, name.end()) + 1)
@@ -71,7 +71,7 @@ def _names_of(query: str, further: list[str], depth: int) -> list[str]:
     return [label for label in found if label != "le"] if name[0] == "histogram_quantile" else found
 
 
-def _aggregated(query: str, start: int, name: str, further: list[str], depth: int) -> list[str] | None:
+def _aggregation_labels(query: str, start: int, name: str, further: list[str], depth: int) -> list[str] | None:
     """Return the labels of an aggregation whose name ends at ``start``; None for another expression."""
     before = _BY.match(query, start)
     opening = query.find("(", before.end() if before else start)
@@ -96,7 +96,7 @@ def _argument(text: str, further: list[str], depth: int) -> list[str]:
     return []
 
 
-def _selected(query: str, further: list[str]) -> list[str]:
+def _selector_labels(query: str, further: list[str]) -> list[str]:
     names = [name for name, _, _ in _MATCHER.findall(query) if name != "__name__"]
     return [*names, *further]
 

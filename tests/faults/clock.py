@@ -37,13 +37,13 @@ class Clock:
 
 def _library() -> Path:
     """Return the library, which is installed if it is missing and the user may do so. Raises CannotProvide."""
-    if (library := _installed()) is None:
+    if (library := _find_library()) is None:
         install(_PACKAGE)
-        library = _installed()
+        library = _find_library()
     if library is None:
         raise CannotProvide(f"the package {_PACKAGE} has no libfaketimeMT.so.1 for {os.uname().machine}")
     return library
 
 
-def _installed() -> Path | None:
+def _find_library() -> Path | None:
     return next(Path("/usr/lib").glob("*/faketime/libfaketimeMT.so.1"), None)

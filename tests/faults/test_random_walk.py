@@ -27,7 +27,7 @@ async def test_a_random_walk_of_faults_loses_and_doubles_nothing(
     private_postgres: postgres.Private, private_rabbitmq: rabbitmq.Private, tmp_path: Path
 ) -> None:
     """Two processes of each service work on while they, their servers and the network fail; the report has no finding."""
-    database_url = await databases.migrated(private_postgres.dsn)
+    database_url = await databases.create_migrated(private_postgres.dsn)
     async with AsyncExitStack() as exits:
         standby_database = await exits.enter_async_context(TcpProxy(database_url))
         standby_broker = await exits.enter_async_context(TcpProxy(private_rabbitmq.url))

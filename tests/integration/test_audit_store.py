@@ -14,7 +14,7 @@ from dashwright.common.database.pool import Database
 ADMIN = Actor("user:1", "admin", 1, "192.0.2.7", "r1", "t1")
 
 
-async def put(database: Database, *events: Event) -> None:
+async def record_events(database: Database, *events: Event) -> None:
     async with database.transaction() as connection:
         await audit.record_all(connection, events)
 
@@ -51,7 +51,9 @@ async def test_the_event_of_a_rolled_back_change_is_not_recorded(database: Datab
 
 async def test_unstorable_text_does_not_prevent_an_event(database: Database) -> None:
     """Text that is invalid or too long is recorded as far as possible."""
-    await put(database, Event(replace(ADMIN, login="a\0b\ud800" + "c" * 5000), "login", outcome=Outcome.REFUSED, status=401, org_id=0))
+    await record_events(
+        database, Event(replace(ADMIN, login="a\0b\ud800" + "c" * 5000), "login", outcome=Outcome.REFUSED, status=401, org_id=0)
+    )
     async with database.connection() as connection:
         (event,) = (await audit.query(connection, EventFilter())).events
     assert event.login.startswith("a\N{REPLACEMENT CHARACTER}b?ccc")
@@ -60,7 +62,7 @@ async def test_unstorable_text_does_not_prevent_an_event(database: Database) -> 
 
 async def test_filters_of_events_are_combined(database: Database) -> None:
     """All filters must match, and each organization finds its own events only."""
-    await put(
+    await record_events(
         database,
         Event(ADMIN, "one", "org:1", org_id=1),
         Event(replace(ADMIN, uid="user:2", request_id="r2"), "two", "org:1", Outcome.REFUSED, 403, org_id=1),
@@ -83,14 +85,14 @@ async def test_filters_of_events_are_combined(database: Database) -> None:
 
 async def test_pages_are_stable_while_events_are_added(database: Database) -> None:
     """Pages go from the newest event down, each once; later events are on no later page, and the last page has no next one."""
-    await put(database, *(Event(ADMIN, f"a{number}", org_id=1) for number in range(7)))
+    await record_events(database, *(Event(ADMIN, f"a{number}", org_id=1) for number in range(7)))
     recorded: list[str] = []
     before: int | None = None
     sizes = []
     while True:
         async with database.connection() as connection:
             page = await audit.query(connection, EventFilter(org_id=1), before=before, limit=3)
-        await put(database, Event(ADMIN, "later", org_id=1))
+        await record_events(database, Event(ADMIN, "later", org_id=1))
         recorded += [event.action for event in page.events]
         sizes.append(len(page.events))
         before = page.next
@@ -102,7 +104,7 @@ async def test_pages_are_stable_while_events_are_added(database: Database) -> No
 
 async def test_only_old_events_are_deleted(database: Database) -> None:
     """Retention deletes older events in batches, and the table is append-only afterwards, even in the same transaction."""
-    await put(database, *(Event(ADMIN, f"a{index}", org_id=1) for index in range(5)))
+    await record_events(database, *(Event(ADMIN, f"a{index}", org_id=1) for index in range(5)))
     async with database.transaction() as connection:
         assert await audit.delete_old(connection, datetime.now(UTC) - timedelta(days=1)) == 0
         assert await audit.delete_old(connection, datetime.now(UTC) + timedelta(days=1), limit=3) == 3

@@ -87,7 +87,7 @@ async def value(database: Database, statement: str, *values: object) -> object:
 
 
 @pytest.fixture
-async def imported(database: Database) -> Database:
+async def imported_database(database: Database) -> Database:
     """Insert rows as an import leaves them: organizations 1 and 2, the admin (1), ann (2, Editor, salted hash), the service account (3,
     Viewer) with the token 1, and the legacy key 2.
     """
@@ -117,12 +117,12 @@ Start = Callable[[], Awaitable[ObservedAuthentication]]
 
 
 @pytest.fixture
-async def start(imported: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Start]:
+async def start(imported_database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Start]:
     """Yield a function that starts an authentication and waits until it listens."""
     async with AsyncExitStack() as stack:
 
         async def begin() -> ObservedAuthentication:
-            started = ObservedAuthentication(Authentication(load(), imported, Clock()), monkeypatch)
+            started = ObservedAuthentication(Authentication(load(), imported_database, Clock()), monkeypatch)
             await started.authentication.start()
             stack.push_async_callback(started.authentication.stop)
             await started.wait_for("resume")
@@ -165,27 +165,29 @@ async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAut
         assert not token.may("dashboards:write")
 
 
-async def test_a_migrated_key_authenticates_its_service_account(authentication: ObservedAuthentication, imported: Database) -> None:
+async def test_a_migrated_key_authenticates_its_service_account(
+    authentication: ObservedAuthentication, imported_database: Database
+) -> None:
     """A key that was converted to a token of a service account keeps its text."""
-    await sql(imported, "update api_key set service_account_id = 3 where id = 2")
+    await sql(imported_database, "update api_key set service_account_id = 3 where id = 2")
     key = await authentication.identify(OLD_KEY)
     assert (key.uid, key.role, key.key_id) == ("service-account:3", Role.VIEWER, 2)
 
 
 async def test_an_imported_password_logs_in_and_is_renewed(
-    authentication: ObservedAuthentication, imported: Database, start: Start
+    authentication: ObservedAuthentication, imported_database: Database, start: Start
 ) -> None:
     """A verified password is stored as argon2 without salt, and is accepted afterwards, on any gateway."""
     assert await authentication.refusal(basic("ann", "wrong")) == "password-auth.failed"
-    assert await value(imported, 'select password from "user" where id = 2') == IMPORTED_PASSWORD
+    assert await value(imported_database, 'select password from "user" where id = 2') == IMPORTED_PASSWORD
     assert (await authentication.identify(basic("ANN@x.org", "admin"))).role is Role.EDITOR
-    stored = await value(imported, 'select password from "user" where id = 2')
+    stored = await value(imported_database, 'select password from "user" where id = 2')
     assert str(stored).startswith("$argon2id$")
-    assert await value(imported, 'select salt from "user" where id = 2') is None
+    assert await value(imported_database, 'select salt from "user" where id = 2') is None
     for gateway in (authentication, await start()):
         assert (await gateway.identify(ANN)).uid == "user:2"
         assert await gateway.refusal(basic("ann", "wrong")) == "password-auth.failed"
-    assert await value(imported, 'select password from "user" where id = 2') == stored
+    assert await value(imported_database, 'select password from "user" where id = 2') == stored
 
 
 async def test_a_service_account_has_no_password(authentication: ObservedAuthentication) -> None:
@@ -200,15 +202,15 @@ async def test_a_key_belongs_to_its_organization(authentication: ObservedAuthent
         assert await authentication.refusal(authorization, 2) == "api-key.organization-mismatch"
 
 
-async def test_a_user_without_membership_has_no_organization(authentication: ObservedAuthentication, imported: Database) -> None:
+async def test_a_user_without_membership_has_no_organization(authentication: ObservedAuthentication, imported_database: Database) -> None:
     """The user is authenticated without an organization, and refused in one that the request names."""
-    await sql(imported, "delete from org_user where user_id = 2")
+    await sql(imported_database, "delete from org_user where user_id = 2")
     ann = await authentication.identify(ANN)
     assert (ann.org_id, ann.role, dict(ann.permissions)) == (0, Role.NONE, {})
     assert await authentication.refusal(ANN, 1) == "organization.not-a-member"
 
 
-async def test_grants_add_to_the_role_in_their_organization(authentication: ObservedAuthentication, imported: Database) -> None:
+async def test_grants_add_to_the_role_in_their_organization(authentication: ObservedAuthentication, imported_database: Database) -> None:
     """A grant counts in one organization, or in all and globally with 0; older names are converted and unknown ones ignored."""
     grants = [
         (2, 1, "teams:read", "teams:id:5"),
@@ -219,7 +221,9 @@ async def test_grants_add_to_the_role_in_their_organization(authentication: Obse
         (3, 0, "users.quotas:read", "global.users:id:2"),
     ]
     for grant in grants:
-        await sql(imported, "insert into permission (user_id, org_id, action, scope, created_by) values ($1, $2, $3, $4, 'test')", *grant)
+        await sql(
+            imported_database, "insert into permission (user_id, org_id, action, scope, created_by) values ($1, $2, $3, $4, 'test')", *grant
+        )
     ann = await authentication.identify(ANN)
     assert ann.may("dashboards:write")
     assert ann.permissions["teams:read"] == {"teams:id:5"}
@@ -243,14 +247,14 @@ async def test_grants_add_to_the_role_in_their_organization(authentication: Obse
     assert await rights_in(await authentication.identify(OLD_KEY), 2) == (Role.NONE, [])
 
 
-async def test_a_server_admin_is_admin_in_every_organization(imported: Database) -> None:
+async def test_a_server_admin_is_admin_in_every_organization(imported_database: Database) -> None:
     """Membership is not needed; a deleted or disabled admin is refused everywhere."""
-    accounts = UserAccounts(imported)
+    accounts = UserAccounts(imported_database)
     admin = Identity("user:1", "admin", 1, Role.ADMIN, 1, is_server_admin=True)
     for org_id in (0, 2, 9):
         seen = await accounts.identity_in(admin, org_id)
         assert (seen.role, seen.is_server_admin, seen.may("orgs:delete", f"org:id:{org_id}")) == (Role.NONE, True, True)
-    await sql(imported, 'update "user" set is_disabled = true where id = 1')
+    await sql(imported_database, 'update "user" set is_disabled = true where id = 1')
     with pytest.raises(Unauthorized):
         await accounts.identity_in(admin, 2)
 
@@ -282,16 +286,16 @@ CHANGES: dict[str, tuple[str, str, str, str]] = {
 
 @pytest.mark.parametrize(("authorization", "change", "subject", "message_id"), CHANGES.values(), ids=CHANGES)
 async def test_a_revoked_credential_is_refused_on_all_gateways(
-    imported: Database, start: Start, authorization: str, change: str, subject: str, message_id: str
+    imported_database: Database, start: Start, authorization: str, change: str, subject: str, message_id: str
 ) -> None:
     """Gateways with a cached identity refuse the credential once the change is committed."""
     gateways = [await start(), await start()]
     for gateway in gateways:
         await gateway.identify(authorization, 1)
-        await gateway.settle(imported)  # an imported password was renewed
+        await gateway.settle(imported_database)  # an imported password was renewed
         await gateway.identify(authorization, 1)
         assert len(gateway.authentication.identity_cache) > 0
-    await sql(imported, change)
+    await sql(imported_database, change)
     for gateway in gateways:
         await gateway.wait_for(subject)
         assert await gateway.refusal(authorization, 1) == message_id
@@ -309,15 +313,17 @@ RIGHTS: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize(("authorization", "change", "subject"), RIGHTS.values(), ids=RIGHTS)
 async def test_revoked_rights_are_gone_at_the_next_request(
-    imported: Database, start: Start, authorization: str, change: str, subject: str
+    imported_database: Database, start: Start, authorization: str, change: str, subject: str
 ) -> None:
     """Revoked rights are missing in the caller's own organization and in views from others."""
     for user_id in (2, 3):
         await sql(
-            imported, "insert into permission (user_id, org_id, action, scope, created_by) values ($1, 0, 'orgs:read', '*', 't')", user_id
+            imported_database,
+            "insert into permission (user_id, org_id, action, scope, created_by) values ($1, 0, 'orgs:read', '*', 't')",
+            user_id,
         )
     if "is_admin" in change:
-        await sql(imported, 'update "user" set is_admin = true where id = 2')
+        await sql(imported_database, 'update "user" set is_admin = true where id = 2')
     gateways = [await start(), await start()]
 
     async def rights(gateway: ObservedAuthentication) -> tuple[int, ...]:
@@ -327,9 +333,9 @@ async def test_revoked_rights_are_gone_at_the_next_request(
 
     for gateway in gateways:
         await gateway.identify(authorization)
-        await gateway.settle(imported)
+        await gateway.settle(imported_database)
     before = [await rights(gateway) for gateway in gateways]
-    await sql(imported, change)
+    await sql(imported_database, change)
     for gateway, had in zip(gateways, before, strict=True):
         await gateway.wait_for(subject)
         has = await rights(gateway)
@@ -337,29 +343,29 @@ async def test_revoked_rights_are_gone_at_the_next_request(
         assert all(now <= then for now, then in zip(has, had, strict=True))
 
 
-async def test_nothing_is_cached_while_the_listener_is_down(imported: Database, authentication: ObservedAuthentication) -> None:
+async def test_nothing_is_cached_while_the_listener_is_down(imported_database: Database, authentication: ObservedAuthentication) -> None:
     """After the listener's connection is closed, every request reads the database, until the listener is connected again."""
     for authorization in (ANN, OLD_KEY, BEARER):
         await authentication.identify(authorization)
-    await authentication.settle(imported)
+    await authentication.settle(imported_database)
     await sql(
-        imported,
+        imported_database,
         "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike 'listen%'",
     )
     await authentication.wait_for("suspend")
-    await sql(imported, "update api_key set is_revoked = true")
+    await sql(imported_database, "update api_key set is_revoked = true")
     for authorization in (OLD_KEY, BEARER):
         assert await authentication.refusal(authorization) == "api-key.revoked"
     await authentication.wait_for("resume")
     await authentication.identify(ANN)
-    await sql(imported, 'update "user" set is_disabled = true where id = 2')
+    await sql(imported_database, 'update "user" set is_disabled = true where id = 2')
     await authentication.wait_for("user:2")
     assert await authentication.refusal(ANN) == "password-auth.failed"
 
 
-async def test_identities_are_cached_only_while_listening(imported: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_identities_are_cached_only_while_listening(imported_database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """The identity cache is empty before the start and disabled after the stop."""
-    authentication = ObservedAuthentication(Authentication(load(), imported, Clock()), monkeypatch)
+    authentication = ObservedAuthentication(Authentication(load(), imported_database, Clock()), monkeypatch)
     await authentication.identify(OLD_KEY)
     assert len(authentication.authentication.identity_cache) == 0
     await authentication.authentication.start()
@@ -370,13 +376,13 @@ async def test_identities_are_cached_only_while_listening(imported: Database, mo
     assert not authentication.authentication.identity_cache.is_listening
 
 
-async def test_no_secret_is_logged(authentication: ObservedAuthentication, imported: Database) -> None:
+async def test_no_secret_is_logged(authentication: ObservedAuthentication, imported_database: Database) -> None:
     """The log contains neither accepted nor rejected credentials."""
     with capture_logs() as lines:
         for authorization in (ANN, OLD_KEY, BEARER, basic("api_key", TOKEN)):
             await authentication.identify(authorization)
         await authentication.refusal(basic("ann", "hunter2"))
-        await sql(imported, "update api_key set is_revoked = true")
+        await sql(imported_database, "update api_key set is_revoked = true")
         await authentication.wait_for("key:2")
         for authorization in (OLD_KEY, BEARER, "Bearer glsa_x", f"Bearer {key_material.new_token()}"):
             await authentication.refusal(authorization)

@@ -19,7 +19,7 @@ _INSERT = """insert into resource (uid, api_group, resource, namespace, name, re
     select gen_random_uuid(), $1, $2, $3, name, 0, 1, 'v', '', '{}', '{}', now(), 'user:1', '', '' from unnest($4::text[]) name"""
 
 
-async def make(connection: Connection, *names: str, namespace: str = "default", folders: bool = False) -> None:
+async def insert_folders(connection: Connection, *names: str, namespace: str = "default", folders: bool = False) -> None:
     kind = FOLDER if folders else DASHBOARD
     await connection.execute(_INSERT, kind.group, kind.plural, namespace, list(names))
 
@@ -57,9 +57,9 @@ async def test_changes_of_a_kind_are_read_in_pages(database: Database) -> None:
     """Pages are in the order of versions, within a snapshot, with each change once."""
     async with database.connection() as connection:
         start = await changes.head(connection, StreamName.OBJECTS, "default")
-        await make(connection, "a", "b", "c")
+        await insert_folders(connection, "a", "b", "c")
         snapshot = await changes.snapshot(connection)
-        await make(connection, "d")
+        await insert_folders(connection, "d")
         first = await read(connection, start, within=snapshot, limit=2)
         second = await read(connection, first[-1].resource_version, within=snapshot, limit=2)
         assert summary_of([*first, *second]) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
@@ -68,12 +68,12 @@ async def test_changes_of_a_kind_are_read_in_pages(database: Database) -> None:
 async def test_changes_since_a_snapshot_are_those_of_later_commits(database: Database) -> None:
     """Changes of a transaction that was running are included with any version; committed changes are not."""
     async with database.connection() as one, database.connection() as other:
-        await make(other, "a")
+        await insert_folders(other, "a")
         async with one.transaction():
-            await make(one, "b", namespace="org-2")
-            await make(other, "c")
+            await insert_folders(one, "b", namespace="org-2")
+            await insert_folders(other, "c")
             snapshot = await changes.snapshot(other)
-            await make(other, "d", "e", "f")
+            await insert_folders(other, "d", "e", "f")
             assert await read_since(other, snapshot) == [("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
         assert await read_since(other, snapshot) == [("ADDED", "b"), ("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
         assert await read_since(other, snapshot, StreamName.JOBS) == []
@@ -85,10 +85,10 @@ async def test_writers_of_one_namespace_wait_for_each_other(database: Database) 
     async with database.connection() as one, database.connection() as other:
         async with one.transaction():
             await resources.lock(one, "default")
-            await make(other, "a", namespace="org-2")
-            waiting = asyncio.create_task(make(other, "b"))
+            await insert_folders(other, "a", namespace="org-2")
+            waiting = asyncio.create_task(insert_folders(other, "b"))
             await until_blocked(one)
-            await make(one, "c")
+            await insert_folders(one, "c")
         await waiting
         assert summary_of(await read(other)) == [("ADDED", "c"), ("ADDED", "b")]
 
@@ -97,7 +97,7 @@ async def test_a_settled_version_gets_no_more_changes_below(database: Database) 
     """The namespace of an open transaction is not settled. Any other one has reached the newest version."""
     async with database.connection() as one, database.connection() as other:
         async with one.transaction():
-            await make(one, "a", namespace="org-2")
+            await insert_folders(one, "a", namespace="org-2")
             version, namespaces = await changes.settled_version(other, StreamName.OBJECTS, ["default", "org-2", "org-3"])
             assert version == await changes.latest_version(other)
             assert set(namespaces) == {"default", "org-3"}
@@ -114,24 +114,24 @@ async def test_writers_share_a_lock_until_older_gateways_are_gone(database: Data
         async with one.transaction():
             assert not await changes.order_by_namespace(one)
         async with one.transaction():
-            await make(one, "a")
-            waiting = asyncio.create_task(make(other, "b", namespace="org-2"))
+            await insert_folders(one, "a")
+            waiting = asyncio.create_task(insert_folders(other, "b", namespace="org-2"))
             await until_blocked(one)
         await waiting
         await other.execute("reset application_name")
         async with one.transaction():
             assert await changes.order_by_namespace(one)
         async with one.transaction():
-            await make(one, "c")
-            await make(other, "d", namespace="org-2")
+            await insert_folders(one, "c")
+            await insert_folders(other, "d", namespace="org-2")
 
 
 async def test_the_changes_of_a_kind_include_changes_of_access(database: Database) -> None:
     """A moved folder is marked, and changes of other namespaces and names are not included."""
     async with database.connection() as connection:
-        await make(connection, "f", "g", folders=True)
-        await make(connection, "a", "b")
-        await make(connection, "a", namespace="org-2")
+        await insert_folders(connection, "f", "g", folders=True)
+        await insert_folders(connection, "a", "b")
+        await insert_folders(connection, "a", namespace="org-2")
         await move(connection, "f", "g")
         await connection.execute("update resource set title = 'new' where name = 'g'")
 
@@ -151,7 +151,7 @@ async def test_the_changes_of_a_kind_include_changes_of_access(database: Databas
 async def test_an_update_includes_the_previous_state(database: Database) -> None:
     """An update has the previous state with its version."""
     async with database.connection() as connection:
-        await make(connection, "a")
+        await insert_folders(connection, "a")
         await move(connection, "a", "f")
         created, moved = await read(connection)
     assert created.old is None
@@ -162,9 +162,9 @@ async def test_an_update_includes_the_previous_state(database: Database) -> None
 async def test_a_version_below_the_horizon_is_an_error(database: Database) -> None:
     """Reading below the last deleted change fails, even if no matching change was deleted; reading from it on succeeds."""
     async with database.connection() as connection:
-        await make(connection, "a")
+        await insert_folders(connection, "a")
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
-        await make(connection, "b")
+        await insert_folders(connection, "b")
         trimmed = await changes.trim(connection, older_than=LONG)
         horizon = await changes.horizon(connection)
         assert (len(trimmed.objects), trimmed.is_more) == (1, False)
@@ -177,7 +177,7 @@ async def test_a_version_below_the_horizon_is_an_error(database: Database) -> No
 async def test_the_feed_is_trimmed_to_a_number_of_changes(database: Database) -> None:
     """The oldest changes are deleted, except for recent ones, whose neighbours may not be committed yet."""
     async with database.connection() as connection:
-        await make(connection, *"abcdef")
+        await insert_folders(connection, *"abcdef")
         await changes.trim(connection, older_than=LONG, max_changes=2)
         assert await connection.fetchval("select count(*) from change") == 6
         await connection.execute("update change set changed_at = now() - interval '20 minutes'")
@@ -192,7 +192,7 @@ async def test_the_latest_version_includes_open_transactions(database: Database)
     """The latest version includes versions of uncommitted transactions; the head does not."""
     async with database.connection() as one, database.connection() as other:
         async with one.transaction():
-            await make(one, "a")
+            await insert_folders(one, "a")
             drawn = await one.fetchval("select resource_version from resource")
             assert await changes.latest_version(other) >= drawn
             assert await changes.head(other, StreamName.OBJECTS, "default") < drawn

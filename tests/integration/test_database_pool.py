@@ -27,7 +27,7 @@ async def narrow(database_url: str) -> AsyncIterator[Database]:
 
 
 @asynccontextmanager
-async def limited(url: str, **limits: float) -> AsyncIterator[Database]:
+async def open_limited(url: str, **limits: float) -> AsyncIterator[Database]:
     """Open a pool of one connection with only the given limits, for a busy machine."""
     patient = Timeouts(acquire=PATIENCE, statement=PATIENCE, lock=PATIENCE, idle=PATIENCE)
     opened = await Database.open(url, application_name="limited", max_size=1, timeouts=replace(patient, **limits))
@@ -166,7 +166,7 @@ async def test_a_database_that_accepts_no_connections_is_unavailable(postgres_ds
     name = urlsplit(database_url).path[1:]
     operator = await asyncpg.connect(postgres_dsn)
     try:
-        async with limited(database_url) as opened:
+        async with open_limited(database_url) as opened:
             await operator.execute(f'alter database "{name}" allow_connections false')
             await operator.execute("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1", name)
             for _ in range(2):
@@ -191,7 +191,7 @@ async def test_no_free_connection_in_time_is_unavailable(narrow: Database) -> No
 async def test_a_long_statement_is_cancelled_by_the_server(database_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     """The server enforces the limit on statements, so nothing runs on after the caller gave up."""
     monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE_SECONDS", PATIENCE)
-    async with limited(database_url, statement=0.5) as opened:
+    async with open_limited(database_url, statement=0.5) as opened:
         with pytest.raises(Unavailable, match="busy"):
             async with opened.connection() as connection:
                 await connection.execute("select pg_sleep($1)", PATIENCE)
@@ -199,7 +199,7 @@ async def test_a_long_statement_is_cancelled_by_the_server(database_url: str, mo
 
 async def test_a_wait_for_a_lock_is_limited(database_url: str) -> None:
     """A wait for a lock ends at its own limit."""
-    async with limited(database_url) as holding, holding.transaction() as holder, limited(database_url, lock=0.5) as opened:
+    async with open_limited(database_url) as holding, holding.transaction() as holder, open_limited(database_url, lock=0.5) as opened:
         await holder.execute("select pg_advisory_xact_lock(1)")
         with pytest.raises(Unavailable, match="busy"):
             async with opened.transaction() as connection:

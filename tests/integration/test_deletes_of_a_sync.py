@@ -21,7 +21,7 @@ from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot
 
 
 @pytest.fixture
-async def stored(database: Database) -> DatabaseObjectStore:
+async def object_store(database: Database) -> DatabaseObjectStore:
     """Return the objects as a job of repository ``r`` with a lease accesses them."""
     expected = NewJob("a", "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner = uuid.uuid4()
@@ -33,7 +33,7 @@ async def stored(database: Database) -> DatabaseObjectStore:
     )
 
 
-async def make(database: Database, name: str, repository: str) -> None:
+async def create_dashboard(database: Database, name: str, repository: str) -> None:
     write = resources.Write(
         DASHBOARD, name, '{"title":"T"}', DASHBOARD.version, extract=Extract("T"), annotations={MANAGED_BY: "repo", MANAGER_ID: repository}
     )
@@ -51,23 +51,23 @@ async def remaining_names(database: Database) -> set[str]:
         return set(await resources.annotations_by_name(connection, DASHBOARD, "default", ["ours", "theirs"]))
 
 
-async def test_an_object_taken_over_since_the_plan_is_kept(database: Database, stored: DatabaseObjectStore) -> None:
+async def test_an_object_taken_over_since_the_plan_is_kept(database: Database, object_store: DatabaseObjectStore) -> None:
     """The sync changes nothing, since the plan is outdated; the next sync plans with the new owner."""
-    await make(database, "ours", "r")
-    await make(database, "theirs", "other")
+    await create_dashboard(database, "ours", "r")
+    await create_dashboard(database, "theirs", "other")
     with pytest.raises(Conflict, match="dashboards 'theirs' was taken over by another manager during the sync; sync again"):
-        await stored.apply("default", removals("ours", "theirs"), Snapshot())
+        await object_store.apply("default", removals("ours", "theirs"), Snapshot())
     assert await remaining_names(database) == {"ours", "theirs"}
 
 
-async def test_an_object_deleted_since_the_plan_does_not_conflict(database: Database, stored: DatabaseObjectStore) -> None:
+async def test_an_object_deleted_since_the_plan_does_not_conflict(database: Database, object_store: DatabaseObjectStore) -> None:
     """The removal of an object that another client deleted succeeds."""
-    await make(database, "ours", "r")
-    await stored.apply("default", removals("ours", "gone"), Snapshot())
+    await create_dashboard(database, "ours", "r")
+    await object_store.apply("default", removals("ours", "gone"), Snapshot())
     assert await remaining_names(database) == set()
 
 
-async def test_a_folder_with_foreign_objects_is_released(database: Database, stored: DatabaseObjectStore) -> None:
+async def test_a_folder_with_foreign_objects_is_released(database: Database, object_store: DatabaseObjectStore) -> None:
     """The folder and those above it are kept, since foreign objects are in them; other removed folders are deleted."""
     managed = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "x"}
     written = [
@@ -91,7 +91,7 @@ async def test_a_folder_with_foreign_objects_is_released(database: Database, sto
         for name in ("used", "unused", "top"):
             yield Removal(Key(FOLDER.group, FOLDER.plural, name))
 
-    await stored.apply("default", is_deleted(), Snapshot())
+    await object_store.apply("default", is_deleted(), Snapshot())
     async with database.connection() as connection:
         owners = await resources.annotations_by_name(connection, FOLDER, "default", ["top", "used", "unused"])
     assert {name: dict(notes) for name, notes in owners.items()} == {"top": {}, "used": {FOLDER_KEY: "top"}}

@@ -48,13 +48,13 @@ async def second_organization(database: Database) -> int:
 
 
 @pytest.fixture
-def invalidated() -> InvalidatedSubjects:
+def invalidated_subjects() -> InvalidatedSubjects:
     return InvalidatedSubjects()
 
 
 @pytest.fixture
-def organizations(database: Database, invalidated: InvalidatedSubjects) -> Organizations:
-    return Organizations(RightsTransactions(database, invalidated), QuotaRules())
+def organizations(database: Database, invalidated_subjects: InvalidatedSubjects) -> Organizations:
+    return Organizations(RightsTransactions(database, invalidated_subjects), QuotaRules())
 
 
 async def fill(database: Database, namespace: str, count: int) -> None:
@@ -99,7 +99,7 @@ async def count_rows(database: Database, statement: str, *values: object) -> int
 
 
 async def test_a_large_organization_is_deleted_completely(
-    database: Database, organizations: Organizations, invalidated: InvalidatedSubjects, second_organization: int
+    database: Database, organizations: Organizations, invalidated_subjects: InvalidatedSubjects, second_organization: int
 ) -> None:
     """Every dashboard is in the feed as deleted, other organizations keep theirs, and cached identities are dropped."""
     await fill(database, f"org-{second_organization}", DASHBOARD_COUNT)
@@ -112,7 +112,7 @@ async def test_a_large_organization_is_deleted_completely(
         == DASHBOARD_COUNT
     )
     assert await count_rows(database, "select count(*) from org where id = $1", second_organization) == 0
-    assert invalidated.subjects == [f"org:{second_organization}"]
+    assert invalidated_subjects.subjects == [f"org:{second_organization}"]
     with pytest.raises(NotFound, match="ID not found"):
         await organizations.remove(ACTOR, second_organization)
 

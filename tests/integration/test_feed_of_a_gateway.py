@@ -16,18 +16,18 @@ from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.stores import changes
 from dashwright.common.stores.changes import Change, Snapshot, StreamName
 
-SOMEBODY = Identity(uid="user:1", login="somebody", org_id=1, role=Role.ADMIN)
+WATCHER = Identity(uid="user:1", login="somebody", org_id=1, role=Role.ADMIN)
 _INSERT = """insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
         annotations, created_at, created_by, content_hash, metadata)
     values (gen_random_uuid(), $1, $2, 'default', $3, 0, 1, 'v', '', '{}', '{}', now(), 'user:1', '', '')"""
 
 
-async def make(database: Database, name: str) -> None:
+async def insert_dashboard(database: Database, name: str) -> None:
     async with database.connection() as connection:
         await connection.execute(_INSERT, DASHBOARD.group, DASHBOARD.plural, name)
 
 
-async def next_of(cursor: Cursor) -> list[str]:
+async def next_names(cursor: Cursor) -> list[str]:
     """Return the names of the next changes that a cursor is woken for."""
     async with asyncio.timeout(20):
         while True:
@@ -38,8 +38,8 @@ async def next_of(cursor: Cursor) -> list[str]:
                 cursor.take_wake_reasons()
 
 
-async def at_the_head(database: Database, feed: Feed) -> Cursor:
-    cursor = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
+async def watch_from_head(database: Database, feed: Feed) -> Cursor:
+    cursor = feed.watch(DASHBOARD, "default", None, WATCHER, seconds=100, bookmarks=False)
     async with database.connection() as connection:
         cursor.start(await changes.head(connection, StreamName.OBJECTS, "default"), None)
     return cursor
@@ -58,10 +58,10 @@ async def test_changes_are_polled_without_notifications(database: Database, monk
     monkeypatch.setattr(database, "listen", listen)
     feed = Feed(database)
     await feed.start()
-    cursor = await at_the_head(database, feed)
+    cursor = await watch_from_head(database, feed)
     for name in "ab":
-        await make(database, name)
-        assert await next_of(cursor) == [name]
+        await insert_dashboard(database, name)
+        assert await next_names(cursor) == [name]
     assert not feed.is_listening
     feed.leave(cursor)
     await feed.stop()
@@ -71,9 +71,9 @@ async def test_changes_continue_after_an_outage(database: Database, monkeypatch:
     """After a failed read, no change is missed or repeated."""
     feed = Feed(database)
     await feed.start()
-    cursor = await at_the_head(database, feed)
-    await make(database, "a")
-    assert await next_of(cursor) == ["a"]
+    cursor = await watch_from_head(database, feed)
+    await insert_dashboard(database, "a")
+    assert await next_names(cursor) == ["a"]
     failed = asyncio.Event()
     list_since = changes.list_since
 
@@ -85,10 +85,10 @@ async def test_changes_continue_after_an_outage(database: Database, monkeypatch:
                 raise Unavailable("the database is away")
 
     monkeypatch.setattr(changes, "list_since", failing)
-    await make(database, "b")
+    await insert_dashboard(database, "b")
     await failed.wait()
-    await make(database, "c")
-    assert await next_of(cursor) == ["b", "c"]
+    await insert_dashboard(database, "c")
+    assert await next_names(cursor) == ["b", "c"]
     feed.leave(cursor)
     await feed.stop()
 
@@ -97,9 +97,9 @@ async def test_a_watcher_who_joins_after_a_read_is_polled_for(database: Database
     """If the last watcher leaves during a read, the next one gets changes although it receives no notification."""
     feed = Feed(database)
     await feed.start()
-    first = await at_the_head(database, feed)
-    await make(database, "a")
-    assert await next_of(first) == ["a"]
+    first = await watch_from_head(database, feed)
+    await insert_dashboard(database, "a")
+    assert await next_names(first) == ["a"]
     advance, began, may_end, ended = ChangeStream.advance, asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def slow_advance(stream: ChangeStream) -> set[str] | None:
@@ -115,10 +115,10 @@ async def test_a_watcher_who_joins_after_a_read_is_polled_for(database: Database
         feed.leave(first)
         may_end.set()
         await ended.wait()
-    await make(database, "b")
-    second = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
+    await insert_dashboard(database, "b")
+    second = feed.watch(DASHBOARD, "default", None, WATCHER, seconds=100, bookmarks=False)
     second.start(first.version, first.index)
-    assert await next_of(second) == ["b"]
+    assert await next_names(second) == ["b"]
     feed.leave(second)
     await feed.stop()
 
@@ -127,14 +127,14 @@ async def test_a_watcher_after_a_pause_misses_nothing(database: Database) -> Non
     """Changes are not buffered while there are no watchers; the next watcher reads them from the database."""
     feed = Feed(database)
     await feed.start()
-    first = await at_the_head(database, feed)
-    await make(database, "a")
-    assert await next_of(first) == ["a"]
+    first = await watch_from_head(database, feed)
+    await insert_dashboard(database, "a")
+    assert await next_names(first) == ["a"]
     feed.leave(first)
-    await make(database, "b")
-    repeated = feed.watch(DASHBOARD, "default", None, SOMEBODY, seconds=100, bookmarks=False)
+    await insert_dashboard(database, "b")
+    repeated = feed.watch(DASHBOARD, "default", None, WATCHER, seconds=100, bookmarks=False)
     repeated.start(first.version, first.index)
-    assert await next_of(repeated) == ["b"]
+    assert await next_names(repeated) == ["b"]
     feed.leave(repeated)
     assert feed.watch_count == 0
     await feed.stop()

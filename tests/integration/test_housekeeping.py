@@ -39,7 +39,7 @@ async def values(database: Database, statement: str, *arguments: Any) -> list[An
 
 
 @pytest.fixture
-async def rows(database: Database) -> Database:
+async def credential_rows(database: Database) -> Database:
     """Insert user 1, and service account 2 with token 1, legacy key 2 and token 3."""
     async with database.connection() as connection:
         await ensure_first_user(connection, "admin", "hash")
@@ -57,60 +57,60 @@ USED = "select last_used_at from api_key order by id"
 SEEN = 'select last_seen_at from "user" order by id'
 
 
-async def test_times_of_last_use_are_written_in_batches(rows: Database) -> None:
+async def test_times_of_last_use_are_written_in_batches(credential_rows: Database) -> None:
     """The times are written only as a batch, which has the newest time of each used credential."""
     time = ManualClock()
-    last_used = LastUseTimes(rows, time)
+    last_used = LastUseTimes(credential_rows, time)
     for caller in (USER, TOKEN, KEY, TOKEN, USER):
         time.passed += timedelta(seconds=1)
         last_used.record(caller)
-    assert await values(rows, USED) == [None, None, None]
+    assert await values(credential_rows, USED) == [None, None, None]
     await last_used.flush()
-    assert await values(rows, USED) == [START + timedelta(seconds=4), START + timedelta(seconds=3), None]
-    assert await values(rows, SEEN) == [START + timedelta(seconds=5), None]
+    assert await values(credential_rows, USED) == [START + timedelta(seconds=4), START + timedelta(seconds=3), None]
+    assert await values(credential_rows, SEEN) == [START + timedelta(seconds=5), None]
 
 
-async def test_a_batch_sends_no_notification_and_keeps_newer_times(rows: Database) -> None:
+async def test_a_batch_sends_no_notification_and_keeps_newer_times(credential_rows: Database) -> None:
     """A batch changes no newer time, and ignores deleted rows."""
     time = ManualClock()
-    early, late = LastUseTimes(rows, time), LastUseTimes(rows, time)
+    early, late = LastUseTimes(credential_rows, time), LastUseTimes(credential_rows, time)
     early.record(TOKEN)
     time.passed += timedelta(seconds=9)
     late.record(TOKEN)
     late.record(KEY)
     recorded: asyncio.Queue[str] = asyncio.Queue()
     begun = asyncio.Event()
-    async with rows.listen("identity", recorded.put_nowait, begun.set):
+    async with credential_rows.listen("identity", recorded.put_nowait, begun.set):
         await begun.wait()
-        await values(rows, "delete from api_key where id = 2")
+        await values(credential_rows, "delete from api_key where id = 2")
         await late.flush()
-        before = await values(rows, "select xmin::text from api_key order by id")
+        before = await values(credential_rows, "select xmin::text from api_key order by id")
         await early.flush()
         await early.flush()
-        assert await values(rows, "select xmin::text from api_key order by id") == before
-        await values(rows, "select pg_notify('identity', 'end')")
+        assert await values(credential_rows, "select xmin::text from api_key order by id") == before
+        await values(credential_rows, "select pg_notify('identity', 'end')")
         async with asyncio.timeout(10):
             assert [await recorded.get(), await recorded.get()] == ["key:2", "end"]
-    assert await values(rows, USED) == [START + timedelta(seconds=9), None]
+    assert await values(credential_rows, USED) == [START + timedelta(seconds=9), None]
 
 
-async def test_concurrent_batches_do_not_deadlock(rows: Database) -> None:
+async def test_concurrent_batches_do_not_deadlock(credential_rows: Database) -> None:
     """Two gateways write the same rows in different orders without a deadlock."""
     time = ManualClock()
-    gateways = [LastUseTimes(rows, time) for _ in range(4)]
+    gateways = [LastUseTimes(credential_rows, time) for _ in range(4)]
     for _ in range(5):
         for index, last_used in enumerate(gateways):
             for caller in (TOKEN, KEY, USER) if index % 2 else (USER, KEY, TOKEN):
                 time.passed += timedelta(seconds=1)
                 last_used.record(caller)
         await asyncio.gather(*(last_used.flush() for last_used in gateways))
-    assert max(await values(rows, "select last_used_at from api_key where id < 3")) <= START + time.passed
+    assert max(await values(credential_rows, "select last_used_at from api_key where id < 3")) <= START + time.passed
 
 
-async def test_a_failed_batch_is_repeated(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_failed_batch_is_repeated(credential_rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an outage of the database, the next batch contains the failed one and all later times."""
     time = ManualClock()
-    last_used = LastUseTimes(rows, time)
+    last_used = LastUseTimes(credential_rows, time)
     last_used.record(TOKEN)
     last_used.record(KEY)
     write_last_use = keys.write_last_use
@@ -125,21 +125,21 @@ async def test_a_failed_batch_is_repeated(rows: Database, monkeypatch: pytest.Mo
     time.passed += timedelta(seconds=5)
     last_used.record(TOKEN)
     await last_used.flush()
-    assert await values(rows, USED) == [START + timedelta(seconds=5), START, None]
+    assert await values(credential_rows, USED) == [START + timedelta(seconds=5), START, None]
 
 
 def days_ago(days: float) -> int:
     return int((START - timedelta(days=days)).timestamp())
 
 
-async def test_long_expired_tokens_are_deleted(rows: Database) -> None:
+async def test_long_expired_tokens_are_deleted(credential_rows: Database) -> None:
     """Tokens are deleted the configured number of days after they expire; legacy keys are kept for their owners."""
     for number, days in ((1, 31), (2, 400), (3, 29)):
-        await values(rows, "update api_key set expires = $2 where id = $1", number, days_ago(days))
-    await Cleaner(rows, ManualClock(), expired_token_days=0, audit_days=0).clean()
-    assert await values(rows, "select id from api_key order by id") == [1, 2, 3]
-    await Cleaner(rows, ManualClock(), expired_token_days=30, audit_days=0).clean()
-    assert await values(rows, "select id from api_key order by id") == [2, 3]
+        await values(credential_rows, "update api_key set expires = $2 where id = $1", number, days_ago(days))
+    await Cleaner(credential_rows, ManualClock(), expired_token_days=0, audit_days=0).clean()
+    assert await values(credential_rows, "select id from api_key order by id") == [1, 2, 3]
+    await Cleaner(credential_rows, ManualClock(), expired_token_days=30, audit_days=0).clean()
+    assert await values(credential_rows, "select id from api_key order by id") == [2, 3]
 
 
 async def add_events(database: Database, *days: float) -> None:
@@ -154,38 +154,38 @@ async def add_events(database: Database, *days: float) -> None:
 AGES = "select extract(day from $1::timestamptz - at)::int from audit_event order by at"
 
 
-async def test_old_audit_events_are_deleted(rows: Database) -> None:
+async def test_old_audit_events_are_deleted(credential_rows: Database) -> None:
     """Audit events are deleted after their retention, and the audit is append-only afterwards."""
-    await add_events(rows, 400, 366, 364, 1)
-    await Cleaner(rows, ManualClock(), expired_token_days=0, audit_days=0).clean()
-    assert len(await values(rows, AGES, START)) == 4
-    await Cleaner(rows, ManualClock(), expired_token_days=0, audit_days=365).clean()
-    assert await values(rows, AGES, START) == [364, 1]
+    await add_events(credential_rows, 400, 366, 364, 1)
+    await Cleaner(credential_rows, ManualClock(), expired_token_days=0, audit_days=0).clean()
+    assert len(await values(credential_rows, AGES, START)) == 4
+    await Cleaner(credential_rows, ManualClock(), expired_token_days=0, audit_days=365).clean()
+    assert await values(credential_rows, AGES, START) == [364, 1]
 
 
-async def test_one_gateway_at_a_time_does_housekeeping(rows: Database) -> None:
+async def test_one_gateway_at_a_time_does_housekeeping(credential_rows: Database) -> None:
     """While another gateway does housekeeping, a round does nothing and does not wait."""
-    await add_events(rows, 400)
-    await values(rows, "update api_key set expires = 1 where id = 1")
-    cleaning = Cleaner(rows, ManualClock(), expired_token_days=30, audit_days=365)
-    async with rows.transaction() as connection:
+    await add_events(credential_rows, 400)
+    await values(credential_rows, "update api_key set expires = 1 where id = 1")
+    cleaning = Cleaner(credential_rows, ManualClock(), expired_token_days=30, audit_days=365)
+    async with credential_rows.transaction() as connection:
         assert await keys.lock_cleanup(connection)
         await cleaning.clean()
-        assert (len(await values(rows, AGES, START)), len(await values(rows, USED))) == (1, 3)
+        assert (len(await values(credential_rows, AGES, START)), len(await values(credential_rows, USED))) == (1, 3)
     await cleaning.clean()
-    assert (len(await values(rows, AGES, START)), len(await values(rows, USED))) == (0, 2)
+    assert (len(await values(credential_rows, AGES, START)), len(await values(credential_rows, USED))) == (0, 2)
 
 
 ACTOR = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
 STRANGER = replace(ACTOR, uid="anonymous", org_id=0)
 
 
-async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_refusals_are_recorded_in_batches(credential_rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each refusal is an event.
 
     Excess refusals are dropped, and failed writes are repeated. Unauthenticated clients have a small share of the buffer.
     """
-    refusals = RefusalBuffer(rows, size=3)
+    refusals = RefusalBuffer(credential_rows, size=3)
     for actor, org_id, status in ((STRANGER, 0, 401), (STRANGER, 0, 403), (ACTOR, 5, 401), (ACTOR, 1, 403), (ACTOR, 1, 403)):
         refusals.record(actor, "org.update", org_id=org_id, status=status)
 
@@ -196,12 +196,14 @@ async def test_refusals_are_recorded_in_batches(rows: Database, monkeypatch: pyt
         patched.setattr("dashwright.api.stores.audit.record_all", fail)
         with pytest.raises(Unavailable):
             await refusals.flush()
-    assert await values(rows, "select count(*) from audit_event") == [0]
+    assert await values(credential_rows, "select count(*) from audit_event") == [0]
     await refusals.flush()
     await refusals.flush()
-    recorded = await values(rows, "select action || ' ' || outcome || ' ' || status || ' ' || address from audit_event order by id")
+    recorded = await values(
+        credential_rows, "select action || ' ' || outcome || ' ' || status || ' ' || address from audit_event order by id"
+    )
     assert recorded == [f"org.update refused {status} 192.0.2.1" for status in (401, 401, 403)]
-    assert await values(rows, "select org_id from audit_event order by id") == [None, 5, 1]
+    assert await values(credential_rows, "select org_id from audit_event order by id") == [None, 5, 1]
     refusals.record(STRANGER, "org.update", org_id=0, status=401)
     await refusals.flush()
-    assert await values(rows, "select count(*) from audit_event") == [4]
+    assert await values(credential_rows, "select count(*) from audit_event") == [4]

@@ -410,7 +410,7 @@ async def test_the_repositorys_status_follows_its_sync(database: Database, broke
         await asyncio.Event().wait()
         raise AssertionError
 
-    async def shown() -> tuple[str, str | None]:
+    async def sync_status() -> tuple[str, str | None]:
         async with database.connection() as connection:
             stored = await resources.get(connection, REPOSITORY, "default", "r")
         sync = orjson.loads(stored.status or "{}")["sync"]
@@ -426,15 +426,15 @@ async def test_the_repositorys_status_follows_its_sync(database: Database, broke
     await worker.consumer.start()
     uid = await worker.submit("a")
     await begun.wait()
-    assert await shown() == ("working", str(uid))
+    assert await sync_status() == ("working", str(uid))
     await worker.consumer.stop(drain=0.05)
     await worker.wakeups.stop()
-    assert await shown() == ("pending", str(uid))
+    assert await sync_status() == ("pending", str(uid))
     async with database.transaction() as connection:
         claimed = await claims.claim(connection, "work", limit=1, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working"}')
     assert len(claimed) == 1
     await JobRecovery(database, worker.wakeups, Clock(), max_attempts=1).run_once()
-    assert await shown() == ("error", str(uid))
+    assert await sync_status() == ("error", str(uid))
     await worker.wakeups.stop()
 
 

@@ -94,7 +94,7 @@ async def _walk(url: str, before: list[tuple[str, ...]], between: list[tuple[str
                     found += page.items
                     after = page.after
             assert after is None
-            assert [_summary(item) for item in found] == await _replayed(connection, at)
+            assert [_summary(item) for item in found] == await _replay_changes(connection, at)
             selected = await everything(connection, at=at, labels=[("label", "in", ["x"])], scope=ObjectScope(folders=["f"]))
             assert selected == [item for item in found if item.folder == "f" and '"label":"x"' in item.metadata.replace(" ", "")]
             await transaction.rollback()
@@ -116,7 +116,7 @@ def _summary(item: StoredObject) -> tuple[Any, ...]:
     return (item.name, item.uid, item.resource_version, item.generation, item.metadata, item.spec, item.status, item.title, item.folder)
 
 
-async def _replayed(connection: Connection, at: int) -> list[tuple[Any, ...]]:
+async def _replay_changes(connection: Connection, at: int) -> list[tuple[Any, ...]]:
     """Return the objects ordered by name, computed from every change up to a version."""
     objects: dict[str, tuple[Any, ...]] = {}
     statement = (

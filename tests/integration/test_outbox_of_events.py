@@ -34,7 +34,7 @@ async def submit(connection: Connection) -> StoredJob:
     return (await jobs.submit(connection, JOB, [job], submitted_by={"uid": "user:1"})).jobs[0]
 
 
-async def stored(connection: Connection) -> list[Any]:
+async def stored_events(connection: Connection) -> list[Any]:
     rows = await connection.fetch("select receiver, target, host from notification order by receiver")
     return [tuple(row) for row in rows]
 
@@ -42,7 +42,7 @@ async def stored(connection: Connection) -> list[Any]:
 async def update_and_die(database: Database, job: StoredJob) -> None:
     async with database.transaction() as connection:
         await sync_status.update(connection, job, DONE)
-        assert len(await stored(connection)) == 2
+        assert len(await stored_events(connection)) == 2
         raise WorkerDied
 
 
@@ -53,12 +53,12 @@ async def test_an_event_is_stored_with_the_end_of_the_sync_or_not_at_all(databas
     with pytest.raises(WorkerDied):
         await update_and_die(database, job)
     async with database.connection() as connection:
-        assert await stored(connection) == []
+        assert await stored_events(connection) == []
         assert "success" not in str(await connection.fetchval("select status from resource where name = 'r'"))
     async with database.transaction() as connection:
         await sync_status.update(connection, job, DONE)
     async with database.connection() as connection:
-        assert await stored(connection) == [
+        assert await stored_events(connection) == [
             ("exchange", "repository.sync.success.default", "exchange/default"),
             ("webhook", "chat", "https://chat.example"),
         ]
@@ -70,7 +70,7 @@ async def test_only_ended_syncs_are_events(database: Database) -> None:
         job = await submit(connection)
         for state in (State.PENDING, State.WORKING):
             await sync_status.update(connection, job, JobStatus(state=state))
-        assert await stored(connection) == []
+        assert await stored_events(connection) == []
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
         await sync_status.update(connection, job, DONE)
-        assert await stored(connection) == []
+        assert await stored_events(connection) == []

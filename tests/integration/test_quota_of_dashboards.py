@@ -45,7 +45,7 @@ ADMIN = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
 
 
 @pytest.fixture
-async def limited(database: Database) -> Database:
+async def limited_organization(database: Database) -> Database:
     """Create organizations 1 and 2, and limit the namespace of 1 to three dashboards."""
     async with database.transaction() as connection:
         await connection.execute("insert into org (name) values ('Main Org.'), ('Other')")
@@ -107,37 +107,37 @@ async def sync(
     ).apply("default", changes(), Snapshot())
 
 
-async def stored(database: Database, namespace: str = "default") -> set[str]:
+async def stored_names(database: Database, namespace: str = "default") -> set[str]:
     async with database.connection() as connection:
         rows = await connection.fetch("select name from resource where resource = 'dashboards' and namespace = $1", namespace)
     return {row["name"] for row in rows}
 
 
-async def test_the_api_stops_at_the_limit(limited: Database) -> None:
+async def test_the_api_stops_at_the_limit(limited_organization: Database) -> None:
     """An object beyond the limit is refused with limit and use, and leaves no row; a freed place can be used."""
     for name in ("a", "b", "c"):
-        await create(limited, name)
+        await create(limited_organization, name)
     with pytest.raises(QuotaReached) as caught:
-        await create(limited, "d")
+        await create(limited_organization, "d")
     error = caught.value
     assert error.message == "dashboard Quota reached: limit 3, used 3"
     assert [(cause.field, cause.reason, cause.message) for cause in error.causes] == [
         ("quota.dashboard", "QuotaReached", "limit 3, used 3")
     ]
     assert error.extra == {"scope": "org", "target": "dashboard", "limit": 3, "used": 3}
-    async with limited.connection() as connection:
+    async with limited_organization.connection() as connection:
         assert await connection.fetchval("select count(*) from change where name = 'd'") == 0
     with pytest.raises(AlreadyExists):
-        await create(limited, "a")
-    await writer_of(limited).delete(DASHBOARD, "default", "a", admin_of("default"))
-    await create(limited, "d")
-    assert await stored(limited) == {"b", "c", "d"}
+        await create(limited_organization, "a")
+    await writer_of(limited_organization).delete(DASHBOARD, "default", "a", admin_of("default"))
+    await create(limited_organization, "d")
+    assert await stored_names(limited_organization) == {"b", "c", "d"}
 
 
 @pytest.mark.parametrize(("limit", "made"), [(-1, 4), (0, 0), (1, 1), (4, 4), (5, 4)])
-async def test_the_limit_is_exact(limited: Database, limit: int, made: int) -> None:
+async def test_the_limit_is_exact(limited_organization: Database, limit: int, made: int) -> None:
     """A limit of -1 means unlimited, 0 means none, and any other number that many; the same holds for defaults and global limits."""
-    async with limited.transaction() as connection:
+    async with limited_organization.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=limit)
     for rules, namespace in (
         (NONE, "default"),
@@ -146,77 +146,77 @@ async def test_the_limit_is_exact(limited: Database, limit: int, made: int) -> N
     ):
         for name in ("a", "b", "c", "d"):
             try:
-                await create(limited, name, namespace=namespace, rules=rules)
+                await create(limited_organization, name, namespace=namespace, rules=rules)
             except QuotaReached:
                 break
-        assert len(await stored(limited, namespace)) == made
+        assert len(await stored_names(limited_organization, namespace)) == made
 
 
-async def test_only_dashboards_of_the_organization_count(limited: Database) -> None:
+async def test_only_dashboards_of_the_organization_count(limited_organization: Database) -> None:
     """Folders, repositories and dashboards of other organizations take no place; disabled quotas limit nothing."""
     for index in range(5):
-        await create(limited, f"f{index}", FOLDER)
-        await create(limited, f"d{index}", namespace="org-2")
+        await create(limited_organization, f"f{index}", FOLDER)
+        await create(limited_organization, f"d{index}", namespace="org-2")
     for name in ("a", "b", "c"):
-        await create(limited, name)
-    await create(limited, "d", rules=QuotaRules(enabled=False))
-    await sync(limited, ["e"], rules=QuotaRules(enabled=False))
-    await sync(limited, ["s1", "s2"], kind=FOLDER)
-    assert len(await stored(limited)) == 5
+        await create(limited_organization, name)
+    await create(limited_organization, "d", rules=QuotaRules(enabled=False))
+    await sync(limited_organization, ["e"], rules=QuotaRules(enabled=False))
+    await sync(limited_organization, ["s1", "s2"], kind=FOLDER)
+    assert len(await stored_names(limited_organization)) == 5
 
 
 @pytest.mark.parametrize("kind", [kind for kind in KINDS if kind.storage is Storage.RESOURCES], ids=lambda kind: kind.plural)
-async def test_every_counted_kind_is_limited(limited: Database, kind: Kind) -> None:
+async def test_every_counted_kind_is_limited(limited_organization: Database, kind: Kind) -> None:
     """No entry point creates an object of a counted kind if the limit is 0."""
     rules = QuotaRules(defaults={f"global_{target}": 0 for target in ("dashboard", "data_source", "alert_rule")})
-    async with limited.connection() as connection:
+    async with limited_organization.connection() as connection:
         before = [quota.used for quota in await quotas.list_for_org(connection, NONE, 1) or ()]
     with suppress(QuotaReached):
-        await create(limited, "a", kind, rules=rules)
+        await create(limited_organization, "a", kind, rules=rules)
     with suppress(QuotaReached):
-        await sync(limited, ["b"], rules=rules, kind=kind)
-    async with limited.connection() as connection:
+        await sync(limited_organization, ["b"], rules=rules, kind=kind)
+    async with limited_organization.connection() as connection:
         assert before == [quota.used for quota in await quotas.list_for_org(connection, NONE, 1) or ()]
 
 
-async def test_a_sync_beyond_the_limit_writes_nothing(limited: Database) -> None:
+async def test_a_sync_beyond_the_limit_writes_nothing(limited_organization: Database) -> None:
     """The whole sync is refused, including removals; the error has the limit, the use, and what would be added and removed."""
-    await create(limited, "own")
-    await sync(limited, ["a"])
+    await create(limited_organization, "own")
+    await sync(limited_organization, ["a"])
     message = "dashboard Quota reached: the organization may have 3, it has 2 and this sync would add 3 and remove 1; nothing was written"
     with pytest.raises(QuotaReached, match=f"^{message}$"):
-        await sync(limited, ["b", "c", "d"], ["a"])
-    assert await stored(limited) == {"own", "a"}
+        await sync(limited_organization, ["b", "c", "d"], ["a"])
+    assert await stored_names(limited_organization) == {"own", "a"}
 
 
-async def test_a_sync_may_replace_at_the_limit(limited: Database) -> None:
+async def test_a_sync_may_replace_at_the_limit(limited_organization: Database) -> None:
     """Removals make room for additions, and updates take no place."""
-    await sync(limited, ["a", "b", "c"])
-    await sync(limited, ["c", "d", "e"], ["a", "b"])
-    assert await stored(limited) == {"c", "d", "e"}
+    await sync(limited_organization, ["a", "b", "c"])
+    await sync(limited_organization, ["c", "d", "e"], ["a", "b"])
+    assert await stored_names(limited_organization) == {"c", "d", "e"}
 
 
-async def test_updates_above_a_lowered_limit_succeed(limited: Database) -> None:
+async def test_updates_above_a_lowered_limit_succeed(limited_organization: Database) -> None:
     """After the limit is lowered below the use, updates and removals succeed, and additions are refused."""
-    await sync(limited, ["a", "b", "c"])
-    async with limited.transaction() as connection:
+    await sync(limited_organization, ["a", "b", "c"])
+    async with limited_organization.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=1)
-    await sync(limited, ["a", "b"], ["c"])
+    await sync(limited_organization, ["a", "b"], ["c"])
     with pytest.raises(QuotaReached, match="may have 1, it has 2 and this sync would add 1; nothing"):
-        await sync(limited, ["a", "d"])
+        await sync(limited_organization, ["a", "d"])
     with pytest.raises(QuotaReached, match="limit 1, used 2"):
-        await create(limited, "d")
-    assert await stored(limited) == {"a", "b"}
+        await create(limited_organization, "d")
+    assert await stored_names(limited_organization) == {"a", "b"}
 
 
-async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited: Database, database_url: str) -> None:
+async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited_organization: Database, database_url: str) -> None:
     """Creates through the API and syncs compete for the last places through two pools: each place is used exactly once."""
-    async with limited.transaction() as connection:
+    async with limited_organization.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=10)
     other = await Database.open(database_url, application_name="other", max_size=5)
 
     async def create_one(number: int) -> int:
-        database = (limited, other)[number % 2]
+        database = (limited_organization, other)[number % 2]
         try:
             if number % 5 == 0:
                 await sync(database, [f"s{number}-a", f"s{number}-b"])
@@ -230,20 +230,20 @@ async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited: Data
         created = await asyncio.gather(*(create_one(number) for number in range(50)))
     finally:
         await other.close()
-    assert sum(created) == len(await stored(limited)) == 10
+    assert sum(created) == len(await stored_names(limited_organization)) == 10
 
 
-async def test_setting_the_limit_waits_for_running_creators(limited: Database) -> None:
+async def test_setting_the_limit_waits_for_running_creators(limited_organization: Database) -> None:
     """The limit changes while no creator is running, so that none continues with the old limit."""
-    async with limited.transaction() as connection:
+    async with limited_organization.transaction() as connection:
         await resources.lock(connection, "default")
-        setting = asyncio.create_task(_lower(limited))
+        setting = asyncio.create_task(_lower(limited_organization))
         waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 11 and not granted)"
         while not await connection.fetchval(waiting):
             assert not setting.done()
     await setting
     with pytest.raises(QuotaReached):
-        await create(limited, "a")
+        await create(limited_organization, "a")
 
 
 async def _lower(database: Database) -> None:
@@ -251,9 +251,9 @@ async def _lower(database: Database) -> None:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=0)
 
 
-async def test_dashboards_can_be_reserved(limited: Database) -> None:
+async def test_dashboards_can_be_reserved(limited_organization: Database) -> None:
     """Code that creates many objects under the lock of objects reserves places like for any other target."""
-    async with limited.transaction() as connection:
+    async with limited_organization.transaction() as connection:
         await resources.lock(connection, "default")
         await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", count=3))
         with pytest.raises(QuotaReached, match=r"^dashboard Quota reached$"):
@@ -261,15 +261,15 @@ async def test_dashboards_can_be_reserved(limited: Database) -> None:
 
 
 @pytest.mark.parametrize(("created", "removed"), [(2, 0), (3, 1), (1, 0), (2, 1), (0, 0)])
-async def test_the_refusal_of_a_sync_is_predicted(limited: Database, created: int, removed: int) -> None:
+async def test_the_refusal_of_a_sync_is_predicted(limited_organization: Database, created: int, removed: int) -> None:
     """The prediction is the message of the later refusal, or empty if the sync succeeds."""
     for name in ("x", "y"):
-        await sync(limited, [name])
-    expected = DatabaseObjectStore(limited, Clock(), NONE, repository=synced_repository.repository("r"), edition=0)
+        await sync(limited_organization, [name])
+    expected = DatabaseObjectStore(limited_organization, Clock(), NONE, repository=synced_repository.repository("r"), edition=0)
     predicted = await expected.quota_refusal("default", created=created, removed=removed)
     refused = ""
     try:
-        await sync(limited, [f"n{index}" for index in range(created)], ["x"] * removed)
+        await sync(limited_organization, [f"n{index}" for index in range(created)], ["x"] * removed)
     except QuotaReached as error:
         refused = error.message
     assert predicted == refused

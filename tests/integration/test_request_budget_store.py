@@ -134,17 +134,17 @@ async def test_refusals_at_the_same_time_are_one_pause(database: Database) -> No
 async def test_unused_hosts_are_deleted(database: Database) -> None:
     """Rows of unused hosts are deleted, except for those of paused hosts."""
 
-    async def known(table: str) -> Sequence[str]:
+    async def known_hosts(table: str) -> Sequence[str]:
         async with database.connection() as connection:
             await git_hosts.delete_unused(connection, older_than=timedelta(hours=1))
             return [row["host"] for row in await connection.fetch(f"select host from {table}")]
 
     await take(database, host="other")
     await take(database)
-    assert set(await known("git_host")) == set(await known("git_host_share")) == {HOST, "other"}
+    assert set(await known_hosts("git_host")) == set(await known_hosts("git_host_share")) == {HOST, "other"}
     await pass_time(database, 3601)
     await pause(database)
-    assert (await known("git_host"), await known("git_host_share")) == ([], [HOST])
+    assert (await known_hosts("git_host"), await known_hosts("git_host_share")) == ([], [HOST])
     wait = await take(database)
     assert wait is not None
     assert wait.is_paused

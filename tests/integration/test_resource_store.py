@@ -23,7 +23,7 @@ def dashboard(name: str, title: str = "T", **annotations: str) -> resources.Writ
     return resources.Write(DASHBOARD, name, orjson.dumps({"title": title}).decode(), "v2alpha1", extract=Extract(title), annotations=named)
 
 
-async def put(database: Database, *writes: resources.Write, actor: str = "user:1") -> int:
+async def write_objects(database: Database, *writes: resources.Write, actor: str = "user:1") -> int:
     async with database.transaction() as connection:
         staging = resources.StagedWrites(connection)
         await staging.create_table()
@@ -87,9 +87,9 @@ async def test_one_of_two_concurrent_creates_succeeds(database: Database) -> Non
 
 async def test_an_unchanged_write_has_no_effect(database: Database) -> None:
     """Writing an equal object creates no version, no generation, no history and no change."""
-    await put(database, dashboard("a"))
+    await write_objects(database, dashboard("a"))
     before = await read(database, "a")
-    assert await put(database, dashboard("a"), actor="user:2") == 0
+    assert await write_objects(database, dashboard("a"), actor="user:2") == 0
     assert before == await read(database, "a")
     async with database.connection() as connection:
         assert await feed(connection) == [("a", "ADDED", 1)]
@@ -98,13 +98,13 @@ async def test_an_unchanged_write_has_no_effect(database: Database) -> None:
 
 async def test_generation_grows_with_spec_and_folder_only(database: Database) -> None:
     """A new spec or folder is a new generation with its author; a new label or annotation is a new version only."""
-    await put(database, dashboard("a"))
-    await put(database, dashboard("a", team="x"), actor="user:2")
+    await write_objects(database, dashboard("a"))
+    await write_objects(database, dashboard("a", team="x"), actor="user:2")
     found = (await read(database, "a"))["metadata"]
     assert found["generation"] == 1
     assert "grafana.app/updatedBy" not in found["annotations"]
-    await put(database, dashboard("a", "new"), actor="user:3")
-    await put(database, dashboard("a", "new", folder="f"), actor="user:4")
+    await write_objects(database, dashboard("a", "new"), actor="user:3")
+    await write_objects(database, dashboard("a", "new", folder="f"), actor="user:4")
     found = (await read(database, "a"))["metadata"]
     assert found["generation"] == 3
     assert found["annotations"]["grafana.app/updatedBy"] == "user:4"
@@ -117,13 +117,13 @@ async def test_generation_grows_with_spec_and_folder_only(database: Database) ->
 
 async def test_server_fields_cannot_be_written(database: Database) -> None:
     """Values for createdBy and updatedBy in a write are ignored."""
-    await put(database, dashboard("a", createdBy="user:99", updatedBy="user:99"))
+    await write_objects(database, dashboard("a", createdBy="user:99", updatedBy="user:99"))
     assert (await read(database, "a"))["metadata"]["annotations"] == {"grafana.app/createdBy": "user:1"}
 
 
 async def test_a_deletion_is_recorded(database: Database) -> None:
     """Deletion removes the object, keeps its history, and is the newest change of the feed."""
-    await put(database, dashboard("a"), dashboard("b"))
+    await write_objects(database, dashboard("a"), dashboard("b"))
     async with database.transaction() as connection:
         assert await resources.delete(connection, DASHBOARD, "default", ["a", "unknown"], actor="user:1") == ["a"]
     with pytest.raises(NotFound, match=r'dashboards\.dashboard\.grafana\.app "a" not found'):
@@ -141,7 +141,7 @@ async def test_a_status_write_is_a_change_without_generation(database: Database)
         status.sync.state = SyncState.SUCCESS
         status.observed_generation = stored.generation
 
-    await put(database, resources.Write(REPOSITORY, "r", spec, "v0alpha1", extract=Extract("R")))
+    await write_objects(database, resources.Write(REPOSITORY, "r", spec, "v0alpha1", extract=Extract("R")))
     for _ in range(2):
         async with database.transaction() as connection:
             await resources.update_status(connection, REPOSITORY, "default", "r", RepositoryStatus, succeed)
@@ -155,7 +155,7 @@ async def test_a_status_write_is_a_change_without_generation(database: Database)
 
 async def test_names_are_unique_within_namespace_and_kind(database: Database) -> None:
     """Objects of different namespaces or kinds may have equal names."""
-    await put(database, dashboard("a"), resources.Write(FOLDER, "a", '{"title":"F"}', "v0alpha1", extract=Extract("F")))
+    await write_objects(database, dashboard("a"), resources.Write(FOLDER, "a", '{"title":"F"}', "v0alpha1", extract=Extract("F")))
     async with database.transaction() as connection:
         await resources.create(await resources.lock(connection, "org-2"), "org-2", dashboard("a", "other"), actor="user:1", now=NOW)
         assert (await resources.get(connection, FOLDER, "default", "a")).spec == '{"title":"F"}'
@@ -170,7 +170,7 @@ async def test_versions_become_visible_in_order(database: Database) -> None:
 
     async def write(writer: int) -> None:
         for index in range(15):
-            await put(database, dashboard(f"w{writer}-{index}"), dashboard(f"shared-{index}", f"{writer}"))
+            await write_objects(database, dashboard(f"w{writer}-{index}"), dashboard(f"shared-{index}", f"{writer}"))
 
     async def follow() -> None:
         position = 0
@@ -198,7 +198,7 @@ async def test_a_number_is_exact_in_every_client(database: Database) -> None:
     numbers = set()
     for title in ("one", "two"):
         write = replace(dashboard("a", title), labels={"team": "x", "grafana.app/deprecatedInternalID": "4"})
-        await put(database, write, resources.Write(REPOSITORY, "r", "{}", "v0alpha1"))
+        await write_objects(database, write, resources.Write(REPOSITORY, "r", "{}", "v0alpha1"))
         async with database.connection() as connection:
             stored = await resources.get(connection, DASHBOARD, "default", "a")
             repository = await resources.get(connection, REPOSITORY, "default", "r")
@@ -211,8 +211,8 @@ async def test_a_number_is_exact_in_every_client(database: Database) -> None:
 
 async def test_a_change_includes_the_previous_state(database: Database) -> None:
     """An update has both states, a deletion the last one with its version, and a new object only its own."""
-    await put(database, replace(dashboard("a", "old", folder="f"), labels={"n": "1"}))
-    await put(database, replace(dashboard("a", "new"), labels={"n": "2"}))
+    await write_objects(database, replace(dashboard("a", "old", folder="f"), labels={"n": "1"}))
+    await write_objects(database, replace(dashboard("a", "new"), labels={"n": "2"}))
     async with database.transaction() as connection:
         await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:1")
         created, changed, gone = await connection.fetch("select * from change order by resource_version")
@@ -229,10 +229,10 @@ async def test_a_change_includes_the_previous_state(database: Database) -> None:
 
 async def test_history_has_the_first_version_of_a_generation(database: Database) -> None:
     """The version is that of the write that created the generation; writes without a new generation do not change it."""
-    await put(database, replace(dashboard("a", "old"), extract=Extract("old", layout=True)))
+    await write_objects(database, replace(dashboard("a", "old"), extract=Extract("old", layout=True)))
     first = (await read(database, "a"))["metadata"]["resourceVersion"]
-    await put(database, dashboard("a", "old", team="x"))
-    await put(database, dashboard("a", "new"))
+    await write_objects(database, dashboard("a", "old", team="x"))
+    await write_objects(database, dashboard("a", "new"))
     second = (await read(database, "a"))["metadata"]["resourceVersion"]
     async with database.connection() as connection:
         rows = await connection.fetch("select resource_version, layout from resource_history order by generation")
@@ -242,7 +242,7 @@ async def test_history_has_the_first_version_of_a_generation(database: Database)
 async def test_a_large_sync_is_fast_after_a_single_change(database: Database) -> None:
     """The query plan of the feed is cached: a plan for a single row would join thousands of rows with each other for minutes."""
     many = [dashboard(f"d{index}") for index in range(8000)]
-    await put(database, *many)
+    await write_objects(database, *many)
     async with database.transaction() as connection:
         await connection.execute("set local statement_timeout = '20s'")
         for index in range(10):
@@ -253,7 +253,7 @@ async def test_a_large_sync_is_fast_after_a_single_change(database: Database) ->
 
 async def test_trimming_raises_the_horizon(database: Database) -> None:
     """After trimming, a list returns a version that is not below the deleted changes, so that a watch from it misses nothing."""
-    await put(database, dashboard("a"), dashboard("b"))
+    await write_objects(database, dashboard("a"), dashboard("b"))
     async with database.transaction() as connection:
         newest = await connection.fetchval("select max(resource_version) from change")
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
@@ -266,7 +266,7 @@ async def test_an_empty_store_has_a_version_above_0(database: Database) -> None:
     """Version 0 means any version; each change stream has its own position."""
     async with database.connection() as connection:
         assert {await changes.head(connection, stream_name, "default") for stream_name in changes.StreamName} == {1}
-    await put(database, dashboard("a"))
+    await write_objects(database, dashboard("a"))
     async with database.connection() as connection:
         assert await changes.head(connection, changes.StreamName.OBJECTS, "default") > 1
         assert await changes.head(connection, changes.StreamName.JOBS, "default") == 1

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
-from tests.integration.test_commit_of_a_repository import NOW, SPEC, make
+from tests.integration.test_commit_of_a_repository import NOW, SPEC, create
 
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract
@@ -18,7 +18,7 @@ from dashwright.common.stores.job_records import NewJob, new_job
 
 @pytest.fixture
 async def uid(database: Database) -> uuid.UUID:
-    return await make(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    return await create(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
 
 
 async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -> None:

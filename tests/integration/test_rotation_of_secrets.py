@@ -74,7 +74,7 @@ async def fill(connection: Connection) -> None:
     await data_sources.put_secrets(connection, FORMER, 1, source, "p", {"a": "1", "b": "2", "c": "3"})
 
 
-async def opened(connection: Connection, cipher: SecretCipher) -> list[str]:
+async def open_all(connection: Connection, cipher: SecretCipher) -> list[str]:
     """Return every stored secret in clear text, in a fixed order."""
     texts = [
         (row[0], owner)
@@ -124,12 +124,12 @@ async def test_every_secret_is_sealed_under_the_current_key(database: Database, 
     """Batches of any size seal every secret and keep the numbers of specs; a second run finds nothing to do."""
     async with database.transaction() as connection:
         await fill(connection)
-        assert await opened(connection, FORMER) == SECRETS
+        assert await open_all(connection, FORMER) == SECRETS
     assert await totals(database, BOTH, batch=batch, dry_run=True) == (20, 0, 0)
     assert await totals(database, FORMER, batch=batch, dry_run=True) == (0, 20, 0)
     assert await totals(database, BOTH, batch=batch) == (20, 0, 0)
     async with database.connection() as connection:
-        assert await opened(connection, NEXT) == SECRETS
+        assert await open_all(connection, NEXT) == SECRETS
         assert await connection.fetchval("select count(*) from resource_history where spec like '%1152921504606846976%'") == 3
     assert await totals(database, NEXT, batch=batch) == (0, 20, 0)
 
@@ -143,7 +143,7 @@ async def test_an_interrupted_rotation_continues(database: Database) -> None:
     await running.aclose()  # type: ignore[attr-defined]
     assert first.resealed == 2
     async with database.connection() as connection:
-        assert await opened(connection, BOTH) == SECRETS
+        assert await open_all(connection, BOTH) == SECRETS
     assert await totals(database, BOTH, batch=2) == (18, 2, 0)
 
 
@@ -153,7 +153,7 @@ async def test_an_unreadable_secret_is_counted_and_kept(database: Database) -> N
         await fill(connection)
     assert await totals(database, LOST, batch=3) == (0, 0, 20)
     async with database.connection() as connection:
-        assert await opened(connection, FORMER) == SECRETS
+        assert await open_all(connection, FORMER) == SECRETS
 
 
 async def test_the_command_uses_the_settings(database: Database, database_url: str) -> None:
@@ -169,4 +169,4 @@ async def test_the_command_uses_the_settings(database: Database, database_url: s
         "batches": 2,
     }
     async with database.connection() as connection:
-        assert await opened(connection, NEXT) == SECRETS
+        assert await open_all(connection, NEXT) == SECRETS

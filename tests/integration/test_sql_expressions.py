@@ -100,7 +100,9 @@ async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: 
     assert "DASHWRIGHT_FEATURES=sqlExpression" in off[0]["message"]
 
 
-def typed(ref_id: str, engine: SqlEngine, statement: str, tables: dict[str, Frame], form: str = "", limits: Limits | None = None) -> Any:
+def run_statement(
+    ref_id: str, engine: SqlEngine, statement: str, tables: dict[str, Frame], form: str = "", limits: Limits | None = None
+) -> Any:
     held = {name: Table((sent,)) for name, sent in tables.items()}
     return SqlExpression.parse(ref_id, statement, form, engine).select(held, limits or Limits()).values
 
@@ -129,7 +131,7 @@ def every_type() -> Frame:
     return Frame(fields)
 
 
-def listed(field: Field) -> list[Any]:
+def values_with_nulls(field: Field) -> list[Any]:
     nulls = np.zeros(len(field), np.bool_) if field.nulls is None else field.nulls
     return [None if null else value for value, null in zip(field.values.tolist(), nulls.tolist(), strict=True)]
 
@@ -137,11 +139,11 @@ def listed(field: Field) -> list[Any]:
 def test_every_type_keeps_its_values_nulls_and_width(engine: SqlEngine) -> None:
     """Integers are exact to the last bit, times to the nanosecond, texts are unchanged, and NaN differs from null."""
     sent = every_type()
-    (found,) = typed("S", engine, "SELECT * FROM A", {"A": sent}).frames
+    (found,) = run_statement("S", engine, "SELECT * FROM A", {"A": sent}).frames
     assert [field.name for field in found.fields] == [field.name for field in sent.fields]
     for old, new in zip(sent.fields, found.fields, strict=True):
         assert (new.type, new.nullable) == (old.type, old.nullable), old.name
-        assert repr(listed(new)) == repr(listed(old)), old.name
+        assert repr(values_with_nulls(new)) == repr(values_with_nulls(old)), old.name
         assert new.values.dtype == new.type.dtype
 
 
@@ -153,9 +155,9 @@ def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
     texts[:] = [f"ü{index % 7}" for index in range(count)]
     nulls = numbers % 3 == 0
     sent = Frame([Field("n", FieldType.INT64, numbers), Field("s", FieldType.STRING, texts, nulls, nullable=True)])
-    (found,) = typed("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": sent}).frames
+    (found,) = run_statement("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": sent}).frames
     assert found.fields[0].values.tolist() == numbers.tolist()
-    assert listed(found.fields[1]) == listed(sent.fields[1])
+    assert values_with_nulls(found.fields[1]) == values_with_nulls(sent.fields[1])
 
 
 @pytest.mark.parametrize(
@@ -177,9 +179,9 @@ def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
 def test_computed_columns_have_the_type_of_their_kind(engine: SqlEngine, expression: str, kind: FieldType, value: Any) -> None:
     """Decimals and sums of integers are 64-bit floats."""
     sent = Frame([Field("n", FieldType.INT64, np.array([1, 2]))])
-    (found,) = typed("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": sent}).frames
+    (found,) = run_statement("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": sent}).frames
     assert found.fields[0].type is kind
-    assert listed(found.fields[0]) == [value]
+    assert values_with_nulls(found.fields[0]) == [value]
 
 
 async def test_a_division_by_zero_is_null(engine: SqlEngine) -> None:
@@ -278,7 +280,7 @@ async def test_reading_a_table_without_series_is_an_error(engine: SqlEngine, sta
 def alerting(engine: SqlEngine, statement: str) -> Any:
     """Return the result of a statement over rows of host, dc and v, in the format for alert rules."""
     rows = [frame(("host", "string", ["a", "b", "b", None]), ("dc", "string", ["x", "x", "y", "x"]), ("v", "number", [1, None, 3, 4]))]
-    return typed("S", engine, statement, {"A": read_frames(orjson.dumps(rows))[0]}, "alerting")
+    return run_statement("S", engine, statement, {"A": read_frames(orjson.dumps(rows))[0]}, "alerting")
 
 
 def test_for_alert_rules_each_row_is_a_number(engine: SqlEngine) -> None:
@@ -387,7 +389,7 @@ def test_strings_and_documents_count_with_their_length(kind: FieldType, value: A
     engine = SqlEngine(limits, slots=1)
     try:
         with pytest.raises(TooLarge, match=r"more than the 2000000 allowed \(setting DASHWRIGHT_SQL_BYTES\)"):
-            typed("S", engine, "SELECT * FROM A", {"A": Frame([Field("v", kind, values, config=config)])}, limits=limits)
+            run_statement("S", engine, "SELECT * FROM A", {"A": Frame([Field("v", kind, values, config=config)])}, limits=limits)
         assert engine.sandbox.pids == []
     finally:
         engine.stop()

@@ -34,7 +34,7 @@ _STATEMENT: Final = re.compile(
 LEASE: Final = timedelta(minutes=1)
 
 
-def recorded(name: str) -> queries.Queries:
+def recorded_queries(name: str) -> queries.Queries:
     (path,) = [path for path in FILES if path.stem == name]
     return queries.parse(path.read_text(encoding="utf-8"), location=path.name)
 
@@ -82,7 +82,7 @@ async def submit_by_previous(connection: Connection, name: str) -> uuid.UUID:
         "repository_uids": [None],
         "group_limits": [1],
     }
-    sql = recorded("common.jobs")
+    sql = recorded_queries("common.jobs")
     await connection.execute(sql.lock)
     await connection.execute(
         *sql.bind(
@@ -103,7 +103,7 @@ async def submit_by_previous(connection: Connection, name: str) -> uuid.UUID:
 
 async def claim_by_previous(connection: Connection, woken: uuid.UUID) -> uuid.UUID | None:
     """Claim a job as the previous version does for a wake-up, and return the owner of its lease."""
-    sql, owner = recorded("common.jobs"), uuid.uuid4()
+    sql, owner = recorded_queries("common.jobs"), uuid.uuid4()
     await connection.execute(sql.lock)
     row = await connection.fetchrow(sql.claim, woken, '{"state":"working"}', "work.sync")
     if row is None:
@@ -114,7 +114,7 @@ async def claim_by_previous(connection: Connection, woken: uuid.UUID) -> uuid.UU
 
 async def finish_by_previous(connection: Connection, uid: uuid.UUID, owner: uuid.UUID) -> bool:
     """Finish a job as the previous version does, and return whether it still had its lease."""
-    sql = recorded("common.jobs")
+    sql = recorded_queries("common.jobs")
     await connection.execute(sql.lock)
     row = await connection.fetchrow(sql.finish, uid, owner, "success", '{"state":"success"}')
     return row is not None
@@ -138,7 +138,7 @@ async def test_this_version_runs_a_job_of_the_previous_one(database: Database) -
         assert await claim_by_previous(connection, uid) is None
     async with database.transaction() as connection:
         assert await claims.finish(connection, [FinalState(uid, owner, "success", b"{}")]) == {uid}
-        await connection.execute(recorded("common.jobs").end_lease, uid)
+        await connection.execute(recorded_queries("common.jobs").end_lease, uid)
     assert await wrong_counters(database) == []
 
 
@@ -166,7 +166,7 @@ async def test_a_lease_of_one_version_is_respected_by_the_other(database: Databa
     (claimed,), owner = await claim(database)
     async with database.transaction() as connection:
         assert not await finish_by_previous(connection, claimed, uuid.uuid4())
-        assert await connection.fetchval(recorded("common.jobs").renew, uid, owner, LEASE) == uid
+        assert await connection.fetchval(recorded_queries("common.jobs").renew, uid, owner, LEASE) == uid
     async with database.transaction() as connection:
         assert await claims.finish(connection, [FinalState(uid, uuid.uuid4(), "success", b"{}")]) == set()
         assert await finish_by_previous(connection, uid, owner)

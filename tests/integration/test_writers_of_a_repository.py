@@ -55,7 +55,7 @@ async def title(stored: DatabaseObjectStore) -> str:
     return next((item.title for item in await stored.managed("default", "r")), "0")
 
 
-async def written(text: str) -> AsyncIterator[Change]:
+async def number_writes(text: str) -> AsyncIterator[Change]:
     owned = {MANAGED_BY: "repo", MANAGER_ID: "r", SOURCE_PATH: "counter.json"}
     spec = orjson.dumps({"title": text})
     yield Write(COUNTER, DASHBOARD.kind, DASHBOARD.version, Extract(text), "", spec, is_new=True, annotations=owned)
@@ -71,7 +71,7 @@ async def count_up(database: Database, repository: Repository, times: int, pause
         for _ in range(pauses.randrange(3)):
             await asyncio.sleep(0)
         try:
-            await stored.apply("default", written(body), Snapshot())
+            await stored.apply("default", number_writes(body), Snapshot())
             done += 1
         except Overtaken:
             continue
@@ -102,7 +102,7 @@ class ChangingTree(Tree):
             self.files = {"counter.json": classic("counter", str(self.times))}
             before = await edition(self._database, self._repository)
             other = DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=self._repository, edition=before)
-            await other.apply("default", written(str(self.times)), Snapshot())
+            await other.apply("default", number_writes(str(self.times)), Snapshot())
         return found
 
 

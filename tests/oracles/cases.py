@@ -67,7 +67,7 @@ def query_mariadb(connection: "pymysql.Connection[pymysql.cursors.Cursor]", expe
             columns = ", ".join(f"`{name}` {kind}" for name, kind, _ in table.columns)
             cursor.execute(f"create table `{table.name}` ({columns})")
             cursor.executemany(f"insert into `{table.name}` values ({', '.join(['%s'] * len(table.columns))})", table.rows)
-        return {case: _requested(lambda text: _rows(cursor, text), case) for case in expected}
+        return {case: _run_case(lambda text: _rows(cursor, text), case) for case in expected}
 
 
 def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
@@ -76,7 +76,7 @@ def _rows(cursor: pymysql.cursors.Cursor, text: str) -> Sequence[Sequence[Any]]:
     return rows
 
 
-def _requested(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> CaseResult:
+def _run_case(run: Callable[[str], Sequence[Sequence[Any]]], case: str) -> CaseResult:
     try:
         rows = run(statement_of(case))
     except (pymysql.err.MySQLError, UnicodeDecodeError):
@@ -131,7 +131,7 @@ def as_file(results: Mapping[str, CaseResult]) -> bytes:
     return ("{\n" + ",\n".join(lines) + "\n}\n").encode()
 
 
-def shown(result: CaseResult) -> str:
+def result_text(result: CaseResult) -> str:
     """Return a result as short text: its only value, or a summary."""
     if result == NO_RESULT:
         return "refused"

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 import duckdb
-from tests.oracles.cases import CaseResult, query_duckdb, same, shown
+from tests.oracles.cases import CaseResult, query_duckdb, result_text, same
 
 PAGE = Path(__file__).parents[2] / "docs/reference/sql.md"
 _ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
@@ -33,12 +33,12 @@ def check_case(connection: duckdb.DuckDBPyConnection, case: str, reference: Case
     own = query_duckdb(connection, case)
     listed = differences().get(case)
     if listed is None:
-        return None if same(own, reference) else f"{case}: {shown(own)}, MariaDB: {shown(reference)}"
+        return None if same(own, reference) else f"{case}: {result_text(own)}, MariaDB: {result_text(reference)}"
     if same(own, reference):
-        return f"{case}: listed as different, but both return {shown(own)}"
+        return f"{case}: listed as different, but both return {result_text(own)}"
     expected = (listed.own.strip("`"), listed.reference.strip("`"))
     return (
         None
-        if expected == (shown(own), shown(reference))
-        else f"{case}: listed as {expected}, but the result is {(shown(own), shown(reference))}"
+        if expected == (result_text(own), result_text(reference))
+        else f"{case}: listed as {expected}, but the result is {(result_text(own), result_text(reference))}"
     )

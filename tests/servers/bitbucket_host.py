@@ -25,7 +25,7 @@ class BitbucketHost(GitHost):
     def _may_call(self, request: web.Request) -> bool:
         return request.headers.get("Authorization") == f"Bearer {self.token.removeprefix('x-token-auth:')}"
 
-    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+    def _refusal(self, status: HTTPStatus, message: str) -> web.Response:
         return web.json_response({"type": "error", "error": {"message": message}}, status=int(status))
 
     async def _api_response(self, request: web.Request) -> web.StreamResponse:
@@ -39,7 +39,7 @@ class BitbucketHost(GitHost):
             assert request.query["topic"] == "true"
         return await super()._api_response(request)
 
-    def _paged(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
+    def _page_response(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
         size = min(self.page, int(request.query.get("pagelen", 10)))
         # The number of a page is opaque to clients.
         start = int(request.query.get("page", "c0")[1:])

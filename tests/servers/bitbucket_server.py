@@ -28,15 +28,15 @@ class BitbucketServerHost(GitHost):
     def _version(self, request: web.Request) -> web.Response:
         if request.path == "/rest/api/1.0/application-properties":
             return web.json_response({"version": "8.19.2", "buildNumber": "8019002", "displayName": "Bitbucket"})
-        return self._refused(HTTPStatus.NOT_FOUND, "null for uri")
+        return self._refusal(HTTPStatus.NOT_FOUND, "null for uri")
 
     def _may_call(self, request: web.Request) -> bool:
         return request.headers.get("Authorization") == f"Bearer {self.token.removeprefix('x-token-auth:')}"
 
-    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+    def _refusal(self, status: HTTPStatus, message: str) -> web.Response:
         return web.json_response({"errors": [{"context": None, "message": message, "exceptionName": None}]}, status=int(status))
 
-    def _paged(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
+    def _page_response(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
         size, start = min(self.page, int(request.query.get("limit", 25))), int(request.query.get("start", 0))
         values, is_last = items[start : start + size], start + size >= len(items)
         page = {"size": len(values), "limit": size, "start": start, "isLastPage": is_last, "values": values}

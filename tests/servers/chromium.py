@@ -133,13 +133,13 @@ def _program() -> Path:
     configured = os.environ.get(ENVIRONMENT)
     if configured:
         return Path(configured)
-    numbered = _found()
+    numbered = _find_program()
     if numbered is None:
         install("chromium")
-        numbered = _found()
+        numbered = _find_program()
     assert numbered is not None
     return numbered
 
 
-def _found() -> Path | None:
+def _find_program() -> Path | None:
     return next((Path(path) for path in map(shutil.which, _NAMES) if path), None)

@@ -50,9 +50,9 @@ async def at_migration_before(server_url: str, migration: str, folder: Path) -> 
         yield url
 
 
-async def migrated(server_url: str) -> str:
+async def create_migrated(server_url: str) -> str:
     """Create a database of a private server, and return its URL."""
-    async with _connected(server_url) as connection:
+    async with _connection(server_url) as connection:
         await connection.execute("create database dashwright")
     url = with_database(server_url, "dashwright")
     await schema.migrate(url)
@@ -63,7 +63,7 @@ async def make_template(server_url: str) -> str:
     """Return the name of the template database, which is created unless one of the same schema exists."""
     digest = hashlib.sha256("".join(migration.checksum for migration in schema.read_migrations(schema.MIGRATIONS)).encode()).hexdigest()
     name, unfinished = f"dashwright_template_{digest[:16]}", f"dashwright_unfinished_{digest[:16]}"
-    async with _connected(server_url) as connection:
+    async with _connection(server_url) as connection:
         await connection.execute("select pg_advisory_lock($1)", _LOCK)
         if not await connection.fetchval("select exists (select from pg_database where datname = $1)", name):
             await connection.execute(f"drop database if exists {unfinished} with (force)")
@@ -158,7 +158,7 @@ class Databases:
 
     async def _make(self) -> _Copy:
         name = f"dashwright_test_{token_hex(8)}"
-        async with _connected(self._server_url) as connection:
+        async with _connection(self._server_url) as connection:
             await connection.execute(f"create database {name} template {self._template} strategy wal_log")
         copy = _Copy(name, await asyncpg.connect(with_database(self._server_url, name)))
         if self._pristine is None:
@@ -178,7 +178,7 @@ class Databases:
 
     async def _drop(self, copy: _Copy) -> None:
         await copy.connection.close()
-        async with _connected(self._server_url) as connection:
+        async with _connection(self._server_url) as connection:
             await connection.execute(f"drop database {copy.name} with (force)")
 
 
@@ -186,12 +186,12 @@ class Databases:
 async def fresh(server_url: str, template: str) -> AsyncIterator[str]:
     """Yield the URL of a copy of ``template`` and drop it afterwards, closing all connections."""
     name = f"dashwright_test_{token_hex(8)}"
-    async with _connected(server_url) as connection:
+    async with _connection(server_url) as connection:
         await connection.execute(f"create database {name} template {template} strategy wal_log")
     try:
         yield with_database(server_url, name)
     finally:
-        async with _connected(server_url) as connection:
+        async with _connection(server_url) as connection:
             await connection.execute(f"drop database {name} with (force)")
 
 
@@ -201,7 +201,7 @@ def with_database(url: str, name: str) -> str:
 
 
 @asynccontextmanager
-async def _connected(url: str) -> AsyncIterator[_Connection]:
+async def _connection(url: str) -> AsyncIterator[_Connection]:
     connection = await asyncpg.connect(url)
     try:
         yield connection

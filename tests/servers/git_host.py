@@ -186,7 +186,7 @@ class GitHost(GitServer):
         return response
 
     def _version(self, request: web.Request) -> web.Response:
-        return self._refused(HTTPStatus.NOT_FOUND, "Not Found")
+        return self._refusal(HTTPStatus.NOT_FOUND, "Not Found")
 
     async def _api_response(self, request: web.Request) -> web.StreamResponse:
         path = request.rel_url.raw_path.removeprefix(self.api_path.rstrip("/"))
@@ -194,20 +194,20 @@ class GitHost(GitServer):
         if self.api_fault is not None and (response := await self.api_fault(request)) is not None:
             return response
         if self.token and not self._may_call(request):
-            return self._refused(HTTPStatus.UNAUTHORIZED, "Bad credentials")
+            return self._refusal(HTTPStatus.UNAUTHORIZED, "Bad credentials")
         body = await request.read()
         sent = orjson.loads(body) if body else None
         if self.description is not None and (fault := self.description.fault_of_request(request.method, path, request.query, sent)):
-            return self._refused(HTTPStatus.UNPROCESSABLE_ENTITY, fault)
+            return self._refusal(HTTPStatus.UNPROCESSABLE_ENTITY, fault)
         try:
             status, content = self._call(request.method, path, sent)
         except Refused as refusal:
-            return self._refused(HTTPStatus(refusal.status), refusal.message)
+            return self._refusal(HTTPStatus(refusal.status), refusal.message)
         except NotFound:
-            return self._refused(HTTPStatus.NOT_FOUND, "Not Found")
+            return self._refusal(HTTPStatus.NOT_FOUND, "Not Found")
         headers: dict[str, str] = {}
         if isinstance(content, list):
-            content, headers = self._paged(request, content)
+            content, headers = self._page_response(request, content)
         if self.description is not None:
             self.description.check_response(request.method, path, status, content)
         return web.Response(
@@ -217,11 +217,11 @@ class GitHost(GitServer):
     def _may_call(self, request: web.Request) -> bool:
         return request.headers.get("Authorization") == f"Bearer {self.token}"
 
-    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+    def _refusal(self, status: HTTPStatus, message: str) -> web.Response:
         body = {"message": message, "documentation_url": "https://docs.example.org/rest", "status": str(int(status))}
         return web.json_response(body, status=int(status))
 
-    def _paged(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
+    def _page_response(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
         size = min(self.page, int(request.query.get("per_page", 30)))
         page = int(request.query.get("page", 1))
         following = str(request.url.update_query(page=page + 1))

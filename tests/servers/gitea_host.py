@@ -24,15 +24,15 @@ class GiteaHost(GitHost):
 
     def _version(self, request: web.Request) -> web.Response:
         is_known = request.path == "/api/v1/version"
-        return web.json_response({"version": "1.24.0"}) if is_known else self._refused(HTTPStatus.NOT_FOUND, "Not Found")
+        return web.json_response({"version": "1.24.0"}) if is_known else self._refusal(HTTPStatus.NOT_FOUND, "Not Found")
 
     def _may_call(self, request: web.Request) -> bool:
         return request.headers.get("Authorization") in (f"token {self.token}", f"Bearer {self.token}")
 
-    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+    def _refusal(self, status: HTTPStatus, message: str) -> web.Response:
         return web.json_response({"message": message, "url": f"{self.origin}/api/swagger"}, status=int(status))
 
-    def _paged(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
+    def _page_response(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
         total = {"X-Total-Count": str(len(items))}
         if request.path.endswith("/comments"):
             return items, total

@@ -25,12 +25,12 @@ class GitLabHost(GitHost):
     states: dict[tuple[str, str], str] = field(default_factory=dict)
 
     def _version(self, request: web.Request) -> web.Response:
-        return self._refused(HTTPStatus.UNAUTHORIZED if request.path == "/api/v4/version" else HTTPStatus.NOT_FOUND, "")
+        return self._refusal(HTTPStatus.UNAUTHORIZED if request.path == "/api/v4/version" else HTTPStatus.NOT_FOUND, "")
 
     def _may_call(self, request: web.Request) -> bool:
         return self.token in (request.headers.get("PRIVATE-TOKEN"), request.headers.get("Authorization", "").removeprefix("Bearer "))
 
-    def _refused(self, status: HTTPStatus, message: str) -> web.Response:
+    def _refusal(self, status: HTTPStatus, message: str) -> web.Response:
         text = f"{int(status)} {status.phrase}" if status in (401, 403, 404) else message
         return web.json_response({"message": text}, status=int(status))
 

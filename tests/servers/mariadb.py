@@ -72,7 +72,7 @@ class HostMariadb:
 async def provide() -> Server:
     """Return a MariaDB for the whole run, by the first way that works."""
     address = os.environ.get(ENVIRONMENT)
-    return ExternalServer(url=address) if address else await first_of("MariaDB", [HostMariadb, _installed])
+    return ExternalServer(url=address) if address else await first_of("MariaDB", [HostMariadb, _install_server])
 
 
 def connect(addresses: dict[str, str]) -> "pymysql.Connection[pymysql.cursors.Cursor]":
@@ -89,7 +89,7 @@ def connect(addresses: dict[str, str]) -> "pymysql.Connection[pymysql.cursors.Cu
     )
 
 
-def _installed() -> HostMariadb:
+def _install_server() -> HostMariadb:
     install("mariadb-server")
     return HostMariadb()
 

@@ -160,12 +160,12 @@ async def provide_private(*, durable: bool = True) -> Private:
         lambda: HostPostgres(programs, durable=durable),
         lambda: HostPostgres(embedded_programs, durable=durable),
         ContainerPostgres,
-        lambda: _installed(durable),
+        lambda: _install_server(durable),
     ]
     return await first_of("PostgreSQL", ways)
 
 
-def _installed(durable: bool) -> HostPostgres:
+def _install_server(durable: bool) -> HostPostgres:
     install("postgresql")
     return HostPostgres(programs, durable=durable)
 

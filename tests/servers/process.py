@@ -140,13 +140,13 @@ async def first_of(server_name: str, methods: Sequence[Callable[[], AnyServer]])
     lacking = []
     for way in methods:
         try:
-            return await _started(way())
+            return await _start_server(way())
         except CannotProvide as error:
             lacking.append(str(error))
     raise CannotProvide(f"Tests need {server_name}, which could not be provided: {'; '.join(lacking)}.")
 
 
-async def _started(server: AnyServer) -> AnyServer:
+async def _start_server(server: AnyServer) -> AnyServer:
     try:
         await server.start()
     except BaseException:

@@ -78,11 +78,11 @@ class HostPrometheus:
 
 async def provide(targets: Sequence[str]) -> HostPrometheus:
     """Return a server by the first way that works."""
-    ways: list[Callable[[], HostPrometheus]] = [lambda: HostPrometheus(_program(), targets), lambda: _installed(targets)]
+    ways: list[Callable[[], HostPrometheus]] = [lambda: HostPrometheus(_program(), targets), lambda: _install_server(targets)]
     return await first_of("Prometheus", ways)
 
 
-def _installed(targets: Sequence[str]) -> HostPrometheus:
+def _install_server(targets: Sequence[str]) -> HostPrometheus:
     install("prometheus")
     return HostPrometheus(_program(), targets)
 

@@ -161,12 +161,12 @@ async def provide_private(*, management: bool = False) -> Private:
     ways: list[Callable[[], Private]] = [
         lambda: HostRabbitmq(programs(), management=management),
         ContainerRabbitmq,
-        lambda: _installed(management),
+        lambda: _install_server(management),
     ]
     return await first_of("RabbitMQ", ways)
 
 
-def _installed(management: bool) -> HostRabbitmq:
+def _install_server(management: bool) -> HostRabbitmq:
     install("rabbitmq-server")
     return HostRabbitmq(programs(), management=management)
 

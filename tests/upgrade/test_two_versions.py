@@ -95,8 +95,8 @@ async def test_both_versions_serve_one_database_and_broker(
     assert old_load.accepted | new_load.accepted <= set(jobs)
     assert set(jobs.values()) == {("success", 1)}
     for stack in (previous, present):
-        assert stack.jobs_worker.logged("job_ended"), "one version did no work"
-        assert stack.expressions.logged("job_ended"), "one version did no work"
+        assert stack.jobs_worker.logged_events("job_ended"), "one version did no work"
+        assert stack.expressions.logged_events("job_ended"), "one version did no work"
 
 
 async def wait_for_requests(load: Load, requests: int) -> None:

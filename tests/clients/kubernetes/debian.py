@@ -41,13 +41,13 @@ def from_pool(package: str, release: str, into: Path) -> None:
     with tempfile.TemporaryDirectory() as folder:
         for mirror in _mirrors():
             signed, plain = Path(folder) / "InRelease", Path(folder) / "Release"
-            signed.write_bytes(_fetched(f"{mirror}/dists/{release}/InRelease"))
+            signed.write_bytes(_download(f"{mirror}/dists/{release}/InRelease"))
             plain.unlink(missing_ok=True)
             _run("gpgv", "--quiet", "--keyring", str(_KEYRING), "--output", str(plain), str(signed), folder=Path(folder))
-            packages = _checked(f"{mirror}/dists/{release}/{index}", _hash_in_release(plain.read_text(), index))
+            packages = _download_verified(f"{mirror}/dists/{release}/{index}", _hash_in_release(plain.read_text(), index))
             name, sha256 = _entry(lzma.decompress(packages).decode(), package)
             deb = Path(folder) / Path(name).name
-            deb.write_bytes(_checked(f"{mirror}/{name}", sha256))
+            deb.write_bytes(_download_verified(f"{mirror}/{name}", sha256))
             _unpack(deb, into)
             return
     raise Missing(f"{package}: apt has no mirror of Debian's archive")
@@ -75,14 +75,14 @@ def _entry(packages: str, package: str) -> tuple[str, str]:
     raise Missing(f"the archive has no {package}")
 
 
-def _checked(address: str, sha256: str) -> bytes:
-    content = _fetched(address)
+def _download_verified(address: str, sha256: str) -> bytes:
+    content = _download(address)
     if hashlib.sha256(content).hexdigest() != sha256:
         raise Missing(f"{Path(address).name} is not what the archive's index says")
     return content
 
 
-def _fetched(address: str) -> bytes:
+def _download(address: str) -> bytes:
     try:
         with urllib.request.urlopen(address, timeout=_SECONDS) as response:
             content: bytes = response.read()

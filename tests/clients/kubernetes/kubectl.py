@@ -25,7 +25,7 @@ def program() -> Path:
     if chosen := os.environ.get(CHOSEN):
         if _is_usable(Path(chosen)):
             return Path(chosen)
-        raise Missing(f"{CHOSEN}={chosen} is not a kubectl of version {_named(OLDEST)} or newer")
+        raise Missing(f"{CHOSEN}={chosen} is not a kubectl of version {_version_text(OLDEST)} or newer")
     found = shutil.which("kubectl")
     if found and _is_usable(Path(found)):
         return Path(found)
@@ -39,7 +39,9 @@ def program() -> Path:
     else:
         debian.from_pool("kubectl", _RELEASE, folder)
     if not _is_usable(unpacked):
-        raise Missing(f"Debian's kubectl is not {_named(OLDEST)} or newer, or does not run here; install one, or name it in {CHOSEN}")
+        raise Missing(
+            f"Debian's kubectl is not {_version_text(OLDEST)} or newer, or does not run here; install one, or name it in {CHOSEN}"
+        )
     return unpacked
 
 
@@ -58,5 +60,5 @@ def _version(text: str) -> tuple[int, ...]:
     return () if found is None else (int(found[1]), int(found[2]))
 
 
-def _named(version: tuple[int, ...]) -> str:
+def _version_text(version: tuple[int, ...]) -> str:
     return ".".join(map(str, version))

@@ -62,7 +62,7 @@ class Repositories:
             expected = f"{name} {self._edits[name]}"
             if not titles or titles[-1] != expected:
                 audit.wrong.append(f"dashboard {name} has the title {titles[-1:]} instead of {expected}")
-            audit.doubled += [f"dashboard {name}: {title} was written {titles.count(title)} times" for title in _repeated(titles)]
+            audit.doubled += [f"dashboard {name}: {title} was written {titles.count(title)} times" for title in _duplicates(titles)]
 
     def _write(self, name: str) -> None:
         folder = self._system.repositories / name
@@ -72,7 +72,7 @@ class Repositories:
         new.rename(folder / f"{name}.json")  # in one step, since a sync may be reading
 
 
-def _repeated(titles: list[str]) -> set[str]:
+def _duplicates(titles: list[str]) -> set[str]:
     return {title for title in titles if titles.count(title) > 1}
 
 

@@ -53,7 +53,7 @@ class History:
 
     def change(self) -> None:
         if path := self._any():
-            self._write(path, self._body(self._named(path) or self._name(), path))
+            self._write(path, self._body(self._name_in(path) or self._name(), path))
 
     def rename(self) -> None:
         """Rename the file, and with it the object if the file does not contain its name."""
@@ -93,7 +93,7 @@ class History:
         """Replace broken files and one of two files with equal names."""
         seen = set()
         for path in self._boards():
-            name = self._named(path)
+            name = self._name_in(path)
             if name is None or name in seen:
                 self._write(path, self._body(self._name(), path))
             seen.add(name or path)
@@ -110,7 +110,7 @@ class History:
 
     def convert_to_yaml(self) -> None:
         """Convert a JSON file to YAML, under the other file name."""
-        if (path := self._any()) and path.endswith(".json") and self._named(path) is not None:
+        if (path := self._any()) and path.endswith(".json") and self._name_in(path) is not None:
             tree = json.loads(self.files.pop(path))
             self._write(path.removesuffix("json") + "yaml", as_yaml(tree))
 
@@ -179,7 +179,7 @@ class History:
     def _boards(self) -> list[str]:
         return sorted(path for path in self.files if path.endswith(_SUFFIXES) and "/." not in f"/{path}")
 
-    def _named(self, path: str) -> str | None:
+    def _name_in(self, path: str) -> str | None:
         """Return the name in a file, empty if it contains none; None for a broken one."""
         if self.files[path] in _BROKEN:
             return None

@@ -22,7 +22,7 @@ from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 HUGE = 512 * 1024 * 1024
 
 
-def truncated(server: GitServer, share: float) -> Fault:
+def truncate_packs(server: GitServer, share: float) -> Fault:
     """Return a fault that sends a share of each pack and then closes the connection, with or without a final chunk."""
 
     async def handle(request: web.Request) -> web.StreamResponse | None:
@@ -53,7 +53,7 @@ async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors,
     fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
     second = work.commit({"1.json": hashlib.shake_256(b"1").digest(40_000)})
-    server.fault = truncated(server, share)
+    server.fault = truncate_packs(server, share)
     with pytest.raises(SourceFailed, match="closed the connection"):
         await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert git(fetched.mirror_path, "cat-file", "-t", first) == "commit"
@@ -67,7 +67,7 @@ async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors,
 async def test_a_truncated_first_fetch_leaves_no_mirror(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
     """A truncated first pack leaves no mirror with parts of it."""
     _, second = make_large(server)
-    server.fault = truncated(server, 0.5)
+    server.fault = truncate_packs(server, 0.5)
     with pytest.raises(SourceFailed, match="closed the connection"):
         await mirrors.fetch("uid", open_remote("r.git"), "main")
     server.fault = None

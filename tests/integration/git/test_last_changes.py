@@ -81,11 +81,11 @@ async def test_one_walk_serves_all_lists_of_a_commit(work: Work, fetch: Any, mon
     ran: list[Sequence[str]] = []
     run = command.run
 
-    async def counted(arguments: Sequence[str], **options: Any) -> bytes:
+    async def run_and_count(arguments: Sequence[str], **options: Any) -> bytes:
         ran.append(arguments)
         return await run(arguments, **options)
 
-    monkeypatch.setattr(command, "run", counted)
+    monkeypatch.setattr(command, "run", run_and_count)
     monkeypatch.setattr(last_changes, "MAX_COMMITS", 1)
     for _ in range(2):
         assert set(await changes.get(commit, ["a.json", "b.json"])) == {"b.json"}

@@ -27,15 +27,15 @@ CIPHER = SecretCipher.from_keys("of tests only")
 
 
 @pytest.fixture(scope="module")
-def issued(tmp_path_factory: pytest.TempPathFactory) -> Issued:
+def certificate(tmp_path_factory: pytest.TempPathFactory) -> Issued:
     return certificates.issue(tmp_path_factory.mktemp("tls"))
 
 
 @pytest.fixture
-async def behind_tls(tmp_path: Path, issued: Issued) -> AsyncIterator[GitServer]:
+async def behind_tls(tmp_path: Path, certificate: Issued) -> AsyncIterator[GitServer]:
     root = tmp_path / "encrypted"
     root.mkdir()
-    async with git.serving(root, pair=issued.pair) as serving:
+    async with git.serving(root, pair=certificate.pair) as serving:
         yield serving
 
 
@@ -43,7 +43,7 @@ def worker(folder: Path, **settings: Any) -> Port:
     return RepositoryCheckouts(load(data_dir=folder, secret_key="of tests only", allowed_hosts="127.0.0.0/8", **settings), CIPHER)
 
 
-def hosted(server: GitServer, branch: str = "main", token: str = "") -> Repository:
+def hosted_repository(server: GitServer, branch: str = "main", token: str = "") -> Repository:
     sealed = base64.b64encode(CIPHER.encrypt(token, token_owner("default", "team"))).decode() if token else None
     block = {"url": server.url("r.git"), "branch": branch, "encryptedToken": sealed}
     return Repository("default", "team", "uid", 1, _spec("githost", block))
@@ -66,14 +66,14 @@ async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path
     side = work.commit({"a.json": "3"}, branch="side")
     opened = worker(tmp_path)
     for ref, commit, body in (("", second, b"2"), ("side", side, b"3"), (first, first, b"1"), ("main", second, b"2")):
-        checkout = await opened.at(hosted(server), ref)
+        checkout = await opened.at(hosted_repository(server), ref)
         assert checkout is not None
         assert (checkout.commit, checkout.open_reader()("a.json").body) == (commit, body)
     for ref in ("none", "0" * 40):
         with pytest.raises(NotFound):
-            await opened.at(hosted(server), ref)
+            await opened.at(hosted_repository(server), ref)
     with pytest.raises(BadRequest, match="neither a branch name nor a commit"):
-        await opened.at(hosted(server), "-x")
+        await opened.at(hosted_repository(server), "-x")
 
 
 async def test_a_commit_of_the_mirror_is_read_without_the_host(server: GitServer, tmp_path: Path) -> None:
@@ -84,26 +84,26 @@ async def test_a_commit_of_the_mirror_is_read_without_the_host(server: GitServer
     inner = work.commit({"a.json": "3"}, branch="side")
     side = work.commit({"a.json": "4"}, branch="side")
     opened = worker(tmp_path)
-    assert await opened.at(hosted(server), "") is not None
-    assert await opened.at(hosted(server), "side") is not None
+    assert await opened.at(hosted_repository(server), "") is not None
+    assert await opened.at(hosted_repository(server), "side") is not None
     server.requests.clear()
     for commit, body in ((second, b"2"), (first, b"1"), (side, b"4")):
-        checkout = await opened.at(hosted(server), commit)
+        checkout = await opened.at(hosted_repository(server), commit)
         assert checkout is not None
         assert (checkout.commit, checkout.open_reader()("a.json").body) == (commit, body)
     assert server.requests == []
     with pytest.raises(NotFound):
-        await opened.at(hosted(server), inner)
+        await opened.at(hosted_repository(server), inner)
 
 
 async def test_a_commit_of_a_damaged_mirror_is_fetched_again(server: GitServer, tmp_path: Path) -> None:
     """A request for a commit repairs the mirror like one for a branch."""
     commit = server.make("r.git").commit({"a.json": "1"})
     opened = worker(tmp_path)
-    assert await opened.at(hosted(server), "") is not None
+    assert await opened.at(hosted_repository(server), "") is not None
     for packed in (tmp_path / "git").glob("*/objects/*/*"):
         packed.unlink()
-    checkout = await opened.at(hosted(server), commit)
+    checkout = await opened.at(hosted_repository(server), commit)
     assert checkout is not None
     assert checkout.open_reader()("a.json").body == b"1"
 
@@ -134,20 +134,20 @@ async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -
     """A change is visible immediately, also to other workers that share the folder."""
     server.make("r.git")
     opened = worker(tmp_path)
-    assert await opened.at(hosted(server), "") is None
-    first = await opened.commit(hosted(server), "", "", [Edit("a.json", b"1", None)], EVE, "first")
-    second = await opened.commit(hosted(server), first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
+    assert await opened.at(hosted_repository(server), "") is None
+    first = await opened.commit(hosted_repository(server), "", "", [Edit("a.json", b"1", None)], EVE, "first")
+    second = await opened.commit(hosted_repository(server), first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
     assert second.open_reader()("a.json").body == b"1"
     server.requests.clear()
     assert await second.difference_since(first.commit) is not None
     assert server.requests == []
-    repeated = await worker(tmp_path).at(hosted(server), "")
+    repeated = await worker(tmp_path).at(hosted_repository(server), "")
     assert repeated is not None
     assert repeated.commit == second.commit
     with pytest.raises(Conflict):
-        await opened.commit(hosted(server), first.commit, "", [Edit("c.json", b"", None)], EVE, "late")
+        await opened.commit(hosted_repository(server), first.commit, "", [Edit("c.json", b"", None)], EVE, "late")
     with pytest.raises(BadRequest):
-        await opened.commit(hosted(server), second.commit, "a..b", [Edit("c.json", b"", None)], EVE, "odd")
+        await opened.commit(hosted_repository(server), second.commit, "a..b", [Edit("c.json", b"", None)], EVE, "odd")
 
 
 async def test_a_local_folder_is_changed_in_place(tmp_path: Path) -> None:
@@ -173,7 +173,7 @@ async def test_a_change_is_limited(server: GitServer, tmp_path: Path, is_local: 
     base = server.make("r.git").commit({"a.json": "{}"})
     bounds = {"repository_file_bytes": 1000, "repository_bytes": 100_000}
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",), **bounds)
-    repository = local() if is_local else hosted(server)
+    repository = local() if is_local else hosted_repository(server)
     for edits in (
         [Edit(f"{index}.json", b"", None) for index in range(1001)],
         [Edit("b.json", b"x" * 1001, None)],
@@ -206,22 +206,22 @@ async def test_a_change_cannot_leave_the_repository(server: GitServer, tmp_path:
     (tmp_path / "permitted" / "team").mkdir(parents=True)
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",))
     with pytest.raises(BadRequest, match="cannot write a file at"):
-        await opened.commit(local() if is_local else hosted(server), "", "", [Edit(path, b"x", None)], EVE, "m")
+        await opened.commit(local() if is_local else hosted_repository(server), "", "", [Edit(path, b"x", None)], EVE, "m")
 
 
 async def test_a_host_of_a_private_authority_is_trusted(
-    behind_tls: GitServer, issued: Issued, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    behind_tls: GitServer, certificate: Issued, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host's certificate is trusted with GIT_AUTHORITIES, also a relative path. Otherwise the error names it, and no token is sent."""
     base = behind_tls.make("r.git").commit({"a.json": "{}"})
     behind_tls.token = "s3cret"
-    monkeypatch.chdir(issued.authority.parent)
-    trusting = worker(tmp_path / "data", git_authorities=Path(issued.authority.name))
-    created = await trusting.commit(hosted(behind_tls, token="s3cret"), base, "", [Edit("b.json", b"{}", None)], EVE, "m")
+    monkeypatch.chdir(certificate.authority.parent)
+    trusting = worker(tmp_path / "data", git_authorities=Path(certificate.authority.name))
+    created = await trusting.commit(hosted_repository(behind_tls, token="s3cret"), base, "", [Edit("b.json", b"{}", None)], EVE, "m")
     assert git.git(behind_tls.root / "r.git", "rev-parse", "main") == created.commit
     behind_tls.requests.clear()
     (tmp_path / "empty.pem").write_text("")
     for authorities in (None, tmp_path / "none.pem", tmp_path / "empty.pem"):
         with pytest.raises(SourceFailed, match="DASHWRIGHT_GIT_AUTHORITIES"):
-            await worker(tmp_path / "other", git_authorities=authorities).at(hosted(behind_tls, token="s3cret"), "")
+            await worker(tmp_path / "other", git_authorities=authorities).at(hosted_repository(behind_tls, token="s3cret"), "")
     assert behind_tls.requests == []

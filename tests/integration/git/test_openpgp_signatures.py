@@ -6,7 +6,7 @@ from typing import Any
 import pygit2
 import pytest
 from pysequoia import SignatureMode, Tsk, sign
-from tests.integration.git.test_signatures import CIPHER, EVE, opened, refusal
+from tests.integration.git.test_signatures import CIPHER, EVE, checkouts, refusal
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.kinds.repository import signing_key_owner
@@ -14,7 +14,7 @@ from dashwright.common.models.provisioning import RepositorySpec
 from dashwright.jobs_worker.adapters.checkouts import RepositoryCheckouts
 from dashwright.jobs_worker.domain.objects import Edit, Repository
 
-__all__ = ["opened"]
+__all__ = ["checkouts"]
 
 #: A key and a commit of the file ``a.json`` that git made with GnuPG 2.2.
 GNUPG_KEY = """\
@@ -82,24 +82,24 @@ def commit_signed(work: Work, body: str, key: Tsk) -> str:
     return sha
 
 
-async def test_only_commits_of_listed_keys_are_opened(server: GitServer, opened: RepositoryCheckouts, anna: Tsk, mallory: Tsk) -> None:
+async def test_only_commits_of_listed_keys_are_opened(server: GitServer, checkouts: RepositoryCheckouts, anna: Tsk, mallory: Tsk) -> None:
     """Only commits signed with listed keys are opened; the list may have SSH keys, too."""
     work = server.make("r.git")
     signed = commit_signed(work, "1", anna)
-    checkout = await opened.open(repository(server, public_keys(mallory, anna)))
+    checkout = await checkouts.open(repository(server, public_keys(mallory, anna)))
     assert checkout is not None
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (signed, b"1")
     other = commit_signed(work, "2", mallory)
-    message = await refusal(lambda: opened.open(repository(server, public_keys(anna))))
+    message = await refusal(lambda: checkouts.open(repository(server, public_keys(anna))))
     assert f"commit {other} is not accepted: its signature with the OpenPGP key" in message
     assert "allowedSigners does not list this key" in message
 
 
-async def test_a_commit_of_gnupg_is_opened(server: GitServer, opened: RepositoryCheckouts) -> None:
+async def test_a_commit_of_gnupg_is_opened(server: GitServer, checkouts: RepositoryCheckouts) -> None:
     work = server.make("r.git")
     work.commit({"a.json": "{}\n"})
     signed = push_raw(work, GNUPG_COMMIT)
-    checkout = await opened.open(repository(server, GNUPG_KEY))
+    checkout = await checkouts.open(repository(server, GNUPG_KEY))
     assert checkout is not None
     assert checkout.commit == signed
 
@@ -114,31 +114,31 @@ async def test_a_commit_of_gnupg_is_opened(server: GitServer, opened: Repository
     ],
 )
 async def test_a_forged_commit_is_refused(
-    server: GitServer, opened: RepositoryCheckouts, harmed: str, replacement: str, reason: str
+    server: GitServer, checkouts: RepositoryCheckouts, harmed: str, replacement: str, reason: str
 ) -> None:
     work = server.make("r.git")
     work.commit({"a.json": "{}\n"})
     forged = GNUPG_COMMIT.replace(harmed, replacement)
     assert forged != GNUPG_COMMIT
     push_raw(work, forged)
-    assert reason in await refusal(lambda: opened.open(repository(server, GNUPG_KEY)))
+    assert reason in await refusal(lambda: checkouts.open(repository(server, GNUPG_KEY)))
 
 
-async def test_a_revoked_key_signs_no_commit(server: GitServer, opened: RepositoryCheckouts, anna: Tsk) -> None:
+async def test_a_revoked_key_signs_no_commit(server: GitServer, checkouts: RepositoryCheckouts, anna: Tsk) -> None:
     work = server.make("r.git")
     commit_signed(work, "1", anna)
     certificate = anna.extract_certificate()
     revocation = certificate.revoke(anna.certifier())
     revoked = certificate.merge(type(certificate).from_bytes(bytes(certificate) + bytes(revocation)))
-    assert "is not valid" in await refusal(lambda: opened.open(repository(server, str(revoked))))
+    assert "is not valid" in await refusal(lambda: checkouts.open(repository(server, str(revoked))))
 
 
-async def test_own_commits_are_signed(server: GitServer, opened: RepositoryCheckouts, anna: Tsk) -> None:
+async def test_own_commits_are_signed(server: GitServer, checkouts: RepositoryCheckouts, anna: Tsk) -> None:
     """A commit with the key of the repository is opened again, and a change to it is refused."""
     server.make("r.git")
     own = repository(server, public_keys(anna), str(anna))
-    first = await opened.commit(own, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
-    second = await opened.commit(own, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
-    checkout = await opened.open(own)
+    first = await checkouts.commit(own, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
+    second = await checkouts.commit(own, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
+    checkout = await checkouts.open(own)
     assert checkout is not None
     assert checkout.commit == second.commit

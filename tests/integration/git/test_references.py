@@ -90,7 +90,7 @@ async def _redirect(request: web.Request) -> web.StreamResponse | None:
     return None if _is_from_git(request) else web.Response(status=302, headers={"Location": "http://127.0.0.1:1/stolen"})
 
 
-async def _closed(request: web.Request) -> web.StreamResponse | None:
+async def _close_connection(request: web.Request) -> web.StreamResponse | None:
     if not _is_from_git(request) and request.transport is not None:
         request.transport.close()
     return None
@@ -102,7 +102,7 @@ async def _closed(request: web.Request) -> web.StreamResponse | None:
         pytest.param(_status(404), id="missing"),
         pytest.param(_status(500), id="failure"),
         pytest.param(_redirect, id="redirect"),
-        pytest.param(_closed, id="closed connection"),
+        pytest.param(_close_connection, id="closed connection"),
         pytest.param(_body(b"<html>", "text/html"), id="page"),
         pytest.param(_body(b""), id="empty"),
         pytest.param(_body(b"0000"[:2]), id="shortened"),

@@ -108,7 +108,7 @@ async def test_stored_objects_equal_each_revision(
         by_difference += was_enough
         if not progress.error_count and not any(entry.warning for entry in progress.summary()):
             clean += 1
-            found, expected_objects = by_path(await complete.stored()), expected(history.files)
+            found, expected_objects = by_path(await complete.stored()), expected_content(history.files)
             there = {f"folders:{directory.rstrip('/')}" for path in history.files for directory in paths.directories(path)}
             assert {place: row for place, row in found.items() if place in expected_objects or place not in there} == expected_objects, what
     assert by_difference > REVISIONS / 4
@@ -126,7 +126,7 @@ def by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
     return found
 
 
-def expected(files: Mapping[str, bytes]) -> dict[str, Any]:
+def expected_content(files: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the content of a tree without invalid files: dashboards with name, directory, title and body, and directories."""
     found: dict[str, Any] = {"folders:": (None, None, "Team", None)}
     for path, body in files.items():

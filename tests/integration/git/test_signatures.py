@@ -33,7 +33,7 @@ def keys(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def opened(tmp_path: Path) -> RepositoryCheckouts:
+def checkouts(tmp_path: Path) -> RepositoryCheckouts:
     settings = load(data_dir=tmp_path / "data", secret_key="of tests only", allowed_hosts="127.0.0.0/8")
     return RepositoryCheckouts(settings, CIPHER)
 
@@ -65,7 +65,7 @@ async def refusal(call: Callable[[], Awaitable[object]]) -> str:
     return raised.value.message
 
 
-async def test_only_signed_commits_are_opened(server: GitServer, opened: RepositoryCheckouts, keys: Path) -> None:
+async def test_only_signed_commits_are_opened(server: GitServer, checkouts: RepositoryCheckouts, keys: Path) -> None:
     """A commit without a valid signature is refused, and the error names the commit and the reason.
 
     Without ``verify``, every commit is opened.
@@ -73,31 +73,31 @@ async def test_only_signed_commits_are_opened(server: GitServer, opened: Reposit
     work = server.make("r.git")
     allowed = signers(keys, "anna")
     unsigned = work.commit({"a.json": "1"})
-    message = await refusal(lambda: opened.open(repository(server, allowed)))
+    message = await refusal(lambda: checkouts.open(repository(server, allowed)))
     assert f"commit {unsigned} is not accepted: it has no signature" in message
-    assert await opened.open(repository(server, allowed, verify=None)) is not None
+    assert await checkouts.open(repository(server, allowed, verify=None)) is not None
     signed = commit_signed(work, "2", keys / "anna")
-    checkout = await opened.open(repository(server, allowed))
+    checkout = await checkouts.open(repository(server, allowed))
     assert checkout is not None
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (signed, b"2")
     other = commit_signed(work, "3", keys / "mallory")
-    message = await refusal(lambda: opened.open(repository(server, allowed)))
+    message = await refusal(lambda: checkouts.open(repository(server, allowed)))
     assert f"commit {other} is not accepted: allowedSigners does not list its key {fingerprint(keys / 'mallory.pub')}" in message
-    assert await opened.open(repository(server, allowed + signers(keys, "mallory"))) is not None
+    assert await checkouts.open(repository(server, allowed + signers(keys, "mallory"))) is not None
 
 
-async def test_a_rollback_needs_a_signature(server: GitServer, opened: RepositoryCheckouts, keys: Path) -> None:
+async def test_a_rollback_needs_a_signature(server: GitServer, checkouts: RepositoryCheckouts, keys: Path) -> None:
     """An earlier commit that was synced without verification is not restored by a rollback."""
     work = server.make("r.git")
     unsigned = work.commit({"a.json": "1"})
     signed = commit_signed(work, "2", keys / "anna")
     verified = repository(server, signers(keys, "anna"))
-    assert (await opened.at_synced(verified, signed)).commit == signed
-    assert "it has no signature" in await refusal(lambda: opened.at_synced(verified, unsigned))
+    assert (await checkouts.at_synced(verified, signed)).commit == signed
+    assert "it has no signature" in await refusal(lambda: checkouts.at_synced(verified, unsigned))
 
 
 @pytest.mark.parametrize(("harm", "reason"), [("content", "is not valid"), ("signature", "is not valid"), ("kind", "cannot be read")])
-async def test_a_forged_signature_is_refused(server: GitServer, opened: RepositoryCheckouts, keys: Path, harm: str, reason: str) -> None:
+async def test_a_forged_signature_is_refused(server: GitServer, checkouts: RepositoryCheckouts, keys: Path, harm: str, reason: str) -> None:
     """A signature of other content, a damaged one and one of another program are not valid."""
     work = server.make("r.git")
     commit_signed(work, "2", keys / "anna")
@@ -110,12 +110,12 @@ async def test_a_forged_signature_is_refused(server: GitServer, opened: Reposito
     assert forged != raw
     sha = git(work.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=forged)
     git(work.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
-    message = await refusal(lambda: opened.open(repository(server, signers(keys, "anna"))))
+    message = await refusal(lambda: checkouts.open(repository(server, signers(keys, "anna"))))
     assert f"commit {sha} is not accepted: its signature {reason}" in message
 
 
 async def test_own_commits_are_signed(
-    server: GitServer, opened: RepositoryCheckouts, keys: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    server: GitServer, checkouts: RepositoryCheckouts, keys: Path, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     """A commit is signed with the key of the repository, which git itself verifies, and no file with the key is left."""
     memory = tmp_path / "memory"
@@ -123,34 +123,34 @@ async def test_own_commits_are_signed(
     monkeypatch.setattr(private_files, "_MEMORY_DIRECTORY", memory)
     server.make("r.git")
     own = repository(server, signers(keys, "server"), keys / "server")
-    first = await opened.commit(own, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
-    second = await opened.commit(own, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
+    first = await checkouts.commit(own, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
+    second = await checkouts.commit(own, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
     (tmp_path / "signers").write_text(signers(keys, "server"))
     for commit in (first.commit, second.commit):
         git(server.root / "r.git", "-c", f"gpg.ssh.allowedSignersFile={tmp_path / 'signers'}", "verify-commit", commit)
     assert git(server.root / "r.git", "log", "-1", "--format=%an %cn %s", first.commit) == "Eve Dashwright first: ä"
-    checkout = await opened.open(own)
+    checkout = await checkouts.open(own)
     assert checkout is not None
     assert checkout.commit == second.commit
     assert list(memory.iterdir()) == []
 
 
 @pytest.mark.parametrize("ref", ["", "side"])
-async def test_an_unsigned_base_gets_no_signed_commit(server: GitServer, opened: RepositoryCheckouts, keys: Path, ref: str) -> None:
+async def test_an_unsigned_base_gets_no_signed_commit(server: GitServer, checkouts: RepositoryCheckouts, keys: Path, ref: str) -> None:
     """A signed commit on top of an unsigned one would make its files acceptable, so it is refused and nothing is pushed."""
     work = server.make("r.git")
     commit_signed(work, "1", keys / "anna")
     unsigned = work.commit({"evil.json": "1"}, branch=ref or "main")
     own = repository(server, signers(keys, "anna", "server"), keys / "server")
-    message = await refusal(lambda: opened.commit(own, unsigned, ref, [Edit("b.json", b"2", None)], EVE, "second"))
+    message = await refusal(lambda: checkouts.commit(own, unsigned, ref, [Edit("b.json", b"2", None)], EVE, "second"))
     assert f"commit {unsigned} is not accepted" in message
     assert git(server.root / "r.git", "rev-parse", ref or "main") == unsigned
 
 
 async def test_a_missing_program_is_reported(
-    server: GitServer, opened: RepositoryCheckouts, keys: Path, monkeypatch: pytest.MonkeyPatch
+    server: GitServer, checkouts: RepositoryCheckouts, keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     commit_signed(server.make("r.git"), "1", keys / "anna")
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(SourceFailed, match="install openssh-client where the jobs worker runs"):
-        await opened.open(repository(server, signers(keys, "anna")))
+        await checkouts.open(repository(server, signers(keys, "anna")))

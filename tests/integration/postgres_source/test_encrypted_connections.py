@@ -40,17 +40,17 @@ class Authority:
     def __init__(self) -> None:
         self._key = ec.generate_private_key(ec.SECP256R1())
         self._name = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, "Test authority")])
-        self._certificate = self._signed(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
+        self._certificate = self._sign(self._name, self._key, x509.BasicConstraints(ca=True, path_length=None))
         self.pem = self._certificate.public_bytes(serialization.Encoding.PEM).decode()
 
     def pair(self, name: str) -> KeyPair:
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(x509.NameOID.COMMON_NAME, name)])
-        certificate = self._signed(subject, key, x509.SubjectAlternativeName([x509.DNSName(name)]))
+        certificate = self._sign(subject, key, x509.SubjectAlternativeName([x509.DNSName(name)]))
         written = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
         return KeyPair(certificate.public_bytes(serialization.Encoding.PEM).decode(), written.decode())
 
-    def _signed(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> x509.Certificate:
+    def _sign(self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> x509.Certificate:
         now = datetime.now(UTC)
         builder = x509.CertificateBuilder().subject_name(subject).issuer_name(self._name).public_key(key.public_key())
         builder = builder.serial_number(x509.random_serial_number()).add_extension(extension, critical=True)
@@ -121,7 +121,7 @@ class TlsServer:
 
 
 @asynccontextmanager
-async def opened(warehouse: Warehouse, folder: Path) -> AsyncIterator[TlsServer]:
+async def open_tls_server(warehouse: Warehouse, folder: Path) -> AsyncIterator[TlsServer]:
     host, _, port = warehouse.address.rpartition(":")
     proxy = TlsProxy((host, int(port)), folder)
     server = await asyncio.start_server(proxy.handle, "127.0.0.1", 0)
@@ -134,7 +134,7 @@ async def opened(warehouse: Warehouse, folder: Path) -> AsyncIterator[TlsServer]
 
 @pytest.fixture
 async def tls_server(warehouse: Warehouse, tmp_path: Path) -> AsyncIterator[TlsServer]:
-    async with opened(warehouse, tmp_path) as created:
+    async with open_tls_server(warehouse, tmp_path) as created:
         yield created
 
 
@@ -203,7 +203,7 @@ def test_encryption_works_on_uvloop(warehouse: Warehouse, tmp_path: Path) -> Non
     """An encrypted query is counted and cancelled on the server, on uvloop as on asyncio's own loop."""
 
     async def run_query() -> None:
-        async with opened(warehouse, tmp_path) as tls_server:
+        async with open_tls_server(warehouse, tmp_path) as tls_server:
             connections = Connections(LoopbackResolver())
             source = Postgres(with_mode(tls_server.record, "verify-full", tlsCACert=AUTHORITY.pem), connections)
             (frame,) = await source.query(sql_query("select n from generate_series(1, 50000) n"), RANGE, patient_limits())

@@ -249,12 +249,12 @@ async def test_expressions_read_results_of_a_data_source(warehouse: Warehouse, c
     response = await respond(orjson.dumps(body), QueryContext(org_id=1), QuerySettings(limits=patient_limits(), sources=directory))
     assert isinstance(response.body, bytes)
     results = json.loads(response.body)["results"]
-    assert shown(results["C"]) == [({"host": "h0"}, [870.0]), ({"host": "h1"}, [900.0])]
-    assert shown(results["D"]) == [({"host": "h0"}, [29.0]), ({"host": "h1"}, [30.0])]
-    assert shown(results["F"]) == []
+    assert series_of_result(results["C"]) == [({"host": "h0"}, [870.0]), ({"host": "h1"}, [900.0])]
+    assert series_of_result(results["D"]) == [({"host": "h0"}, [29.0]), ({"host": "h1"}, [30.0])]
+    assert series_of_result(results["F"]) == []
 
 
-def shown(result: dict[str, Any]) -> list[Any]:
+def series_of_result(result: dict[str, Any]) -> list[Any]:
     assert "error" not in result, result
     frames = [frame for frame in result["frames"] if frame["schema"]["fields"]]
     return [(frame["schema"]["fields"][-1].get("labels"), frame["data"]["values"][-1]) for frame in frames]

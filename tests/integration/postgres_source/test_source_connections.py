@@ -22,7 +22,7 @@ Open = Callable[..., Connections]
 
 
 @pytest.fixture
-async def opened(resolver: HostResolver) -> AsyncIterator[Open]:
+async def open_connections(resolver: HostResolver) -> AsyncIterator[Open]:
     async with AsyncExitStack() as stack:
 
         def open_(resolver: HostResolver = resolver, **sizes: Any) -> Connections:
@@ -44,15 +44,15 @@ async def backends(owner: Any, warehouse: Warehouse, condition: str = "true") ->
     return [row[0] for row in await owner.fetch(sql, warehouse.reader, warehouse.database)]
 
 
-async def test_a_connection_is_reused(warehouse: Warehouse, opened: Open) -> None:
+async def test_a_connection_is_reused(warehouse: Warehouse, open_connections: Open) -> None:
     """Queries of an unchanged record share a connection."""
-    connections = opened()
+    connections = open_connections()
     assert await pid_of(warehouse.record, connections) == await pid_of(warehouse.record, connections)
 
 
-async def test_a_changed_record_gets_new_connections(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+async def test_a_changed_record_gets_new_connections(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
     """Connections of the former record are closed, even one that was busy when the record changed."""
-    connections = opened(connections=2)
+    connections = open_connections(connections=2)
     old = await pid_of(warehouse.record, connections)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(0.5)"), RANGE, patient_limits()))
     await wait_until(lambda: backends(owner, warehouse, "query like '%pg_sleep%'"))
@@ -62,9 +62,9 @@ async def test_a_changed_record_gets_new_connections(warehouse: Warehouse, opene
     await wait_until(lambda: has_only_session(owner, warehouse, new))
 
 
-async def test_a_waiting_query_survives_a_change_of_the_record(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+async def test_a_waiting_query_survives_a_change_of_the_record(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
     """A replaced pool serves the queries that waited before."""
-    connections = opened(connections=1)
+    connections = open_connections(connections=1)
     source = Postgres(warehouse.record, connections)
     working = asyncio.create_task(source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
     await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
@@ -79,9 +79,9 @@ async def has_only_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
     return await backends(owner, warehouse) == [pid]
 
 
-async def test_the_number_of_connections_is_limited(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+async def test_the_number_of_connections_is_limited(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
     """If all connections are busy, a query waits for a free one, and times out with an error that says so."""
-    connections = opened(connections=2)
+    connections = open_connections(connections=2)
     source = Postgres(warehouse.record, connections)
     working = [asyncio.create_task(source.query(sql_query("select pg_sleep(600)"), RANGE, patient_limits())) for _ in range(2)]
     await wait_until(lambda: has_active_sessions(owner, warehouse, 2))
@@ -99,9 +99,9 @@ async def has_active_sessions(owner: Any, warehouse: Warehouse, count: int) -> b
     return len(await backends(owner, warehouse, "state = 'active' and query like '%pg_sleep%'")) == count
 
 
-async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
     """If the caller is cancelled, the statement is cancelled on the server, and the connection is reused."""
-    connections = opened(connections=1)
+    connections = open_connections(connections=1)
     pid = await pid_of(warehouse.record, connections)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
     await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
@@ -112,9 +112,9 @@ async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, op
     assert await pid_of(warehouse.record, connections) == pid
 
 
-async def test_unused_connections_are_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+async def test_unused_connections_are_closed(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
     """A connection is closed after a time without use, and the next statement opens a new one."""
-    connections = opened(idle_timeout=0.05)
+    connections = open_connections(idle_timeout=0.05)
     await pid_of(warehouse.record, connections)
     await wait_until(lambda: has_no_session(owner, warehouse))
     await pid_of(warehouse.record, connections)
@@ -124,9 +124,9 @@ async def has_no_session(owner: Any, warehouse: Warehouse) -> bool:
     return not await backends(owner, warehouse)
 
 
-async def test_the_least_recently_used_pool_is_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+async def test_the_least_recently_used_pool_is_closed(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
     """Any number of data sources share a limited number of pools."""
-    connections = opened(pools=2)
+    connections = open_connections(pools=2)
     first, second, third = (replace(warehouse.record, id=index, uid=str(index)) for index in range(3))
     gone = await pid_of(first, connections)
     remaining = await pid_of(second, connections)
@@ -140,9 +140,9 @@ async def lacks_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
     return pid not in await backends(owner, warehouse)
 
 
-async def test_busy_pools_are_not_closed(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+async def test_busy_pools_are_not_closed(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
     """If all pools are busy, the next query gets an error with a time to retry."""
-    connections = opened(pools=1)
+    connections = open_connections(pools=1)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
     await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
     with pytest.raises(Unavailable, match="1 data sources are queried at the same time"):
@@ -152,9 +152,9 @@ async def test_busy_pools_are_not_closed(warehouse: Warehouse, opened: Open, own
     await pid_of(replace(warehouse.record, id=2), connections)
 
 
-async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, owner: Any) -> None:
+async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
     """A terminated session is a 502, and the next statement succeeds."""
-    connections = opened()
+    connections = open_connections()
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
     await wait_until(lambda: has_active_sessions(owner, warehouse, 1))
     await owner.execute("select pg_terminate_backend(pid) from pg_stat_activity where usename = $1", warehouse.reader)
@@ -173,9 +173,9 @@ async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehou
         ({"json_data": {"sslmode": "verify-full", "tlsConfigurationMethod": "file-content"}}, "SSL upgrade|TLS|certificate"),
     ],
 )
-async def test_a_refused_login_is_an_error_of_the_source(warehouse: Warehouse, opened: Open, change: Any, message: str) -> None:
+async def test_a_refused_login_is_an_error_of_the_source(warehouse: Warehouse, open_connections: Open, change: Any, message: str) -> None:
     """A rejected login is a 502 that says what to check, without secrets."""
-    source = Postgres(replace(warehouse.record, **change), opened())
+    source = Postgres(replace(warehouse.record, **change), open_connections())
     for operation in (source.health(), source.query(sql_query("select 1 as x"), RANGE, patient_limits())):
         with pytest.raises(SourceFailed, match=message) as caught:
             await operation
@@ -183,24 +183,24 @@ async def test_a_refused_login_is_an_error_of_the_source(warehouse: Warehouse, o
         assert "wrong" not in caught.value.message
 
 
-async def test_the_environments_password_is_not_used(warehouse: Warehouse, opened: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environments_password_is_not_used(warehouse: Warehouse, open_connections: Open, monkeypatch: pytest.MonkeyPatch) -> None:
     """Environment variables of PostgreSQL clients have no effect on data sources."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     monkeypatch.setenv("PGUSER", warehouse.reader)
     with pytest.raises(SourceFailed, match="refuses the user"):
-        await Postgres(replace(warehouse.record, secrets={}), opened()).health()
+        await Postgres(replace(warehouse.record, secrets={}), open_connections()).health()
 
 
-async def test_only_allowed_hosts_are_contacted(warehouse: Warehouse, opened: Open) -> None:
+async def test_only_allowed_hosts_are_contacted(warehouse: Warehouse, open_connections: Open) -> None:
     """A data source cannot name a server of this machine or network unless it is allowed."""
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
-        await Postgres(warehouse.record, opened(HostResolver(AllowedHosts.parse(())))).health()
+        await Postgres(warehouse.record, open_connections(HostResolver(AllowedHosts.parse(())))).health()
 
 
-async def test_a_silent_server_times_out(warehouse: Warehouse, opened: Open) -> None:
+async def test_a_silent_server_times_out(warehouse: Warehouse, open_connections: Open) -> None:
     """A server that accepts the connection and sends nothing is an error after the time limit."""
     async with _silent() as port:
-        source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), opened(connect_timeout=0.2))
+        source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), open_connections(connect_timeout=0.2))
         with pytest.raises(SourceFailed, match=r"did not respond within 0\.2 s; check host, port and the network between"):
             await source.health()
 
@@ -219,7 +219,7 @@ async def _silent() -> AsyncIterator[int]:
         ended.set()
 
 
-async def test_another_kind_of_server_is_reported(warehouse: Warehouse, opened: Open) -> None:
+async def test_another_kind_of_server_is_reported(warehouse: Warehouse, open_connections: Open) -> None:
     """The error of a server of another kind, for example a web server, says so."""
 
     async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -232,9 +232,9 @@ async def test_another_kind_of_server_is_reported(warehouse: Warehouse, opened: 
         for mode in ("disable", "require"):
             record = replace(warehouse.record, url=f"127.0.0.1:{port}", json_data={"sslmode": mode})
             with pytest.raises(SourceFailed, match="check host"):
-                await Postgres(record, opened()).health()
+                await Postgres(record, open_connections()).health()
 
 
-async def test_a_healthy_source_is_reported(run_query: Ask, warehouse: Warehouse, opened: Open) -> None:
+async def test_a_healthy_source_is_reported(run_query: Ask, warehouse: Warehouse, open_connections: Open) -> None:
     """A healthy data source is reported with the message that clients know."""
-    assert await Postgres(warehouse.record, opened()).health() == "Database Connection OK"
+    assert await Postgres(warehouse.record, open_connections()).health() == "Database Connection OK"

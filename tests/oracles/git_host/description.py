@@ -78,7 +78,7 @@ class Description:
     def _fault_of_body(self, operation: Mapping[str, Any], body: Any) -> str | None:
         if "requestBody" not in operation:
             return None if body is None else "there is no body"
-        faults = list(self._faults(_closed(_schema(operation["requestBody"]["content"]["application/json"]["schema"])), body))
+        faults = list(self._faults(_close_schema(_schema(operation["requestBody"]["content"]["application/json"]["schema"])), body))
         return f"body: {faults}" if faults else None
 
     def _operation(self, method: str, path: str) -> tuple[str, Mapping[str, Any]] | None:
@@ -91,11 +91,11 @@ class Description:
         """Return the schemas that the used calls refer to."""
         schemas, found = self._document["components"]["schemas"], dict[str, Any]()
         responses = [self._whole(response) for operation in self._operations.values() for response in operation["responses"].values()]
-        waiting = [*_named([list(self._operations.values()), responses])]
+        waiting = [*_schema_names([list(self._operations.values()), responses])]
         while waiting:
             if (name := waiting.pop()) not in found:
                 found[name] = _schema(schemas[name])
-                waiting += _named(schemas[name])
+                waiting += _schema_names(schemas[name])
         return found
 
     def _faults(self, schema: Any, value: Any) -> Iterator[str]:
@@ -115,7 +115,7 @@ class Description:
         return self._whole(found)
 
 
-def _named(described: Any) -> list[str]:
+def _schema_names(described: Any) -> list[str]:
     """Return the names of the schemas that a part of the description refers to."""
     return re.findall(rf'"{_SCHEMAS}([^"]+)"', orjson.dumps(described).decode())
 
@@ -134,14 +134,14 @@ def _schema(described: Any) -> Any:
     return {"anyOf": [plain, {"type": "null"}]} if described.get("nullable") is True else plain
 
 
-def _closed(schema: Any) -> Any:
+def _close_schema(schema: Any) -> Any:
     """Return the schema without permission for further properties."""
     if not isinstance(schema, dict):
         return schema
-    inner: dict[str, Any] = {key: [_closed(item) for item in value] if key == "anyOf" else value for key, value in schema.items()}
+    inner: dict[str, Any] = {key: [_close_schema(item) for item in value] if key == "anyOf" else value for key, value in schema.items()}
     if "properties" not in inner:
         return inner
-    named = {name: _closed(value) for name, value in inner["properties"].items()}
+    named = {name: _close_schema(value) for name, value in inner["properties"].items()}
     return {**inner, "properties": named, "additionalProperties": False}
 
 

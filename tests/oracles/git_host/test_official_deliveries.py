@@ -24,7 +24,7 @@ def deliveries() -> dict[str, list[Any]]:
     return {event["name"]: event["examples"] for event in collected}
 
 
-def _decided(event: str, payload: Any) -> tuple[int, str | None]:
+def _decision(event: str, payload: Any) -> tuple[int, str | None]:
     """Return the decision for the repository of a delivery, whose branch is the default branch."""
     full_name = payload.get("repository", {}).get("full_name", "missing/missing")
     githost = GitHostRepositoryConfig(url=f"https://git.example.org/{full_name}")
@@ -36,20 +36,20 @@ def _decided(event: str, payload: Any) -> tuple[int, str | None]:
 
 def test_every_delivery_is_understood(deliveries: dict[str, list[Any]]) -> None:
     """Pings are accepted, pushes to the branch synced, and pull requests checked if their commits changed."""
-    assert [_decided("ping", payload) for payload in deliveries["ping"]] == [(200, None)] * 4
+    assert [_decision("ping", payload) for payload in deliveries["ping"]] == [(200, None)] * 4
     for payload in deliveries["push"]:
         is_own = payload["ref"] == "refs/heads/master"
-        assert _decided("push", payload) == ((202, "sync") if is_own else (200, None)), payload["ref"]
+        assert _decision("push", payload) == ((202, "sync") if is_own else (200, None)), payload["ref"]
     for payload in deliveries["pull_request"]:
         is_new = payload["action"] in ("opened", "reopened", "synchronize")
-        assert _decided("pull_request", payload) == ((202, "pr") if is_new else (200, None)), payload["action"]
+        assert _decision("pull_request", payload) == ((202, "pr") if is_new else (200, None)), payload["action"]
 
 
 def test_other_events_are_not_implemented(deliveries: dict[str, list[Any]]) -> None:
     """Events to which no hook subscribes get 501, with any content."""
     others = {event: payloads for event, payloads in deliveries.items() if event not in ("ping", "push", "pull_request")}
     assert others
-    assert {_decided(event, payload) for event, payloads in others.items() for payload in payloads} == {(501, None)}
+    assert {_decision(event, payload) for event, payloads in others.items() for payload in payloads} == {(501, None)}
 
 
 async def test_every_delivery_is_handled_over_http(api: Api, deliveries: dict[str, list[Any]]) -> None:
@@ -62,4 +62,4 @@ async def test_every_delivery_is_handled_over_http(api: Api, deliveries: dict[st
                 known[full_name] = f"boards-{len(known)}"
                 await create_hooked_repository(api, known[full_name], full_name, branch="")
             status, body = await deliver(api, payload, name=known[full_name], event=event, number=f"{event}-{index}")
-            assert (status, body.get("job", {}).get("action")) == _decided(event, payload), (event, index, body)
+            assert (status, body.get("job", {}).get("action")) == _decision(event, payload), (event, index, body)

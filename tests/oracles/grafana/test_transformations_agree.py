@@ -32,11 +32,11 @@ def results(tmp_path_factory: pytest.TempPathFactory) -> list[tuple[str, Any, An
     listed = [(name, source.case()) for name, source in _SOURCES.items() for _ in range(_CASES)]
     path = tmp_path_factory.mktemp("cases") / "cases.json"
     path.write_text(json.dumps([case for _, case in listed]))
-    output = node_packages.run(node_packages.installed(_HERE), _HERE / "transform.cjs", str(path))
-    return [(name, case, there) for (name, case), there in zip(listed, json.loads(output), strict=True)]
+    output = node_packages.run(node_packages.install_packages(_HERE), _HERE / "transform.cjs", str(path))
+    return [(name, case, grafana) for (name, case), grafana in zip(listed, json.loads(output), strict=True)]
 
 
-def transformed(case: Any) -> list[Any]:
+def transform(case: Any) -> list[Any]:
     """Return the frames of a case as the script writes them."""
     frames = [
         DataFrame.of(
@@ -127,7 +127,7 @@ def test_results_are_those_of_grafana(results: list[tuple[str, Any, Any]], sourc
             continue
         compared += 1
         try:
-            found = difference(transformed(case), grafana["frames"])
+            found = difference(transform(case), grafana["frames"])
         except DashwrightError as error:
             found = error.message
         if found:

@@ -33,7 +33,7 @@ def results(folder: Path, cases: list[Any]) -> list[Any]:
     """Return the results of Grafana's library."""
     path = folder / "cases.json"
     path.write_text(json.dumps({"now": NOW, "cases": cases}))
-    found: list[Any] = json.loads(node_packages.run(node_packages.installed(_HERE), _HERE / "display.cjs", str(path)))
+    found: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "display.cjs", str(path)))
     return found
 
 

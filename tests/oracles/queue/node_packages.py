@@ -14,7 +14,7 @@ _FILES: Final = ("package.json", "package-lock.json")
 _INSTALL: Final = ("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--silent")
 
 
-def installed(source: Path) -> Path:
+def install_packages(source: Path) -> Path:
     """Return a folder with the packages that ``package.json`` and ``package-lock.json`` of ``source`` name. Raises Missing."""
     digest = hashlib.sha256(b"".join((source / name).read_bytes() for name in _FILES)).hexdigest()[:16]
     cache = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dashwright" / "oracles"

@@ -19,10 +19,10 @@ _NEWER_VERSION: Final = "asyncapi-latest-version"
 @pytest.fixture(scope="module")
 def packages() -> Path:
     """The folder with the installed parser."""
-    return node_packages.installed(_HERE)
+    return node_packages.install_packages(_HERE)
 
 
-def parsed(packages: Path, folder: Path, described: Any) -> Any:
+def parse(packages: Path, folder: Path, described: Any) -> Any:
     """Return the operations of a document and the reports about it."""
     path = folder / "asyncapi.json"
     path.write_text(json.dumps(described))
@@ -31,7 +31,7 @@ def parsed(packages: Path, folder: Path, described: Any) -> Any:
 
 def test_the_parser_accepts_the_document(packages: Path, tmp_path: Path) -> None:
     """The parser reports nothing but the newer version of AsyncAPI, and finds the replies to each submission."""
-    found = parsed(packages, tmp_path, document(version="1.0.0"))
+    found = parse(packages, tmp_path, document(version="1.0.0"))
     assert [report for report in found["reports"] if report["code"] != _NEWER_VERSION] == []
     assert {operation["id"]: (operation["action"], operation["messages"], operation["replies"]) for operation in found["operations"]} == {
         "submitJob": ("receive", ["JobSpec", "Job"], ["Job", "Status"]),
@@ -63,4 +63,4 @@ def test_the_parser_finds_faults(packages: Path, tmp_path: Path, path: str, valu
     for parent in parents:
         node = node[int(parent) if parent.isdigit() else parent]
     node[name] = value
-    assert [report for report in parsed(packages, tmp_path, described)["reports"] if report["severity"] == 0]
+    assert [report for report in parse(packages, tmp_path, described)["reports"] if report["severity"] == 0]

@@ -37,14 +37,14 @@ async def check_job(user: Client, output: str, repository: str) -> None:
 async def test_the_javascript_example_prints_the_pending_job(shared: Stack, user: Client) -> None:
     """examples/queue/submit.mjs prints the pending job of the given repository."""
     await make_repository(shared, user, "javascript")
-    packages = await asyncio.to_thread(node_packages.installed, _EXAMPLES)
+    packages = await asyncio.to_thread(node_packages.install_packages, _EXAMPLES)
     output = await asyncio.to_thread(node_packages.run, packages, _EXAMPLES / "submit.mjs", shared.amqp_url, "javascript")
     await check_job(user, output, "javascript")
 
 
 async def test_the_javascript_example_fails_without_the_exchange(shared: Stack) -> None:
     """examples/queue/submit.mjs ends with an error at a broker to which Dashwright is not connected."""
-    packages = await asyncio.to_thread(node_packages.installed, _EXAMPLES)
+    packages = await asyncio.to_thread(node_packages.install_packages, _EXAMPLES)
     with pytest.raises(subprocess.CalledProcessError) as failed:
         await asyncio.to_thread(node_packages.run, packages, _EXAMPLES / "submit.mjs", shared.amqp_url.rpartition("/")[0], "javascript")
     assert "dashwright.jobs" in failed.value.stderr

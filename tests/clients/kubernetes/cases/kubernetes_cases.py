@@ -23,7 +23,7 @@ def objects(request: pytest.FixtureRequest) -> client.CustomObjectsApi:
 
 
 @pytest.fixture
-def made(objects: client.CustomObjectsApi) -> Iterator[str]:
+def created_dashboard(objects: client.CustomObjectsApi) -> Iterator[str]:
     name = "official"
     objects.create_namespaced_custom_object(*WHERE, dashboard(name))
     yield name
@@ -48,12 +48,12 @@ def test_an_object_is_created_read_replaced_and_deleted(objects: client.CustomOb
     assert missing.value.status == 404
 
 
-def test_merge_and_json_patches_change_an_object(objects: client.CustomObjectsApi, made: str) -> None:
+def test_merge_and_json_patches_change_an_object(objects: client.CustomObjectsApi, created_dashboard: str) -> None:
     """A merge patch, the client's default, and a JSON patch change an object."""
-    merged = objects.patch_namespaced_custom_object(*WHERE, made, {"spec": {"title": "Two"}})
+    merged = objects.patch_namespaced_custom_object(*WHERE, created_dashboard, {"spec": {"title": "Two"}})
     assert merged["spec"]["title"] == "Two"
     patch = [{"op": "replace", "path": "/spec/title", "value": "Three"}]
-    changed = objects.patch_namespaced_custom_object(*WHERE, made, patch, _content_type="application/json-patch+json")
+    changed = objects.patch_namespaced_custom_object(*WHERE, created_dashboard, patch, _content_type="application/json-patch+json")
     assert changed["spec"]["title"] == "Three"
 
 
@@ -76,10 +76,10 @@ def test_pages_make_up_one_list(objects: client.CustomObjectsApi) -> None:
     assert objects.list_namespaced_custom_object(*WHERE, label_selector="case=pages")["items"] == []
 
 
-def test_a_watch_returns_each_change_once(objects: client.CustomObjectsApi, made: str) -> None:
+def test_a_watch_returns_each_change_once(objects: client.CustomObjectsApi, created_dashboard: str) -> None:
     """A watch after a list returns each change once."""
     version = objects.list_namespaced_custom_object(*WHERE)["metadata"]["resourceVersion"]
-    changer = threading.Timer(0.5, lambda: objects.patch_namespaced_custom_object(*WHERE, made, {"spec": {"title": "Seen"}}))
+    changer = threading.Timer(0.5, lambda: objects.patch_namespaced_custom_object(*WHERE, created_dashboard, {"spec": {"title": "Seen"}}))
     changer.start()
     events = watch.Watch().stream(objects.list_namespaced_custom_object, *WHERE, resource_version=version, timeout_seconds=10)
     event = next(iter(events))

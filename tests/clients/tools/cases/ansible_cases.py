@@ -53,7 +53,7 @@ def test_plays_are_idempotent(folder: Path) -> None:
     tasks = [{f"community.grafana.grafana_{module}": arguments | {"state": "present"}} for module, arguments in COMMUNITY]
     assert changes(folder, tasks) == [True] * len(tasks)
     assert changes(folder, tasks) == [False] * len(tasks)
-    gone = [{name: removed(arguments) for name, arguments in task.items()} for task in reversed(tasks)]
+    gone = [{name: removal_arguments(arguments) for name, arguments in task.items()} for task in reversed(tasks)]
     assert changes(folder, gone) == [True] * len(tasks)
     assert changes(folder, gone[3:]) == [False] * len(gone[3:])
 
@@ -75,7 +75,7 @@ def test_the_collection_of_grafana_creates_and_deletes(folder: Path) -> None:
         assert changes(folder, tasks) == [True] * len(tasks)
 
 
-def removed(arguments: dict[str, Any]) -> dict[str, Any]:
+def removal_arguments(arguments: dict[str, Any]) -> dict[str, Any]:
     """Return the arguments with which a task deletes the object of these arguments."""
     if arguments.get("path"):
         return ACCOUNT | {"uid": DASHBOARD["uid"], "state": "absent"}

@@ -102,7 +102,7 @@ def elements(version: str) -> Any:
     )
 
 
-def encoded(built: Any) -> Any:
+def document_of(built: Any) -> Any:
     """Return the JSON document of a builder."""
     return json.loads(JSONEncoder().encode(built.build()))
 
@@ -133,7 +133,7 @@ def check_kept(sent: Any, returned: Any) -> None:
 
 def test_the_classic_api_returns_a_built_dashboard() -> None:
     """Every member of a built dashboard is returned as it was sent."""
-    sent = encoded(classic().uid("built"))
+    sent = document_of(classic().uid("built"))
     call("POST", "/api/dashboards/db", {"dashboard": sent, "overwrite": True})
     check_kept(sent, call("GET", "/api/dashboards/uid/built")["dashboard"])
 
@@ -142,12 +142,12 @@ def test_the_classic_api_returns_a_built_dashboard() -> None:
 def test_a_classic_manifest_is_returned_as_built(version: str) -> None:
     """Every member of a manifest with panels is returned in its version, and its panels are elements in v2."""
     name = f"manifest-{version}"
-    manifest = encoded(
+    manifest = document_of(
         resource.Manifest()
         .api_version(f"dashboard.grafana.app/{version}")
         .kind("Dashboard")
         .metadata(resource.Metadata().name(name))
-        .spec(encoded(classic()))
+        .spec(document_of(classic()))
     )
     check_kept(manifest["spec"], apply(manifest)["spec"])
     found = call("GET", f"{objects(manifest, 'v2')}/{name}")["spec"]["elements"]
@@ -158,7 +158,7 @@ def test_a_classic_manifest_is_returned_as_built(version: str) -> None:
 def test_elements_are_returned_as_built(version: str) -> None:
     """Every member of a manifest with elements is returned in its version, and its elements are panels in v1."""
     name = f"tabs-{version}"
-    manifest = encoded(ELEMENTS[version][0].manifest(name, elements(version)))
+    manifest = document_of(ELEMENTS[version][0].manifest(name, elements(version)))
     assert manifest["apiVersion"] == f"dashboard.grafana.app/{version}"
     check_kept(manifest["spec"], apply(manifest)["spec"])
     panels = call("GET", f"{objects(manifest, 'v1')}/{name}")["spec"]["panels"]
@@ -170,7 +170,7 @@ def test_elements_are_returned_as_built(version: str) -> None:
 @pytest.mark.parametrize("builders", [folderv1, folderv1beta1], ids=["v1", "v1beta1"])
 def test_a_folder_is_returned_as_built(builders: Any, request: pytest.FixtureRequest) -> None:
     """Every member of a built folder is returned as it was sent."""
-    manifest = encoded(builders.manifest(f"folder-{request.node.callspec.id}", builders.Folder("Web").description("Dashboards")))
+    manifest = document_of(builders.manifest(f"folder-{request.node.callspec.id}", builders.Folder("Web").description("Dashboards")))
     check_kept(manifest["spec"], apply(manifest)["spec"])
 
 
@@ -181,15 +181,15 @@ def test_a_folder_is_returned_as_built(builders: Any, request: pytest.FixtureReq
 )
 def test_a_playlist_is_returned_as_built(version: str, playlist: Any, item: Any) -> None:
     """Every member of a built playlist is returned as it was sent."""
-    spec = encoded(playlist("Rotation").interval("5m").item(item().type("dashboard_by_tag").value("generated")))
+    spec = document_of(playlist("Rotation").interval("5m").item(item().type("dashboard_by_tag").value("generated")))
     manifest = {"apiVersion": f"playlist.grafana.app/{version}", "kind": "Playlist", "metadata": {"name": f"list-{version}"}, "spec": spec}
     check_kept(spec, apply(manifest)["spec"])
 
 
 def test_a_library_panel_is_returned_as_built() -> None:
     """The model of a built library panel is returned as it was sent."""
-    model = encoded(text.Panel().title("Shared").content("hello"))
-    sent = encoded(librarypanel.LibraryPanel().uid("shared").name("Shared").type("text")) | {"kind": 1, "model": model}
+    model = document_of(text.Panel().title("Shared").content("hello"))
+    sent = document_of(librarypanel.LibraryPanel().uid("shared").name("Shared").type("text")) | {"kind": 1, "model": model}
     call("POST", "/api/library-elements", sent)
     returned = call("GET", "/api/library-elements/shared")["result"]
     assert (returned["name"], returned["type"]) == ("Shared", "text")
