@@ -14,7 +14,6 @@ from dashwright.common.errors import Cause, Invalid
 from dashwright.common.json_documents import read_json, write_json
 from dashwright.common.kinds import openpgp
 from dashwright.common.kinds.git_addresses import is_ssh_form
-from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.repository import GIT_TYPES, git_config, host_of, signing_key_owner, ssh_key_owner, token_owner
 from dashwright.common.kinds.secret_names import secret_name
 from dashwright.common.kinds.ssh_access import normalize_private_key
@@ -86,8 +85,6 @@ class TokenSealer:
         Raises Invalid for a sealed secret or a name other than the stored one, for a token that is sent twice, for a
         malformed key, for a token with an SSH address, and for a key with any other address.
         """
-        if desired.kind is not REPOSITORY:
-            return desired
         current_config = {} if current is None else git_config(read_json(current.spec))
         sent_secrets = {
             credential: sent_secret(desired, RepositorySecure, credential.member, current_config.get(credential.sealed_member))
