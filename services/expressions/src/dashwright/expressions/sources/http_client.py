@@ -21,6 +21,7 @@ from dashwright.common.host_resolver import HostResolver
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.source_credentials import CredentialsCache, SourceCredentials, source_url
 from dashwright.expressions.engine.limits import Limits
+from dashwright.expressions.sources.privacy import confidential_errors
 
 _MAX_REDIRECTS: Final = 3
 _REDIRECT_STATUSES: Final = frozenset({301, 302, 303, 307, 308})
@@ -82,23 +83,25 @@ class HttpClient:
 
         A request may be sent again after an error of the connection, because queries change nothing. Raises BadRequest if
         the settings of the data source are invalid or its address is forbidden, SourceFailed if it does not respond or its
-        response is invalid, and TooLarge for a body above the limit.
+        response is invalid, and TooLarge for a body above the limit. BadRequest and SourceFailed are confidential, because
+        they may name the address.
         """
-        credentials = self._credentials_cache.get(record)
-        url = source_url(record, path)
-        if method == "POST":
-            # Encoded here, since aiohttp takes as long to encode a form as to send it.
-            request = _HttpRequest(record.name, method, url, urlencode(parameters).encode(), credentials)
-        else:
-            request = _HttpRequest(record.name, method, url.extend_query(parameters), None, credentials)
-        for _ in range(_MAX_REDIRECTS + 1):
-            response_or_redirect = await self._send(request, limits)
-            if isinstance(response_or_redirect, HttpResponse):
-                return response_or_redirect
-            request = response_or_redirect
-        raise SourceFailed(
-            f"the data source {record.name!r:.80} redirects more than {_MAX_REDIRECTS} times; give its final address as the URL"
-        )
+        with confidential_errors():
+            credentials = self._credentials_cache.get(record)
+            url = source_url(record, path)
+            if method == "POST":
+                # Encoded here, since aiohttp takes as long to encode a form as to send it.
+                request = _HttpRequest(record.name, method, url, urlencode(parameters).encode(), credentials)
+            else:
+                request = _HttpRequest(record.name, method, url.extend_query(parameters), None, credentials)
+            for _ in range(_MAX_REDIRECTS + 1):
+                response_or_redirect = await self._send(request, limits)
+                if isinstance(response_or_redirect, HttpResponse):
+                    return response_or_redirect
+                request = response_or_redirect
+            raise SourceFailed(
+                f"the data source {record.name!r:.80} redirects more than {_MAX_REDIRECTS} times; give its final address as the URL"
+            )
 
     @property
     def _session(self) -> aiohttp.ClientSession:

@@ -15,7 +15,6 @@ from dashwright.expressions.engine.frame_set import first_meta, with_first_meta
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.sources.http_client import HttpClient, HttpResponse
-from dashwright.expressions.sources.privacy import confidential_errors
 from dashwright.expressions.sources.prometheus import steps
 from dashwright.expressions.sources.prometheus.query import PrometheusQuery, read_query
 from dashwright.expressions.sources.prometheus.response import PrometheusResponse, frames_of, parse_response
@@ -69,8 +68,7 @@ class Prometheus(Source):
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
         """Return the values that a query of a variable, such as ``label_values(up, job)``, selects."""
         request = variable_request(text, time_range)
-        with confidential_errors():
-            response = await self._http.request(self._record, request.method or self._method, request.path, request.parameters, limits)
+        response = await self._http.request(self._record, request.method or self._method, request.path, request.parameters, limits)
         if response.status != _OK:
             self._parse(response)
         is_large = len(response.body) > _MAX_BYTES_ON_LOOP
@@ -80,9 +78,8 @@ class Prometheus(Source):
 
     async def health(self) -> str:
         """Return a success message if the API works. Raises the same errors as ``query``."""
-        with confidential_errors():
-            # As in Grafana, a query that reads no series.
-            response = await self._http.request(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
+        # As in Grafana, a query that reads no series.
+        response = await self._http.request(self._record, self._method, "api/v1/query", {"query": "1+1", "time": "4"}, Limits())
         self._parse(response)
         return "Successfully queried the Prometheus API."
 
@@ -94,8 +91,7 @@ class Prometheus(Source):
         form = {"query": query.expr, **parameters}
         if timeout := self._record.json_data.get("queryTimeout"):
             form["timeout"] = str(timeout)
-        with confidential_errors():
-            response = await self._http.request(self._record, self._method, path, form, limits)
+        response = await self._http.request(self._record, self._method, path, form, limits)
         read_frames = partial(self._frames, response, query, limits)
         return (
             await asyncio.get_running_loop().run_in_executor(self._threads, read_frames)
