@@ -28,7 +28,7 @@ USUAL = {"DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d", "AMQP_URL": f"amqp://u
 def test_a_wrong_setting_is_named_in_a_sentence(
     service: ModuleType, name: str, value: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The exit status is 2, and the only line of output begins with the service and names the setting."""
+    """A service ends with status 2, after a single line that begins with the name of the service and names the setting."""
     monkeypatch.setattr("dashwright.common.observability.logging.configure", lambda *_arguments, **_options: None)
     for variable in [variable for variable in os.environ if variable.startswith("DASHWRIGHT_")]:
         monkeypatch.delenv(variable)
