@@ -6,9 +6,21 @@ from typing import Final
 from dashwright.api.http.routing import Route
 from dashwright.common.kinds.registry import KINDS
 
-_OTHER_ROOTS: Final = tuple(f"/apis/{kind.api_version(version)}/" for kind in KINDS for version in kind.versions[1:])
+_PREFERRED_ROOTS: Final = {
+    f"/apis/{kind.api_version(version)}": f"/apis/{kind.api_version(kind.version)}"
+    for kind in KINDS
+    for version in kind.versions
+    if version != kind.version
+}
 
 
 def in_preferred_versions(routes: Sequence[Route]) -> list[Route]:
-    """Return the routes without those of the other versions of kinds."""
-    return [route for route in routes if not route.path.startswith(_OTHER_ROOTS)]
+    """Return the routes without those of other versions of kinds, unless the preferred version has no such route."""
+    present = {(route.method, route.path) for route in routes}
+    return [route for route in routes if (route.method, _preferred_path(route.path)) not in present]
+
+
+def _preferred_path(path: str) -> str:
+    """Return the path in the preferred version, or an empty string for a path that names no other version."""
+    root = "/".join(path.split("/", 4)[:4])
+    return _PREFERRED_ROOTS[root] + path.removeprefix(root) if root in _PREFERRED_ROOTS else ""

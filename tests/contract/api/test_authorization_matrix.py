@@ -1,4 +1,4 @@
-"""Authorization of every route of the real table, for every kind of caller."""
+"""Authorization of every route of the real table, for every kind of caller. Routes of kinds are requested in the preferred version."""
 
 import asyncio
 import base64
@@ -12,6 +12,7 @@ import aiohttp
 import orjson
 import pytest
 import pytest_asyncio
+from tests.contract.api.preferred_versions import in_preferred_versions
 from tests.servers import databases
 
 from dashwright.api.auth import key_material
@@ -339,8 +340,9 @@ class MatrixTest:
     """A gateway, callers of every kind, and a limited number of concurrent requests."""
 
     def __init__(self, gateway: Gateway, session: aiohttp.ClientSession, database: Database) -> None:
-        # The migration of keys turns them into service accounts, so its route comes last.
-        self.routes = sorted(gateway.routes, key=lambda route: "/migrate" in route.path)
+        self.all_routes = gateway.routes
+        #: The routes that are requested. The migration of keys turns them into service accounts, so its route comes last.
+        self.routes = sorted(in_preferred_versions(gateway.routes), key=lambda route: "/migrate" in route.path)
         self._gateway = gateway
         self._session = session
         self._database = database
@@ -501,8 +503,8 @@ async def test_the_golden_table_names_every_action() -> None:
 
 async def test_only_the_listed_routes_need_no_permission(stage: MatrixTest) -> None:
     """Each route without a required permission is in one of the lists above."""
-    assert {name_of(route) for route in stage.routes if route.required_access is PUBLIC} == PUBLIC_ROUTES
-    assert {name_of(route) for route in stage.routes if route.required_access is SIGNED_IN} == SIGNED_IN_ROUTES | ALERTING_ROUTES
+    assert {name_of(route) for route in stage.all_routes if route.required_access is PUBLIC} == PUBLIC_ROUTES
+    assert {name_of(route) for route in stage.all_routes if route.required_access is SIGNED_IN} == SIGNED_IN_ROUTES | ALERTING_ROUTES
 
 
 @pytest.mark.parametrize("version", REPOSITORY.versions)
@@ -510,7 +512,9 @@ async def test_repository_routes_need_the_documented_roles(stage: MatrixTest, ve
     """The lowest role that may use each repository route is as documented."""
     base = f"/apis/{REPOSITORY.api_version(version)}/namespaces/{{namespace}}/"
     needed = {
-        f"{route.method} {route.path.removeprefix(base)}": route.required_access for route in stage.routes if route.path.startswith(base)
+        f"{route.method} {route.path.removeprefix(base)}": route.required_access
+        for route in stage.all_routes
+        if route.path.startswith(base)
     }
     selected = {route: needed[route] for route in REPOSITORY_ROUTES}
     assert {route: GOLDEN[needs.action] for route, needs in selected.items() if isinstance(needs, Permission)} == REPOSITORY_ROUTES
