@@ -3,9 +3,11 @@
 import json
 from urllib.parse import quote
 
+import pytest
 from tests.contract.api.conftest import ADMIN
 from tests.contract.api.git.sync_environment import REPOSITORIES, SyncEnvironment, dashboard, is_healthy
 
+from dashwright.api.workers import picture_client
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 
 HOME = dashboard("home", "Home")
@@ -89,8 +91,9 @@ async def test_every_commit_is_synced(environment: SyncEnvironment) -> None:
     assert (full["ignored"], full["warning"], full["error"]) == (11, 1, 0)
 
 
-async def test_any_name_is_reached_over_http(environment: SyncEnvironment) -> None:
+async def test_any_name_is_reached_over_http(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose name has special characters can be read, edited, previewed and deleted by its path, and has a history."""
+    monkeypatch.setattr(picture_client, "TIMEOUT_SECONDS", 0.01)  # Without an expressions worker the preview has no pictures.
     environment.work.commit(dict(FIRST))
     await environment.create_repository()
     await allow_writes(environment)
