@@ -52,11 +52,11 @@ class RandomValues:
         config: dict[str, Any] = {
             "unit": self._random.choice(_DISPLAY_UNITS),
             "decimals": self._random.choice((None, None, 0, 1, 3)),
-            "mappings": [self._mapping() for _ in range(self._random.randrange(3))],
+            "mappings": [self.mapping() for _ in range(self._random.randrange(3))],
             "noValue": self._random.choice(("", "-", "0", "n/a")),
         }
         if self._chance(0.6):
-            config["thresholds"] = self._thresholds()
+            config["thresholds"] = self.thresholds()
         if self._chance(0.6):
             config["color"] = {"mode": self._random.choice(_MODES), "fixedColor": self._random.choice(_COLOURS)}
         if type_ == "number":
@@ -105,7 +105,8 @@ class RandomValues:
         numbers = (*_NUMBERS, *_NOT_FINITE)
         return self._random.choice(numbers if type_ == "number" else (*numbers, *_TEXTS, True, False))
 
-    def _mapping(self) -> dict[str, Any]:
+    def mapping(self) -> dict[str, Any]:
+        """Return a value mapping."""
         kind = self._random.choice(("value", "range", "regex", "special"))
         keys = ("0", "1", "10", "a", "true", "false", "", "null", "NaN", "1e+21", "0.5")
         choices: dict[str, dict[str, Any]] = {
@@ -121,7 +122,8 @@ class RandomValues:
         text = {"text": self._random.choice(("T", "", "N/A", "$1", "[$1]"))} if self._chance(0.75) else {}
         return text | ({"color": self._random.choice((*_COLOURS, "transparent"))} if self._chance(0.5) else {})
 
-    def _thresholds(self) -> dict[str, Any]:
+    def thresholds(self) -> dict[str, Any]:
+        """Return thresholds."""
         values = sorted(self._random.choice((-10, 0, 1, 10, 50, 90, 100)) for _ in range(self._random.randrange(5)))
         steps = [{"value": value, "color": self._random.choice(_COLOURS)} for value in values]
         return {"mode": self._random.choice(("absolute", "percentage")), "steps": steps}

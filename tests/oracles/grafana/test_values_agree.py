@@ -24,7 +24,7 @@ pytestmark = pytest.mark.oracles
 _HERE: Final = Path(__file__).parent
 _NOW: Final = datetime.fromtimestamp(NOW / 1000, UTC)
 _SPECIAL: Final = {"undefined": UNDEFINED, "NaN": math.nan, "Infinity": math.inf, "-Infinity": -math.inf}
-_TRANSPARENT: Final = ("transparent", "rgba(0,0,0,0)")
+_TRANSPARENT: Final = ("transparent", "rgba(0,0,0,0)", "#00000000")
 #: Shades differ by one because colours are rounded at other steps.
 _MAX_COLOUR_DIFFERENCE: Final = 2
 

@@ -9,9 +9,14 @@ import pytest
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.pictures.dashboard import read_dashboard
+from dashwright.expressions.pictures.display.columns import FieldSettings, columns_of
 from dashwright.expressions.pictures.display_names import ColumnNames
 from dashwright.expressions.pictures.field_overrides import FieldConfigs, PanelColumn, matcher_of
 from dashwright.expressions.pictures.outcomes import left_out
+from dashwright.expressions.pictures.theme import THEMES
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.pipeline import read_steps
+from dashwright.expressions.transformations.result import transformed_for_drawing
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Value
@@ -153,7 +158,7 @@ def test_the_data_source_precedes_defaults_but_not_rules() -> None:
 
 
 def test_bounds_are_ordered_and_thresholds_colour() -> None:
-    """A minimum above the maximum is exchanged with it; only columns of numbers have bounds."""
+    """A minimum above the maximum is exchanged with it; bounds by default are only those of numbers."""
     thresholds = {"steps": [{"color": "red", "value": None}]}
     assert config_of([], min=9, max="2", thresholds=thresholds) == {
         "min": 2,
@@ -163,6 +168,76 @@ def test_bounds_are_ordered_and_thresholds_colour() -> None:
         "custom": {},
     }
     assert FieldConfigs({"min": 1, "unit": "s"}, []).configure(columns()[0]) == {"unit": "s", "custom": {}}
+
+
+@pytest.mark.parametrize(
+    ("defaults", "index", "expected"),
+    [
+        ({"decimals": 1, "min": 2, "fieldMinMax": True}, 4, {}),
+        ({"decimals": "2", "min": "1.5px", "max": "x"}, 1, {"decimals": 2, "min": 1.5}),
+        ({"mappings": [{"type": "value"}]}, 0, {}),
+        ({"mappings": [{"type": "value"}]}, 4, {"mappings": [{"type": "value"}]}),
+        ({"noValue": 0, "displayName": 7}, 4, {"noValue": "0", "displayName": "7"}),
+        ({"displayNameFromDS": "other", "nullValueMode": "null as zero"}, 1, {}),
+        ({"color": {"fixedColor": "red"}}, 1, {"color": {"fixedColor": "red"}}),
+    ],
+)
+def test_defaults_apply_by_property_and_type(defaults: dict[str, Any], index: int, expected: dict[str, Any]) -> None:
+    """Defaults apply to the types for which Grafana registers their property; properties that it does not register are ignored."""
+    assert FieldConfigs(defaults, []).configure(columns()[index]) == {**expected, "custom": {}}
+
+
+def test_rules_apply_to_columns_of_any_type() -> None:
+    """A rule sets the properties of numbers and mappings for columns of all types."""
+    rules = [rule("alwaysMatch", None, decimals=1, min="2", mappings=[{"type": "value"}], nullValueMode="null as zero")]
+    expected = {"decimals": 1, "min": 2, "mappings": [{"type": "value"}], "custom": {}}
+    assert [FieldConfigs({}, rules).configure(columns()[index]) for index in (0, 4)] == [expected, expected]
+
+
+def test_rules_do_not_exchange_bounds() -> None:
+    """A maximum by a rule may be below the minimum by default, as in Grafana."""
+    config = configured([rule("numeric", None, max=1)], min=5, max=9)
+    assert (config["min"], config["max"]) == (5, 1)
+
+
+def test_custom_properties_have_paths() -> None:
+    """A rule sets or removes one member of a custom property; removing a missing one changes nothing."""
+    rules = [rule("numeric", None, custom__footer__reducers=["sum"], custom__gone__x=None)]
+    assert configured(rules, custom={"footer": {"x": 1}})["custom"] == {"footer": {"x": 1, "reducers": ["sum"]}}
+
+
+def test_links_of_the_data_source_precede_those_of_the_panel() -> None:
+    """A column has the links of its data source and those of the panel, unless a rule replaces all of them."""
+    field = Field("v", FieldType.FLOAT64, np.ones(1), config={"links": [{"title": "a"}]})
+    frame = Frame([field])
+    defaults = {"links": [{"title": "b"}]}
+
+    def links(*rules: dict[str, Any]) -> Any:
+        return FieldConfigs(defaults, rules).configure(PanelColumn(field, frame, ColumnNames([frame])))["links"]
+
+    assert links() == [{"title": "a"}, {"title": "b"}]
+    assert links(rule("alwaysMatch", None, links=[{"title": "c"}])) == [{"title": "c"}]
+
+
+@pytest.mark.parametrize(
+    ("name", "values", "expected"), [("v", [None, 1], "number"), ("v", ["a"], "string"), ("time", ["a"], "time"), ("v", [[1]], "other")]
+)
+def test_types_of_documents_are_guessed(name: str, values: list[Any], expected: str) -> None:
+    """A column of documents has the type that its name or its first value suggests, but rules match its unknown type."""
+    cells = np.empty(len(values), np.object_)
+    cells[:] = values
+    field = Field(name, FieldType.JSON, cells)
+    frame = Frame([field])
+    column = PanelColumn(field, frame, ColumnNames([frame]))
+    config = FieldConfigs({}, [rule("byType", "other", unit="s")]).configure(column)
+    assert (column.type, config["unit"]) == (expected, "s")
+
+
+def test_default_names_apply_to_transformed_columns() -> None:
+    """The default name of a panel replaces the names that transformations compose of labels."""
+    frames = transformed_for_drawing([[FRAME]], read_steps([{"id": "noop"}]), Context())
+    (shown,) = columns_of(frames, FieldSettings({"displayName": "${__field.labels.device}!"}, [], THEMES["dark"]))
+    assert [column.name for column in shown] == ["!", "sda!", "!", "!", "!"]
 
 
 def test_only_unknown_matchers_are_reported() -> None:

@@ -60,16 +60,20 @@ def test_columns_of_mixed_cells_keep_their_type_for_clients() -> None:
     assert typed.types == [CellType.NUMBER]
 
 
-def test_drawn_columns_have_their_display_names() -> None:
-    """A column whose display name differs from its name has it in its configuration; nested tables are left out."""
+def test_nested_tables_are_not_drawn() -> None:
+    """The frames of a picture lack the columns of nested tables."""
     step = {
         "id": "groupToNestedTable",
         "options": {"fields": {"time": {"operation": "groupby"}, "n": {"operation": "aggregate", "aggregations": ["max"]}}},
     }
     (drawn,) = transformed_for_drawing([[ENGINE]], read_steps([step]), Context())
     assert [one.name for one in drawn.fields] == ["time", "n (max)"]
-    (plain,) = transformed_for_drawing([[ENGINE]], [], Context())
-    assert [(one.config or {}).get("displayName") for one in plain.fields] == [None, "n a"]
+
+
+def test_drawn_columns_of_mixed_cells_keep_their_type() -> None:
+    """A column of numbers with text among them is one of numbers in a panel, as in Grafana."""
+    field = to_frame(frame("A", column("v", [1, "Not Found"]))).fields[0]
+    assert (field.type, field.declared_type) == (FieldType.JSON, "number")
 
 
 def test_too_many_frames_are_an_error_of_the_result() -> None:

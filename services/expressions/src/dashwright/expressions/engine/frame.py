@@ -64,6 +64,7 @@ class Field:
     labels: Labels | None = None
     config: Mapping[str, Any] | None = None  #: A JSON object, Grafana's configuration of the column, such as ``displayName``.
     absent: Mask | None = None  #: True for each null that a join added. Lines in charts connect its neighbours; other nulls are gaps.
+    declared_type: str = ""  #: Grafana's name of the type of a column of JSON whose cells may have other types; empty if it is unknown.
 
     def __len__(self) -> int:
         return len(self.values)

@@ -63,7 +63,7 @@ def text_of(value: Any) -> str:
     if value is None or isinstance(value, bool):
         return {None: "null", True: "true", False: "false"}[value]
     if isinstance(value, int | float):
-        return shortest_text(value)
+        return shortest_text(float_of(value))
     if isinstance(value, list):
         return ",".join("" if is_missing(item) else text_of(item) for item in value)
     return "undefined" if value is UNDEFINED else "[object Object]"

@@ -16,14 +16,18 @@ class ColumnNames:
         self._frame_names_differ = len(names) > 1
         self._single_label = next(iter(keys)) if len(keys) == 1 else None
 
-    def of_field(self, field: Field, frame: Frame, config: Mapping[str, Any]) -> str:
-        """Return the name of a column of ``frame`` with a configuration, which may contain a ``displayName``."""
+    def of_field(self, field: Field, frame: Frame, config: Mapping[str, Any], *, has_times: bool = False) -> str:
+        """Return the name of a column of ``frame`` with a configuration, which may contain a ``displayName``.
+
+        ``has_times`` is True for a column of documents whose cells are times.
+        """
         suffix = comparison_suffix(frame.meta)
         if configured := configured_name(config):
             return configured + suffix
-        if field.type is FieldType.TIME and not field.labels:
+        labels = None if field.labels is None else dict(field.labels.pairs)
+        # An empty set of labels, which a join adds, makes a difference: several columns of times then have numbers.
+        if (has_times or field.type is FieldType.TIME) and labels is None:
             return field.name or TIME_NAME
-        labels = dict(field.labels.pairs) if field.labels else None
         differ, label = self._frame_names_differ, self._single_label
         name = composed_name(field.name, labels, frame.name, names_differ=differ, single_label=label)
         return (_numbered_name(field, frame) if name == field.name else name) + suffix

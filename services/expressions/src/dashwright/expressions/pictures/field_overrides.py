@@ -9,12 +9,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import number_of, object_of, objects_of, string_of
+from dashwright.common.json_shapes import list_of, number_of, object_of, objects_of, string_of
 from dashwright.expressions.calculations.table import Calculation
 from dashwright.expressions.calculations.values import FieldValues, NullMode
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.javascript.values import leading_number, text_of
 from dashwright.expressions.pictures.display.values import values_of
 from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name
+from dashwright.expressions.transformations.data import guessed_type
 from dashwright.expressions.transformations.matchers.fields import FieldMatcher, MatchedField, field_matcher
 from dashwright.expressions.transformations.names import label_list
 
@@ -22,10 +24,14 @@ from dashwright.expressions.transformations.names import label_list
 _MAX_RULES: Final = 1_000
 #: A reference to the column or its frame, such as ``${__field.labels.instance}``.
 _REFERENCE: Final = re.compile(r"\$\{__(field|series)\.([^}:]+)(?::[^}]*)?\}")
-_PROPERTIES_OF_NUMBERS: Final = frozenset({"decimals", "min", "max", "fieldMinMax"})
+_NUMBERS: Final = frozenset({"decimals", "min", "max"})
+_TEXTS: Final = frozenset({"displayName", "noValue"})
+#: The properties that defaults and rules set, in addition to custom ones. Grafana ignores all others.
+_PROPERTIES: Final = _NUMBERS | _TEXTS | {"unit", "fieldMinMax", "color", "links", "actions", "mappings", "thresholds", "filterable"}
+_CUSTOM: Final = "custom."
 _NANOS_PER_MILLISECOND: Final = 1e6
-#: Grafana's names of the types of the columns with which calculations compute.
-_COMPUTABLE_TYPES: Final = frozenset({"number", "time", "boolean", "enum"})
+#: Grafana's names of the types of the columns with which calculations compute. Values of other columns are counted and chosen.
+_COMPUTABLE_TYPES: Final = frozenset({"number", "time"})
 
 
 class PanelColumn:
@@ -34,6 +40,7 @@ class PanelColumn:
     def __init__(self, field: Field, frame: Frame, names: ColumnNames) -> None:
         self.field = field
         self.frame = frame
+        self.type = _type_of(field)  #: Grafana's name of the type.
         self.config: dict[str, Any] = {name: value for name, value in (field.config or {}).items() if value is not None}
         self._names = names
         self._name: str | None = None
@@ -47,13 +54,8 @@ class PanelColumn:
     def display_name(self) -> str:
         """The display name with the rules applied so far."""
         if self._name is None:
-            self._name = self._names.of_field(self.field, self.frame, self.config)
+            self._name = self._names.of_field(self.field, self.frame, self.config, has_times=self.type == "time")
         return self._name
-
-    @property
-    def type(self) -> str:
-        """Grafana's name of the column's type."""
-        return _TYPE_NAMES.get(self.field.type, "number" if self.field.type.is_numeric else "other")
 
     @property
     def ref_id(self) -> str:
@@ -85,18 +87,37 @@ class PanelColumn:
         nulls = NullMode.of(self.config.get("nullValueMode"))
         return calculation(FieldValues(values_of(self.field), self.type in _COMPUTABLE_TYPES, nulls))
 
-    def set_property(self, name: str, value: Any) -> None:
-        """Set a property of the configuration, or remove it if there is no value. Some apply only to columns of numbers."""
-        if name in _PROPERTIES_OF_NUMBERS and self.type != "number":
+    def set_default(self, name: str, value: Any) -> None:
+        """Set a property for which the column has no value, if defaults of the property apply to the type of the column."""
+        if name == "links" and "links" in self.config:
+            value = [*list_of(self.config["links"]), *list_of(value)]
+        elif self.config.get(name) is not None or not _has_default(name, self.type):
             return
-        if name == "displayName" and isinstance(value, str):
-            value = self._interpolated(value)
-        if name.startswith("custom."):
-            custom = object_of(self.config.get("custom"))
-            self.config["custom"] = _with(custom, name.removeprefix("custom."), value)
-        else:
-            self.config = _with(self.config, name, value)
-        self._name = None
+        self.set_property(name, value)
+
+    def set_property(self, name: str, value: Any) -> None:
+        """Set a property of the configuration, or remove it if there is no value."""
+        if name.startswith(_CUSTOM):
+            self.config["custom"] = _with(object_of(self.config.get("custom")), name.removeprefix(_CUSTOM).split("."), value)
+        elif name in _PROPERTIES:
+            self.config = _with(self.config, [name], self._converted(name, value))
+            self._name = None
+
+    def guess_type(self) -> None:
+        """Replace an unknown type by that which Grafana guesses from the name and the first value."""
+        if self.type == _UNKNOWN_TYPE:
+            self.type = guessed_type(self.name, self.field.values.tolist()) or _UNKNOWN_TYPE
+            self._name = None
+
+    def _converted(self, name: str, value: Any) -> Any:
+        """Return the value of a property as numbers and texts are read."""
+        if value is None:
+            return None
+        if name in _NUMBERS:
+            return number_of(leading_number(value) if isinstance(value, str) else value)
+        if name in _TEXTS:
+            value = text_of(value)
+        return self._interpolated(value) if name == "displayName" else value
 
     def _interpolated(self, template: str) -> str:
         """Return the text with references to the column and its frame replaced; unknown ones become empty."""
@@ -123,14 +144,15 @@ class FieldConfigs:
     def configure(self, column: PanelColumn) -> Mapping[str, Any]:
         """Apply the defaults and rules to a column, and return its configuration."""
         for name, value in self._defaults.items():
-            if name != "custom" and name not in column.config and value is not None:
-                column.set_property(name, value)
-        column.config["custom"] = {**object_of(self._defaults.get("custom")), **object_of(column.config.get("custom"))}
+            if name != "custom" and value is not None:
+                column.set_default(name, value)
+        column.config = _completed(column.config, object_of(self._defaults.get("custom")))
         for matches, properties in self._rules:
             if properties and matches(column):
                 for property_ in properties:
                     column.set_property(string_of(property_.get("id")), property_.get("value"))
-        return _completed(column.config)
+        column.guess_type()
+        return column.config
 
 
 def matcher_of(matcher: Any) -> FieldMatcher:
@@ -149,21 +171,42 @@ def matcher_of(matcher: Any) -> FieldMatcher:
     return is_matched
 
 
-def _completed(config: dict[str, Any]) -> Mapping[str, Any]:
-    """Return the configuration with ``min`` below ``max``, and with the colour mode of thresholds if it has thresholds but no mode."""
+def _type_of(field: Field) -> str:
+    return field.declared_type or _TYPE_NAMES.get(field.type, "number" if field.type.is_numeric else _UNKNOWN_TYPE)
+
+
+def _has_default(name: str, type_: str) -> bool:
+    """Return whether the default of a property applies to columns of a type."""
+    if name == "mappings":
+        return type_ != "time"
+    return type_ == "number" or name not in _NUMBERS | {"fieldMinMax"}
+
+
+def _completed(config: Mapping[str, Any], custom: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the configuration with the defaults of custom properties, with ``min`` below ``max``, and with a colour mode.
+
+    The colours are those of thresholds if there are thresholds but no mode.
+    """
+    completed = {**config, "custom": {**custom, **object_of(config.get("custom"))}}
     low, high = number_of(config.get("min")), number_of(config.get("max"))
     if low is not None and high is not None and low > high:
-        config |= {"min": high, "max": low}
+        completed |= {"min": high, "max": low}
     if "color" not in config and config.get("thresholds"):
-        config["color"] = {"mode": "thresholds"}
-    return config
+        completed["color"] = {"mode": "thresholds"}
+    return completed
 
 
-def _with(settings: Mapping[str, Any], name: str, value: Any) -> dict[str, Any]:
-    """Return the settings with one of them changed, or removed if there is no value."""
+def _with(settings: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+    """Return the settings with the one at a path changed, or removed if there is no value."""
+    name, *rest = path
+    if value is None and name not in settings:
+        return dict(settings)
+    if rest:
+        value = _with(object_of(settings.get(name)), rest, value)
     return {key: item for key, item in {**settings, name: value}.items() if item is not None or key != name}
 
 
+_UNKNOWN_TYPE: Final = "other"
 _TYPE_NAMES: Final = {
     FieldType.TIME: "time",
     FieldType.STRING: "string",

@@ -87,7 +87,9 @@ def _field(column: Column, *, keeps_trends: bool) -> Field:
     if isinstance(cells, FieldCells) and _TYPES.get(cells.field.type, CellType.NUMBER) is column.type:
         return replace(cells.field, name=column.name, labels=labels, config=column.config or None)
     type_, values, nulls = _array(column.type, cells, keeps_trends=keeps_trends)
-    field = Field(column.name, type_, values, nulls, nullable=True, labels=labels, config=column.config or None)
+    declared = column.type.value if type_ is FieldType.JSON and column.type in _DECLARED_TYPES else ""
+    config = column.config or None
+    field = Field(column.name, type_, values, nulls, nullable=True, labels=labels, config=config, declared_type=declared)
     absent = np.array([cell is UNDEFINED for cell in cells], np.bool_)
     return replace(field, absent=absent) if absent.any() else field
 
@@ -130,6 +132,8 @@ def _is_time(cell: Any) -> bool:
     return is_number(cell) and abs(cell) < _MAX_MILLISECONDS
 
 
+#: The types that a column keeps for pictures if some of its cells have other types.
+_DECLARED_TYPES: Final = frozenset({CellType.TIME, CellType.NUMBER, CellType.STRING, CellType.BOOLEAN, CellType.ENUM})
 #: The values at nulls.
 _EMPTY: Final[Mapping[FieldType, Any]] = {FieldType.TIME: 0, FieldType.FLOAT64: np.nan, FieldType.BOOL: False}
 

@@ -1,14 +1,16 @@
 """Transformation of the results of a panel's queries."""
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 from dashwright.common.errors import DashwrightError
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.formats.transformed import TransformationResult
+from dashwright.expressions.javascript.values import is_true
 from dashwright.expressions.transformations.context import MAX_FRAMES, Context, too_many
 from dashwright.expressions.transformations.conversion import FieldCells, from_frame, to_frame, to_typed_frame
-from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
-from dashwright.expressions.transformations.names import DisplayNames
+from dashwright.expressions.transformations.data import CellType, Column, Frames
+from dashwright.expressions.transformations.names import single_label_of
 from dashwright.expressions.transformations.pipeline import Step, apply_steps
 
 
@@ -22,22 +24,24 @@ def transform(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context
 
 
 def transformed_for_drawing(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> list[Frame]:
-    """Return the frames of all queries after the steps. The configuration of a column has its display name if it differs.
+    """Return the frames of all queries after the steps. Raises the error of a step that failed.
 
-    Nested frames are left out, and empty cells of a column of numbers are null. Raises the error of a step that failed.
+    Nested frames are left out, and empty cells of a column of numbers are null.
     """
     frames = _transformed(results, steps, context)
-    names = DisplayNames(frames)
+    single_label = single_label_of(frames)
+    drawn = [[_drawn(column, single_label) for column in frame.columns if column.type is not CellType.FRAMES] for frame in frames]
+    return [to_frame(frame.with_columns(columns), keeps_trends=True) for frame, columns in zip(frames, drawn, strict=True)]
 
-    def prepared(column: Column, frame: DataFrame) -> Column:
-        name = names.of(column, frame)
-        if column.type is CellType.NUMBER and not isinstance(column.source, FieldCells):
-            # A matrix has empty texts where it has no value, which must not make the column one of texts.
-            column = column.with_values([None if cell == "" else cell for cell in column.values])
-        return column if name == column.name else column.named(name)
 
-    drawn = [frame.with_columns([column for column in frame.columns if column.type is not CellType.FRAMES]) for frame in frames]
-    return [to_frame(frame.with_columns([prepared(column, frame) for column in frame.columns]), keeps_trends=True) for frame in drawn]
+def _drawn(column: Column, single_label: str | None) -> Column:
+    if single_label and column.labels and not is_true(column.labels.get(single_label)):
+        # A matrix has labels of any type. As in Grafana, null and 0 are not part of names.
+        column = replace(column, labels={**column.labels, single_label: ""})
+    if column.type is not CellType.NUMBER or isinstance(column.source, FieldCells):
+        return column
+    # A matrix has empty texts where it has no value, which must not make the column one of texts.
+    return column.with_values([None if cell == "" else cell for cell in column.values])
 
 
 def _transformed(results: Sequence[Sequence[Frame]], steps: Sequence[Step], context: Context) -> Frames:

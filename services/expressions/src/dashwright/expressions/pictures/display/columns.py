@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import numpy as np
 
-from dashwright.common.json_shapes import number_of
 from dashwright.expressions.engine.frame import Field, Frame
+from dashwright.expressions.javascript.values import float_of
+from dashwright.expressions.pictures.display.column_ranges import ColumnRanges
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor
 from dashwright.expressions.pictures.display.values import Value, values_of
 from dashwright.expressions.pictures.display_names import ColumnNames
@@ -76,40 +77,38 @@ def columns_of(frames: Sequence[Frame], settings: FieldSettings) -> list[list[Di
     names = ColumnNames(frames)
     configs = FieldConfigs(settings.defaults, settings.overrides)
     sources = [[PanelColumn(field, frame, names) for field in frame.fields[:_MAX_COLUMNS]] for frame in frames]
-    common_range: tuple[float | None, float | None] | None = None
+    ranges = ColumnRanges([source for frame_sources in sources for source in frame_sources])
     result: list[list[DisplayColumn]] = []
     index = 0
     for frame_sources in sources:
         columns = []
         for source in frame_sources:
+            type_ = source.type
             config = configs.configure(source)
-            value_range: tuple[float | None, float | None] = (None, None)
-            if source.type == "number" and config.get("fieldMinMax") is True:
-                value_range = _range_of([source])
-            elif source.type == "number" and (number_of(config.get("min")) is None or number_of(config.get("max")) is None):
-                common_range = common_range or _range_of([other for others in sources for other in others])
-                value_range = common_range
-            traits = ColumnTraits(source.type, value_range, index, source.display_name, _dates(source, settings))
+            traits = ColumnTraits(source.type, ranges.of(source, type_), index, source.display_name, _dates(source, settings))
             columns.append(DisplayColumn(source, config, DisplayProcessor(config, settings.theme, traits)))
             index += source.type != "time"
         result.append(columns)
     return result
 
 
-def _range_of(columns: Sequence[PanelColumn]) -> tuple[float | None, float | None]:
-    """Return the least and the greatest number of the columns of numbers; None if they have no numbers."""
-    parts = [column.numbers for column in columns if column.type == "number" and len(column.field)]
-    finite = [part[np.isfinite(part)] for part in parts]
-    lows = [float(part.min()) for part in finite if len(part)]
-    highs = [float(part.max()) for part in finite if len(part)]
-    return (min(lows), max(highs)) if lows else (None, None)
-
-
 def _dates(source: PanelColumn, settings: FieldSettings) -> DateContext:
     now = datetime.now(settings.zone)
     if source.type != "time":
         return DateContext(settings.zone, now)
-    numbers = source.numbers
-    span = abs(float(numbers[-1] - numbers[0])) if len(numbers) > 1 else math.inf
+    span = abs(_end_of(source, -1) - _end_of(source, 0)) if len(source.field) > 1 else math.inf
     is_detailed = span < _MAX_DETAILED_SPAN
     return DateContext(settings.zone, now, with_milliseconds=is_detailed)
+
+
+def _end_of(source: PanelColumn, index: int) -> float:
+    """Return the first or last time in milliseconds since 1970, NaN if it is not known.
+
+    As in Grafana, a null is 0, but a cell that a join added is not known, and neither is a text at the start.
+    """
+    absent, value = source.field.absent, source.field.values[index]
+    if (absent is not None and absent[index]) or (isinstance(value, str) and not index):
+        return math.nan
+    if source.field.values.dtype == np.object_:
+        return 0.0 if value is None else float_of(value)
+    return float(np.nan_to_num(source.numbers[index]))

@@ -8,6 +8,7 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import list_of, member_at, number_of, string_of
 from dashwright.expressions.javascript import values as javascript
+from dashwright.expressions.javascript.comparisons import quotient
 from dashwright.expressions.pictures.display.colour_math import text_colour_on
 from dashwright.expressions.pictures.display.colour_modes import ColourContext, colouring_of, scheme_colours
 from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
@@ -126,10 +127,12 @@ class DisplayProcessor:
         return _STRING_UNIT if self.traits.type == "string" and not unit else unit
 
     def _effective_range(self) -> tuple[float, float]:
-        """Return the configured range, with missing ends taken from the numbers."""
+        """Return the configured range, with missing ends taken from the numbers. Only numbers may have a single configured end."""
         low, high = self.traits.range
-        if self.traits.type not in ("number", "other") or low is None or high is None:
+        if low is None or high is None:
             low, high = _DEFAULT_RANGE
+        if self.traits.type not in ("number", "other"):
+            return low, high
         configured_low, configured_high = number_of(self.config.get("min")), number_of(self.config.get("max"))
         return low if configured_low is None else configured_low, high if configured_high is None else configured_high
 
@@ -143,12 +146,12 @@ class DisplayProcessor:
     def _share(self, number: float) -> float:
         """Return the place of a number in the range, 0 at its start and 1 at its end.
 
-        NaN and negative infinity are at the start; among booleans, NaN is 1.
+        NaN and negative infinity are at the start; among booleans, NaN is 1. In an empty range, all others are infinitely far.
         """
         if self.traits.type == "boolean":
             return float(math.isnan(number) or number != 0)
         low, high = self.range
-        share = (number - low) / (high - low) if high != low else 0.0
+        share = quotient(number - low, high - low)
         return 0.0 if math.isnan(share) or number == -math.inf else share
 
     def _colour(self, number: float, share: float) -> str:

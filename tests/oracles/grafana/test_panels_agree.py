@@ -1,0 +1,190 @@
+"""Columns of random panels, compared with those that Grafana's library ``@grafana/data`` prepares for drawing."""
+
+import json
+import math
+from datetime import UTC
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pytest
+from tests.oracles.grafana.random_panels import CUSTOM_PROPERTIES, UNKNOWN_PROPERTY, RandomPanels
+from tests.oracles.grafana.random_values import NOW
+from tests.oracles.grafana.test_values_agree import are_near
+from tests.oracles.queue import node_packages
+
+from dashwright.common.errors import DashwrightError
+from dashwright.common.json_shapes import object_of, string_of
+from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.engine.labels import Labels
+from dashwright.expressions.javascript.values import leading_number
+from dashwright.expressions.pictures.display.columns import DisplayColumn, FieldSettings, columns_of
+from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name
+from dashwright.expressions.pictures.theme import THEMES
+from dashwright.expressions.transformations.context import Context
+from dashwright.expressions.transformations.conversion import from_frame
+from dashwright.expressions.transformations.names import DisplayNames
+from dashwright.expressions.transformations.pipeline import read_steps
+from dashwright.expressions.transformations.result import transformed_for_drawing
+
+pytestmark = pytest.mark.oracles
+
+_HERE: Final = Path(__file__).parent
+_NANOS_PER_MILLISECOND: Final = 1_000_000
+_TYPES: Final = {
+    "number": FieldType.FLOAT64,
+    "string": FieldType.STRING,
+    "time": FieldType.TIME,
+    "boolean": FieldType.BOOL,
+    "other": FieldType.JSON,
+}
+#: Transformations whose columns remember the calculations on their sources, whose empty texts are null here, or whose nested tables
+#: count in the palette.
+_OTHER_RANGES: Final = frozenset({"histogram", "reduce", "groupingToMatrix", "groupToNestedTable"})
+_EMPTY: Final = {FieldType.FLOAT64: math.nan, FieldType.TIME: 0, FieldType.BOOL: False}
+
+
+def results(folder: Path, cases: list[Any]) -> list[Any]:
+    """Return the results of Grafana's library."""
+    path = folder / "cases.json"
+    path.write_text(json.dumps({"now": NOW, "customProperties": CUSTOM_PROPERTIES, "cases": cases}))
+    found: list[Any] = json.loads(node_packages.run(node_packages.installed(_HERE), _HERE / "panel.cjs", str(path)))
+    return found
+
+
+def field_of(source: Any) -> Field:
+    type_ = _TYPES[source["type"]]
+    nulls = np.array([value is None for value in source["values"]], np.bool_)
+    values = np.empty(len(nulls), type_.dtype)
+    values[:] = [_EMPTY.get(type_) if value is None else value for value in source["values"]]
+    if type_ is FieldType.TIME:
+        values *= _NANOS_PER_MILLISECOND
+    labels = Labels.of(source["labels"]) if "labels" in source else None
+    return Field(source.get("name", ""), type_, values, nulls if nulls.any() else None, True, labels, source["config"] or None)
+
+
+def frames_of(case: Any) -> list[Frame]:
+    """Return the frames of a case as queries return them."""
+    return [
+        Frame([field_of(one) for one in each["fields"]], each.get("name", ""), each["refId"], each.get("meta")) for each in case["frames"]
+    ]
+
+
+def columns(case: Any) -> list[list[DisplayColumn]]:
+    """Return the columns of a case as panels show them."""
+    frames = frames_of(case)
+    if case["transformations"]:
+        frames = transformed_for_drawing([frames], read_steps(case["transformations"]), Context())
+    config = case["fieldConfig"]
+    return columns_of(frames, FieldSettings(config["defaults"], config["overrides"], THEMES["dark"], UTC))
+
+
+def has_other_ranges(case: Any) -> bool:
+    """Return whether a transformation of a case keeps calculations or counts columns that are not drawn."""
+    return any(one["id"] in _OTHER_RANGES for one in case["transformations"])
+
+
+def has_range(found: list[list[DisplayColumn]]) -> bool:
+    """Return whether the range of all numbers is that of Grafana: with rows, and without texts and infinite numbers among them."""
+    numbers = [column for columns in found for column in columns if column.type == "number"]
+    fields = [column.field for column in numbers]
+    is_mixed = any(field.declared_type for field in fields)
+    return not is_mixed and all(map(len, fields)) and not any(np.isinf(column.source.numbers).any() for column in numbers)
+
+
+def are_same_texts(here: str, there: str) -> bool:
+    """Return whether two texts are equal, apart from the rounding errors of long numbers."""
+    return here == there or ("e" in there and math.isclose(leading_number(here), leading_number(there), rel_tol=1e-12))
+
+
+def difference(here: DisplayColumn, there: Any, *, are_shares_known: bool) -> str:
+    """Return the first difference of a column, or an empty string."""
+    if here.name != there["name"]:
+        return f"name: {here.name!r}, Grafana: {there['name']!r}"
+    custom = {name: value for name, value in object_of(here.config.get("custom")).items() if name != UNKNOWN_PROPERTY}
+    if custom != there["custom"]:
+        return f"custom of {here.name!r}: {custom}, Grafana: {there['custom']}"
+    if here.config.get("links") != there.get("links"):
+        return f"links of {here.name!r}: {here.config.get('links')}, Grafana: {there.get('links')}"
+    # Grafana remembers the range of a column of unknown type from a rule before it guesses the type.
+    are_shares_known = are_shares_known and here.field.type is not FieldType.JSON
+    values, count = here.values(), len(there["shown"])
+    # Columns of Grafana may be shorter than their frame.
+    if len(values) < count or any(value is not None and value == value for value in values[count:]):
+        return f"values of {here.name!r}: {values}, Grafana: {count}"
+    for value, expected in zip(values, there["shown"], strict=False):
+        # Browsers read more texts as times than those in ISO 8601, and write the greatest number as infinite.
+        is_date = isinstance(value, str) and string_of(here.config.get("unit")).startswith("dateTime")
+        if is_date or "Infinity." in expected["parts"][1]:
+            continue
+        shown = here.processor.display(value)
+        is_same = all(map(are_same_texts, (shown.prefix, shown.text, shown.suffix), expected["parts"]))
+        if not is_same or (are_shares_known and not are_near(shown.colour, expected["color"])):
+            return f"{value!r} of {here.name!r}: {shown.prefix}{shown.text}{shown.suffix} {shown.colour}, Grafana: {expected}"
+        percent = expected.get("percent") if are_shares_known else None
+        if percent is not None and shown.share is not None and not math.isclose(percent, shown.share, rel_tol=1e-9, abs_tol=1e-12):
+            return f"share of {value!r} of {here.name!r}: {shown.share}, Grafana: {percent}"
+    return ""
+
+
+def differences(case: Any, there: Any) -> str:
+    """Return the first difference of a case, or an empty string."""
+    try:
+        found = columns(case)
+    except DashwrightError as error:
+        return error.message
+    are_shares_known = has_range(found) and not has_other_ranges(case)
+    for here, whole in zip_longest(found, there, fillvalue=()):
+        # Nested tables are not drawn.
+        expected = [one for one in whole if one["type"] != "nestedFrames"]
+        if len(here) != len(expected):
+            return f"{[one.name for one in here]}, Grafana: {[one['name'] for one in expected]}"
+        for one, other in zip(here, expected, strict=True):
+            if text := difference(one, other, are_shares_known=are_shares_known):
+                return text
+    return ""
+
+
+def check(cases: list[Any], folder: Path) -> None:
+    """Fail if the columns of a case differ, unless Grafana fails."""
+    differing, compared = [], 0
+    for case, there in zip(cases, results(folder, cases), strict=True):
+        if "error" in there or (has_other_ranges(case) and "byValue" in json.dumps(case["fieldConfig"])):
+            continue
+        compared += 1
+        if found := differences(case, there):
+            differing.append(f"{found}\n  {json.dumps(case)}")
+    assert compared > len(cases) * 0.8
+    assert not differing, "\n".join([f"{len(differing)} of {compared}", *differing[:10]])
+
+
+def test_columns_are_named_as_in_grafana(tmp_path: Path) -> None:
+    """The display names of columns and frames agree, in pictures and in transformations."""
+    source = RandomPanels(1)
+    cases = [source.names() for _ in range(6_000)]
+    differing = []
+    for case, there in zip(cases, results(tmp_path, cases), strict=True):
+        frames = frames_of(case)
+        names = ColumnNames(frames)
+        shown = [[names.of_field(field, frame, field.config or {}) for field in frame.fields] for frame in frames]
+        tables = [from_frame(frame) for frame in frames]
+        transformed = [DisplayNames(tables).of_frame(table) for table in tables]
+        of_frames = [frame_display_name(frame, 0) for frame in frames]
+        here = {"columns": shown, "transformed": transformed, "frames": of_frames}
+        expected = {"columns": there["columns"], "transformed": there["columns"], "frames": [name for _, name in there["frames"]]}
+        if here != expected:
+            differing.append(f"{here}, Grafana: {there}\n  {json.dumps(case)}")
+    assert not differing, "\n".join([f"{len(differing)} of {len(cases)}", *differing[:10]])
+
+
+def test_overrides_apply_as_in_grafana(tmp_path: Path) -> None:
+    """The names, settings, texts and colours of columns agree: by their sources, by defaults and by override rules in their order."""
+    source = RandomPanels(2)
+    check([source.columns() for _ in range(10_000)], tmp_path)
+
+
+def test_overrides_apply_to_transformed_columns_as_in_grafana(tmp_path: Path) -> None:
+    """The names, settings, texts and colours of columns agree after transformations."""
+    source = RandomPanels(3)
+    check([source.transformed_columns() for _ in range(4_000)], tmp_path)
