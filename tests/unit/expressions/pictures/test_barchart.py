@@ -109,6 +109,23 @@ def test_large_values_have_room_above_bars() -> None:
     assert float(y) <= float(top)
 
 
+@pytest.mark.parametrize("sign", [1, -1])
+def test_values_of_horizontal_bars_do_not_cross_their_ends(sign: int) -> None:
+    """The value of a bar is beyond its end, or completely in the bar if there is no room beyond it."""
+    values = (100.123 * sign, 50.123 * sign)
+    frame = Frame([texts("n", "a", "b"), numbers("v", *values)])
+    drawn = drawing("barchart", frame, options={"orientation": "horizontal", **WITHOUT_LEGEND}, defaults={"decimals": 3}, width=300)
+    outline = re.findall(r"M([0-9.]+) [0-9.]+h([0-9.]+)v", svg_of(drawn))
+    for value, (x, length), is_inside in zip(values, outline, (True, False), strict=True):
+        ((at, size, anchor),) = re.findall(
+            rf'<text x="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*anchor="(\w+)">{value:.3f}<', svg_of(drawn)
+        )
+        left = float(at) - (text_width(f"{value:.3f}", float(size)) if anchor == "end" else 0)
+        right = left + text_width(f"{value:.3f}", float(size))
+        assert (left >= float(x) and right <= float(x) + float(length)) == is_inside
+        assert is_inside or right <= float(x) or left >= float(x) + float(length)
+
+
 def test_values_that_would_be_unreadable_are_shown_only_on_demand() -> None:
     """Bars that are too narrow for their values have none."""
     frame = Frame([texts("n", *map(str, range(90))), numbers("v", *[7.0] * 90)])

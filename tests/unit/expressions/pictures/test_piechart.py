@@ -1,5 +1,6 @@
 """Pie charts: slices, labels and legends."""
 
+import math
 import re
 
 import pytest
@@ -10,6 +11,7 @@ from tests.unit.expressions.pictures.panel_samples import drawing, panel_of, pro
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.piechart import slices_of
+from dashwright.expressions.pictures.svg import text_width
 from dashwright.expressions.pictures.theme import THEMES
 
 HIDDEN = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
@@ -41,6 +43,22 @@ def test_labels_have_the_parts_that_the_panel_selects(parts: object, texts: list
     """A label has one line for each selected part."""
     options = {"displayLabels": parts, "legend": {"showLegend": False}}
     assert visible_texts(drawing("piechart", series(3, n="a"), series(1, n="b"), options=options)) == texts
+
+
+@pytest.mark.parametrize("kind", ["donut", "pie"])
+def test_labels_are_not_wider_than_the_pie(kind: str) -> None:
+    """White letters beyond a pie or in the middle of a ring would be invisible, so labels are smaller or cut."""
+    frames = [series(1, n=f"a-very-long-name-{index}") for index in range(5)]
+    options = {"pieType": kind, "displayLabels": ["name"], "legend": {"showLegend": False}}
+    svg = svg_of(drawing("piechart", *frames, options=options, width=200, height=200))
+    labels = re.findall(r'<text x="([0-9.]+)" y="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*>([^<]+)<', svg)
+    radii = [float(radius) for radius in re.findall(r"A ?([0-9.]+)", svg)]
+    inner = min(radii) if kind == "donut" else 0
+    assert labels
+    for x, y, size, text in labels:
+        half, height = text_width(text, float(size)) / 2, float(y) - float(size) * 0.36 - 100
+        assert math.hypot(abs(float(x) - 100) + half, height) <= max(radii) + 1
+        assert abs(height) >= inner or abs(float(x) - 100) - half >= math.sqrt(inner**2 - height**2) - 1
 
 
 def test_small_slices_have_no_label() -> None:

@@ -32,9 +32,12 @@ _QUICK_RANGES: Final = {
     ("now-90d", "now"): "Last 90 days",
     ("now-6M", "now"): "Last 6 months",
     ("now-1y", "now"): "Last 1 year",
+    ("now/d", "now/d"): "Today",
     ("now/d", "now"): "Today so far",
     ("now-1d/d", "now-1d/d"): "Yesterday",
+    ("now/w", "now/w"): "This week",
     ("now/w", "now"): "This week so far",
+    ("now/M", "now/M"): "This month",
     ("now/M", "now"): "This month so far",
 }
 _REFRESH_INTERVALS: Final = ("5s", "10s", "30s", "1m", "5m", "15m", "30m", "1h", "2h", "1d")

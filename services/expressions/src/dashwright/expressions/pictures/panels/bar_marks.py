@@ -110,10 +110,13 @@ def _above(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
 
 
 def _beside(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
+    """Return the value beyond the end of a bar, or in the bar if there is no room beyond it."""
     y, width = bar.cell.y + bar.cell.height / 2 + size * 0.36, text_width(bar.text, size)
+    left, right = bar.cell.x, bar.cell.x + bar.cell.width
     if bar.is_negative:
-        return text_element(bar.text, max(bar.cell.x - _VALUE_GAP, area.x + width), y, size=size, colour=colour, anchor="end")
-    x = min(bar.cell.x + bar.cell.width + _VALUE_GAP, area.x + area.width - width)
+        x = left - _VALUE_GAP if left - _VALUE_GAP - width >= area.x else min(left + _VALUE_GAP + width, area.x + area.width)
+        return text_element(bar.text, x, y, size=size, colour=colour, anchor="end")
+    x = right + _VALUE_GAP if right + _VALUE_GAP + width <= area.x + area.width else max(right - _VALUE_GAP - width, area.x)
     return text_element(bar.text, x, y, size=size, colour=colour)
 
 

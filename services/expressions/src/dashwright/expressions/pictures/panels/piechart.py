@@ -12,12 +12,13 @@ from dashwright.expressions.pictures.display.thresholds import TRANSPARENT
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.panels.item_cells import panel_items
 from dashwright.expressions.pictures.panels.legend import LegendEntry, with_legend
-from dashwright.expressions.pictures.svg import path, text_element, truncated
+from dashwright.expressions.pictures.svg import path, text_element, text_width, truncated
 
 # In pixels.
 _MARGIN: Final = 16.0
 _MIN_RING: Final = 20.0
 _LABEL_SIZE: Final = 12.0
+_MIN_LABEL_SIZE: Final = 8.0
 #: The smallest angle in radians of a slice that has a label, as in Grafana.
 _MIN_LABEL_ANGLE: Final = 0.3
 _MIN_LABEL_RADIUS: Final = 30.0
@@ -107,8 +108,9 @@ def _pie(area: Cell, slices: Sequence[Slice], label_parts: Sequence[str], backgr
         if label_parts and extent >= _MIN_LABEL_ANGLE and radius >= _MIN_LABEL_RADIUS:
             middle = angle + extent / 2
             distance = (radius + inner_radius) / 2 if is_ring else radius * 0.62
-            x, y = centre[0] + distance * math.sin(middle), centre[1] - distance * math.cos(middle)
-            labels += _label(item, label_parts, x, y, radius)
+            x, y = distance * math.sin(middle), -distance * math.cos(middle)
+            room = _room(x, y, radius, inner_radius)
+            labels += _label(item, label_parts, centre[0] + x, centre[1] + y, min(_LABEL_SIZE, radius / 5), room)
         angle += extent
     return [*elements, *labels]
 
@@ -129,12 +131,21 @@ def _outline(centre: tuple[float, float], radius: float, inner_radius: float, an
     return f"{outer}L{point(inner_radius, end)}A{inner_radius:.2f} {inner_radius:.2f} 0 {is_large} 0 {point(inner_radius, angle)}z"
 
 
-def _label(item: Slice, parts: Sequence[str], x: float, y: float, radius: float) -> list[str]:
+def _room(x: float, y: float, radius: float, inner_radius: float) -> float:
+    """Return the width of a pie or ring around a place relative to its centre, in pixels. Beyond it, labels may be invisible."""
+    outer_edge = math.sqrt(max(radius**2 - y**2, 0.0))
+    beyond = outer_edge - abs(x)
+    return 2 * (min(beyond, abs(x) - math.sqrt(inner_radius**2 - y**2)) if abs(y) < inner_radius else beyond)
+
+
+def _label(item: Slice, parts: Sequence[str], x: float, y: float, size: float, room: float) -> list[str]:
+    """Return the lines of a label in one size, which is reduced to fit into a width in pixels as long as it is legible."""
     lines = item.label(parts)
-    size = min(_LABEL_SIZE, radius / 5)
+    widest = max((text_width(line, size) for line in lines), default=0.0)
+    size = max(size * min(room / (widest or 1.0), 1.0), min(size, _MIN_LABEL_SIZE))
     colour = text_colour_on(item.colour) if item.colour != TRANSPARENT else _TEXT_ON_NOTHING
     top = y - (len(lines) - 1) * size * 0.6 + size * 0.36
     return [
-        text_element(truncated(line, size, radius * 0.75), x, top + index * size * 1.2, size=size, colour=colour, anchor="middle")
+        text_element(truncated(line, size, room + 1), x, top + index * size * 1.2, size=size, colour=colour, anchor="middle")
         for index, line in enumerate(lines)
     ]
