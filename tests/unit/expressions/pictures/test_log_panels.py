@@ -2,15 +2,17 @@
 
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numbers, svg_of, texts, times
+from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numbers, panel_of, props_of, svg_of, texts, times
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
+from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing
 from dashwright.expressions.pictures.panels.logs import level_of, log_lines
 
@@ -91,6 +93,14 @@ def test_lines_that_do_not_fit_are_counted() -> None:
     drawn = logs(log(*(f"line {index}" for index in range(30_000))), height=100)
     assert drawn.notes == ["5 of 30000 lines"]
     assert drawn_lines(drawn)[0] == "line 29999"
+
+
+def test_panels_without_a_title_show_the_number_of_lines_in_their_last_row() -> None:
+    """Notes of other panels are next to their titles."""
+    frame = log(*(f"line {index}" for index in range(6)))
+    untitled = [DRAW_FUNCTIONS["logs"](props_of(replace(panel_of("logs"), title=" "), frame, height=height)) for height in (100, 200)]
+    assert [shown(drawn)[-2:] for drawn in untitled] == [["line 2", "4 of 6 lines"], ["line 1", "line 0"]]
+    assert shown(logs(frame, height=100))[-1] == "line 1"
 
 
 def test_json_is_pretty_and_terminal_codes_are_removed() -> None:

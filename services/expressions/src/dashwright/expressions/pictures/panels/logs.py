@@ -14,10 +14,11 @@ from dashwright.common.json_shapes import object_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing, PanelProps
 from dashwright.expressions.pictures.plots.time_ticks import local_time
-from dashwright.expressions.pictures.svg import CODE_CHARACTER_WIDTH, TextRun, rectangle, rich_text_element
+from dashwright.expressions.pictures.svg import CODE_CHARACTER_WIDTH, TextRun, rectangle, rich_text_element, text_element
 
 _SIZE: Final = 12.0
 _ROW_HEIGHT: Final = 18.0
+_NOTE_SIZE: Final = 10.0
 _LEFT: Final = 14.0
 _MAX_LENGTH: Final = 5_000
 #: Lines that are compared with the line before, to count repetitions.
@@ -64,8 +65,23 @@ class LogLine:
 
 def draw(props: PanelProps) -> PanelDrawing:
     """Return the newest or oldest lines that fit. Raises NothingToDraw if no frame has times and texts."""
+    lines = log_lines(props.frames, is_ascending=props.panel.options.get("sortOrder") == "Ascending")
+    elements, shown_count = _rows(props, lines, props.height)
+    if shown_count == len(lines):
+        return PanelDrawing(elements)
+    has_title = bool(props.panel.title.strip())
+    if not has_title:
+        elements, shown_count = _rows(props, lines, props.height - _ROW_HEIGHT)
+    note = f"{shown_count} of {sum(frame.row_count for frame in props.frames)} lines"
+    if not has_title:
+        # Notes are next to titles, so the last row has the note of a panel without one.
+        elements.append(text_element(note, props.width - 6, props.height - 5, size=_NOTE_SIZE, colour=props.theme.muted, anchor="end"))
+    return PanelDrawing(elements, notes=[note])
+
+
+def _rows(props: PanelProps, lines: Sequence[LogLine], height: float) -> tuple[list[str], int]:
+    """Return the elements of the lines that fit into a height in pixels, and the number of these lines."""
     options = props.panel.options
-    lines = log_lines(props.frames, is_ascending=options.get("sortOrder") == "Ascending")
     has_times, has_labels = options.get("showTime") is True, options.get("showLabels") is True
     is_wrapped = options.get("wrapLogMessage") is True
     column_count = max(int((props.width - _LEFT - 6) / (_SIZE * CODE_CHARACTER_WIDTH)), 8)
@@ -78,11 +94,11 @@ def draw(props: PanelProps) -> PanelDrawing:
         labels = f"{line.labels} " if has_labels and line.labels else ""
         room = max(column_count - len(prefix + count), 8)
         rows = _wrapped(labels + text, room) if is_wrapped else [_cut(" ".join((labels + text).split()), room)]
-        if y + _ROW_HEIGHT > props.height:
+        if y + _ROW_HEIGHT > height:
             break
         top = y
         for index, row in enumerate(rows):
-            if y + _ROW_HEIGHT > props.height:
+            if y + _ROW_HEIGHT > height:
                 break
             y += _ROW_HEIGHT
             runs = [
@@ -93,8 +109,7 @@ def draw(props: PanelProps) -> PanelDrawing:
             elements.append(rich_text_element([run for run in runs if run.text], _LEFT, y - 5))
         elements.append(rectangle(6, top + 2, 3, y - top - 4, _LEVEL_COLOURS[line.level], radius=1))
         shown_count += line.count
-    line_count = sum(frame.row_count for frame in props.frames)
-    return PanelDrawing(elements, notes=[f"{shown_count} of {line_count} lines"] if shown_count < len(lines) else ())
+    return elements, shown_count
 
 
 def log_lines(frames: Sequence[Frame], *, is_ascending: bool) -> list[LogLine]:
