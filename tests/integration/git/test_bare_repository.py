@@ -12,12 +12,9 @@ from dashwright.jobs_worker.adapters.git.bare_repository import create_bare_repo
 
 
 class _HeapUse(ctypes.Structure):
-    """The structure ``mallinfo2`` of the GNU C library."""
+    """The structure ``mallinfo2`` of the GNU C library, of which one field is needed."""
 
-    _fields_ = [
-        (name, ctypes.c_size_t)
-        for name in ["arena", "ordblks", "smblks", "hblks", "hblkhd", "usmblks", "fsmblks", "uordblks", "fordblks", "keepcost"]
-    ]
+    _fields_ = (("before", ctypes.c_size_t * 7), ("bytes_in_use", ctypes.c_size_t), ("after", ctypes.c_size_t * 2))
 
 
 def heap_bytes() -> int:
@@ -26,7 +23,7 @@ def heap_bytes() -> int:
     if not hasattr(library, "mallinfo2"):
         pytest.skip("only the GNU C library tells the memory in use")
     library.mallinfo2.restype = _HeapUse
-    return int(library.mallinfo2().uordblks)
+    return int(library.mallinfo2().bytes_in_use)
 
 
 def test_git_and_libgit2_accept_it(tmp_path: Path) -> None:
@@ -41,7 +38,7 @@ def test_git_and_libgit2_accept_it(tmp_path: Path) -> None:
     assert stat.S_IMODE((tmp_path / "new").stat().st_mode) == 0o700
 
 
-def test_an_interrupted_creation_leaves_nothing_at_the_path(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_interrupted_creation_is_not_a_repository(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A directory whose creation stopped before its last file is not taken for a repository."""
     written = Path.write_text
 
