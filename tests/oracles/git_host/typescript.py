@@ -1,0 +1,112 @@
+"""Types of a TypeScript declaration file as JSON Schema, as far as generated clients use them: objects, lists, unions and literals."""
+
+import re
+from typing import Any, Final
+
+_COMMENT: Final = re.compile(r"/\*.*?\*/", re.DOTALL)
+_TOKEN: Final = re.compile(r"'[^']*'|[A-Za-z_$][\w$]*|\d+|[{}<>\[\]:;?|,]")
+_PRIMITIVES: Final = {
+    "string": {"type": "string"},
+    "number": {"type": "number"},
+    "boolean": {"type": "boolean"},
+    "unknown": {},
+    "null": {"type": "null"},
+    "never": {"not": {}},
+}
+
+
+class Types:
+    """The types of a file, which are parsed when they are needed."""
+
+    def __init__(self, source: str) -> None:
+        self._source = _COMMENT.sub("", source)
+        #: Schemas of the parsed types, by name.
+        self.definitions: dict[str, Any] = {}
+
+    def schema(self, name: str) -> Any:
+        """Return a reference to the schema of a type. Raises AssertionError if the file has no such type."""
+        if name not in self.definitions:
+            self.definitions[name] = {}
+            found = re.search(rf"^type {name} = (.*?^}}|[^\n]*);$", self._source, re.MULTILINE | re.DOTALL)
+            assert found is not None, f"the file has no type {name}"
+            self.definitions[name] = _Parser(self, found[1]).union()
+        return {"$ref": f"#/$defs/{name}"}
+
+    def has_member(self, name: str, path: str) -> bool:
+        """Return whether a type has a member, such as ``base.repo.full_name``."""
+        schema = self._resolved(self.schema(name))
+        for member in path.split("."):
+            schema = self._resolved(schema.get("properties", {}).get(member) or schema.get("additionalProperties") or {})
+            if not schema:
+                return False
+        return True
+
+    def _resolved(self, schema: Any) -> Any:
+        """Return the schema behind references, without the choice of null."""
+        if "$ref" in schema:
+            return self._resolved(self.definitions[schema["$ref"].rpartition("/")[2]])
+        return self._resolved(schema["anyOf"][0]) if "anyOf" in schema else schema
+
+
+def without_limits(schema: Any) -> Any:
+    """Return a schema that permits members which the types lack."""
+    if isinstance(schema, list):
+        return [without_limits(item) for item in schema]
+    if not isinstance(schema, dict):
+        return schema
+    return {key: without_limits(value) for key, value in schema.items() if key != "additionalProperties" or value is not False}
+
+
+class _Parser:
+    """A parser of one type expression."""
+
+    def __init__(self, types: Types, expression: str) -> None:
+        self._types = types
+        self._tokens = _TOKEN.findall(expression)
+
+    def union(self) -> Any:
+        choices = [self._single()]
+        while self._accept("|"):
+            choices.append(self._single())
+        return choices[0] if len(choices) == 1 else {"anyOf": choices}
+
+    def _single(self) -> Any:
+        token = self._tokens.pop(0)
+        if token == "{":
+            return self._object()
+        if token.startswith("'"):
+            return {"const": token.strip("'")}
+        if token == "Array":
+            self._expect("<")
+            items = self.union()
+            self._expect(">")
+            return {"type": "array", "items": items}
+        return _PRIMITIVES[token] if token in _PRIMITIVES else self._types.schema(token)
+
+    def _object(self) -> Any:
+        properties, required, others = dict[str, Any](), list[str](), False
+        while not self._accept("}"):
+            if self._accept("["):
+                # An index signature: [key: string]: type.
+                del self._tokens[:4]
+                self._expect(":")
+                others = self.union()
+            else:
+                name = self._tokens.pop(0).strip("'")
+                is_optional = self._accept("?")
+                self._expect(":")
+                schema = self.union()
+                # Go writes null for a missing object.
+                properties[name] = {"anyOf": [schema, {"type": "null"}]} if is_optional else schema
+                required += [] if is_optional else [name]
+            self._expect(";")
+        return {"type": "object", "properties": properties, "required": required, "additionalProperties": others}
+
+    def _accept(self, token: str) -> bool:
+        is_next = self._tokens[0:1] == [token]
+        if is_next:
+            del self._tokens[0]
+        return is_next
+
+    def _expect(self, token: str) -> None:
+        assert self._tokens.pop(0) == token
