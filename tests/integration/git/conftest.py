@@ -12,7 +12,7 @@ from dashwright.common.host_resolver import HostResolver
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote
 
-Ask = Callable[..., Remote]
+OpenRemote = Callable[..., Remote]
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def mirrors(tmp_path: Path) -> Mirrors:
 
 
 @pytest.fixture
-def open_remote(server: GitServer) -> Ask:
+def open_remote(server: GitServer) -> OpenRemote:
     """Return a repository of the server as a worker opens it."""
 
     def open_remote(name: str, token: str = "", *, seconds: float = 20, allowed: tuple[str, ...] = LOOPBACK) -> Remote:

@@ -2,7 +2,7 @@
 
 import pytest
 from aiohttp import web
-from tests.integration.git.conftest import Ask
+from tests.integration.git.conftest import OpenRemote
 from tests.servers.git import Fault, GitServer
 
 from dashwright.common.errors import NotFound
@@ -21,7 +21,7 @@ def require_suffix(status: int) -> Fault:
 
 
 @pytest.mark.parametrize("status", [404, 301, 308])
-async def test_a_host_may_require_the_suffix(server: GitServer, open_remote: Ask, mirrors: Mirrors, status: int) -> None:
+async def test_a_host_may_require_the_suffix(server: GitServer, open_remote: OpenRemote, mirrors: Mirrors, status: int) -> None:
     """The needed suffix is discovered once without following a redirect, and all later requests use it."""
     server.fault = require_suffix(status)
     newest = server.make("team.git").commit({"a.json": "{}"})
@@ -34,7 +34,7 @@ async def test_a_host_may_require_the_suffix(server: GitServer, open_remote: Ask
     assert [path for path in server.requests if not path.startswith("/team.git/")] == []
 
 
-async def test_a_repository_unknown_by_both_names_is_missing(server: GitServer, open_remote: Ask, mirrors: Mirrors) -> None:
+async def test_a_repository_unknown_by_both_names_is_missing(server: GitServer, open_remote: OpenRemote, mirrors: Mirrors) -> None:
     """If the host knows a repository by neither name, this is not cached, because the repository may be created later."""
     remote = open_remote("team")
     with pytest.raises(NotFound, match="there is no repository at this address"):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pygit2
 import pytest
-from tests.integration.git.conftest import Ask
+from tests.integration.git.conftest import OpenRemote
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge
@@ -30,7 +30,7 @@ def work(server: GitServer) -> Work:
 
 
 @pytest.fixture
-def read(mirrors: Mirrors, open_remote: Ask) -> Read:
+def read(mirrors: Mirrors, open_remote: OpenRemote) -> Read:
     async def read(directory: str = "", **options: Any) -> GitCheckout:
         commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
         assert commit is not None

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from tests.integration.git.conftest import Ask
+from tests.integration.git.conftest import OpenRemote
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge
@@ -29,7 +29,7 @@ def work(server: GitServer) -> Work:
 
 
 @pytest.fixture
-def write(mirrors: Mirrors, open_remote: Ask) -> Write:
+def write(mirrors: Mirrors, open_remote: OpenRemote) -> Write:
     """Commit files by path on top of a commit; None deletes one."""
 
     async def write(
@@ -89,7 +89,7 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
     ],
 )
 async def test_any_name_can_be_an_author(
-    server: GitServer, mirrors: Mirrors, open_remote: Ask, work: Work, by: GitIdentity, expected: str
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work: Work, by: GitIdentity, expected: str
 ) -> None:
     """Characters that would end the name are dropped, and missing names replaced; the message keeps everything but terminal commands."""
     change = BranchChange(
@@ -222,7 +222,7 @@ async def test_an_unchanged_write_is_not_a_commit(server: GitServer, work: Work,
 
 @pytest.mark.parametrize("own", ["main", "trunk", ""])
 async def test_the_first_commit_is_pushed_to_the_own_or_the_default_branch(
-    server: GitServer, mirrors: Mirrors, open_remote: Ask, work: Work, write: Write, own: str
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work: Work, write: Write, own: str
 ) -> None:
     """The first commit is pushed to the repository's branch, or else to the one that the host's HEAD names."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/unborn")
@@ -313,7 +313,7 @@ async def test_a_moved_branch_is_a_conflict(server: GitServer, work: Work, write
 
 
 async def test_of_two_concurrent_changes_one_succeeds(
-    server: GitServer, mirrors: Mirrors, tmp_path: Path, open_remote: Ask, work: Work
+    server: GitServer, mirrors: Mirrors, tmp_path: Path, open_remote: OpenRemote, work: Work
 ) -> None:
     """Only one change succeeds, even if the workers share no folder."""
     base = work.commit({"a.json": "{}"})
@@ -328,7 +328,9 @@ async def test_of_two_concurrent_changes_one_succeeds(
     assert all(isinstance(each, Commit | Conflict) for each in found)
 
 
-async def test_the_message_of_a_hook_is_returned(server: GitServer, mirrors: Mirrors, open_remote: Ask, work: Work, write: Write) -> None:
+async def test_the_message_of_a_hook_is_returned(
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work: Work, write: Write
+) -> None:
     """The error of a push that a hook refuses has the hook's first lines without secrets; nothing of the change is left in the mirror."""
     base = work.commit({"a.json": "{}"})
     remaining = await mirrors.fetch("uid", open_remote("r.git"), "main")
@@ -387,7 +389,7 @@ async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: 
     await write(base, {"b.json": b"{}"})
 
 
-async def test_several_drafts_are_pushed_together(server: GitServer, work: Work, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_several_drafts_are_pushed_together(server: GitServer, work: Work, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """Several drafts are pushed together. Each has its author, time and message, and a draft without effect makes no commit."""
     base = work.commit({"a.json": "1"})
     drafts = [

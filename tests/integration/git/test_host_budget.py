@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from tests.integration.git.conftest import Ask
+from tests.integration.git.conftest import OpenRemote
 from tests.servers.git import GitServer
 
 from dashwright.common.database.pool import Database
@@ -34,7 +34,7 @@ class CountingBudget:
 
 
 @pytest.fixture
-def remote(open_remote: Ask, database: Database, server: GitServer) -> Remote:
+def remote(open_remote: OpenRemote, database: Database, server: GitServer) -> Remote:
     server.make("r.git").commit({"a.json": "{}"})
     return replace(open_remote("r.git", TOKEN), budget=HostBudget(database, 600))
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from tests.integration.git.conftest import Ask
+from tests.integration.git.conftest import OpenRemote
 from tests.integration.git.test_ssh import remote as ssh_remote
 from tests.servers import ssh
 from tests.servers.git import Fault, GitServer, git
@@ -46,7 +46,7 @@ def make_large(server: GitServer) -> tuple[str, str]:
 
 
 @pytest.mark.parametrize("share", [0.2, 0.5, 0.95])
-async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors, open_remote: Ask, share: float) -> None:
+async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, share: float) -> None:
     """After a truncated pack, the commits fetched before are kept, so that the next fetch does not repeat them."""
     work = server.make("r.git")
     first = work.commit({"0.json": hashlib.shake_256(b"0").digest(40_000)})
@@ -64,7 +64,7 @@ async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors,
     assert again.sha == second
 
 
-async def test_a_truncated_first_fetch_leaves_no_mirror(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_truncated_first_fetch_leaves_no_mirror(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """A truncated first pack leaves no mirror with parts of it."""
     _, second = make_large(server)
     server.fault = truncate_packs(server, 0.5)
@@ -98,7 +98,7 @@ async def test_a_fetch_succeeds_after_the_server_died_during_a_transfer(ssh_serv
     assert fetched.sha == sha
 
 
-async def test_a_file_that_unpacks_to_any_size_is_not_loaded(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_file_that_unpacks_to_any_size_is_not_loaded(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """A small pack with a huge file is fetched without unpacking it to memory or disk, and the file is refused by its size."""
     work = server.make("r.git")
     work.commit({"a.json": "{}"})
@@ -141,7 +141,9 @@ def showing_pages(body: bytes, *, except_for: str = "") -> Fault:
 
 
 @pytest.mark.parametrize("body", [b"", b"<html>Sign in</html>", b"<html>\n<body>\n"])
-async def test_a_page_does_not_count_as_an_empty_repository(server: GitServer, mirrors: Mirrors, open_remote: Ask, body: bytes) -> None:
+async def test_a_page_does_not_count_as_an_empty_repository(
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, body: bytes
+) -> None:
     """A web page in place of a repository is reported, although git takes some pages for an empty list of branches."""
     server.fault = showing_pages(body)
     with pytest.raises(NotFound, match="no repository at this address"):
@@ -150,7 +152,7 @@ async def test_a_page_does_not_count_as_an_empty_repository(server: GitServer, m
         await mirrors.fetch("uid", open_remote("r"), "main")
 
 
-async def test_the_suffix_is_tried_if_the_address_shows_a_page(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_the_suffix_is_tried_if_the_address_shows_a_page(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """If a host shows a page at the address of a repository, the address with ``.git`` is tried."""
     sha = server.make("r.git").commit({"a.json": "1"})
     server.fault = showing_pages(b"<html>The repository r</html>", except_for="/r.git")
@@ -158,7 +160,9 @@ async def test_the_suffix_is_tried_if_the_address_shows_a_page(server: GitServer
 
 
 @pytest.mark.parametrize("object_name", ["main:a.json", "main^{tree}"])
-async def test_a_branch_that_is_not_a_commit_is_an_error(server: GitServer, mirrors: Mirrors, open_remote: Ask, object_name: str) -> None:
+async def test_a_branch_that_is_not_a_commit_is_an_error(
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, object_name: str
+) -> None:
     """A branch of a file or directory is an error of the branch. The mirror is kept, and serves other branches."""
     sha = server.make("r.git").commit({"a.json": "1"})
     folder = server.folder("r.git")
@@ -171,7 +175,7 @@ async def test_a_branch_that_is_not_a_commit_is_an_error(server: GitServer, mirr
 
 
 @pytest.mark.parametrize("version", [0, 2])
-async def test_a_shallow_history_is_enough(server: GitServer, mirrors: Mirrors, open_remote: Ask, version: int) -> None:
+async def test_a_shallow_history_is_enough(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int) -> None:
     """The commits that a host with a shallow history has are fetched, also those that are added later."""
     server.newest_protocol = version
     work = server.make("r.git")
@@ -200,7 +204,7 @@ async def send_endless_branches(request: web.Request) -> web.StreamResponse:
 
 
 async def test_endless_branches_are_not_read(
-    server: GitServer, mirrors: Mirrors, open_remote: Ask, monkeypatch: pytest.MonkeyPatch
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host that sends branches without end is given up when the memory of the git program is used up."""
     monkeypatch.setattr(command, "_MEMORY_LIMITED_COMMAND", f'ulimit -v {64 * 1024} && exec git "$@"')
@@ -212,7 +216,7 @@ async def test_endless_branches_are_not_read(
 
 
 @pytest.mark.parametrize("version", [0, 2])
-async def test_lists_of_many_branches_are_limited(server: GitServer, mirrors: Mirrors, open_remote: Ask, version: int) -> None:
+async def test_lists_of_many_branches_are_limited(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int) -> None:
     """One branch of 10,001 is fetched alone; lists and errors have a limit."""
     server.newest_protocol = version
     work = server.make("r.git")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from tests.integration.git.conftest import Ask
+from tests.integration.git.conftest import OpenRemote
 from tests.servers.git import GitServer, Work, git
 
 from dashwright.common.errors import SourceFailed
@@ -23,7 +23,7 @@ def work(server: GitServer) -> Work:
 
 
 @pytest.fixture
-def fetch(mirrors: Mirrors, open_remote: Ask) -> Any:
+def fetch(mirrors: Mirrors, open_remote: OpenRemote) -> Any:
     async def fetch() -> Commit:
         commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
         assert commit is not None

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 from aiohttp import web
-from tests.integration.git.conftest import Ask
+from tests.integration.git.conftest import OpenRemote
 from tests.servers.git import GitServer, git
 
 from dashwright.common.allowed_hosts import AllowedHosts
@@ -25,7 +25,7 @@ from dashwright.jobs_worker.ports import MirrorDamaged
 TOKEN = "s3cret-token"
 
 
-async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The first fetch gets everything, the second only new commits, and the third nothing, with at most four requests each."""
     work = server.make("team.git")
     for name in ("a.json", "b.json"):
@@ -40,7 +40,7 @@ async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirro
     assert len(server.requests) <= 2
 
 
-async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The default branch is the one that the host's HEAD names, also after a change."""
     work = server.make("r.git")
     work.commit({"a.json": "{}"})
@@ -53,20 +53,20 @@ async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors
     assert await open_remote("r.git").head("main", commit.mirror_path) != other
 
 
-async def test_an_empty_repository_has_no_commit(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_an_empty_repository_has_no_commit(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """An empty repository is not an error, whichever branch is requested."""
     server.make("empty.git")
     assert await mirrors.fetch("uid", open_remote("empty.git"), "main") is None
     assert await mirrors.fetch("uid", open_remote("empty.git"), "") is None
 
 
-async def test_a_deleted_branch_is_reported(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_deleted_branch_is_reported(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     server.make("r.git").commit({"a.json": "{}"})
     with pytest.raises(NotFound, match="branch not found: 'gone'"):
         await mirrors.fetch("uid", open_remote("r.git"), "gone")
 
 
-async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """After a forced push the branch is where the host has it; former commits are no longer ancestors."""
     work = server.make("r.git")
     work.commit({"a.json": "1"})
@@ -80,7 +80,7 @@ async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors
     assert await GitCheckout(commit).difference_since(old) is None
 
 
-async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """Neither the folder nor an error contains the token."""
     server.make("r.git").commit({"a.json": "{}"})
     server.token = TOKEN
@@ -95,7 +95,7 @@ async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mi
 
 
 @pytest.mark.parametrize("damage", ["head", "pack", "empty", "foreign"])
-async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors, open_remote: Ask, damage: str) -> None:
+async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, damage: str) -> None:
     """If any file of a mirror is missing or damaged, the next fetch still returns the commit."""
     work = server.make("r.git")
     work.commit({f"{index}.json": str(index) * 100 for index in range(50)})
@@ -118,14 +118,14 @@ async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors
     assert len(await GitCheckout(repeated).entries()) == 51
 
 
-async def test_concurrent_fetches_wait_for_each_other(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_concurrent_fetches_wait_for_each_other(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """Two concurrent fetches both return the commit, and the mirror is complete."""
     sha = server.make("r.git").commit({"a.json": "{}"})
     found = await asyncio.gather(*(mirrors.fetch("uid", open_remote("r.git"), "main") for _ in range(4)))
     assert {commit.sha for commit in found if commit is not None} == {sha}
 
 
-async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Path, open_remote: Ask) -> None:
+async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Path, open_remote: OpenRemote) -> None:
     """The download is ended, and the error names the setting."""
     server.make("r.git").commit({"big.bin": os.urandom(200_000)})
     small = Mirrors(tmp_path / "small", max_bytes=100_000)
@@ -138,7 +138,7 @@ async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Pa
     [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, TooManyRequests, "requests a pause")],
 )
 async def test_a_refusal_of_the_host_is_one_sentence(
-    server: GitServer, mirrors: Mirrors, open_remote: Ask, status: int, error: type[DashwrightError], stderr: str
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, status: int, error: type[DashwrightError], stderr: str
 ) -> None:
     server.make("r.git").commit({"a.json": "{}"})
 
@@ -150,7 +150,7 @@ async def test_a_refusal_of_the_host_is_one_sentence(
         await mirrors.fetch("uid", open_remote("r.git"), "main")
 
 
-async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The target of a redirect is not a checked address, so the error names it."""
     server.make("r.git").commit({"a.json": "{}"})
 
@@ -163,14 +163,14 @@ async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, o
     assert len(server.requests) == 1
 
 
-async def test_a_forbidden_host_is_not_contacted(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_forbidden_host_is_not_contacted(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     server.make("r.git").commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
         await mirrors.fetch("uid", open_remote("r.git", allowed=()), "main")
     assert server.requests == []
 
 
-async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The fetch from a silent host times out, and no git process remains."""
     server.make("r.git").commit({"a.json": "{}"})
     silent = asyncio.Event()
@@ -187,7 +187,7 @@ async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, open
         silent.set()
 
 
-async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """A broken connection is reported, and the next fetch succeeds."""
     sha = server.make("r.git").commit({"a.json": "{}"})
 
@@ -210,7 +210,7 @@ async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirro
     assert commit.sha == sha
 
 
-async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """Mirrors of deleted repositories are deleted, and those of other repositories are kept."""
     server.make("r.git").commit({"a.json": "{}"})
     found = [await mirrors.fetch(uid, open_remote("r.git"), "main") for uid in ("stays", "goes")]
@@ -278,7 +278,7 @@ def test_a_disguised_secret_is_redacted() -> None:
     assert "s3cret" not in error_for("fatal: remote error: s3\x00cr\x07et", ["s3cret"]).message
 
 
-async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """If a branch replaces a directory of branches, the mirror is kept, so only new objects are fetched."""
     work = server.make("r.git")
     work.commit({"a.json": "1"}, branch="a")
@@ -291,7 +291,7 @@ async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, m
     assert (commit.sha, await commit.descends_from(before.sha)) == (sha, True)
 
 
-async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The ancestors are the commit itself, its parents and their ancestors, also over merges, and no others."""
     work = server.make("r.git")
     first, second, third = [work.commit({"a.json": text}) for text in "123"]
@@ -312,7 +312,7 @@ async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirro
     assert await merged.descends_from(first)
 
 
-async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """If an ancestor is missing, the mirror is recreated, without an examination of its other objects."""
     work = server.make("r.git")
     first, lost, *_ = [work.commit({"a.json": text}) for text in "1234"]
@@ -326,7 +326,9 @@ async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors:
     assert await repeated.descends_from(first)
 
 
-async def test_mirrors_are_maintained(server: GitServer, mirrors: Mirrors, open_remote: Ask, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_mirrors_are_maintained(
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Packs of many fetches become one, leftovers of a killed program are deleted, and the copy is read as before."""
     monkeypatch.setitem(mirrors_room._GC_SETTINGS, "gc.auto", "1")
     work = server.make("r.git")

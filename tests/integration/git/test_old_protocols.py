@@ -4,7 +4,7 @@ from datetime import UTC, datetime
 
 import pytest
 from aiohttp import web
-from tests.integration.git.conftest import Ask
+from tests.integration.git.conftest import OpenRemote
 from tests.servers.git import Fault, GitServer, git
 
 from dashwright.common.errors import BadRequest, NotFound
@@ -48,7 +48,7 @@ def _without(line: bytes, capability: bytes) -> bytes:
     return f"{len(text) + 4:04x}".encode() + text
 
 
-async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: Ask, versions: int) -> None:
+async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int) -> None:
     """Fetches, pushes and lists work in every version."""
     work = server.make("r.git")
     work.commit({"a.json": "1"})
@@ -67,7 +67,7 @@ async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirr
     assert await mirrors.fetch("uid", remote, "main") == pushed
 
 
-async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mirrors, open_remote: Ask, versions: int) -> None:
+async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int) -> None:
     """A rollback with a new mirror finds its commit on the branches of a host that sends no single commits."""
     work = server.make("r.git")
     first = work.commit({"a.json": "1"})
@@ -81,7 +81,7 @@ async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mi
         assert await fetched.descends_from(first)
 
 
-async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors: Mirrors, open_remote: Ask, versions: int) -> None:
+async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int) -> None:
     """A host that has rewritten its branch and forgotten the old commit is named in the error."""
     work = server.make("r.git")
     gone = work.commit({"a.json": "1"})
@@ -95,7 +95,7 @@ async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors
 
 @pytest.mark.parametrize("branch", ["", "main"])
 async def test_older_protocols_need_the_branch_of_the_first_commit(
-    server: GitServer, mirrors: Mirrors, open_remote: Ask, versions: int, branch: str
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int, branch: str
 ) -> None:
     """With version 2, the host reveals the branch of an empty repository; with older versions, the spec must name it."""
     server.make("r.git")
@@ -111,7 +111,7 @@ async def test_older_protocols_need_the_branch_of_the_first_commit(
     assert await remote.branches(mirrors.ensure_root()) == {"main": pushed.sha}
 
 
-async def test_the_default_branch_is_found_by_its_commit(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_the_default_branch_is_found_by_its_commit(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """If the host sends the commit of HEAD but not its branch, the only branch with this commit is used."""
     server.newest_protocol = 0
     server.fault = without("symref=", server)
@@ -127,7 +127,7 @@ async def test_the_default_branch_is_found_by_its_commit(server: GitServer, mirr
         await remote.default_branch(mirrors.ensure_root())
 
 
-async def test_a_minimal_server_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: Ask) -> None:
+async def test_a_minimal_server_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """A server without the abilities that newer versions added is read and written."""
     server.newest_protocol = 0
     for capability in ("ofs-delta", "side-band", "thin-pack", "no-done", "shallow", "deepen"):

@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from typing import Any
 
 import pytest
-from tests.integration.git.conftest import Ask
+from tests.integration.git.conftest import OpenRemote
 from tests.integration.git.history import History
 from tests.servers.git import GitServer
 
@@ -83,7 +83,7 @@ class SyncedRepository:
 
 @pytest.mark.parametrize(("seed", "directory"), [(1, ""), (2, ""), (3, "ops/boards")], ids=["1", "2", "3-of-a-directory"])
 async def test_stored_objects_equal_each_revision(
-    database: Database, server: GitServer, mirrors: Mirrors, open_remote: Ask, seed: int, directory: str
+    database: Database, server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, seed: int, directory: str
 ) -> None:
     """Full and incremental syncs of one repository store equal objects after each revision.
 

@@ -107,11 +107,11 @@ async def connections(resolver: HostResolver) -> AsyncIterator[Connections]:
     await created.close()
 
 
-Ask = Callable[..., Awaitable[Frame]]
+RunQuery = Callable[..., Awaitable[Frame]]
 
 
 @pytest.fixture
-def run_query(warehouse: Warehouse, connections: Connections) -> Ask:
+def run_query(warehouse: Warehouse, connections: Connections) -> RunQuery:
     """Return a function that returns the frame of a statement, as a table by default. All queries of a test share a connection."""
 
     async def query_frame(sql: str, limits: Limits | None = None, record: SourceRecord | None = None, **query: Any) -> Frame:

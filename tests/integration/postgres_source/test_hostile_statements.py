@@ -5,7 +5,7 @@ from contextlib import suppress
 from typing import Any
 
 import pytest
-from tests.integration.postgres_source.conftest import Ask, Warehouse, patient_limits, values
+from tests.integration.postgres_source.conftest import RunQuery, Warehouse, patient_limits, values
 
 from dashwright.common.errors import BadRequest, DashwrightError, DeadlineExceeded, TooLarge
 from dashwright.expressions.engine.deadline import Deadline
@@ -124,14 +124,14 @@ WITHOUT_EFFECT = [
 
 
 @pytest.mark.parametrize("sql", NOT_READING)
-async def test_only_reading_statements_are_sent(run_query: Ask, sql: str) -> None:
+async def test_only_reading_statements_are_sent(run_query: RunQuery, sql: str) -> None:
     """The error of a statement that does not read lists the keywords with which a statement may begin."""
     with pytest.raises(BadRequest, match=r"begin with one of SELECT, WITH, VALUES, TABLE, SHOW, EXPLAIN|no statement"):
         await run_query(sql)
 
 
 @pytest.mark.parametrize(("sql", "message"), REFUSED)
-async def test_a_harmful_statement_is_refused(run_query: Ask, owner: Owner, sql: str, message: str) -> None:
+async def test_a_harmful_statement_is_refused(run_query: RunQuery, owner: Owner, sql: str, message: str) -> None:
     """The server refuses a harmful statement, which is an error of the query, and nothing has changed."""
     with pytest.raises(BadRequest, match=message):
         await run_query(sql)
@@ -140,7 +140,7 @@ async def test_a_harmful_statement_is_refused(run_query: Ask, owner: Owner, sql:
 
 
 @pytest.mark.parametrize("sql", WITHOUT_EFFECT)
-async def test_an_accepted_statement_has_no_lasting_effect(run_query: Ask, owner: Owner, sql: str) -> None:
+async def test_an_accepted_statement_has_no_lasting_effect(run_query: RunQuery, owner: Owner, sql: str) -> None:
     """An accepted statement changes neither the database nor the session, which later queries reuse."""
     session = (
         "select pg_backend_pid() as pid, current_setting('work_mem') as memory, current_setting('search_path') as path, current_user as me"
@@ -158,7 +158,7 @@ async def test_an_accepted_statement_has_no_lasting_effect(run_query: Ask, owner
     assert notifications == ["the end"]
 
 
-async def test_a_transaction_is_read_only_and_bounded(run_query: Ask) -> None:
+async def test_a_transaction_is_read_only_and_bounded(run_query: RunQuery) -> None:
     """Transactions and sessions of a data source are read-only and limited, and the session names its data source."""
     settings = ["transaction_read_only", "application_name", "lock_timeout"]
     sql = "select " + ", ".join(f"current_setting('{name}') as {name}" for name in settings)
@@ -176,7 +176,7 @@ async def test_a_transaction_is_read_only_and_bounded(run_query: Ask) -> None:
         "select pg_sleep(0.02) from generate_series(1, 1000000)",
     ],
 )
-async def test_a_slow_statement_is_cancelled(run_query: Ask, owner: Owner, warehouse: Warehouse, sql: str) -> None:
+async def test_a_slow_statement_is_cancelled(run_query: RunQuery, owner: Owner, warehouse: Warehouse, sql: str) -> None:
     """A slow statement is cancelled on the server too."""
     with pytest.raises(DeadlineExceeded):
         await run_query(sql, Limits(deadline=Deadline(0.5)))
@@ -189,14 +189,14 @@ async def test_a_slow_statement_is_cancelled(run_query: Ask, owner: Owner, wareh
     "sql",
     ["select repeat('x', 20000000)", "select repeat('x', 1000) from generate_series(1, 20000)", "select array_fill(1, array[900000])"],
 )
-async def test_a_large_result_is_cancelled(run_query: Ask, sql: str) -> None:
+async def test_a_large_result_is_cancelled(run_query: RunQuery, sql: str) -> None:
     """A large value, many rows, and large text are stopped before they fill the memory; the next statement gets a new connection."""
     with pytest.raises(TooLarge, match=r"too many bytes, more than the 1000000 allowed .*DASHWRIGHT_SOURCE_BYTES"):
         await run_query(sql, patient_limits(source_bytes=1_000_000))
     assert values(await run_query("select 1 as x")) == {"x": [1]}
 
 
-async def test_rows_beyond_the_limit_are_omitted_with_a_notice(run_query: Ask) -> None:
+async def test_rows_beyond_the_limit_are_omitted_with_a_notice(run_query: RunQuery) -> None:
     """A result, also an endless one, is read up to the limit of rows."""
     frame = await run_query("select generate_series(1, 1000000000000) as n", patient_limits(source_rows=25_000))
     assert values(frame)["n"] == list(range(1, 25_001))
@@ -211,13 +211,13 @@ async def test_rows_beyond_the_limit_are_omitted_with_a_notice(run_query: Ask) -
     assert "notices" not in (exact.meta or {})
 
 
-async def test_cells_beyond_the_limit_are_refused(run_query: Ask) -> None:
+async def test_cells_beyond_the_limit_are_refused(run_query: RunQuery) -> None:
     """A result with too many cells is refused: columns count as much as rows."""
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
         await run_query("select n, n, n from generate_series(1, 400) n", patient_limits(query_points=1000))
 
 
-async def test_a_role_may_end_only_its_sessions(run_query: Ask) -> None:
+async def test_a_role_may_end_only_its_sessions(run_query: RunQuery) -> None:
     """A role may end its own sessions; the error is the server's, and the next statement works."""
     with pytest.raises(DashwrightError) as caught:
         await run_query("select pg_terminate_backend(pg_backend_pid())")

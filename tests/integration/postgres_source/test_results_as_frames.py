@@ -7,7 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.integration.postgres_source.conftest import RANGE, Ask, Warehouse, patient_limits, sql_query, values
+from tests.integration.postgres_source.conftest import RANGE, RunQuery, Warehouse, patient_limits, sql_query, values
 from tests.unit.expressions.sources.records import MemoryRecords
 
 from dashwright.common.errors import BadRequest
@@ -60,7 +60,7 @@ TYPES_OF_COLUMNS = [
 
 
 @pytest.mark.parametrize(("expression", "kind", "value"), TYPES_OF_COLUMNS)
-async def test_every_type_has_its_column(run_query: Ask, expression: str, kind: str, value: Any) -> None:
+async def test_every_type_has_its_column(run_query: RunQuery, expression: str, kind: str, value: Any) -> None:
     """Null is null in every type; a type without a column type is the server's text."""
     frame = await run_query(f"select x from (select {expression} as x) a union all select null where $__timeFrom() < $__timeTo()")
     (column,) = frame.fields
@@ -68,7 +68,7 @@ async def test_every_type_has_its_column(run_query: Ask, expression: str, kind: 
     assert values(frame)["x"] == [value, None]
 
 
-async def test_an_enum_a_domain_and_a_composite_are_read(run_query: Ask, owner: Any) -> None:
+async def test_an_enum_a_domain_and_a_composite_are_read(run_query: RunQuery, owner: Any) -> None:
     """Types defined in the database are read."""
     await owner.execute("create type mood as enum ('fine'); create domain year as int; create type pair as (a int, b text)")
     try:
@@ -78,7 +78,7 @@ async def test_an_enum_a_domain_and_a_composite_are_read(run_query: Ask, owner: 
         await owner.execute("drop type mood; drop domain year; drop type pair")
 
 
-async def test_times_out_of_range_are_null_with_a_notice(run_query: Ask) -> None:
+async def test_times_out_of_range_are_null_with_a_notice(run_query: RunQuery) -> None:
     """Infinities and times after 2262 are out of range."""
     frame = await run_query(
         "select * from (values ('infinity'::timestamptz, 'infinity'::date), ('2500-01-01', '-infinity'), (null, null)) x(a, b)"
@@ -108,21 +108,21 @@ async def test_times_out_of_range_are_null_with_a_notice(run_query: Ask) -> None
         ("select 'noon' as time", {"time": ["noon"]}),
     ],
 )
-async def test_a_table_is_the_result_of_the_statement(run_query: Ask, sql: str, expected: dict[str, Any]) -> None:
+async def test_a_table_is_the_result_of_the_statement(run_query: RunQuery, sql: str, expected: dict[str, Any]) -> None:
     """Any reading statement is accepted; numeric columns named time or timeend are times."""
     frame = await run_query(sql)
     assert values(frame) == expected
     assert (frame.meta or {})["executedQueryString"] == sql
 
 
-async def test_explain_returns_a_table(run_query: Ask) -> None:
+async def test_explain_returns_a_table(run_query: RunQuery) -> None:
     """Plans are returned with and without an execution."""
     frame = await run_query("explain (analyze, format json) select * from treasure")
     ((plan,),) = values(frame)["QUERY PLAN"]
     assert plan["Plan"]["Actual Rows"] == 60
 
 
-async def test_series_equal_a_direct_query(run_query: Ask, owner: Any) -> None:
+async def test_series_equal_a_direct_query(run_query: RunQuery, owner: Any) -> None:
     """Macros, labels and fill give the numbers of a direct query."""
     rest = "host, sum(gold) as gold from treasure where id not between 10 and 30"
     sql = f"select $__timeGroupAlias(made, '7m', NULL), {rest} and $__timeFilter(made) group by 1, 2 order by 1"
@@ -146,7 +146,7 @@ async def test_series_equal_a_direct_query(run_query: Ask, owner: Any) -> None:
     assert "$__" not in (frame.meta or {})["executedQueryString"]
 
 
-async def test_an_excessive_fill_is_omitted_with_a_notice(run_query: Ask) -> None:
+async def test_an_excessive_fill_is_omitted_with_a_notice(run_query: RunQuery) -> None:
     """A fill with too many rows, such as an hour in microseconds, is omitted with a notice."""
     frame = await run_query("select $__timeGroupAlias(made, '1us', 0), gold from treasure order by 1", format="time_series")
     assert frame.row_count == 60
@@ -156,7 +156,7 @@ async def test_an_excessive_fill_is_omitted_with_a_notice(run_query: Ask) -> Non
     )
 
 
-async def test_a_series_without_rows_keeps_its_columns(run_query: Ask) -> None:
+async def test_a_series_without_rows_keeps_its_columns(run_query: RunQuery) -> None:
     """A series without rows has the columns of the statement."""
     frame = await run_query("select made as time, host, gold from treasure where false", format="time_series")
     assert [(item.name, item.type.value, len(item)) for item in frame.fields] == [
@@ -184,7 +184,7 @@ async def test_a_series_without_rows_keeps_its_columns(run_query: Ask) -> None:
         ("select $__timeFilter(made) from treasur", 'relation "treasur" does not exist'),
     ],
 )
-async def test_an_error_of_the_statement_has_its_position(run_query: Ask, sql: str, message: str) -> None:
+async def test_an_error_of_the_statement_has_its_position(run_query: RunQuery, sql: str, message: str) -> None:
     """The error of a statement is a 400 with the server's message, the position, and what to do."""
     with pytest.raises(BadRequest) as caught:
         await run_query(sql)
@@ -199,7 +199,7 @@ async def test_an_error_of_the_statement_has_its_position(run_query: Ask, sql: s
         ({"format": "logs"}, "format 'logs' is not supported; use time_series or table"),
     ],
 )
-async def test_an_empty_query_is_refused(run_query: Ask, query: dict[str, Any], message: str) -> None:
+async def test_an_empty_query_is_refused(run_query: RunQuery, query: dict[str, Any], message: str) -> None:
     """An empty query is refused with the name of the property to set."""
     with pytest.raises(BadRequest, match=message):
         await run_query("select 1", **query)

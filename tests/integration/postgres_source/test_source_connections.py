@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from tests.integration.postgres_source.conftest import PASSWORD, RANGE, Ask, Warehouse, patient_limits, sql_query, values, wait_until
+from tests.integration.postgres_source.conftest import PASSWORD, RANGE, RunQuery, Warehouse, patient_limits, sql_query, values, wait_until
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, DeadlineExceeded, SourceFailed, Unavailable
@@ -235,6 +235,6 @@ async def test_another_kind_of_server_is_reported(warehouse: Warehouse, open_con
                 await Postgres(record, open_connections()).health()
 
 
-async def test_a_healthy_source_is_reported(run_query: Ask, warehouse: Warehouse, open_connections: Open) -> None:
+async def test_a_healthy_source_is_reported(run_query: RunQuery, warehouse: Warehouse, open_connections: Open) -> None:
     """A healthy data source is reported with the message that clients know."""
     assert await Postgres(warehouse.record, open_connections()).health() == "Database Connection OK"
