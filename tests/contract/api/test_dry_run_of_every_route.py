@@ -116,9 +116,11 @@ class System:
     async def snapshot(self) -> Snapshot:
         async with self.api.database.connection() as connection:
             names = [row["name"] for row in await connection.fetch("select tablename as name from pg_tables where schemaname = 'public'")]
-            digest = """select '{0}', md5(coalesce(string_agg(row::text, ',' order by row::text), '')) from "{0}" as row"""
-            digests = " union all ".join(digest.format(name) for name in sorted(names) if name not in VARYING_TABLES)
-            tables = dict(await connection.fetch(digests))
+            statement = (
+                """select '{0}' as name, md5(coalesce(string_agg(row::text, ',' order by row::text), '')) as digest from "{0}" as row"""
+            )
+            digests = " union all ".join(statement.format(name) for name in sorted(names) if name not in VARYING_TABLES)
+            tables = {row["name"]: row["digest"] for row in await connection.fetch(digests)}
         branches = git(self.root / "git-server" / "team.git", "for-each-ref")
         caches = (self.root / "data", self.root / "git-server")  # copies of repositories are a cache
         found = (path for path in self.root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in caches))

@@ -96,7 +96,7 @@ async def test_an_expired_snapshot_is_unknown_and_then_deleted(api: Api) -> None
     expired, other = await create(api, expires=3600), await create(api, expires=7200)
     async with api.session.get(f"{PATH}/{expired['key']}") as response:
         assert 3500 < int(response.headers["Cache-Control"].removeprefix("public, max-age=")) < 3600
-    await api.sql("update dashboard_snapshot set expires_at = now() where key = $1", expired["key"])
+    await api.sql("update dashboard_snapshot set expires_at = now() - interval '1 second' where key = $1", expired["key"])
     assert await api("GET", f"{PATH}/{expired['key']}", auth=None) == NOT_FOUND
     assert await api("DELETE", f"{PATH}/{expired['key']}") == NOT_FOUND
     assert (await api("GET", f"/api/snapshots-delete/{expired['deleteKey']}"))[0] == 404

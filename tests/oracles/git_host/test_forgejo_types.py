@@ -88,21 +88,21 @@ def types() -> Types:
 async def test_every_call_has_the_types_of_forgejo(tmp_path: Path, types: Types) -> None:
     """Every request of the client and every response of the test host has the described type; all calls are covered."""
     description = ForgejoDescription(types)
-    async with open_host_access(tmp_path, description, kind=GiteaHost) as asked:
-        host, repository = asked.host, asked.repository
-        await host.pull_request(repository, asked.number)
+    async with open_host_access(tmp_path, description, kind=GiteaHost) as access:
+        host, repository = access.host, access.repository
+        await host.pull_request(repository, access.number)
         assert await host.open_pull_requests(repository)
-        assert await host.changed_files(repository, asked.number)
-        assert await host.commits(repository, asked.head, "new.json")
-        await host.comment(repository, asked.number, "one")
-        await host.comment(repository, asked.number, "two")
+        assert await host.changed_files(repository, access.number)
+        assert await host.commits(repository, access.head, "new.json")
+        await host.comment(repository, access.number, "one")
+        await host.comment(repository, access.number, "two")
         for state in CommitState:
-            await host.set_commit_status(repository, CommitStatus(asked.head, state, "what was found", "https://boards.example.org/p"))
+            await host.set_commit_status(repository, CommitStatus(access.head, state, "what was found", "https://boards.example.org/p"))
         hook = await host.create_hook(repository, _HOOK)
         assert await host.update_hook(repository, hook.id, replace(_HOOK, events=frozenset({"push"}))) in await host.hooks(repository)
         await host.delete_hook(repository, hook.id)
-        asked.server.merge("team/boards", asked.number)
-        assert (await host.pull_request(repository, asked.number)).is_merged
+        access.server.merge("team/boards", access.number)
+        assert (await host.pull_request(repository, access.number)).is_merged
     assert description.seen == set(_OPERATIONS.values())
 
 

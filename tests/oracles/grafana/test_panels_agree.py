@@ -49,7 +49,7 @@ def results(folder: Path, cases: list[Any]) -> list[Any]:
     """Return the results of Grafana's library."""
     path = folder / "cases.json"
     path.write_text(json.dumps({"now": NOW, "customProperties": CUSTOM_PROPERTIES, "cases": cases}))
-    found: list[Any] = json.loads(node_packages.run(node_packages.installed(_HERE), _HERE / "panel.cjs", str(path)))
+    found: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "panel.cjs", str(path)))
     return found
 
 

@@ -196,14 +196,14 @@ def test_rules_apply_to_columns_of_any_type() -> None:
 
 def test_rules_do_not_exchange_bounds() -> None:
     """A maximum by a rule may be below the minimum by default, as in Grafana."""
-    config = configured([rule("numeric", None, max=1)], min=5, max=9)
+    config = config_of([rule("numeric", None, max=1)], min=5, max=9)
     assert (config["min"], config["max"]) == (5, 1)
 
 
 def test_custom_properties_have_paths() -> None:
     """A rule sets or removes one member of a custom property; removing a missing one changes nothing."""
     rules = [rule("numeric", None, custom__footer__reducers=["sum"], custom__gone__x=None)]
-    assert configured(rules, custom={"footer": {"x": 1}})["custom"] == {"footer": {"x": 1, "reducers": ["sum"]}}
+    assert config_of(rules, custom={"footer": {"x": 1}})["custom"] == {"footer": {"x": 1, "reducers": ["sum"]}}
 
 
 def test_links_of_the_data_source_precede_those_of_the_panel() -> None:

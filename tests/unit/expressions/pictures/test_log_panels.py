@@ -99,8 +99,8 @@ def test_panels_without_a_title_show_the_number_of_lines_in_their_last_row() -> 
     """Notes of other panels are next to their titles."""
     frame = log(*(f"line {index}" for index in range(6)))
     untitled = [DRAW_FUNCTIONS["logs"](props_of(replace(panel_of("logs"), title=" "), frame, height=height)) for height in (100, 200)]
-    assert [shown(drawn)[-2:] for drawn in untitled] == [["line 2", "4 of 6 lines"], ["line 1", "line 0"]]
-    assert shown(logs(frame, height=100))[-1] == "line 1"
+    assert [drawn_lines(drawn)[-2:] for drawn in untitled] == [["line 2", "4 of 6 lines"], ["line 1", "line 0"]]
+    assert drawn_lines(logs(frame, height=100))[-1] == "line 1"
 
 
 def test_json_is_pretty_and_terminal_codes_are_removed() -> None:
