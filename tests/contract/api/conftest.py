@@ -8,7 +8,9 @@ from contextlib import AsyncExitStack
 from dataclasses import dataclass
 from datetime import timedelta
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
+from unittest.mock import AsyncMock
 
 import aiohttp
 import pytest
@@ -19,6 +21,7 @@ from tests.servers import git
 from tests.servers.git import GitServer
 from yarl import URL
 
+from dashwright.api import main
 from dashwright.api.auth import key_material
 from dashwright.api.http.routing import Route
 from dashwright.api.main import Gateway
@@ -165,6 +168,13 @@ def _light_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 @pytest.fixture
+def _no_cleaning(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leave out the first round of each gateway's cleaner, which finds nothing and takes as long as many a test."""
+    cleaner = SimpleNamespace(clean=AsyncMock())
+    monkeypatch.setattr(main, "create_cleaner", lambda *_: cleaner)
+
+
+@pytest.fixture
 async def rabbitmq_broker(amqp_url: str) -> AsyncIterator[AmqpBroker]:
     """Start a connection to RabbitMQ, by which a module may replace the fixture ``broker``, which the gateways use."""
     broker = AmqpBroker(amqp_url)
@@ -194,7 +204,13 @@ def unvalidated_panels(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def start_api(
-    database: Database, broker: MemoryBroker, tmp_path: Path, _password_hash: str, _light_passwords: None, _usual_settings: Settings
+    database: Database,
+    broker: MemoryBroker,
+    tmp_path: Path,
+    _password_hash: str,
+    _light_passwords: None,
+    _no_cleaning: None,
+    _usual_settings: Settings,
 ) -> AsyncIterator[StartApi]:
     """Return a function that starts a gateway with the given settings."""
     async with AsyncExitStack() as stack:
