@@ -2,7 +2,7 @@
 
 import aio_pika
 import asyncpg
-from tests.servers import postgres, rabbitmq
+from tests.servers import postgres
 
 from dashwright.common.database.pool import Database
 
@@ -26,21 +26,6 @@ async def test_each_virtual_host_is_empty(amqp_url: str) -> None:
         channel = await connection.channel()
         declared = await channel.declare_queue("one", durable=True, exclusive=True)
         assert declared.declaration_result.message_count == 0
-
-
-async def test_a_private_broker_keeps_its_messages_over_a_restart(private_rabbitmq: rabbitmq.Private) -> None:
-    """A durable message is still in its queue, at the same address, after a restart of the broker."""
-    async with await aio_pika.connect(private_rabbitmq.url) as connection:
-        channel = await connection.channel()
-        await channel.declare_queue("kept", durable=True)
-        await channel.default_exchange.publish(aio_pika.Message(b"x", delivery_mode=2), "kept")
-    await private_rabbitmq.stop()
-    await private_rabbitmq.start()
-    async with await aio_pika.connect(private_rabbitmq.url) as connection:
-        queue = await (await connection.channel()).get_queue("kept")
-        message = await queue.get()
-        assert message is not None
-        assert message.body == b"x"
 
 
 async def test_a_private_postgres_keeps_its_rows_over_a_restart(private_postgres: postgres.Private) -> None:
