@@ -3,7 +3,7 @@
 
 const { data, toFrame, input, print, parts, theme } = require("./library.cjs");
 const { transformed } = require("./pipeline.cjs");
-const { FieldConfigOptionsRegistry, FieldType, applyFieldOverrides, getFieldDisplayName, getFrameDisplayName } = data;
+const { FieldConfigOptionsRegistry, FieldType, applyFieldOverrides, getFieldDisplayName, getFieldDisplayValues, getFrameDisplayName } = data;
 
 const { now, customProperties, cases } = input();
 Date.now = () => now;
@@ -49,6 +49,14 @@ const columnOf = (field, frame, frames) => ({
   }),
 });
 
+const configured = async ({ frames, transformations, fieldConfig }) => {
+  restore(fieldConfig.defaults.thresholds);
+  for (const { properties } of fieldConfig.overrides)
+    for (const { id, value } of properties) if (id === "thresholds") restore(value);
+  const options = { fieldConfig, fieldConfigRegistry: registry, replaceVariables: same, theme, timeZone: "utc" };
+  return applyFieldOverrides({ ...options, data: await transformed(frames.map(toFrame), transformations) });
+};
+
 const KINDS = {
   names: ({ frames }) => {
     const read = frames.map(toFrame);
@@ -56,13 +64,19 @@ const KINDS = {
     const alone = frames.map(toFrame).map((frame) => [getFrameDisplayName(frame), getFrameDisplayName(frame, 0)]);
     return { columns, frames: alone };
   },
-  columns: async ({ frames, transformations, fieldConfig }) => {
-    restore(fieldConfig.defaults.thresholds);
-    for (const { properties } of fieldConfig.overrides)
-      for (const { id, value } of properties) if (id === "thresholds") restore(value);
-    const options = { fieldConfig, fieldConfigRegistry: registry, replaceVariables: same, theme, timeZone: "utc" };
-    const found = applyFieldOverrides({ ...options, data: await transformed(frames.map(toFrame), transformations) });
+  columns: async (item) => {
+    const found = await configured(item);
     return found.map((frame) => frame.fields.map((field) => columnOf(field, frame, found)));
+  },
+  items: async (item) => {
+    const { fieldConfig, reduceOptions } = item;
+    const options = { fieldConfig, reduceOptions, replaceVariables: same, theme, timeZone: "utc", percentChange: true };
+    return getFieldDisplayValues({ ...options, data: await configured(item) }).map(({ display }) => ({
+      title: display.title ?? "",
+      parts: parts(display),
+      color: display.color,
+      percentChange: display.percentChange,
+    }));
   },
 };
 

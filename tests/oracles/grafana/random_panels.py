@@ -52,6 +52,21 @@ class RandomPanels:
             field["values"] = ["z" if value == "" else value for value in field["values"]]
         return {"kind": "columns", **case, "fieldConfig": self._field_config()}
 
+    def items(self) -> dict[str, Any]:
+        """Return frames with a field configuration, and the options of a panel with single values."""
+        options: dict[str, Any] = {
+            "values": self._chance(0.5),
+            "fields": self._random.choice(_PATTERNS) if self._chance(0.4) else "",
+            "calcs": self._random.sample(_REDUCERS, self._random.randrange(3)),
+        }
+        case = self.columns()
+        for field in (field for frame in case["frames"] for field in frame["fields"]):
+            # Grafana remembers calculations on a column of unknown type from a rule, and reads texts as times.
+            if field["type"] == "other":
+                field |= {"type": "boolean", "values": [value if value is None else bool(value) for value in field["values"]]}
+            field["values"] = ["t" if isinstance(value, str) and value[:1].isdigit() else value for value in field["values"]]
+        return {**case, "kind": "items", "reduceOptions": options | self._optional(0.5, limit=self._random.choice((0, 1, 3)))}
+
     def _some_frames(self) -> list[dict[str, Any]]:
         return [self._frame() for _ in range(self._random.choice((1, 1, 2, 2, 3)))]
 
@@ -159,7 +174,7 @@ class RandomPanels:
             "mappings": [self._values.mapping() for _ in range(self._random.randrange(3))],
             "thresholds": self._thresholds(),
             "color": self._optional(0.9, mode=self._random.choice(_MODES), fixedColor=self._random.choice(_COLOURS)),
-            "noValue": self._random.choice(("-", "", "0", 0, "n/a")),
+            "noValue": self._random.choice(("-", "", "0", "n/a")),
             "min": self._random.choice((0, 2, 50, "1")),
             "max": self._random.choice((1, 10, 100, "20")),
             "fieldMinMax": self._chance(0.7),
@@ -182,9 +197,11 @@ class RandomPanels:
         for step in thresholds["steps"]:
             if self._chance(0.1):
                 step["value"] = None
+            if self._chance(0.05):
+                del step["color"]
         if self._chance(0.1):
             self._random.shuffle(thresholds["steps"])
-        return thresholds if self._chance(0.9) else {"steps": thresholds["steps"]}
+        return thresholds if self._chance(0.9) else self._random.choice(({"steps": thresholds["steps"]}, {"mode": "percentage"}))
 
     def _optional(self, share: float, **members: Any) -> dict[str, Any]:
         return {name: value for name, value in members.items() if self._chance(share)}

@@ -19,7 +19,9 @@ from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.labels import Labels
 from dashwright.expressions.javascript.values import leading_number
+from dashwright.expressions.pictures.display.colour_modes import mode_of
 from dashwright.expressions.pictures.display.columns import DisplayColumn, FieldSettings, columns_of
+from dashwright.expressions.pictures.display.items import DisplayItem, items_of
 from dashwright.expressions.pictures.display_names import ColumnNames, frame_display_name
 from dashwright.expressions.pictures.theme import THEMES
 from dashwright.expressions.transformations.context import Context
@@ -39,9 +41,9 @@ _TYPES: Final = {
     "boolean": FieldType.BOOL,
     "other": FieldType.JSON,
 }
-#: Transformations whose columns remember the calculations on their sources, whose empty texts are null here, or whose nested tables
-#: count in the palette.
-_OTHER_RANGES: Final = frozenset({"histogram", "reduce", "groupingToMatrix", "groupToNestedTable"})
+#: Transformations whose columns remember the calculations on their sources or are shorter than their frame, whose empty texts are null
+#: here, or whose nested tables count in the palette.
+_OTHER_RANGES: Final = frozenset({"concatenate", "histogram", "reduce", "groupingToMatrix", "groupToNestedTable"})
 _EMPTY: Final = {FieldType.FLOAT64: math.nan, FieldType.TIME: 0, FieldType.BOOL: False}
 
 
@@ -159,6 +161,29 @@ def check(cases: list[Any], folder: Path) -> None:
     assert not differing, "\n".join([f"{len(differing)} of {compared}", *differing[:10]])
 
 
+def is_coloured_early(item: DisplayItem) -> bool:
+    """Return whether Grafana may colour an item before its name or position is known."""
+    column = item.column
+    return column is not None and (mode_of(column.config) == "palette-classic-by-name" or column.type == "string")
+
+
+def item_differences(case: Any, there: Any) -> str:
+    """Return the first difference of the items of a case, or an empty string."""
+    config = case["fieldConfig"]
+    settings = FieldSettings(config["defaults"], config["overrides"], THEMES["dark"], UTC)
+    found = items_of(frames_of(case), case["reduceOptions"], settings)
+    if len(found) != len(there):
+        return f"{[item.title for item in found]}, Grafana: {[one['title'] for one in there]}"
+    columns = columns_of(frames_of(case), settings)
+    for item, expected in zip(found, there, strict=True):
+        shown = item.display
+        are_shares_known = has_range(columns) and not is_coloured_early(item)
+        is_same = (item.title, [shown.prefix, shown.text, shown.suffix]) == (expected["title"], expected["parts"])
+        if not is_same or (are_shares_known and not are_near(shown.colour, expected["color"])):
+            return f"{item.title!r} {shown} {shown.colour}, Grafana: {expected}"
+    return ""
+
+
 def test_columns_are_named_as_in_grafana(tmp_path: Path) -> None:
     """The display names of columns and frames agree, in pictures and in transformations."""
     source = RandomPanels(1)
@@ -188,3 +213,14 @@ def test_overrides_apply_to_transformed_columns_as_in_grafana(tmp_path: Path) ->
     """The names, settings, texts and colours of columns agree after transformations."""
     source = RandomPanels(3)
     check([source.transformed_columns() for _ in range(4_000)], tmp_path)
+
+
+def test_single_values_are_those_of_grafana(tmp_path: Path) -> None:
+    """The titles, texts and colours of single values agree: of calculations and of rows."""
+    source = RandomPanels(4)
+    cases = [source.items() for _ in range(5_000)]
+    found = zip(cases, results(tmp_path, cases), strict=True)
+    differing = [
+        f"{text}\n  {json.dumps(case)}" for case, there in found if isinstance(there, list) and (text := item_differences(case, there))
+    ]
+    assert not differing, "\n".join([f"{len(differing)} of {len(cases)}", *differing[:10]])

@@ -124,3 +124,26 @@ def test_times_that_cover_less_than_a_minute_have_milliseconds(count: int, step_
     """The first and the last time decide, in either order. A single time has no milliseconds."""
     ((column,),) = columns_of([Frame([times(count, step_ms)])], FieldSettings({}, (), THEMES["dark"]))
     assert column.processor.traits.dates.with_milliseconds is is_detailed
+
+
+def test_titles_of_rows_have_texts_without_units() -> None:
+    """The title of a row has the texts of its cells without their units and with null as an empty text, and the column's own name."""
+    mapping = {"type": "special", "options": {"match": "null", "result": {"text": "gone"}}}
+    load = numbers("load", 1, 2)
+    other = Frame([texts("host", "7", None), load, numbers("rate", 3, 4)], "web")
+    found = items(other, Frame([numbers("x")], "db"), options={"values": True, "fields": "/load/"}, unit="bytes", mappings=[mapping])
+    assert [item.title for item in found] == ["7 load", "load"]
+
+
+def test_equal_rows_have_one_colour() -> None:
+    """Rows of a column with equal values have the colour of the first one, in the modes that colour by position."""
+    for mode in ("palette-classic", "shades"):
+        found = items(Frame([numbers("n", 5, 6, 5)]), options={"values": True}, color={"mode": mode, "fixedColor": "#806040"})
+        colours = [item.display.colour for item in found]
+        assert colours[0] == colours[2] != colours[1]
+
+
+def test_titles_are_configured_names_without_a_suffix() -> None:
+    """A configured name is the title also in a frame of another time range, whose composed names have a suffix."""
+    frame = Frame([numbers("n", 5)], meta={"timeCompare": {"isTimeShiftQuery": True}})
+    assert [item.title for item in items(frame, displayName="D") + items(frame)] == ["D", "n (comparison)"]

@@ -13,6 +13,8 @@ from dashwright.expressions.pictures.display.colour_modes import mode_of
 from dashwright.expressions.pictures.display.columns import DisplayColumn, FieldSettings, columns_of
 from dashwright.expressions.pictures.display.processor import ColumnTraits, DisplayProcessor, DisplayValue
 from dashwright.expressions.pictures.display.reduction import percent_change, reduced
+from dashwright.expressions.pictures.display.values import Value
+from dashwright.expressions.pictures.display_names import ColumnNames
 from dashwright.expressions.pictures.field_overrides import matcher_of
 from dashwright.expressions.pictures.theme import Theme, colour_of
 
@@ -20,6 +22,8 @@ _DEFAULT_LIMIT: Final = 25
 #: Further items of a panel are not shown.
 _MAX_ITEMS: Final = 500
 _NO_DATA: Final = "No data"
+#: The colour modes that depend on the position of a column, or of a row.
+_MODES_BY_POSITION: Final = frozenset({"palette-classic", "shades"})
 _MAX_TITLE_LENGTH: Final = 500
 #: References of a title to the calculation, to a cell of the row by its position, and to one by the name of its column.
 _CALCULATION: Final = re.compile(r"\$\{__calc\}|\$__calc\b")
@@ -64,7 +68,8 @@ def _calculations(columns: Sequence[Sequence[DisplayColumn]], options: Mapping[s
     for column, _ in _selected(columns, options):
         change = percent_change(column)
         for calculation in calculations:
-            title = _CALCULATION.sub(partial(_constant, calculation), column.name)
+            name = string_of(column.config.get("displayName")) or column.name
+            title = _CALCULATION.sub(partial(_constant, calculation), name)
             display = column.processor.display(reduced(column, calculation))
             yield DisplayItem(display, title[:_MAX_TITLE_LENGTH], column, column.processor, calculation, percent_change=change)
 
@@ -77,11 +82,13 @@ def _rows(columns: Sequence[Sequence[DisplayColumn]], options: Mapping[str, Any]
     index = 0
     overridden_colours = _colours_by_name(settings)
     for column, siblings in _selected(columns, options):
-        is_by_row = mode_of(column.config) == "palette-classic"
+        is_by_row = mode_of(column.config) in _MODES_BY_POSITION
+        displays: dict[Value, DisplayValue] = {}
         for row, value in enumerate(column.values(_MAX_ITEMS)):
             coloured = column.with_series_index(index, settings.theme) if is_by_row else column
             title = _row_title(column, siblings, row)
-            display = coloured.processor.display(value)
+            # As in Grafana, equal values of a column have one colour.
+            display = displays.setdefault(value, coloured.processor.display(value))
             if colour := overridden_colours.get(title):
                 display = replace(display, colour=colour)
             yield DisplayItem(display, title[:_MAX_TITLE_LENGTH], column, coloured.processor, row=row)
@@ -101,15 +108,15 @@ def _selected(
 def _row_title(column: DisplayColumn, siblings: Sequence[DisplayColumn], row: int) -> str:
     """Return the configured name with its references replaced, or else the texts of the row.
 
-    The name of the column follows if there are no texts, or several columns of numbers.
+    The name of the column follows if there are no texts, or several columns of numbers. As in Grafana, this is its name without other
+    frames.
     """
     if template := string_of(column.config.get("displayName")):
         return with_row_values(template, siblings, row)
     others = [sibling for sibling in siblings if sibling is not column]
-    texts = [_text_at(other, row) for other in others if other.type == "string"]
-    parts = [text for text in texts if text]
+    parts = [text for other in others if other.type == "string" and (text := _label_at(other, row))]
     if not parts or any(other.type == "number" for other in others):
-        parts.append(column.name)
+        parts.append(ColumnNames([column.frame]).of_field(column.field, column.frame, column.config))
     return " ".join(parts)
 
 
@@ -128,6 +135,12 @@ def with_row_values(template: str, siblings: Sequence[DisplayColumn], row: int) 
         return match[0] if named is None else _text_at(named, row)
 
     return _ROW_FIELD.sub(text_of_field, _CELL.sub(text_of_cell, template))
+
+
+def _label_at(column: DisplayColumn, row: int) -> str:
+    """Return the text of a cell as a title contains it: without a unit, and with null as an empty text."""
+    value = column.values(row + 1)[row]
+    return column.processor.display("" if value is None else value).text
 
 
 def _text_at(column: DisplayColumn, row: int) -> str:
