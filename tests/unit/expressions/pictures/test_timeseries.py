@@ -4,6 +4,7 @@ import contextlib
 import math
 import re
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -444,6 +445,16 @@ def test_table_of_names_at_the_right_has_a_header() -> None:
 
     assert "Name" in drawn_texts("right")
     assert "Name" not in drawn_texts("bottom")
+
+
+def test_series_have_the_names_of_their_columns() -> None:
+    """A legend has the names after all rules: with the suffix of another time range, and without a configured name that a rule removes."""
+    removal = {"matcher": {"id": "byName", "options": "n"}, "properties": [{"id": "displayName"}]}
+    shifted = Frame([times(2), numbers("m", 1, 2)], meta={"timeCompare": {"isTimeShiftQuery": True}})
+    named = Frame([times(2), replace(numbers("n", 1, 2), config={"displayName": "mine"})])
+    drawn = drawing("timeseries", shifted, named, height=300, overrides=[rule("m", displayName="M"), removal])
+    texts = visible_texts(drawn)
+    assert [text for text in texts if text in ("M", "M (comparison)", "mine", "n")] == ["M (comparison)", "n"]
 
 
 def test_names_are_sorted_by_their_numbers() -> None:

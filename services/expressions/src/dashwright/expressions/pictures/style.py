@@ -36,6 +36,7 @@ class Style:
 
     config: Mapping[str, Any]
     theme: Theme
+    name: str = ""  #: The display name of the series; empty for a panel.
 
     @cached_property
     def processor(self) -> DisplayProcessor:
@@ -86,12 +87,13 @@ def style_of(panel: Panel, theme: Theme) -> Style:
 def styles_of(panel: Panel, theme: Theme, all_series: Sequence[PlotSeries]) -> list[Style]:
     """Return the style of each series of a panel."""
     configs = FieldConfigs(completed_defaults(panel.type, panel.defaults), panel.overrides)
-    return [Style(configs.configure(_column(series)), theme) for series in all_series]
+    return [_style(configs, _column(series), theme) for series in all_series]
 
 
-def display_name(style: Style, series: PlotSeries) -> str:
-    """Return the configured display name, or the name of the series."""
-    return (string_of(style.config.get("displayName")) or series.name)[:_MAX_TEXT_LENGTH]
+def _style(configs: FieldConfigs, column: PanelColumn, theme: Theme) -> Style:
+    # The name depends on the configuration.
+    config = configs.configure(column)
+    return Style(config, theme, column.display_name[:_MAX_TEXT_LENGTH])
 
 
 def _column(series: PlotSeries) -> PanelColumn:

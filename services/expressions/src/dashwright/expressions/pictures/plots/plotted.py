@@ -17,7 +17,7 @@ from dashwright.expressions.pictures.plots.range_cut import within_range
 from dashwright.expressions.pictures.plots.scales import ScaleKey, scale_key
 from dashwright.expressions.pictures.plots.stacking import StackMember, constant_value, stack_groups, upside_down
 from dashwright.expressions.pictures.series import PlotSeries, downsampled, extremes, points_per_series, series_of
-from dashwright.expressions.pictures.style import Style, display_name, styles_of
+from dashwright.expressions.pictures.style import Style, styles_of
 from dashwright.expressions.pictures.theme import Theme
 
 #: The maximum number of common times of a stack. With more times, its series are thinned first.
@@ -53,16 +53,15 @@ def plotted_series(panel: Panel, frames: Sequence[Frame], theme: Theme, start: f
     """Return the series of a panel ``width`` pixels wide, in the range between two times in milliseconds."""
     found = [series for series in series_of(frames) if series.times is not None]
     styles = styles_of(panel, theme, found)
-    names = [display_name(style, series) for style, series in zip(styles, found, strict=True)]
-    colours = colours_of(styles, names, [series.values for series in found])
+    colours = colours_of(styles, [style.name for style in styles], [series.values for series in found])
     distances = _insertion_distances(found, styles)
     plotted = []
-    for series, name, style, its_colours in zip(found, names, styles, colours, strict=True):
+    for series, style, its_colours in zip(found, styles, colours, strict=True):
         look = _look(series, style)
         distance = distances.get(id(series.source.frame)) if series.source else None
         times, values = _values_in_graph(series, style, look, distance, start, end)
         key = scale_key(_config_of_scale(style, look), "number")
-        plotted.append(PlottedSeries(series, name, style, look, its_colours, key, times, values))
+        plotted.append(PlottedSeries(series, style.name, style, look, its_colours, key, times, values))
     limit = points_per_series(int(width), len(plotted))
     return _with_stacks(plotted, limit)
 
