@@ -5,10 +5,11 @@ from typing import Any
 
 import pytest
 
-from dashwright.common.models.dashboard_outline import DashboardOutline
+from dashwright.common.models.dashboard_outline import PAGE_SIZE, DashboardOutline
 from dashwright.common.models.pictures import PictureOptions
 from dashwright.expressions.pictures.dashboard import read_sections
-from dashwright.expressions.pictures.outline import MAX_PANELS, outline_names, outline_of
+from dashwright.expressions.pictures.outline import outline_names, outline_of
+from dashwright.expressions.pictures.placement import MAX_PLACED, TOO_MANY_PANELS
 from dashwright.expressions.pictures.zones import picture_time
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope
@@ -49,11 +50,13 @@ def test_panels_are_in_sections_with_their_positions() -> None:
 
 
 def test_pages_have_a_panel_for_each_of_many_values() -> None:
-    """A page loads its pictures one by one, so panels are repeated for as many values as it has panels."""
-    values = tuple(f"h{number}" for number in range(MAX_PANELS + 1))
-    outline = outline_sections({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=Value(values, values, is_list=True))
-    assert [found.title for found in outline.sections[0].panels] == [f"On h{number}" for number in range(MAX_PANELS)]
-    assert outline.notices == [f"$host has {MAX_PANELS + 1} values; panels are repeated for the first {MAX_PANELS}"]
+    """A page loads its pictures one by one, so panels are repeated for more values than in a picture."""
+    values = tuple(f"h{number}" for number in range(MAX_PLACED + 1))
+    hosts = Value(values, values, is_list=True)
+    outline = outline_sections({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=hosts)
+    assert [found.title for found in outline.sections[0].panels] == [f"On h{number}" for number in range(PAGE_SIZE)]
+    assert outline.panel_count == MAX_PLACED
+    assert outline.notices == [f"$host has {MAX_PLACED + 1} values; panels are repeated for the first {MAX_PLACED}"]
 
 
 def test_panels_of_every_schema_have_their_descriptions() -> None:
@@ -130,8 +133,29 @@ def test_both_schemas_have_a_range_and_an_interval(spec: dict[str, Any]) -> None
     assert (outline.from_, outline.to, outline.refresh, outline.end - outline.start) == ("now-1h", "now", "30s", 3_600_000)
 
 
+@pytest.mark.parametrize(("page", "expected"), [(1, [3, PAGE_SIZE - 3]), (2, [PAGE_SIZE]), (3, [7]), (4, [7])])
+def test_pages_have_all_panels_below_their_headings(page: int, expected: list[int]) -> None:
+    """Each page begins at the top, with the heading of a row whose panels began on the page before; the last page has no successor."""
+    below = [panel(index + 10, 0, index * 4 + 20) for index in range(2 * PAGE_SIZE + 4)]
+    spec = {"panels": [*(panel(index + 1, 0, index * 4) for index in range(3)), row(15, "Open"), *below]}
+    time = picture_time(spec, PictureOptions(), NOW)
+    outline = outline_of(spec, read_sections(spec), Resolution(Scope()), time, page=page)
+    assert [len(section.panels) for section in outline.sections] == expected
+    assert (outline.sections[-1].title, outline.sections[-1].panels[0].y) == ("Open", 0)
+    assert outline.panel_count == 2 * PAGE_SIZE + 7
+
+
+def test_a_panel_of_any_page_is_found_by_its_id() -> None:
+    """The outline of one panel contains only this panel."""
+    spec = {"panels": [panel(index + 1, 0, index) for index in range(PAGE_SIZE + 1)]}
+    time = picture_time(spec, PictureOptions(), NOW)
+    outline = outline_of(spec, read_sections(spec), Resolution(Scope()), time, panel_id=PAGE_SIZE + 1)
+    assert [found.id for section in outline.sections for found in section.panels] == [PAGE_SIZE + 1]
+
+
 def test_the_number_of_panels_is_limited() -> None:
-    """The number of panels is limited, and a notice says so."""
-    outline = outline_sections({"panels": [panel(index + 1, 0, index) for index in range(MAX_PANELS + 1)]})
-    assert sum(len(section.panels) for section in outline.sections) == MAX_PANELS
-    assert f"more than {MAX_PANELS} panels" in outline.notices[-1]
+    """The number of panels on all pages is limited, and a notice says so."""
+    panels = [panel(index + 1, 0, index) for index in range(MAX_PLACED - 1)]
+    outline = outline_sections({"panels": [*panels, row(MAX_PLACED, "Row", panel(9_998, 0, 1), panel(9_999, 0, 2), collapsed=True)]})
+    assert outline.panel_count == MAX_PLACED
+    assert outline.notices == [TOO_MANY_PANELS]

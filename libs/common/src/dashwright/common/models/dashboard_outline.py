@@ -1,5 +1,7 @@
 """Outlines of dashboards: where the panels are and which variables users can set, without the data of the panels."""
 
+from typing import Final
+
 from pydantic import Field
 
 from dashwright.common.models.api_model import ApiModel
@@ -68,6 +70,10 @@ class OutlineSection(ApiModel):
     panels: list[OutlinePanel] = Field(default_factory=list)
 
 
+PAGE_SIZE: Final = 500
+"""The maximum number of panels in an outline, which is one page of those of the dashboard."""
+
+
 class DashboardOutline(ApiModel):
     """A dashboard without the data of its panels."""
 
@@ -85,5 +91,7 @@ class DashboardOutline(ApiModel):
     variables: list[OutlineVariable] = Field(default_factory=list)
     links: list[OutlineLink] = Field(default_factory=list)
     sections: list[OutlineSection] = Field(default_factory=list)
+    #: The number of panels on all pages.
+    panel_count: int = 0
     #: The limits that apply, as sentences.
     notices: list[str] = Field(default_factory=list)

@@ -23,11 +23,12 @@ Rows = Literal["stored", "expanded"]
 class PictureOptions(ApiModel):
     """Options of a picture.
 
-    ``width`` and ``height`` are in pixels; without a height, the picture is as tall as its panels. If ``from`` or ``to``
-    is empty, that of the dashboard applies. ``panel`` is the id of the only panel to draw. ``scale`` is the device pixel
-    ratio of a PNG: with 2, it has twice as many pixels in each direction. ``variables`` are values of the dashboard's variables
+    ``width`` and ``height`` are in pixels; without a height, the picture is as tall as its panels. If ``from`` or ``to`` is
+    empty, that of the dashboard applies. ``panel`` is the id of the only panel to draw. ``scale`` is the device pixel ratio
+    of a PNG: with 2, it has twice as many pixels in each direction. ``variables`` are values of the dashboard's variables
     by name, and ``uid`` is that of the dashboard. The format ``json`` is a report on what was drawn, and ``outline`` is a
-    DashboardOutline. ``library_panels`` are the panels, by uid, that the dashboard refers to and the caller may read.
+    DashboardOutline of the panels on a ``page`` from 1. ``library_panels`` are the panels, by uid, that the dashboard
+    refers to and the caller may read.
     """
 
     # Before the width, whose minimum depends on it.
@@ -43,6 +44,7 @@ class PictureOptions(ApiModel):
     variables: dict[str, list[str]] = Field(default_factory=dict)
     timezone: str = ""
     rows: Rows = "stored"
+    page: int = Field(1, ge=1)
     uid: str = ""
     library_panels: dict[str, dict[str, Any]] = Field(default_factory=dict)
 

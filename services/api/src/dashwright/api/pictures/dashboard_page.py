@@ -13,6 +13,7 @@ from dashwright.api.classic.dashboards import Dashboards, not_found
 from dashwright.api.domain.urls import dashboard_url, folder_url
 from dashwright.api.http import html
 from dashwright.api.http.call import Call
+from dashwright.api.http.paging import PAGE_PARAMETER, Paging
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import Content, Operation, Permission, Route
 from dashwright.api.pictures.dashboard_pictures import DashboardPictures
@@ -31,7 +32,7 @@ from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, Unavailable
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import DASHBOARD
-from dashwright.common.models.dashboard_outline import DashboardOutline
+from dashwright.common.models.dashboard_outline import PAGE_SIZE, DashboardOutline
 from dashwright.common.models.pictures import PictureOptions
 from dashwright.common.stores.resources import StoredObject
 
@@ -50,6 +51,7 @@ _VIEWED_PANEL: Final = "viewPanel"
 """The parameter with which Grafana's links to a dashboard show one panel."""
 SCRIPTS: Final = ("pictures.js",)
 """The scripts of pages with pictures."""
+_MAX_PAGE: Final = 1_000
 _MAX_TAGGED: Final = 50
 """Limit on the dashboards that one link to tags lists."""
 
@@ -71,7 +73,9 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
     async def show_dashboard(call: Call) -> Response:
         if call.query.get(_VIEWED_PANEL):
             return Response(302, headers={"Location": _panel_address(call)})
-        options, dashboard, query = picture_options(call), await read(call), with_range(call.query)
+        number = call.query_integer(PAGE_PARAMETER, 1, minimum=1, maximum=_MAX_PAGE)
+        options = picture_options(call).model_copy(update={"panel": None, "page": number})
+        dashboard, query = await read(call), with_range(call.query)
         outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, pictures)
         theme, kept = query.get("theme", ""), kept_parameters(query)
         grid = None
@@ -91,6 +95,9 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
             problem=problem.message if problem else "",
             links=await _links(call, query, outline, titles) if outline else (),
             sections=grid.sections if grid else (),
+            paging=Paging.of(
+                call.path, call.query.items(), number=number, item_count=outline.panel_count if outline else 0, size=PAGE_SIZE
+            ),
             opens_rows=options.rows == "expanded",
             whole_picture=f"/render/d/{quote(dashboard.name, safe='')}?{urlencode(picture_parameters(query))}",
             controls=page_controls(call.path, query, outline),
@@ -136,7 +143,10 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
             show_dashboard,
             "showDashboard",
             "a page that shows a dashboard",
-            {_VIEWED_PANEL: "a panel, such as 4 or panel-4; the response redirects to its page"},
+            {
+                _VIEWED_PANEL: "a panel, such as 4 or panel-4; the response redirects to its page",
+                PAGE_PARAMETER: f"number of the page of panels, {PAGE_SIZE} on each, from 1",
+            },
             {302: None},
         ),
         (
@@ -172,8 +182,11 @@ def _panel_address(call: Call) -> str:
 async def outline_or_reason(
     caller: Identity, spec: str, options: PictureOptions, pictures: DashboardPictures
 ) -> tuple[DashboardOutline | None, DashwrightError | None]:
-    """Return the outline of the dashboard whose JSON is ``spec``, or the reason why no picture of it can be drawn."""
-    outline_options = options.model_copy(update={"format": "outline", "panel": None})
+    """Return the outline of the dashboard whose JSON is ``spec``, or the reason why no picture of it can be drawn.
+
+    ``options`` select a page of its panels, or one panel.
+    """
+    outline_options = options.model_copy(update={"format": "outline"})
     try:
         picture = await pictures.render(caller, spec, outline_options)
         return DashboardOutline.model_validate_json(picture.body), None

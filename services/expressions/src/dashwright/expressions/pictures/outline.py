@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import list_of, objects_of, string_of
 from dashwright.common.models.dashboard_outline import (
+    PAGE_SIZE,
     DashboardOutline,
     OutlineLink,
     OutlineOption,
@@ -14,16 +15,14 @@ from dashwright.common.models.dashboard_outline import (
 )
 from dashwright.expressions.pictures.dashboard import id_of
 from dashwright.expressions.pictures.layout import compacted_rows
-from dashwright.expressions.pictures.placement import PlacedPanel, place
-from dashwright.expressions.pictures.sections import Section
+from dashwright.expressions.pictures.placement import MAX_PLACED, TOO_MANY_PANELS, PlacedPanel, place
+from dashwright.expressions.pictures.sections import GridPosition, Section
 from dashwright.expressions.pictures.zones import PictureTime, time_settings
 from dashwright.expressions.variables.definitions import Definition, read_definitions
 from dashwright.expressions.variables.resolution import Resolution
 from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import ALL, ALL_TEXT, Value
 
-#: The maximum number of panels and of links in an outline.
-MAX_PANELS: Final = 500
 _MAX_LINKS: Final = 50
 _MAX_TEXT: Final = 1_000
 _TITLE_FORMAT: Final = "text"
@@ -46,9 +45,19 @@ def outline_names(spec: Mapping[str, Any], sections: Sequence[Section]) -> set[s
     return names
 
 
-def outline_of(spec: Mapping[str, Any], sections: Sequence[Section], resolution: Resolution, time: PictureTime) -> DashboardOutline:
-    """Return the outline of a dashboard. The panels of collapsed rows are included."""
+def outline_of(
+    spec: Mapping[str, Any],
+    sections: Sequence[Section],
+    resolution: Resolution,
+    time: PictureTime,
+    *,
+    panel_id: int | None = None,
+    page: int = 1,
+) -> DashboardOutline:
+    """Return the outline of a page of the panels of a dashboard, or of the panel with an id. Those of collapsed rows are included."""
     scope, notices = resolution.scope, list(resolution.notices)
+    found = _sections(sections, scope, notices, panel_id)
+    panel_count = sum(len(section.panels) for section in found)
     holder = time_settings(spec) if "elements" in spec else spec
     return DashboardOutline(
         title=_text(scope, spec.get("title")),
@@ -61,38 +70,58 @@ def outline_of(spec: Mapping[str, Any], sections: Sequence[Section], resolution:
         refresh=string_of(holder.get("refresh")) or string_of(holder.get("autoRefresh")),
         variables=[_variable(definition, resolution) for definition in read_definitions(spec).values() if _is_settable(definition)],
         links=[_link(link, scope) for link in objects_of(spec.get("links"))[:_MAX_LINKS]],
-        sections=_sections(sections, scope, notices),
+        sections=_page_of(found, page),
+        panel_count=panel_count,
         notices=notices,
     )
 
 
-def _sections(sections: Sequence[Section], scope: Scope, notices: list[str]) -> list[OutlineSection]:
+def _sections(sections: Sequence[Section], scope: Scope, notices: list[str], panel_id: int | None) -> list[OutlineSection]:
     """Return the sections, in which panels and sections are repeated. Adds the limits that apply to ``notices``."""
     outlines: list[OutlineSection] = []
     panel_count = 0
     for section in sections:
-        placement = place([section], scope, expanded=True, max_repeats=MAX_PANELS)
+        placement = place([section], scope, expanded=True, max_repeats=MAX_PLACED)
         notices += [notice for notice in placement.notices if notice not in notices]
         repeats = [section.repeat, *(panel.repeat for panel in section.panels)]
         names = sorted({repeat.variable for repeat in repeats if repeat})
-        for heading, panels in _below_headings(placement.panels):
-            panels = sorted(panels, key=lambda panel: (panel.position.y, panel.position.x))
-            if panel_count + len(panels) > MAX_PANELS:
-                panels = panels[: MAX_PANELS - panel_count]
-                notices.append(f"the dashboard has more than {MAX_PANELS} panels, of which the page shows the first {MAX_PANELS}")
+        for heading, placed in _below_headings(placement.panels):
+            panels = sorted(placed, key=lambda panel: (panel.position.y, panel.position.x))
+            if panel_id is not None:
+                panels = [panel for panel in panels if id_of(panel) == panel_id]
+            if panel_count + len(panels) > MAX_PLACED:
+                panels = panels[: MAX_PLACED - panel_count]
+                notices += [TOO_MANY_PANELS] * (TOO_MANY_PANELS not in notices)
             panel_count += len(panels)
-            rows = compacted_rows([panel.position for panel in panels])
             outlines.append(
                 OutlineSection(
                     title=_text(heading.scope, heading.source.get("title")) if heading else "",
                     has_heading=heading is not None,
                     is_collapsed=section.is_collapsed,
-                    panels=[_panel(panel, row, scope, names) for panel, row in zip(panels, rows, strict=True)],
+                    panels=[_panel(panel, scope, names) for panel in panels],
                 )
             )
-            if panel_count >= MAX_PANELS:
+            if panel_count >= MAX_PLACED:
                 return outlines
     return outlines
+
+
+def _page_of(sections: Sequence[OutlineSection], page: int) -> list[OutlineSection]:
+    """Return the sections with the panels of a page, else of the last one, moved up in the grid.
+
+    Sections without panels are on the first page.
+    """
+    last_page = max(-(-sum(len(section.panels) for section in sections) // PAGE_SIZE), 1)
+    page = min(page, last_page)
+    first, found, count = (page - 1) * PAGE_SIZE, [], 0
+    for section in sections:
+        panels = section.panels[max(first - count, 0) : max(first + PAGE_SIZE - count, 0)]
+        count += len(section.panels)
+        if panels or (page == 1 and not section.panels):
+            rows = compacted_rows([GridPosition(panel.x, panel.y, panel.width, panel.height) for panel in panels])
+            moved = [panel.model_copy(update={"y": row}) for panel, row in zip(panels, rows, strict=True)]
+            found.append(section.model_copy(update={"panels": moved}))
+    return found
 
 
 def _below_headings(placed: Sequence[PlacedPanel]) -> Iterator[tuple[PlacedPanel | None, list[PlacedPanel]]]:
@@ -110,8 +139,8 @@ def _below_headings(placed: Sequence[PlacedPanel]) -> Iterator[tuple[PlacedPanel
         yield heading, panels
 
 
-def _panel(placed: PlacedPanel, row: int, scope: Scope, names: Sequence[str]) -> OutlinePanel:
-    """Return a panel at a grid row. ``names`` are the variables for whose values it may be repeated."""
+def _panel(placed: PlacedPanel, scope: Scope, names: Sequence[str]) -> OutlinePanel:
+    """Return a panel at its place. ``names`` are the variables for whose values it may be repeated."""
     own = {name: placed.scope.values[name] for name in names if placed.scope.values.get(name) != scope.values.get(name)}
     position = placed.position
     return OutlinePanel(
@@ -121,7 +150,7 @@ def _panel(placed: PlacedPanel, row: int, scope: Scope, names: Sequence[str]) ->
         type=string_of(placed.source.get("type")),
         description=_text(placed.scope, placed.source.get("description")),
         x=position.x,
-        y=row,
+        y=position.y,
         width=position.width,
         height=position.height,
         variables={name: list(value.values) for name, value in own.items()},

@@ -52,7 +52,8 @@ async def draw(
     names = outline_names if request.format == "outline" else partial(used_names, panel_id=request.panel)
     resolution = await _resolve(request, await asyncio.to_thread(names, request.spec, sections), context, settings, catalog, time)
     if request.format == "outline":
-        return Picture((await asyncio.to_thread(outline_of, request.spec, sections, resolution, time)).to_json(), media.JSON)
+        outline = partial(outline_of, panel_id=request.panel, page=request.page)
+        return Picture((await asyncio.to_thread(outline, request.spec, sections, resolution, time)).to_json(), media.JSON)
     dashboard = await asyncio.to_thread(
         read_dashboard,
         request.spec,

@@ -56,7 +56,8 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         return picture_response(await pictures.render(call.identity, await _body_of(file.spec, file.size), options))
 
     async def show_preview(call: Call) -> Response:
-        options, file, query = picture_options(call), await read(call), with_range(call.query)
+        options = picture_options(call).model_copy(update={"panel": None})
+        file, query = await read(call), with_range(call.query)
         comparison = await run_in_thread_if_large(file.size, lambda: compare(file.stored_spec, file.spec))
         parameters, theme = picture_parameters(query), query.get("theme", "")
         page_number = call.query_integer(PAGE_PARAMETER, 1, minimum=1, maximum=_MAX_PAGE)
