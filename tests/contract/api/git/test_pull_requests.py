@@ -58,6 +58,7 @@ async def test_a_later_review_updates_the_comment(proposals: Proposals) -> None:
     assert (await proposals.review(number))["message"] == "1 refused"
     [text] = proposals.comments(number)
     assert "not valid JSON" in text
+    assert "See the [preview](https://dash.example/preview/team/a.json?ref=change) of a.json." in text
     assert proposals.statuses()[-1] == ("failure", "1 refused")
     proposals.push({"a.json": dashboard("a", "Alpha")}, "change", after="change")
     assert (await proposals.review(number))["message"] == "no files to process"

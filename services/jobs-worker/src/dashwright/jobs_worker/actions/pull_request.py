@@ -179,7 +179,12 @@ class _Review:
         """Return reports of refused files, then of written files, deleted files and folders."""
         plan = self.planned_sync.plan
         refused_reports = [
-            FileReport(fault.path, PlannedAction.REFUSE, problems=[fault.message])
+            FileReport(
+                fault.path,
+                PlannedAction.REFUSE,
+                problems=[fault.message],
+                preview_url=self._preview_address(fault.path) if fault.kind is DASHBOARD else "",
+            )
             for fault in (*plan.faults, *plan.folder_faults)
             # The fault of an unchanged file may name a changed one, such as a duplicate.
             if fault.path in changed_paths or any(path in fault.message for path in changed_paths)
