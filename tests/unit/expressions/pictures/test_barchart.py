@@ -143,6 +143,8 @@ def test_labels_of_many_categories_are_sparse_and_legible(count: int, fewest: in
     assert len({text for _, text in labels}) == len(labels) >= fewest
     assert min(len(text) for _, text in labels) >= 5
     assert labels[0][0] + 0.1 >= text_width(labels[0][1], 11) / 2
+    distances = [right - left for (left, _), (right, _) in pairwise(labels[:-1])]
+    assert max(distances) - min(distances) <= 0.2
     for (left, before), (right, after) in pairwise(labels):
         assert left + text_width(before, 11) / 2 <= right - text_width(after, 11) / 2
 

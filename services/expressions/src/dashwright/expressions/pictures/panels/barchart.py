@@ -126,12 +126,14 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
         # Labels that are spaced may be wider than a category, and some of them are omitted.
         is_spaced = chart.table.has_times or bool(number_of(props.panel.options.get("xTickLabelSpacing")))
         width = area.width if is_spaced else slot - _LABEL_GAP
-        step = 1
+        first, step = 0, 1
         if width < _MIN_LABEL_WIDTH:
             width = min(longest, _MAX_SPARSE_WIDTH)
             step = math.ceil((width + _LABEL_GAP) / slot)
-        names = distinct_names(chart.categories[::step], LABEL_SIZE, width)
-        axis += bottom_axis(area, list(zip(centres[::step], names, strict=True)), props.theme)
+            # The first label must not begin outside of the panel.
+            first = min(max(math.ceil((width / 2 - centres[0]) / slot), 0), len(centres) - 1)
+        names = distinct_names(chart.categories[first::step], LABEL_SIZE, width)
+        axis += bottom_axis(area, list(zip(centres[first::step], names, strict=True)), props.theme)
     return [*axis, *_bars(props, chart, area, scale, area.x, slot, is_horizontal=False)]
 
 
