@@ -26,6 +26,22 @@ def test_quick_ranges_keep_everything_but_the_time() -> None:
     )
 
 
+@pytest.mark.parametrize(
+    ("start", "end", "expected"),
+    [
+        ("now/d", "now/d", "Today"),
+        ("now-5h", "now", "now-5h to now"),
+        (str(DAY), "now", "1970-01-02T00:00:00Z to now"),
+        ("1970-01-02", str(2 * DAY), "1970-01-02 to 1970-01-03T00:00:00Z"),
+    ],
+)
+def test_the_current_range_is_legible(start: str, end: str, expected: str) -> None:
+    """Milliseconds since 1970 are shown as a date and a time."""
+    times = page_controls("/d/u", MultiDict(), OUTLINE.model_copy(update={"from_": start, "to": end})).times
+    assert times is not None
+    assert times.text == expected
+
+
 def test_moves_are_absolute_and_bounded() -> None:
     """The buttons move the range by half of its length, or double its length."""
     times = page_controls("/d/u", MultiDict(), OUTLINE).times

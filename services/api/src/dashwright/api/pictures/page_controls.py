@@ -146,7 +146,8 @@ def _time_controls(path: str, query: MultiMapping[str], outline: DashboardOutlin
         "Later": (outline.start + length // 2, outline.end + length // 2),
         "Longer": (outline.start - length // 2, outline.end + length // 2),
     }
-    current = _QUICK_RANGES.get((outline.from_, outline.to), f"{outline.from_} to {outline.to}")
+    bounds = [_iso(at) if text.isdigit() else text for text, at in ((outline.from_, outline.start), (outline.to, outline.end))]
+    current = _QUICK_RANGES.get((outline.from_, outline.to), " to ".join(bounds))
     return TimeControls(current, quick, [link(text, _iso(start), _iso(end)) for text, (start, end) in moves.items()])
 
 
