@@ -167,13 +167,13 @@ async def test_panels_beyond_a_page_are_on_the_next_one(drawing: Api) -> None:
     await save(
         drawing, {"uid": "large", "title": "Large", "panels": [panel(index + 1, 0, index * 4, f"P{index + 1}") for index in range(503)]}
     )
-    first = await opened(drawing, "/d/large?from=now-2h")
+    first = await open_page(drawing, "/d/large?from=now-2h")
     assert len(first.all("img")) == 500
     (link,) = [link for link in first.all("a") if link.get("rel") == "next"]
     assert link["href"] == "/d/large?from=now-2h&page=2"
-    second = await opened(drawing, link["href"])
+    second = await open_page(drawing, link["href"])
     assert [picture["alt"] for picture in second.all("img")] == ["P501 (stat)", "P502 (stat)", "P503 (stat)"]
-    assert "P503" in (await opened(drawing, "/d-solo/large?panelId=503")).text
+    assert "P503" in (await open_page(drawing, "/d-solo/large?panelId=503")).text
 
 
 async def test_collapsed_rows_can_be_opened(drawing: Api) -> None:

@@ -328,6 +328,14 @@ async def test_of_two_concurrent_changes_one_succeeds(
     assert all(isinstance(each, Commit | Conflict) for each in found)
 
 
+async def test_a_base_is_fetched_from_the_own_branch(server: GitServer, work: Work, write: Write) -> None:
+    """A commit that the copy lacks is fetched from the repository's branch, which need not be the host's default branch."""
+    base = work.commit({"a.json": "{}"})
+    (server.root / "r.git" / "HEAD").write_text("ref: refs/heads/none\n")
+    await write(base, {"b.json": b"{}"})
+    assert git_at_host(server, "rev-parse", "main^") == base
+
+
 async def test_the_message_of_a_hook_is_returned(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work: Work, write: Write
 ) -> None:

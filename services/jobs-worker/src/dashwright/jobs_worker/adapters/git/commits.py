@@ -81,7 +81,7 @@ async def commit(mirrors: Mirrors, uid: str, remote: Remote, change: BranchChang
 async def _commit(mirrors: Mirrors, mirror_path: Path, remote: Remote, change: BranchChange) -> Commit:
     branch, expected_head = await _target(mirrors, mirror_path, remote, change)
     if change.base and not await asyncio.to_thread(_has_commit, mirror_path, change.base):
-        await mirrors.fetch_locked(mirror_path, remote, change.branch if expected_head else change.own_branch)
+        await mirrors.fetch_locked(mirror_path, remote, change.branch if change.branch and expected_head else change.own_branch)
         if not await asyncio.to_thread(_has_commit, mirror_path, change.base):
             raise _moved_error(branch)
     if change.base:
