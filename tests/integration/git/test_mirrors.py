@@ -17,6 +17,7 @@ from dashwright.common.host_resolver import HostResolver
 from dashwright.jobs_worker.adapters.git import command
 from dashwright.jobs_worker.adapters.git import mirrors as mirrors_room
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.damage import HostFailed
 from dashwright.jobs_worker.adapters.git.failures import error_for
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 from dashwright.jobs_worker.adapters.git.remote import Remote
@@ -258,7 +259,7 @@ async def test_the_machines_configuration_is_ignored(tmp_path: Path, monkeypatch
 @pytest.mark.parametrize(
     ("stderr", "error"),
     [
-        ("fatal: unable to access 'https://user:pw@h/x/': Could not resolve host: h", SourceFailed),
+        ("fatal: unable to access 'https://user:pw@h/x/': Could not resolve host: h", HostFailed),
         ("fatal: unable to access 'https://h/': SSL certificate problem: self-signed certificate", SourceFailed),
         ("fatal: Authentication failed for 'https://h/'", Forbidden),
         ("fatal: repository 'https://h/x/' not found", NotFound),

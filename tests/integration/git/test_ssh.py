@@ -10,6 +10,7 @@ from pathlib import Path
 
 import pytest
 from tests.servers import ssh
+from tests.servers.git import git
 from tests.servers.ssh import SshServer
 
 from dashwright.common.allowed_hosts import LOOPBACK, Address, AllowedHosts
@@ -151,6 +152,36 @@ async def greeting_server(tmp_path: Path, greeting: str) -> AsyncIterator[SshSer
     program.chmod(0o755)
     async with ssh.serving(tmp_path / "ssh", settings=[f"ForceCommand {program}"]) as server:
         yield server
+
+
+async def test_a_failure_of_the_server_keeps_the_mirror(tmp_path: Path, mirrors: Mirrors) -> None:
+    """A server that fails or is stopped is not taken for damage of the worker's copy, which would be fetched again."""
+    async with greeting_server(tmp_path, f"test ! -e {tmp_path}/closed || {{ echo no time >&2; exit 1; }}") as server:
+        sha = server.make("team.git").commit({"a.json": "1"})
+        fetched = await mirrors.fetch("uid", remote(server), "main")
+        assert fetched is not None
+        (tmp_path / "closed").touch()
+        with pytest.raises(SourceFailed, match=r"^git failed: no time$"):
+            await mirrors.fetch("uid", remote(server), "main")
+        assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
+        asked = remote(server)
+    with pytest.raises(SourceFailed, match="cannot be reached"):
+        await mirrors.fetch("uid", asked, "main")
+    assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
+
+
+@pytest.mark.parametrize(
+    ("message", "error_type"),
+    [
+        ("FATAL: W any team/boards reader DENIED by fallthru", Forbidden),
+        ("Deploy Key: 3:reader is not authorized to write team/boards.", Forbidden),
+        ("ERROR: The project you were looking for could not be found or you don't have permission to view it.", NotFound),
+    ],
+)
+async def test_a_key_without_a_right_is_reported(tmp_path: Path, mirrors: Mirrors, message: str, error_type: type[DashwrightError]) -> None:
+    """The refusals of gitolite, Gitea and GitLab are faults of the key or the address, not of the host."""
+    async with greeting_server(tmp_path, f'echo "{message}" >&2; exit 1') as server:
+        assert isinstance(await refusal(remote(server), mirrors), error_type)
 
 
 async def test_a_program_with_much_output_hides_no_error(tmp_path: Path, mirrors: Mirrors) -> None:

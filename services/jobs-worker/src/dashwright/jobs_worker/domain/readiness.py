@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 from typing import Final, Literal
 
 from dashwright.common.errors import DashwrightError, Forbidden
+from dashwright.common.kinds.git_addresses import is_ssh_form
 from dashwright.common.models.provisioning import Condition, FieldError, HealthStatus, RepositorySpec, RepositoryStatus, RepositoryType
 from dashwright.common.secrets import SecretUnreadable
 
@@ -17,7 +18,10 @@ def field_to_correct(spec: RepositorySpec, error: DashwrightError) -> str:
         return error.causes[0].field.replace("spec.githost", f"spec.{spec.type}", 1)
     if spec.type is RepositoryType.LOCAL:
         return "spec.local.path"
-    return f"spec.{spec.type}.{'token' if isinstance(error, Forbidden | SecretUnreadable) else 'url'}"
+    if not isinstance(error, Forbidden | SecretUnreadable):
+        return f"spec.{spec.type}.url"
+    is_ssh = spec.remote is not None and is_ssh_form(spec.remote.url or "")
+    return "secure.sshKey" if is_ssh else f"spec.{spec.type}.token"
 
 
 def set_readiness(status: RepositoryStatus, spec: RepositorySpec, error: DashwrightError | None, *, generation: int, now: int) -> None:

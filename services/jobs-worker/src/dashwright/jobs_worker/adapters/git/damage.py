@@ -7,11 +7,17 @@ from dashwright.common.errors import SourceFailed
 from dashwright.jobs_worker.ports import MirrorDamaged
 
 _DAMAGE_MESSAGES: Final = (
-    *("not a git repository", "bad object", "object file", "missing blob", "missing tree", "loose object", "packfile", "index-pack"),
-    *("corrupt", "unable to read", "Could not read", "did not send all necessary objects", "inflate"),
+    *("not a git repository", "bad object", "object file", "missing blob", "missing tree", "loose object"),
+    *("corrupt", "unable to read"),
     # Lock files of git that a killed program left. The caller holds this project's file lock of the mirror, so no git program runs in it.
     *("Another git process", "cannot lock ref", "local refs could not be updated"),
 )
+_AMBIGUOUS_MESSAGES: Final = ("packfile", "index-pack", "Could not read", "did not send all necessary objects", "inflate")
+"""Messages about a damaged mirror, or about a pack that the host did not send to its end."""
+
+
+class HostFailed(SourceFailed):
+    """A failure of a host or of the connection to it."""
 
 
 def mark_damaged(mirror_path: Path, error: Exception) -> MirrorDamaged:
@@ -22,4 +28,5 @@ def mark_damaged(mirror_path: Path, error: Exception) -> MirrorDamaged:
 
 def is_damaged(error: SourceFailed) -> bool:
     """Return whether an error of git is caused by a damaged mirror."""
-    return isinstance(error, MirrorDamaged) or any(message in error.message for message in _DAMAGE_MESSAGES)
+    messages = _DAMAGE_MESSAGES if isinstance(error, HostFailed) else _DAMAGE_MESSAGES + _AMBIGUOUS_MESSAGES
+    return isinstance(error, MirrorDamaged) or any(message in error.message for message in messages)

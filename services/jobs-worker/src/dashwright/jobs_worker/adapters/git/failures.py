@@ -17,6 +17,7 @@ from dashwright.common.errors import (
     TooLarge,
 )
 from dashwright.jobs_worker.adapters.git.command import NOT_GIT, GitFailed
+from dashwright.jobs_worker.adapters.git.damage import HostFailed
 
 COMMIT_NOT_FOUND: Final = "commit not found"
 COMMIT_NOT_SENT: Final = "the git host sends only the commits of branches and tags"
@@ -28,7 +29,13 @@ _MAX_DETAIL_CHARACTERS: Final = 500
 _MAX_GIT_DETAIL_CHARACTERS: Final = 300
 
 _NO_REPOSITORY: Final = "there is no repository at this address"
+_DENIED: Final = "the git host denies access: the repository does not exist, or the deploy key or token lacks the right to read or write it"
 _STATUS_PATTERN: Final = re.compile(r"The requested URL returned error: (\d{3})")
+_ADVICE: Final = frozenset(
+    {"Could not read from remote repository.", "Please make sure you have the correct access rights", "and the repository exists."}
+)
+"""Lines that git adds to every failure of an SSH server."""
+
 _CREDENTIALS_IN_URL: Final = re.compile(r"(https?://)[^/@\s]*@")
 
 # The message in git's output, the type of the error and its text. The first match counts, so special cases come before "not found" and
@@ -37,6 +44,9 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
     ("No user exists for uid", SourceFailed, "ssh needs an entry in /etc/passwd for the user of the jobs worker"),
     ("marked as read only", Forbidden, "the deploy key may only read: allow it to write at the git host"),
     ("does not have write access", Forbidden, "the deploy key may only read: allow it to write at the git host"),
+    # The first message is that of gitolite, the second one that of Gitea and Forgejo over SSH.
+    ("DENIED by", Forbidden, _DENIED),
+    ("is not authorized to", Forbidden, _DENIED),
     ("Authentication failed", Forbidden, "the git host requires a valid token: it is missing, wrong or expired"),
     ("could not read Username", Forbidden, "the git host asks for a token: the repository is private, or does not exist at this address"),
     ("couldn't find remote ref", NotFound, BRANCH_NOT_FOUND),
@@ -44,6 +54,8 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
     ("unadvertised object", NotFound, COMMIT_NOT_SENT),
     ("does not appear to be a git repository", NotFound, _NO_REPOSITORY),
     ("not found", NotFound, _NO_REPOSITORY),
+    # GitLab over SSH.
+    ("could not be found", NotFound, _NO_REPOSITORY),
     ("could not determine hash algorithm", NotFound, f"{_NO_REPOSITORY}: {NOT_GIT}"),
     ("info/refs not valid", NotFound, f"{_NO_REPOSITORY}: {NOT_GIT}"),
     (NOT_GIT, NotFound, f"{_NO_REPOSITORY}: {NOT_GIT}"),
@@ -63,22 +75,22 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
         SourceFailed,
         "the git host's certificate is not trusted: name the file of its authority in DASHWRIGHT_GIT_AUTHORITIES",
     ),
-    ("Could not resolve host", SourceFailed, "the git host's name is not known"),
-    ("Failed to connect", SourceFailed, "the git host cannot be reached"),
-    ("Connection refused", SourceFailed, "the git host cannot be reached"),
-    ("Operation too slow", SourceFailed, "the git host sends too slowly"),
-    ("timed out", SourceFailed, "the git host did not respond in time"),
-    ("unexpected disconnect", SourceFailed, "the git host closed the connection"),
-    ("Empty reply", SourceFailed, "the git host closed the connection"),
-    ("Recv failure", SourceFailed, "the git host closed the connection"),
-    ("RPC failed", SourceFailed, "the git host closed the connection"),
-    ("early EOF", SourceFailed, "the git host closed the connection"),
-    ("No route to host", SourceFailed, "the git host cannot be reached"),
-    ("Network is unreachable", SourceFailed, "the git host cannot be reached"),
-    ("kex_exchange_identification", SourceFailed, "the server closed the connection before it identified itself as an SSH server"),
-    ("Connection closed by", SourceFailed, "the git host closed the connection"),
-    ("Connection reset by", SourceFailed, "the git host closed the connection"),
-    ("hung up unexpectedly", SourceFailed, "the git host closed the connection"),
+    ("Could not resolve host", HostFailed, "the git host's name is not known"),
+    ("Failed to connect", HostFailed, "the git host cannot be reached"),
+    ("Connection refused", HostFailed, "the git host cannot be reached"),
+    ("Operation too slow", HostFailed, "the git host sends too slowly"),
+    ("timed out", HostFailed, "the git host did not respond in time"),
+    ("unexpected disconnect", HostFailed, "the git host closed the connection"),
+    ("Empty reply", HostFailed, "the git host closed the connection"),
+    ("Recv failure", HostFailed, "the git host closed the connection"),
+    ("RPC failed", HostFailed, "the git host closed the connection"),
+    ("early EOF", HostFailed, "the git host closed the connection"),
+    ("No route to host", HostFailed, "the git host cannot be reached"),
+    ("Network is unreachable", HostFailed, "the git host cannot be reached"),
+    ("kex_exchange_identification", HostFailed, "the server closed the connection before it identified itself as an SSH server"),
+    ("Connection closed by", HostFailed, "the git host closed the connection"),
+    ("Connection reset by", HostFailed, "the git host closed the connection"),
+    ("hung up unexpectedly", HostFailed, "the git host closed the connection"),
 )
 
 
@@ -164,11 +176,11 @@ def error_for(stderr: str, secrets: Sequence[str] = ()) -> DashwrightError:
     ssh_error = _ssh_error(stderr)
     if ssh_error is not None:
         return ssh_error
-    lines = [line.removeprefix("fatal: ").removeprefix("remote: ").strip() for line in stderr.splitlines() if line.strip()]
-    detail = _redacted("; ".join(lines), secrets)[-_MAX_GIT_DETAIL_CHARACTERS:]
+    lines = [line.removeprefix("fatal: ").removeprefix("remote: ").strip() for line in stderr.splitlines()]
+    detail = _redacted("; ".join(line for line in lines if line and line not in _ADVICE), secrets)[-_MAX_GIT_DETAIL_CHARACTERS:]
     for message, error_type, sentence in _ERRORS_BY_MESSAGE:
         if message.lower() in stderr.lower():
-            return error_type(f"{sentence} ({detail})" if error_type is SourceFailed else sentence)
+            return error_type(f"{sentence} ({detail})" if issubclass(error_type, SourceFailed) else sentence)
     status = _STATUS_PATTERN.search(stderr)
     if status is None:
         return SourceFailed(f"git failed: {detail or 'without a message'}")
