@@ -7,7 +7,7 @@ from tests.servers.process import CannotProvide, ExternalServer, first_of
 
 
 class FailingProvider(ExternalServer):
-    """A way that fails at its start."""
+    """A provider that fails at its start."""
 
     def __init__(self, reason: str) -> None:
         super().__init__()
@@ -22,11 +22,11 @@ class FailingProvider(ExternalServer):
 
 
 async def test_the_first_working_provider_is_used() -> None:
-    """A provider that fails is cleaned up, and the next one is tried; those after the first success are not."""
-    lacking, works = FailingProvider("no Docker"), ExternalServer(url="here")
-    ways: list[Callable[[], ExternalServer]] = [lambda: lacking, lambda: works, lambda: pytest.fail("tried")]
-    assert await first_of("RabbitMQ", ways) is works
-    assert lacking.removed
+    """A provider that fails is cleaned up, and the next one is tried. Providers after the first that starts are not tried."""
+    failing, works = FailingProvider("no Docker"), ExternalServer(url="here")
+    providers: list[Callable[[], ExternalServer]] = [lambda: failing, lambda: works, lambda: pytest.fail("tried")]
+    assert await first_of("RabbitMQ", providers) is works
+    assert failing.removed
 
 
 async def test_the_error_names_what_each_provider_lacks() -> None:

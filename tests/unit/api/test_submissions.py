@@ -154,9 +154,9 @@ def test_a_pull_request_is_given_by_number_branch_or_url() -> None:
 def test_labels_annotations_and_a_generated_name_are_kept() -> None:
     """The metadata of a complete Job is read; a bare spec has none."""
     metadata = {"generateName": "nightly-", "labels": {"ci": "42"}, "annotations": {"why": "because"}}
-    read_ = submit({"metadata": metadata, "spec": SYNC}).metadata
-    assert (read_.labels, read_.annotations) == ({"ci": "42"}, {"why": "because"})
-    assert re.fullmatch(r"nightly-[a-z0-9]{8}", read_.name)
+    submitted = submit({"metadata": metadata, "spec": SYNC}).metadata
+    assert (submitted.labels, submitted.annotations) == ({"ci": "42"}, {"why": "because"})
+    assert re.fullmatch(r"nightly-[a-z0-9]{8}", submitted.name)
     assert submit(SYNC).metadata == NO_METADATA
 
 

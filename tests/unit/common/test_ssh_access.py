@@ -48,7 +48,7 @@ def test_an_address_has_parts(url: str, expected: GitAddress | None) -> None:
 
 
 def test_an_ssh_address_is_admitted() -> None:
-    """Both forms are stored without ``.git`` and slashes."""
+    """Addresses of both forms are stored without ``.git`` and slashes."""
     assert causes("ssh://git@host.example:2222/team/x.git", knownHosts=f"# ours\n\nhost.example {HOST_KEY} comment\n") == []
     assert causes("git@host.example:team/x.git") == []
     assert normalize_url("git@host.example:team/x.git") == "git@host.example:team/x"
@@ -98,7 +98,7 @@ def test_a_key_belongs_to_user_host_and_port() -> None:
 
 @pytest.mark.parametrize(("kind", "options"), [("ed25519", ()), ("ecdsa", ()), ("rsa", ("-b", "2048"))])
 def test_a_key_of_openssh_is_accepted(tmp_path: Path, kind: str, options: tuple[str, ...]) -> None:
-    """Line ends of Windows and missing ones are corrected, because ssh refuses them."""
+    """Line ends of Windows and a missing last line end are corrected, because ssh refuses such keys."""
     make_key(tmp_path / "key", kind, "", *options)
     key = (tmp_path / "key").read_text()
     for sent in (key, key.strip(), key.replace("\n", "\r\n"), f"\n  {key}\n"):

@@ -21,15 +21,17 @@ BODY = orjson.dumps({"queries": [{"refId": "A", "type": "math", "expression": "1
 
 async def times_left(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:
     """Return the seconds that remained for each query, by the clock of the worker."""
-    deadlines: list[float] = []
-    plain = queries.respond
+    remaining_seconds: list[float] = []
+    respond = queries.respond
 
-    async def result(body: bytes, context: QueryContext, settings: queries.QuerySettings, left: float, memory: Reservation) -> Any:
-        deadlines.append(left)
-        return await plain(body, context, settings, left, memory)
+    async def record_and_respond(
+        body: bytes, context: QueryContext, settings: queries.QuerySettings, left: float, memory: Reservation
+    ) -> Any:
+        remaining_seconds.append(left)
+        return await respond(body, context, settings, left, memory)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dashwright.expressions.consumer.queries.respond", result)
+        patch.setattr("dashwright.expressions.consumer.queries.respond", record_and_respond)
         worker = QueryConsumer(broker, SIGNER, slots=1)
         worker._settings = queries.QuerySettings(clock=clock)
         client = RpcClient(broker, SIGNER)
@@ -40,11 +42,11 @@ async def times_left(broker: MemoryBroker, timeout: float, clock: Clock) -> list
         finally:
             await client.close()
             await worker.stop(drain=1)
-    return deadlines
+    return remaining_seconds
 
 
 async def test_the_callers_deadline_reaches_the_evaluation(broker: MemoryBroker) -> None:
-    """The evaluation gets the remaining time, because some of it was spent in the queue."""
+    """The evaluation gets the remaining time, because the query waited in the queue for a part of it."""
     (remaining,) = await times_left(broker, 7, Clock())
     assert 0 < remaining <= 7
 

@@ -54,17 +54,17 @@ def frame_sets(draw: st.DrawFn) -> FrameSet:
         return replace(FrameSet(Numbers(labels, draw(cells((count,)))), META, times=times), **options)
     axes = draw(st.lists(TIMES, min_size=1, max_size=3))
     drawn = draw(st.lists(st.integers(0, len(axes) - 1), min_size=count, max_size=count))
-    used, block_of = np.unique(drawn, return_inverse=True)
+    used, block_numbers = np.unique(drawn, return_inverse=True)
     axes = [axes[index] for index in used]
-    blocks, row_of = [], np.zeros(count, np.intp)
+    blocks, row_numbers = [], np.zeros(count, np.intp)
     for index, axis in enumerate(axes):
-        members = np.flatnonzero(block_of == index)
-        row_of[members] = draw(st.permutations(range(len(members))))
+        members = np.flatnonzero(block_numbers == index)
+        row_numbers[members] = draw(st.permutations(range(len(members))))
         blocks.append(Block(Axis(np.array(axis, np.int64)), draw(cells((len(members), len(axis))))))
     if len(axes) == 1 and draw(st.booleans()):
         options |= {"is_wide": True, "meta": {**META, "type": "timeseries-wide"}}
     options["time_name"] = draw(st.sampled_from(["Time", "time"]))
-    return replace(FrameSet(Series(labels, tuple(blocks), block_of, row_of), META), **options)
+    return replace(FrameSet(Series(labels, tuple(blocks), block_numbers, row_numbers), META), **options)
 
 
 @st.composite

@@ -27,7 +27,7 @@ def edited_object(spec: str, **options: Any) -> EditedObject:
 
 def test_server_fields_are_omitted() -> None:
     """The store's own fields and the manager are omitted; all fields of the user are kept in their order."""
-    notes = {
+    annotations = {
         "grafana.app/managedBy": "repo",
         "grafana.app/folder": "f",
         "grafana.app/createdBy": "u",
@@ -35,7 +35,7 @@ def test_server_fields_are_omitted() -> None:
         "mine": "1",
     }
     labels = {"team": "a", "grafana.app/deprecatedInternalID": "7"}
-    metadata = {"uid": "u", "resourceVersion": "9", "labels": labels, "annotations": notes, "name": "n", "namespace": "default"}
+    metadata = {"uid": "u", "resourceVersion": "9", "labels": labels, "annotations": annotations, "name": "n", "namespace": "default"}
     sent = {**HEAD, "metadata": metadata, "spec": {"id": 1, "uid": "u", "title": "T", "version": 3}, "status": {}, "x": 1}
     assert kept_tree(sent) == {
         **HEAD,
@@ -105,7 +105,7 @@ def test_unchanged_numbers_keep_their_digits() -> None:
 
 
 def test_an_indent_makes_no_file_too_large() -> None:
-    """If only the compact form fits, it is used: an edit cannot make the dashboard smaller."""
+    """If only the compact form fits into the limit, it is stored, because an edit cannot shorten the dashboard."""
     tree = {"panels": [{"id": index} for index in range(100)]}
     indented = write_content("a.json", tree, max_file_bytes=MAX_FILE_BYTES)
     assert write_content("a.json", tree, max_file_bytes=len(indented)) == indented
@@ -113,7 +113,7 @@ def test_an_indent_makes_no_file_too_large() -> None:
     assert (json.loads(compact), compact.count(b"\n")) == (tree, 1)
 
 
-def test_a_classic_file_becomes_a_resource_where_it_must() -> None:
+def test_a_classic_file_becomes_a_resource_if_its_form_has_no_place_for_a_field() -> None:
     """Labels, annotations and layouts need a resource; otherwise the form is kept, with a name if the path no longer gives it."""
     before = {"title": "T", "panels": []}
     assert updated_tree(before, edited_object('{"title":"U"}'), with_name=False) == {"title": "U", "uid": "n"}

@@ -40,12 +40,12 @@ async def test_the_wait_for_dependencies_is_limited() -> None:
 async def test_a_signal_between_two_attempts_ends_the_start() -> None:
     """A signal stops a process immediately while it waits for the next attempt."""
     server, stopped = Server(refusals=1000), asyncio.Event()
-    start = asyncio.create_task(process.start_with_retries("server", server.start, stopped, timeout_seconds=7200, pause_seconds=3600))
+    task = asyncio.create_task(process.start_with_retries("server", server.start, stopped, timeout_seconds=7200, pause_seconds=3600))
     await server.attempted.wait()
     stopped.set()
     with pytest.raises(process.StoppedBeforeStart):
         async with asyncio.timeout(5):
-            await start
+            await task
     assert server.attempts == 1
 
 
@@ -60,12 +60,12 @@ async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
         finally:
             ended.set()
 
-    start = asyncio.create_task(process.start_with_retries("server", hang, stopped))
+    task = asyncio.create_task(process.start_with_retries("server", hang, stopped))
     await begun.wait()
     stopped.set()
     with pytest.raises(process.StoppedBeforeStart):
         async with asyncio.timeout(5):
-            await start
+            await task
     assert ended.is_set()
 
 

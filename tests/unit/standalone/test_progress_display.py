@@ -36,7 +36,7 @@ def test_a_terminal_shows_a_bar_for_each_item() -> None:
 
 
 def test_a_quiet_console_shows_nothing() -> None:
-    """Commands with JSON output use such a console unless standard error is a terminal."""
+    """Commands with JSON output use a console without progress unless standard error is a terminal."""
     out = io.StringIO()
     with ProgressDisplay(Console(file=out, quiet=True)) as display:
         display.update("a", "first", 10)

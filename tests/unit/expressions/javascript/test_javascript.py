@@ -86,7 +86,7 @@ def test_loose_equality_converts_types(left: Any, right: Any, are_same: bool) ->
     assert are_equal(left, right) is are_equal(right, left) is are_same
 
 
-def test_strict_equality_and_keys_do_not() -> None:
+def test_strict_equality_and_keys_distinguish_types() -> None:
     """Keys of sets distinguish types, but every NaN is the same key."""
     assert are_identical(1, 1.0)
     assert not any(are_identical(left, right) for left, right in ((1, True), (1, "1"), (NAN, NAN), (None, UNDEFINED), ([], [])))
@@ -155,5 +155,5 @@ def test_numbers_survive_their_text(number: float) -> None:
         lambda inner: st.lists(inner) | st.dictionaries(st.text(), inner),
     )
 )
-def test_json_is_json(value: Any) -> None:
+def test_json_text_is_read_as_the_same_value(value: Any) -> None:
     assert json.loads(str(json_text(value))) == value

@@ -9,8 +9,7 @@ import pytest
 from tests.acceptance.polling import wait_until
 
 from dashwright.common.errors import DeadlineExceeded, Unavailable
-from dashwright.expressions.pictures import png_process as room
-from dashwright.expressions.pictures import svg
+from dashwright.expressions.pictures import png_process, svg
 from dashwright.expressions.pictures.plotter import Plotter
 from dashwright.expressions.pictures.png_process import NotDrawn
 
@@ -53,12 +52,12 @@ async def test_pngs_are_made_with_their_text(plotter: Plotter) -> None:
 async def test_all_letters_of_code_have_the_same_width(plotter: Plotter) -> None:
     """After ten narrow letters and after ten wide ones, a letter is at the same place, which the width of a character determines."""
 
-    def behind(words: str) -> str:
+    def svg_with(words: str) -> str:
         runs = [svg.TextRun(f"{words}X", 20, "#000000", code=True)]
         cover = svg.rectangle(0, 0, svg.text_width(words, 20, code=True), 40, "#ffffff")
         return svg.document([svg.rich_text_element(runs, 0, 30), cover], 200, 40)
 
-    narrow, wide, covered = [await plotter.png(behind(words), 1, deadline_in()) for words in ("iiiiiiiiii", "WWWWWWWWWW", "WWWWWWWWWWW")]
+    narrow, wide, covered = [await plotter.png(svg_with(words), 1, deadline_in()) for words in ("iiiiiiiiii", "WWWWWWWWWW", "WWWWWWWWWWW")]
     assert narrow == wide != covered
 
 
@@ -87,7 +86,7 @@ async def test_a_picture_that_takes_too_long_or_too_much_ends_the_process(plotte
         await plotter.png(ENDLESS, 1, deadline_in(0.3))
     assert not plotter.pids
     assert not is_running(first)
-    monkeypatch.setattr(room, "MAX_MEMORY_BYTES", 100 * 1024 * 1024)
+    monkeypatch.setattr(png_process, "MAX_MEMORY_BYTES", 100 * 1024 * 1024)
     with pytest.raises(Unavailable):
         await plotter.png(ENDLESS, 1, deadline_in())
     monkeypatch.undo()
@@ -146,11 +145,11 @@ async def test_emoji_and_further_scripts_are_drawn(plotter: Plotter, words: str)
     ],
 )
 async def test_sequence_of_emoji_is_drawn_as_its_first_one(plotter: Plotter, sequence: str, single: str) -> None:
-    """The library would write some texts with such sequences over one another."""
+    """Without the change, the library draws some texts with such sequences over one another."""
     assert await plotter.png(text(sequence), 1, deadline_in()) == await plotter.png(text(single), 1, deadline_in())
 
 
 async def test_texts_in_scripts_that_the_font_lacks_are_drawn_with_fonts_of_the_machine(plotter: Plotter) -> None:
-    """Without a font that has them, a sign takes their place."""
+    """Without a font that has the characters, a sign replaces them."""
     drawn = [await plotter.png(text(words), 1, deadline_in()) for words in ("", "Größe 5 μs", "\u2603\u2603\u2603")]
     assert len({len(png) for png in drawn}) == 3

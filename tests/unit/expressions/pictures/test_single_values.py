@@ -151,9 +151,9 @@ def test_centred_name_and_value_of_a_wide_cell_are_in_its_middle() -> None:
         svg = svg_of(drawing("stat", PAIR[0], options=options, width=400, height=70))
         return [float(left) for left in re.findall(r'<text x="([\d.]+)"', svg)]
 
-    (apart_name, apart_value), (name, value) = lefts("auto"), lefts("center")
-    assert name - apart_name > 100
-    assert value < apart_value - 100
+    (auto_name, auto_value), (name, value) = lefts("auto"), lefts("center")
+    assert name - auto_name > 100
+    assert value < auto_value - 100
 
 
 @pytest.mark.parametrize("kind", ["stat", "gauge"])
@@ -199,12 +199,12 @@ def test_scale_is_the_range_of_the_column(values: Any, defaults: Any, ends: tupl
 
 def test_gauge_shows_thresholds_on_its_ring_and_as_labels() -> None:
     defaults = {"thresholds": STEPS, "min": 0, "max": 100, "unit": "percent"}
-    with_all = drawing("gauge", PAIR[0], options={"showThresholdLabels": True}, defaults=defaults)
-    assert visible_texts(with_all) == ["0%", "50%", "100%", "40%"]
+    with_labels = drawing("gauge", PAIR[0], options={"showThresholdLabels": True}, defaults=defaults)
+    assert visible_texts(with_labels) == ["0%", "50%", "100%", "40%"]
     # The track, the value, and two segments of the ring.
-    assert svg_of(with_all).count("<path") == 4
-    without = drawing("gauge", PAIR[0], options={"showThresholdMarkers": False}, defaults=defaults)
-    assert svg_of(without).count("<path") == 2
+    assert svg_of(with_labels).count("<path") == 4
+    without_markers = drawing("gauge", PAIR[0], options={"showThresholdMarkers": False}, defaults=defaults)
+    assert svg_of(without_markers).count("<path") == 2
 
 
 def test_gauge_of_another_colour_mode_has_a_ring_of_one_colour() -> None:

@@ -100,8 +100,8 @@ def test_steps_change_before_or_after_a_point() -> None:
     """A step after holds the value until the next time."""
     [after] = marks(svg(series(1, 3), custom={"lineInterpolation": "stepAfter"}))
     [before] = marks(svg(series(1, 3), custom={"lineInterpolation": "stepBefore"}))
-    (_, low), (_, corner_after), (_, high) = points(after["d"])
-    assert corner_after == low
+    (_, low), (_, corner), (_, high) = points(after["d"])
+    assert corner == low
     assert points(before["d"])[1][1] == high
 
 

@@ -29,15 +29,15 @@ class CountingSource:
     def __init__(self, size: int = 10, error: Exception | None = None) -> None:
         self.count = 0
         self.cancelled = 0
-        self.let_go = asyncio.Event()
-        self.let_go.set()
+        self.released = asyncio.Event()
+        self.released.set()
         self.frames: Sequence[Frame] = [frame(size)]
         self._error = error
 
     async def __call__(self) -> Sequence[Frame]:
         self.count += 1
         try:
-            await self.let_go.wait()
+            await self.released.wait()
         except asyncio.CancelledError:
             self.cancelled += 1
             raise
@@ -62,27 +62,27 @@ async def test_a_result_is_cached_for_its_time() -> None:
 
 async def test_the_least_recently_used_is_evicted_first() -> None:
     """The cache never exceeds its size in bytes and keeps nothing that is larger alone; 0 disables it."""
-    one = int(size_of([frame(1000)]))
-    cache, source = QueryCache(max_bytes=2 * one), CountingSource(1000)
+    result_bytes = int(size_of([frame(1000)]))
+    cache, source = QueryCache(max_bytes=2 * result_bytes), CountingSource(1000)
     for key in ("a", "b", "a", "c"):
         await cache.get(key, source)
     assert [(await cache.get(key, source))[1] for key in ("a", "c", "b")] == [True, True, False]
     assert (await cache.get("large", CountingSource(3000)))[1] is False
     assert (await cache.get("large", CountingSource(3000)))[1] is False
-    nothing = QueryCache(max_bytes=0)
-    assert [(await nothing.get("k", source))[1] for _ in range(2)] == [False, False]
+    disabled_cache = QueryCache(max_bytes=0)
+    assert [(await disabled_cache.get("k", source))[1] for _ in range(2)] == [False, False]
 
 
 async def test_the_size_of_the_cache_is_a_metric() -> None:
     """The gauges follow additions, evictions and expired results."""
-    one = int(size_of([frame(1000)]))
+    result_bytes = int(size_of([frame(1000)]))
     clock, source = ManualClock(), CountingSource(1000)
-    cache = QueryCache(max_bytes=2 * one, seconds=10, clock=clock)
+    cache = QueryCache(max_bytes=2 * result_bytes, seconds=10, clock=clock)
     sizes = []
     for key in ("a", "b", "c"):
         await cache.get(key, source)
         sizes.append(cache_size())
-    assert sizes == [(one, 1), (2 * one, 2), (2 * one, 2)]
+    assert sizes == [(result_bytes, 1), (2 * result_bytes, 2), (2 * result_bytes, 2)]
     clock.at += 10
     # The expired results are removed, and the new one is too large.
     await cache.get("b", CountingSource(3000))
@@ -143,13 +143,13 @@ async def test_json_with_too_many_values_is_not_cached() -> None:
 async def test_concurrent_callers_share_one_query() -> None:
     """Concurrent callers send one query and receive the same frame objects."""
     cache, source = QueryCache(max_bytes=0), CountingSource()
-    source.let_go.clear()
-    task = [asyncio.create_task(cache.get("k", source)) for _ in range(3)]
+    source.released.clear()
+    tasks = [asyncio.create_task(cache.get("k", source)) for _ in range(3)]
     await asyncio.sleep(0)
-    source.let_go.set()
-    results = await asyncio.gather(*task)
+    source.released.set()
+    results = await asyncio.gather(*tasks)
     assert source.count == 1
-    assert [cache_size for _, cache_size in results] == [False, True, True]
+    assert [is_cached for _, is_cached in results] == [False, True, True]
     assert all(frames is results[0][0] for frames, _ in results)
 
 
@@ -159,7 +159,7 @@ async def test_a_cancelled_caller_does_not_affect_others() -> None:
     If the last one is cancelled, so is the query, and the next caller starts a new one.
     """
     cache, source = QueryCache(), CountingSource()
-    source.let_go.clear()
+    source.released.clear()
     first, second = (asyncio.create_task(cache.get("k", source)) for _ in range(2))
     await asyncio.sleep(0)
     first.cancel()
@@ -171,7 +171,7 @@ async def test_a_cancelled_caller_does_not_affect_others() -> None:
     await asyncio.sleep(0)
     await asyncio.sleep(0)
     assert (source.count, source.cancelled) == (2, 1)
-    source.let_go.set()
+    source.released.set()
     assert (await third)[1] is False
 
 
@@ -182,7 +182,7 @@ async def test_a_fresh_result_is_queried_on_request() -> None:
     request = object()
     results = await asyncio.gather(*(cache.get("k", source, fresh_token=request) for _ in range(2)))
     assert source.count == 2
-    assert [cache_size for _, cache_size in results] == [False, True]
+    assert [is_cached for _, is_cached in results] == [False, True]
     assert (await cache.get("k", source))[1] is True
 
 

@@ -75,9 +75,9 @@ def _names_in_with(node: dict[str, Any]) -> list[str]:
 
 def test_statements_of_the_mariadb_cases_pass_duckdb(connection: duckdb.DuckDBPyConnection) -> None:
     """Statements of the MariaDB cases pass DuckDB's parser. The cases include some with each syntax."""
-    read_ones = [statement for case in cases()[::11] if (statement := parse_or_none(statement_of(case)))]
-    assert len(read_ones) > 200
-    for statement in read_ones:
+    statements = [statement for case in cases()[::11] if (statement := parse_or_none(statement_of(case)))]
+    assert len(statements) > 200
+    for statement in statements:
         judge(connection, statement)
 
 

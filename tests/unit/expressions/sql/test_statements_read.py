@@ -30,7 +30,7 @@ from dashwright.expressions.sql.statement import parse_statement, warm_up
         ("SELECT t.* FROM A, JSON_TABLE(A.doc, '$[*]' COLUMNS (x INT PATH '$')) AS t", ("A",)),
     ],
 )
-def test_the_tables_are_the_results_it_reads(text: str, tables: tuple[str, ...]) -> None:
+def test_the_tables_of_a_statement_are_the_results_that_it_reads(text: str, tables: tuple[str, ...]) -> None:
     """The tables of a statement are listed once, in order of appearance. Names of a WITH clause are not results in its scope."""
     assert parse_statement(text, "X").tables == tables
 
