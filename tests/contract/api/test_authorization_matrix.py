@@ -492,8 +492,8 @@ async def callers(stage: MatrixTest) -> list[Caller]:
     ]
 
 
-def wrong(route: str, expected_outcome: str, status: int, seen: str, caller: str) -> str:
-    return f"{caller}: {route} should be {expected_outcome!r}, is {seen!r} ({status})"
+def wrong(route: str, expected: str, status: int, seen: str, caller: str) -> str:
+    return f"{caller}: {route} should be {expected!r}, is {seen!r} ({status})"
 
 
 async def test_the_golden_table_names_every_action() -> None:
@@ -573,8 +573,8 @@ async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> Non
             holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
         selected = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))
         second = ALSO.get(name_of(route))
-        expected_outcome = (refusal_of(needs.action), ADMITTED if second is None else refusal_of(f"all of {needs.action}, {second}"))
-        for caller, outcome, (status, seen) in zip((bare, holders[grant]), expected_outcome, selected, strict=True):
+        expected = (refusal_of(needs.action), ADMITTED if second is None else refusal_of(f"all of {needs.action}, {second}"))
+        for caller, outcome, (status, seen) in zip((bare, holders[grant]), expected, selected, strict=True):
             if seen != outcome:
                 faults.append(wrong(name_of(route), outcome, status, seen, caller.name))
     assert not faults, "\n".join(faults)
@@ -613,8 +613,8 @@ async def test_a_rule_on_one_folder_passes_the_first_check(stage: MatrixTest, le
             needs = route.required_access
             assert isinstance(needs, Permission)
             least = 4 if ".permissions:" in needs.action else 1 if needs.action.endswith(":read") else 2
-            expected_outcome = ADMITTED if needs.object_rules_suffice and number >= least else refusal_of(needs.action)
+            expected = ADMITTED if needs.object_rules_suffice and number >= least else refusal_of(needs.action)
             status, seen = row[name_of(route)]
-            if seen != expected_outcome:
-                faults.append(wrong(name_of(route), expected_outcome, status, seen, login))
+            if seen != expected:
+                faults.append(wrong(name_of(route), expected, status, seen, login))
     assert not faults, "\n".join(faults)

@@ -91,7 +91,7 @@ async def test_a_lost_acknowledgement_stores_one_letter(
 async def test_a_crash_between_publishing_and_recording_creates_one_job(
     api: Api, broker: CountingBroker, stored_letters: HandledDeliveries, handled_submissions: HandledDeliveries, path: str
 ) -> None:
-    """After a crash between publishing and recording, the letter is dead.
+    """After a crash between publishing and recording, the state of the letter is still dead.
 
     A later replay publishes the same message id, which the gateway recognizes.
     """
@@ -111,6 +111,7 @@ async def test_a_crash_between_publishing_and_recording_creates_one_job(
     assert [letter["status"]["state"] for letter in await letters(api)] == ["dead"]
     del broker.after_submission
     assert (await api("POST", path))[0] == 200
+    # They are the first submission, the one whose transaction was lost, and the later replay.
     await handled_submissions.reach(3)
     assert [letter["status"]["state"] for letter in await letters(api)] == ["replayed"]
     assert (broker.submissions, await api.sql("select count(*) from job")) == (3, 1)

@@ -83,13 +83,13 @@ async def test_a_posted_list_is_returned(api: Api) -> None:
     for object_path in ("folders/f", "dashboards/uid/d", f"dashboards/id/{number}"):
         status, response = await api("POST", f"/api/{object_path}/permissions", {"items": items})
         assert (status, response) == (200, {"message": f"{'Folder' if 'folders' in object_path else 'Dashboard'} permissions updated"})
-    _, search = await api("GET", "/api/folders/f/permissions")
-    assert len(search) == 4
-    assert (search[0]["userId"], search[0]["userLogin"], search[0]["permissionName"]) == (1, "admin", "Admin")
-    assert {(item["teamId"], item["team"]) for item in search} == {(0, ""), (team, "Team")}
-    _, search = await api("GET", "/api/dashboards/uid/d/permissions")
-    inherited = [item for item in search if item["inherited"]]
-    assert len(search) == 8
+    _, permissions = await api("GET", "/api/folders/f/permissions")
+    assert len(permissions) == 4
+    assert (permissions[0]["userId"], permissions[0]["userLogin"], permissions[0]["permissionName"]) == (1, "admin", "Admin")
+    assert {(item["teamId"], item["team"]) for item in permissions} == {(0, ""), (team, "Team")}
+    _, permissions = await api("GET", "/api/dashboards/uid/d/permissions")
+    inherited = [item for item in permissions if item["inherited"]]
+    assert len(permissions) == 8
     assert {(item["uid"], item["title"], item["isFolder"], item["url"]) for item in inherited} == {
         ("f", "Folder f", True, "/dashboards/f/f/folder-f")
     }
@@ -188,8 +188,8 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
     held = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (number, None, None, "Edit")}
 
     async def list_rules() -> set[tuple[Any, ...]]:
-        search = (await api("GET", object_path))[1]
-        return {(item.get("userId"), item.get("teamId"), item.get("builtInRole"), item["permission"]) for item in search}
+        permissions = (await api("GET", object_path))[1]
+        return {(item.get("userId"), item.get("teamId"), item.get("builtInRole"), item["permission"]) for item in permissions}
 
     assert await list_rules() == held
     assert await api("POST", f"{object_path}/builtInRoles/Viewer", {"permission": ""}) == (200, {"message": "Permission removed"})
@@ -267,9 +267,9 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
     async def shown_rules() -> set[bool]:
         """Return the rules that both gateways show. Notifications reach the gateway that did not write within milliseconds."""
         async with asyncio.timeout(10):
-            while len(search := {await can_read(first, vic, "d"), await can_read(second, vic, "d")}) > 1:
+            while len(results := {await can_read(first, vic, "d"), await can_read(second, vic, "d")}) > 1:
                 pass
-        return search
+        return results
 
     assert await shown_rules() == {False}
     await allow(first, "folders/g", {"userId": number, "permission": 1})

@@ -85,8 +85,10 @@ def generate(folder: Path) -> str:
 def use_generated_client(address: str) -> None:
     """Create a folder, list repositories, evaluate a query, and submit an evaluation."""
     models: Any = importlib.import_module("generated.models")
-    made_for = importlib.import_module("generated").Client(address, headers={"Authorization": ADMIN}, raise_on_unexpected_status=True)
-    with made_for as client:
+    generated_client = importlib.import_module("generated").Client(
+        address, headers={"Authorization": ADMIN}, raise_on_unexpected_status=True
+    )
+    with generated_client as client:
 
         def call(module: str, *parameters: Any, **body: Any) -> Any:
             return importlib.import_module(f"generated.api.{module}").sync(*parameters, client=client, **body)

@@ -18,8 +18,8 @@ MODEL: dict[str, Any] = {"type": "timeseries", "title": "CPU", "description": "o
 async def create_element(api: Api, uid: str, name: str, **members: Any) -> dict[str, Any]:
     status, body = await api("POST", PATH, {"uid": uid, "name": name, "kind": 1, "model": MODEL, **members})
     assert status == 200, body
-    search: dict[str, Any] = body["result"]
-    return search
+    element: dict[str, Any] = body["result"]
+    return element
 
 
 async def search(api: Api, query: str = "", **options: Any) -> list[str]:
@@ -98,8 +98,8 @@ async def test_names_are_unique_in_a_folder(api: Api) -> None:
 )
 async def test_invalid_panels_are_refused(api: Api, body: Any, status: int, message: str) -> None:
     """An invalid panel is refused with the reason, and so is an unknown folder."""
-    search, response = await api("POST", PATH, body)
-    assert search == status
+    response_status, response = await api("POST", PATH, body)
+    assert response_status == status
     assert response["message"].startswith(message)
 
 

@@ -57,14 +57,14 @@ def names_of(page: Any) -> list[str]:
 
 async def pages_of(api: Api, query: str, path: str = LIST, **options: Any) -> list[Any]:
     """Return every page of a list, each requested with the token of the one before."""
-    list_names, token = [], ""
+    pages, token = [], ""
     while True:
         status, page = await api("GET", f"{path}?{query}&continue={token}", **options)
         assert status == 200, page
-        list_names.append(page)
+        pages.append(page)
         token = page["metadata"].get("continue", "")
         if not token:
-            return list_names
+            return pages
 
 
 async def test_pages_read_while_others_write_are_the_store_at_one_version(api: Api) -> None:
@@ -86,15 +86,15 @@ async def test_pages_read_while_others_write_are_the_store_at_one_version(api: A
                     await insert(connection, name, {"title": chance.choice("TU"), "n": chance.choice("12")}, labels={"seed": str(seed)})
 
     async def read(limit: int) -> list[list[Any]]:
-        list_names = []
+        lists_of_pages = []
         while not done.is_set():
-            list_names.append(await pages_of(api, f"limit={limit}"))
-        return list_names
+            lists_of_pages.append(await pages_of(api, f"limit={limit}"))
+        return lists_of_pages
 
     readers = [asyncio.create_task(read(limit)) for limit in (1, 4, 7)]
     await asyncio.gather(*(write(seed) for seed in range(3)))
     done.set()
-    lists = [pages for list_names in await asyncio.gather(*readers) for pages in list_names]
+    lists = [pages for reader_lists in await asyncio.gather(*readers) for pages in reader_lists]
     assert len(lists) > 3
     for pages in lists:
         versions = {page["metadata"]["resourceVersion"] for page in pages}
@@ -175,8 +175,8 @@ async def test_a_list_has_the_newest_version(api: Api, query: str, names: str) -
     await create_dashboards(api, "a", "b")
     _, then = await api("GET", LIST)
     await create_dashboards(api, "c")
-    status, list_names = await api("GET", f"{LIST}?{query.format(then=then['metadata']['resourceVersion'])}")
-    assert (status, "".join(names_of(list_names))) == (200, names)
+    status, found = await api("GET", f"{LIST}?{query.format(then=then['metadata']['resourceVersion'])}")
+    assert (status, "".join(names_of(found))) == (200, names)
 
 
 @pytest.mark.parametrize(
@@ -266,9 +266,9 @@ async def test_a_large_list_is_complete(api: Api, monkeypatch: pytest.MonkeyPatc
     for name in names:
         await create_dashboards(api, name, spec={"title": name, "text": name * (listing.CHUNK_BYTES // 5)})
     for query in ("", "?limit=7"):
-        _, list_names = await api("GET", f"{LIST}{query}")
-        assert [item["spec"]["title"] for item in list_names["items"]] == names[: 7 if query else 10]
-        assert all(item["spec"]["text"].strip(item["spec"]["title"]) == "" for item in list_names["items"])
+        _, found = await api("GET", f"{LIST}{query}")
+        assert [item["spec"]["title"] for item in found["items"]] == names[: 7 if query else 10]
+        assert all(item["spec"]["text"].strip(item["spec"]["title"]) == "" for item in found["items"])
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])

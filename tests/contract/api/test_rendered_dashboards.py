@@ -42,7 +42,7 @@ PICTURE = "/render/d/pictured"
 
 
 @pytest.fixture
-async def drawing(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Api]:
+async def gateway(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Api]:
     worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await worker.start()
     body = {"dashboard": {"uid": "pictured", "title": "Pictured", "panels": PANELS, "time": {"from": "now-1h", "to": "now"}}}
@@ -57,12 +57,12 @@ async def fetch(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, bytes
         return response.status, response.content_type, await response.read(), response.headers
 
 
-async def test_a_dashboard_is_drawn_as_png_and_svg(drawing: Api) -> None:
+async def test_a_dashboard_is_drawn_as_png_and_svg(gateway: Api) -> None:
     """PNG is the default; values and titles are escaped text, errors are in the panel, and nothing is executed."""
-    status, kind, body, headers = await fetch(drawing, PICTURE)
+    status, kind, body, headers = await fetch(gateway, PICTURE)
     assert (status, kind, body[:8]) == (200, "image/png", b"\x89PNG\r\n\x1a\n")
     assert "private" in headers["Cache-Control"]
-    status, kind, body, headers = await fetch(drawing, f"{PICTURE}/slug?format=svg&theme=light")
+    status, kind, body, headers = await fetch(gateway, f"{PICTURE}/slug?format=svg&theme=light")
     text = body.decode()
     assert (status, kind) == (200, "image/svg+xml")
     assert "sandbox" in headers["Content-Security-Policy"]
@@ -71,97 +71,100 @@ async def test_a_dashboard_is_drawn_as_png_and_svg(drawing: Api) -> None:
         assert words in text, text
 
 
-async def test_a_panel_is_drawn_alone(drawing: Api) -> None:
+async def test_a_panel_is_drawn_alone(gateway: Api) -> None:
     """The parameter panelId selects a panel. An unknown panel is 404, and an invalid size 400."""
-    status, _, body, _ = await fetch(drawing, f"{PICTURE}?panelId=panel-1&width=400&height=200&format=svg")
+    status, _, body, _ = await fetch(gateway, f"{PICTURE}?panelId=panel-1&width=400&height=200&format=svg")
     assert status == 200
     assert b'width="400" height="200"' in body
     assert b">42<" in body
     assert b">walk<" not in body
-    assert (await fetch(drawing, f"{PICTURE}?panelId=99"))[0] == 404
+    assert (await fetch(gateway, f"{PICTURE}?panelId=99"))[0] == 404
     for wrong in ("width=9", "width=x", "theme=pink", "format=gif", "scale=9", "from=never"):
-        status, _, body, _ = await fetch(drawing, f"{PICTURE}?{wrong}")
+        status, _, body, _ = await fetch(gateway, f"{PICTURE}?{wrong}")
         assert (status, b"message" in body) == (400, True), wrong
 
 
-async def test_a_picture_needs_permission_to_view_and_query(drawing: Api) -> None:
+async def test_a_picture_needs_permission_to_view_and_query(gateway: Api) -> None:
     """A caller without one of the permissions receives no picture, and in another organization the dashboard is unknown."""
-    other = await drawing.organization("other")
-    unprivileged = await drawing.person("unprivileged", Role.NONE, ("dashboards:read", "dashboards:*"))
-    blind = await drawing.person("blind", Role.NONE, ("datasources:query", "datasources:*"))
-    reader = await drawing.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("datasources:query", "datasources:uid:a"))
-    other_admin = await drawing.person("theirs", Role.ADMIN, org_id=other)
-    result = {name: (await fetch(drawing, f"{PICTURE}?format=svg", auth))[0] for name, auth in locals().items() if isinstance(auth, str)}
-    assert result == {"unprivileged": 403, "blind": 403, "reader": 200, "theirs": 404}
+    callers = {
+        "without queries": await gateway.person("viewer", Role.NONE, ("dashboards:read", "dashboards:*")),
+        "without dashboards": await gateway.person("querier", Role.NONE, ("datasources:query", "datasources:*")),
+        "with both": await gateway.person(
+            "reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("datasources:query", "datasources:uid:a")
+        ),
+        "of another organization": await gateway.person("stranger", Role.ADMIN, org_id=await gateway.organization("other")),
+    }
+    statuses = {name: (await fetch(gateway, f"{PICTURE}?format=svg", caller))[0] for name, caller in callers.items()}
+    assert statuses == {"without queries": 403, "without dashboards": 403, "with both": 200, "of another organization": 404}
 
 
-async def test_the_url_sets_variables_zone_and_rows(drawing: Api) -> None:
+async def test_the_url_sets_variables_zone_and_rows(gateway: Api) -> None:
     """The report of a picture says what it shows; a time zone or a row option that does not exist is refused."""
     inner = {"id": 9, "type": "text", "title": "In $v at $__timezone"}
     panels = [{"id": 8, "type": "row", "title": "R", "collapsed": True, "panels": [inner]}]
     templating = {"list": [{"name": "v", "type": "custom", "query": "a,b,c", "multi": True}]}
-    await drawing("POST", "/api/dashboards/db", {"dashboard": {"uid": "urls", "title": "U", "panels": panels, "templating": templating}})
+    await gateway("POST", "/api/dashboards/db", {"dashboard": {"uid": "urls", "title": "U", "panels": panels, "templating": templating}})
     query = "format=json&rows=expanded&var-v=b&var-v=c&tz=Asia/Tokyo"
-    status, media_type, body, _ = await fetch(drawing, f"/render/d/urls?{query}")
+    status, media_type, body, _ = await fetch(gateway, f"/render/d/urls?{query}")
     assert (status, media_type) == (200, "application/json"), body
     assert json.loads(body) == {"panels": [{"id": 9, "title": "In b + c at Asia/Tokyo", "type": "text", "state": "drawn"}], "notices": []}
-    status, _, body, _ = await fetch(drawing, "/render/d-solo/urls?panelId=9&format=svg")
+    status, _, body, _ = await fetch(gateway, "/render/d-solo/urls?panelId=9&format=svg")
     assert (status, b"In a at UTC" in body) == (200, True)
     for wrong, name in (("tz=Mars", b"tz"), ("rows=all", b"rows"), ("&".join(f"var-{index}=1" for index in range(101)), b"variables")):
-        status, _, body, _ = await fetch(drawing, f"/render/d/urls?{wrong}")
+        status, _, body, _ = await fetch(gateway, f"/render/d/urls?{wrong}")
         assert (status, name in body) == (400, True), body
 
 
-async def test_the_url_may_have_the_middle_and_length_of_the_range(drawing: Api) -> None:
+async def test_the_url_may_have_the_middle_and_length_of_the_range(gateway: Api) -> None:
     """The URL may have a time range as its middle and length. Pages show this range, and so do their pictures."""
     zoom = "time=1767225600000&time.window=1h&from=now-5m&to=now"
-    _, _, body, _ = await fetch(drawing, f"{PICTURE}?format=outline&{zoom}")
+    _, _, body, _ = await fetch(gateway, f"{PICTURE}?format=outline&{zoom}")
     outline = json.loads(body)
     assert (outline["start"], outline["end"]) == (1767223800000, 1767227400000)
-    status, _, body, _ = await fetch(drawing, f"/d/pictured?{zoom}")
+    status, _, body, _ = await fetch(gateway, f"/d/pictured?{zoom}")
     page = body.decode()
     assert (status, "from=1767223800000&amp;to=1767227400000" in page, "time.window" in page) == (200, True, False)
-    assert (await fetch(drawing, f"{PICTURE}?time=soon&time.window=1h"))[0] == 400
+    assert (await fetch(gateway, f"{PICTURE}?time=soon&time.window=1h"))[0] == 400
 
 
-async def test_an_outline_has_positions_and_options_but_no_data(drawing: Api) -> None:
+async def test_an_outline_has_positions_and_options_but_no_data(gateway: Api) -> None:
     """An outline lists the content of a page before any panel is queried."""
-    status, media_type, body, _ = await fetch(drawing, f"{PICTURE}?format=outline")
+    status, media_type, body, _ = await fetch(gateway, f"{PICTURE}?format=outline")
     outline = json.loads(body)
     assert (status, media_type, outline["from"]) == (200, "application/json", "now-1h")
     assert [(panel["id"], panel["x"], panel["y"]) for panel in outline["sections"][0]["panels"]] == [(1, 0, 0), (2, 12, 0), (3, 0, 4)]
 
 
-async def test_panels_use_the_default_data_source(drawing: Api) -> None:
+async def test_panels_use_the_default_data_source(gateway: Api) -> None:
     """A data source of another installation is replaced by the default of its type."""
     source = {"name": "Here", "type": "prometheus", "uid": "here", "url": "http://127.0.0.1:1", "access": "proxy", "isDefault": True}
-    status, found = await drawing("POST", "/api/datasources", source)
+    status, found = await gateway("POST", "/api/datasources", source)
     assert status == 200, found
-    _, _, body, _ = await fetch(drawing, f"{PICTURE}?format=json&panelId=3")
+    _, _, body, _ = await fetch(gateway, f"{PICTURE}?format=json&panelId=3")
     assert "host '127.0.0.1'" in json.loads(body)["panels"][0]["message"]
 
 
-async def test_a_panel_is_drawn_at_the_address_of_grafana(drawing: Api) -> None:
+async def test_a_panel_is_drawn_at_the_address_of_grafana(gateway: Api) -> None:
     """``/render/d-solo`` draws one panel, 500 pixels high by default, and names the missing id of a panel."""
-    status, kind, body, _ = await fetch(drawing, "/render/d-solo/pictured/slug?panelId=panel-1&format=svg&orgId=1&tz=UTC")
+    status, kind, body, _ = await fetch(gateway, "/render/d-solo/pictured/slug?panelId=panel-1&format=svg&orgId=1&tz=UTC")
     assert (status, kind) == (200, "image/svg+xml")
     text = body.decode()
     assert 'height="500"' in text
     assert ">Answer &lt;&amp;&gt;<" in text
     assert ">Walk<" not in text
-    status, _, body, _ = await fetch(drawing, "/render/d-solo/pictured")
+    status, _, body, _ = await fetch(gateway, "/render/d-solo/pictured")
     assert (status, b"panelId is missing" in body) == (400, True)
 
 
-async def test_library_panels_are_drawn_if_the_caller_may_read_them(drawing: Api) -> None:
+async def test_library_panels_are_drawn_if_the_caller_may_read_them(gateway: Api) -> None:
     """A panel that only refers to a library panel is drawn as stored; a missing one is named, and the others are drawn."""
     model = {"type": "stat", "title": "Shared", "targets": PANELS[0]["targets"]}
-    status, found = await drawing("POST", "/api/library-elements", {"name": "Shared value", "kind": 1, "uid": "shared", "model": model})
+    status, found = await gateway("POST", "/api/library-elements", {"name": "Shared value", "kind": 1, "uid": "shared", "model": model})
     assert status == 200, found
     references = [{"uid": "shared", "name": "Shared value"}, {"uid": "gone", "name": "Lost value"}]
     panels = [{"id": index, "gridPos": PANELS[0]["gridPos"], "libraryPanel": reference} for index, reference in enumerate(references, 1)]
-    assert (await drawing("POST", "/api/dashboards/db", {"dashboard": {"uid": "sharing", "title": "S", "panels": panels}}))[0] == 200
-    _, _, body, _ = await fetch(drawing, "/render/d/sharing?format=json")
+    assert (await gateway("POST", "/api/dashboards/db", {"dashboard": {"uid": "sharing", "title": "S", "panels": panels}}))[0] == 200
+    _, _, body, _ = await fetch(gateway, "/render/d/sharing?format=json")
     entries = json.loads(body)["panels"]
     assert [(entry["title"], entry["state"]) for entry in entries] == [("Shared", "drawn"), ("Lost value", "error")]
     assert entries[1]["message"] == "the library panel 'Lost value' does not exist in this organization, or you may not read it"

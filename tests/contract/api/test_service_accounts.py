@@ -10,7 +10,7 @@ from dashwright.common.identity import Role
 from .conftest import PASSWORD, Api, basic
 
 ACCOUNTS = "/api/serviceaccounts"
-FIVE = {
+ALL_PERMISSIONS = {
     "serviceaccounts:read": True,
     "serviceaccounts:write": True,
     "serviceaccounts:delete": True,
@@ -141,11 +141,11 @@ async def test_one_of_concurrent_creates_succeeds(api: Api) -> None:
 async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
     """The profile has times and no teams. It has a count of tokens only if the account has tokens."""
     account = await api.account("robot", Role.EDITOR)
-    status, search = await api("GET", f"{ACCOUNTS}/{account}")
+    status, found = await api("GET", f"{ACCOUNTS}/{account}")
     assert status == 200
-    assert list(search) == ["id", "uid", "name", "login", "orgId", "isDisabled", "createdAt", "updatedAt", "avatarUrl", "role", "teams"]
-    assert (search["id"], search["role"], search["teams"], search["createdAt"][-1]) == (account, "Editor", None, "Z")
-    assert await api("GET", f"{ACCOUNTS}/{search['uid']}") == (200, search)
+    assert list(found) == ["id", "uid", "name", "login", "orgId", "isDisabled", "createdAt", "updatedAt", "avatarUrl", "role", "teams"]
+    assert (found["id"], found["role"], found["teams"], found["createdAt"][-1]) == (account, "Editor", None, "Z")
+    assert await api("GET", f"{ACCOUNTS}/{found['uid']}") == (200, found)
     await api.token(account, "t")
     assert (await api("GET", f"{ACCOUNTS}/{account}"))[1]["tokens"] == 1
 
@@ -153,8 +153,8 @@ async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
 async def test_the_permissions_of_an_admin_are_listed_on_request(api: Api) -> None:
     """An account is returned with exactly five permissions of an Admin, and only on request."""
     account = await api.account("robot")
-    assert (await api("GET", f"{ACCOUNTS}/{account}?accesscontrol=true"))[1]["accessControl"] == FIVE
-    assert (await api("GET", f"{ACCOUNTS}?accesscontrol=true"))[1]["serviceAccounts"][0]["accessControl"] == FIVE
+    assert (await api("GET", f"{ACCOUNTS}/{account}?accesscontrol=true"))[1]["accessControl"] == ALL_PERMISSIONS
+    assert (await api("GET", f"{ACCOUNTS}?accesscontrol=true"))[1]["serviceAccounts"][0]["accessControl"] == ALL_PERMISSIONS
     assert "accessControl" not in (await api("GET", f"{ACCOUNTS}/{account}"))[1]
 
 
@@ -212,9 +212,9 @@ async def test_accounts_are_found_by_their_texts(api: Api) -> None:
     service = (await api("GET", f"{ACCOUNTS}/search?query=service&page=1"))[1]
     await api.token(service["serviceAccounts"][0]["id"], "t")
     for path in (ACCOUNTS, f"{ACCOUNTS}/search", f"{ACCOUNTS}/search/"):
-        status, search = await api("GET", f"{path}?query=SERV&page=1")
-        names = [(account["name"], account["tokens"]) for account in search["serviceAccounts"]]
-        assert (status, search["totalCount"], names) == (200, 2, [("service", 1), ("Serving", 0)])
+        status, page = await api("GET", f"{path}?query=SERV&page=1")
+        names = [(account["name"], account["tokens"]) for account in page["serviceAccounts"]]
+        assert (status, page["totalCount"], names) == (200, 2, [("service", 1), ("Serving", 0)])
     assert (await api("GET", f"{ACCOUNTS}?query=sa-1-ot"))[1]["totalCount"] == 1
     assert (await api("GET", f"{ACCOUNTS}?query=%25_"))[1]["totalCount"] == 1
 
@@ -232,8 +232,8 @@ async def test_accounts_are_found_by_their_texts(api: Api) -> None:
 )
 async def test_invalid_pages_have_defaults(api: Api, query: str, page: int, per_page: int) -> None:
     """An invalid page or page size is replaced by the defaults 1 and 1000. A page size has a maximum."""
-    status, search = await api("GET", f"{ACCOUNTS}/search{query}")
-    assert (status, search) == (200, {"totalCount": 0, "serviceAccounts": [], "page": page, "perPage": per_page})
+    status, found = await api("GET", f"{ACCOUNTS}/search{query}")
+    assert (status, found) == (200, {"totalCount": 0, "serviceAccounts": [], "page": page, "perPage": per_page})
 
 
 async def test_pages_are_sorted_by_email_and_end_with_an_empty_one(api: Api) -> None:
@@ -271,9 +271,9 @@ async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
     uids = [(await api("GET", f"{ACCOUNTS}/{number}"))[1]["uid"] for number in (own, other)]
     grants = [(action, f"serviceaccounts:id:{own}") for action in ("serviceaccounts:read", "serviceaccounts:write")]
     someone = await api.person("someone", Role.NONE, *grants)
-    search = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=someone))[1]
-    assert (search["totalCount"], search["serviceAccounts"][0]["id"]) == (1, own)
-    assert search["serviceAccounts"][0]["accessControl"] == {"serviceaccounts:read": True, "serviceaccounts:write": True}
+    page = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=someone))[1]
+    assert (page["totalCount"], page["serviceAccounts"][0]["id"]) == (1, own)
+    assert page["serviceAccounts"][0]["accessControl"] == {"serviceaccounts:read": True, "serviceaccounts:write": True}
     for name in (own, uids[0]):
         assert (await api("GET", f"{ACCOUNTS}/{name}", auth=someone))[0] == 200
     for name in (other, uids[1], 9999, "unprivileged"):
@@ -311,7 +311,7 @@ async def test_a_service_account_never_logs_in_with_a_password(api: Api) -> None
     assert await api.sql("select count(*) from person") == 1
 
 
-ABOVE = ("can not assign a role higher than user's role", "serviceaccounts.ErrRoleForbidden", 403)
+ROLE_TOO_HIGH = ("can not assign a role higher than user's role", "serviceaccounts.ErrRoleForbidden", 403)
 
 
 async def takeovers(api: Api, account: int, auth: str) -> list[tuple[int, Any]]:
@@ -327,7 +327,7 @@ async def test_an_account_with_a_higher_role_cannot_be_controlled(api: Api) -> N
     """Callers cannot create tokens of an account with a higher role or change it."""
     account = await api.account("boss", Role.ADMIN)
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", "*"))
-    assert [typed_error(response) for response in await takeovers(api, account, someone)] == [ABOVE] * 5
+    assert [typed_error(response) for response in await takeovers(api, account, someone)] == [ROLE_TOO_HIGH] * 5
     assert await api.sql("select count(*) from api_key") == 0
     lowly = await api.account("lowly", Role.NONE)
     assert [status for status, _ in await takeovers(api, lowly, someone)] == [200] * 5
@@ -363,5 +363,5 @@ async def test_grants_in_the_organization_count_too(api: Api) -> None:
 async def test_the_default_role_is_not_above_the_caller_either(api: Api) -> None:
     """An account without a role is a Viewer, so a caller without a role cannot create one."""
     someone = await api.person("someone", Role.NONE, ("serviceaccounts:create", "*"))
-    assert typed_error(await api("POST", ACCOUNTS, {"name": "x"}, auth=someone)) == ABOVE
+    assert typed_error(await api("POST", ACCOUNTS, {"name": "x"}, auth=someone)) == ROLE_TOO_HIGH
     assert (await api("POST", ACCOUNTS, {"name": "x", "role": "None"}, auth=someone))[0] == 201

@@ -191,8 +191,8 @@ async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
     for unprivileged in ("9999", "-1", "kim"):
         assert await api("GET", f"/api/users/{unprivileged}/teams") == (404, {"message": "user not found"})
     assert (await api("GET", "/api/users/1/teams", auth=kim))[0] == 403
-    status, search = await api("GET", "/api/users/1/teams", auth=await reader(api, own[1]["id"]))
-    assert (status, [team["name"] for team in search]) == (200, ["b"])
+    status, teams = await api("GET", "/api/users/1/teams", auth=await reader(api, own[1]["id"]))
+    assert (status, [team["name"] for team in teams]) == (200, ["b"])
 
 
 async def reader(api: Api, team_id: int) -> str:

@@ -44,11 +44,11 @@ async def test_a_small_response_is_one_message(calls: CallFactory, monkeypatch: 
     recorded: list[Message] = []
     accept = RpcResponse.accept
 
-    def counting(reply: RpcResponse, message: Message) -> bool:
+    def record_and_accept(reply: RpcResponse, message: Message) -> bool:
         recorded.append(message)
         return accept(reply, message)
 
-    monkeypatch.setattr(RpcResponse, "accept", counting)
+    monkeypatch.setattr(RpcResponse, "accept", record_and_accept)
     for body in (b"bytes", b"chunks"):
         reply = await client.call(calls.broker.topology.query, body, timeout=5)
         assert reply.complete_body is not None
@@ -63,11 +63,11 @@ async def test_a_response_is_not_announced_after_its_beginning(calls: CallFactor
     assert inbox is not None
     send, sent = inbox.send, list[Message]()
 
-    async def recording(routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
+    async def record_and_send(routing_key: str, message: Message, *, mandatory: bool, timeout: float = 5.0) -> None:
         sent.append(message)
         await send(routing_key, message, mandatory=mandatory, timeout=timeout)
 
-    monkeypatch.setattr(inbox, "send", recording)
+    monkeypatch.setattr(inbox, "send", record_and_send)
     assert (await client.call(calls.broker.topology.query, b"hello", timeout=5)).complete_body == b"hello"
     await server.stop(drain=5)
     assert [message.body for message in sent] == [b"hello"]
@@ -133,6 +133,7 @@ async def test_closing_a_response_stops_the_worker(calls: CallFactory) -> None:
     response = await client.call(calls.broker.topology.query, b"", timeout=60)
     await response.aclose()
     await asyncio.wait_for(body.closed.wait(), 20)
+    # The window is 8 chunks. The client keeps one more, and one waits to be sent.
     assert body.produced <= 8 + 2
 
 
@@ -234,13 +235,13 @@ async def test_a_silent_worker_times_out(calls: CallFactory) -> None:
     """A reader in the middle of a response waits for the next chunk no longer than its time-out."""
     client = await calls.client()
 
-    async def two_and_no_more() -> AsyncIterator[bytes]:
+    async def two_chunks_then_silence() -> AsyncIterator[bytes]:
         yield b"one"
         yield b"two"
         await asyncio.Event().wait()
 
     async def handler(_: Request) -> Reply:
-        return Reply(two_and_no_more())
+        return Reply(two_chunks_then_silence())
 
     await calls.server(handler)
     response = await client.call(calls.broker.topology.query, b"", timeout=0.2)

@@ -19,8 +19,8 @@ def tree(root: type[DashwrightError] = DashwrightError) -> Iterator[type[Dashwri
         yield from tree(branch)
 
 
-@pytest.mark.parametrize("error_class", [one for one in tree() if one.__module__ == "dashwright.common.errors"])
-def test_every_class_arrives_as_itself(error_class: type[DashwrightError]) -> None:
+@pytest.mark.parametrize("error_class", [error for error in tree() if error.__module__ == "dashwright.common.errors"])
+def test_every_class_of_error_is_sent_and_received(error_class: type[DashwrightError]) -> None:
     """Each class of the tree is received as the same class. A new class needs no entry anywhere else."""
     assert type(decode_error(encode_error(error_class("x")))) is error_class
 

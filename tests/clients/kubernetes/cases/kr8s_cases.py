@@ -69,13 +69,13 @@ async def test_every_version_is_served(plural: str, manifest: dict[str, Any]) ->
     """An object is created, patched, read and deleted in each version of its kind."""
     api = await kr8s.asyncio.api()
     typed = new_class(manifest["kind"], manifest["apiVersion"], asyncio=True, namespaced=True, plural=plural)
-    create = await typed(manifest, api=api)
-    await create.create()
-    await create.patch({"spec": {"title": "Two"}})
+    created = await typed(manifest, api=api)
+    await created.create()
+    await created.patch({"spec": {"title": "Two"}})
     read = (await typed.get(manifest["metadata"]["name"], namespace="default", api=api)).raw.to_dict()
     assert (read["apiVersion"], read["kind"]) == (manifest["apiVersion"], manifest["kind"])
     assert read["spec"] | manifest["spec"] | {"title": "Two"} == read["spec"]
-    await create.delete()
+    await created.delete()
 
 
 async def test_the_version_is_readable() -> None:

@@ -13,9 +13,9 @@ __all__ = ["start_repository"]
 
 FILES = f"{REPOSITORIES}/team/files"
 CLASSIC = DASHBOARDS.replace("v2alpha1", "v0alpha1")
-Started = Callable[..., Awaitable[Work]]
+StartRepository = Callable[..., Awaitable[Work]]
 
-FIRST = "# Dashboards of the team\nuid: a\ntitle: A   # quoted nowhere\npanels: []\n"
+FIRST = "# Dashboards of the team\nuid: a\ntitle: A   # without quotes\npanels: []\n"
 SECOND = "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nmetadata: {name: b}\nspec: {title: B, panels: []}\n"
 THIRD = "apiVersion: v1\nkind: Service # not ours\nmetadata: {name: s}\n"
 
@@ -29,7 +29,7 @@ async def read_object(api: Api, name: str) -> Any:
     return found
 
 
-async def test_an_edit_changes_its_document_only(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_an_edit_changes_its_document_only(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """An edit keeps the other documents of the file byte for byte, with their versions. A further edit is accepted."""
     await start_repository({"all.yaml": f"{FIRST}---\n{SECOND}---\n{THIRD}"})
     assert await titles(git_api) == {"a": "A", "b": "B"}
@@ -44,7 +44,9 @@ async def test_an_edit_changes_its_document_only(git_api: Api, git_server: GitSe
     assert (await run_sync(git_api))["message"] == "same commit as last time"
 
 
-async def test_a_deleted_dashboard_removes_its_document_only(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_a_deleted_dashboard_removes_its_document_only(
+    git_api: Api, git_server: GitServer, start_repository: StartRepository
+) -> None:
     """Deleting a dashboard removes its document, and the commit message names it.
 
     The last dashboard of a file with other documents cannot be deleted by a request.
@@ -59,7 +61,9 @@ async def test_a_deleted_dashboard_removes_its_document_only(git_api: Api, git_s
     assert await titles(git_api) == {"b": "B"}
 
 
-async def test_documents_next_to_an_invalid_one_can_be_edited(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_documents_next_to_an_invalid_one_can_be_edited(
+    git_api: Api, git_server: GitServer, start_repository: StartRepository
+) -> None:
     """The valid documents can be edited, the invalid one remains an error, and a move of a document is refused."""
     work = await start_repository({"all.yaml": f"{FIRST}---\n{SECOND}", "web/c.yaml": "uid: c\ntitle: C\npanels: []\n"})
     work.commit({"all.yaml": f"{FIRST}---\n{SECOND.replace('title: B', 'title: 7')}"})
@@ -77,7 +81,7 @@ async def test_documents_next_to_an_invalid_one_can_be_edited(git_api: Api, git_
 
 @pytest.mark.parametrize(("text", "status"), [(f"{FIRST}---\n{SECOND}", 200), (f"{FIRST}---\nkind: Dashboard\n", 422)])
 async def test_a_file_of_several_documents_is_written(
-    git_api: Api, git_server: GitServer, start_repository: Started, text: str, status: int
+    git_api: Api, git_server: GitServer, start_repository: StartRepository, text: str, status: int
 ) -> None:
     """Each document is written and stored; if one is invalid, nothing is written."""
     await start_repository({"c.json": '{"uid": "c", "title": "C", "panels": []}'})

@@ -87,10 +87,10 @@ def apply_damage(environment: SyncEnvironment, damage: Callable[[Path], None]) -
 
 def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) -> None:
     """Run ``act`` once, after the files of a commit are listed and before any is read."""
-    list_entries, pending_actions = GitCheckout._entries, [act]
+    original, pending_actions = GitCheckout._entries, [act]
 
     def entries(checkout: GitCheckout) -> list[Entry]:
-        found = list_entries(checkout)
+        found = original(checkout)
         if pending_actions:
             pending_actions.pop()()
         return found
