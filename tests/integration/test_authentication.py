@@ -88,8 +88,10 @@ async def value(database: Database, statement: str, *values: object) -> object:
 
 @pytest.fixture
 async def imported_database(database: Database) -> Database:
-    """Insert rows as an import leaves them: organizations 1 and 2, the admin (1), ann (2, Editor, salted hash), the service account (3,
-    Viewer) with the token 1, and the legacy key 2.
+    """Insert rows as an import leaves them.
+
+    They are organizations 1 and 2, the admin (1), ann (2, Editor, salted hash), the service account (3, Viewer) with the token 1,
+    and the legacy key 2.
     """
     async with database.connection() as connection:
         await ensure_first_user(connection, "admin", "no hash")

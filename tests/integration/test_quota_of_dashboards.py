@@ -81,10 +81,10 @@ async def sync(
 ) -> None:
     """Run a sync of the repository ``r`` that holds its lease."""
     name = uuid.uuid4().hex
-    expected = NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", name, name, "work.sync")
+    new_job = NewJob(name, "default", "{}", "r", "sync", {}, "2026-01-01T00:00:00Z", name, name, "work.sync")
     owner = uuid.uuid4()
     async with database.transaction() as connection:
-        uid = (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0].uid
+        uid = (await jobs.submit(connection, JOB, [new_job], submitted_by={})).jobs[0].uid
         await claims.claim(connection, "work", limit=1, owner=owner, lease=timedelta(minutes=5), status=b"{}")
 
     async def changes() -> AsyncIterator[Change]:
@@ -153,7 +153,7 @@ async def test_the_limit_is_exact(limited_organization: Database, limit: int, ma
 
 
 async def test_only_dashboards_of_the_organization_count(limited_organization: Database) -> None:
-    """Folders, repositories and dashboards of other organizations take no place; disabled quotas limit nothing."""
+    """Folders, repositories and dashboards of other organizations are not counted; disabled quotas limit nothing."""
     for index in range(5):
         await create(limited_organization, f"f{index}", FOLDER)
         await create(limited_organization, f"d{index}", namespace="org-2")
@@ -190,7 +190,7 @@ async def test_a_sync_beyond_the_limit_writes_nothing(limited_organization: Data
 
 
 async def test_a_sync_may_replace_at_the_limit(limited_organization: Database) -> None:
-    """Removals make room for additions, and updates take no place."""
+    """Removals make room for additions, and updates are not counted."""
     await sync(limited_organization, ["a", "b", "c"])
     await sync(limited_organization, ["c", "d", "e"], ["a", "b"])
     assert await stored_names(limited_organization) == {"c", "d", "e"}
@@ -265,8 +265,8 @@ async def test_the_refusal_of_a_sync_is_predicted(limited_organization: Database
     """The prediction is the message of the later refusal, or empty if the sync succeeds."""
     for name in ("x", "y"):
         await sync(limited_organization, [name])
-    expected = DatabaseObjectStore(limited_organization, Clock(), NONE, repository=synced_repository.repository("r"), edition=0)
-    predicted = await expected.quota_refusal("default", created=created, removed=removed)
+    store = DatabaseObjectStore(limited_organization, Clock(), NONE, repository=synced_repository.repository("r"), edition=0)
+    predicted = await store.quota_refusal("default", created=created, removed=removed)
     refused = ""
     try:
         await sync(limited_organization, [f"n{index}" for index in range(created)], ["x"] * removed)

@@ -125,9 +125,9 @@ async def test_a_users_role_depends_on_the_organization(first: Database) -> None
     found = {login: await accounts.find(login, None) for login in ("ann", "admin")}
     views = {login: account.identity for login, account in found.items() if account is not None and account.identity is not None}
     for org_id, role in ((two, Role.EDITOR), (1, Role.NONE), (9999, Role.NONE), (-1, Role.NONE), (0, Role.NONE)):
-        identity_in = await accounts.identity_in(views["ann"], org_id)
-        assert (identity_in.org_id, identity_in.role, identity_in.may("dashboards:write")) == (org_id, role, role is Role.EDITOR)
-        assert (identity_in.uid, identity_in.user_id) == (f"user:{user_id}", user_id)
+        identity = await accounts.identity_in(views["ann"], org_id)
+        assert (identity.org_id, identity.role, identity.may("dashboards:write")) == (org_id, role, role is Role.EDITOR)
+        assert (identity.uid, identity.user_id) == (f"user:{user_id}", user_id)
         boss = await accounts.identity_in(views["admin"], org_id)
         assert boss.role is (Role.ADMIN if org_id == 1 else Role.NONE)
         assert boss.may("orgs.quotas:write", "org:id:1")

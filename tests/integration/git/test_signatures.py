@@ -96,8 +96,12 @@ async def test_a_rollback_needs_a_signature(server: GitServer, checkouts: Reposi
     assert "it has no signature" in await refusal(lambda: checkouts.at_synced(verified, unsigned))
 
 
-@pytest.mark.parametrize(("harm", "reason"), [("content", "is not valid"), ("signature", "is not valid"), ("kind", "cannot be read")])
-async def test_a_forged_signature_is_refused(server: GitServer, checkouts: RepositoryCheckouts, keys: Path, harm: str, reason: str) -> None:
+@pytest.mark.parametrize(
+    ("damaged_part", "reason"), [("content", "is not valid"), ("signature", "is not valid"), ("kind", "cannot be read")]
+)
+async def test_a_forged_signature_is_refused(
+    server: GitServer, checkouts: RepositoryCheckouts, keys: Path, damaged_part: str, reason: str
+) -> None:
     """A signature of other content, a damaged one and one of another program are not valid."""
     work = server.make("r.git")
     commit_signed(work, "2", keys / "anna")
@@ -106,7 +110,7 @@ async def test_a_forged_signature_is_refused(server: GitServer, checkouts: Repos
         "content": raw.replace("\nsigned", "\nforged"),
         "signature": raw.replace("\n U", "\n V", 1),
         "kind": raw.replace("SSH SIGNATURE", "PGP SIGNATURE"),
-    }[harm]
+    }[damaged_part]
     assert forged != raw
     sha = git(work.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=forged)
     git(work.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")

@@ -65,7 +65,7 @@ async def test_a_pull_request_has_its_branches_and_commits(access: HostAccess) -
 
 
 async def test_a_pull_request_from_a_fork_is_recognized(access: HostAccess) -> None:
-    """The commits of a fork have a reference: at Bitbucket Cloud in the fork, and at the others in the repository itself."""
+    """The commits of a fork have a reference: at Bitbucket Cloud in the fork, and at the other hosts in the repository itself."""
     access.server.move_to_fork("team/boards", access.number, "stranger/boards")
     result = await access.host.pull_request(access.repository, access.number)
     assert result.is_from_fork
@@ -231,11 +231,11 @@ async def test_links_to_other_addresses_are_not_followed(access: HostAccess) -> 
 async def test_a_next_page_elsewhere_is_an_error(tmp_path: Path) -> None:
     """The next page is an address in the response of Bitbucket. An address elsewhere is an error."""
 
-    async def point_elsewhere(_: web.Request) -> web.Response:
+    async def name_another_address(_: web.Request) -> web.Response:
         return web.json_response({"values": [HOOK_OF_BITBUCKET], "next": "http://127.0.0.1:1/x"})
 
     async with open_host_access(tmp_path, kind=BitbucketHost) as access:
-        access.server.api_fault = point_elsewhere
+        access.server.api_fault = name_another_address
         with pytest.raises(SourceFailed, match="next page at another address"):
             await access.host.hooks(access.repository)
 
@@ -243,10 +243,10 @@ async def test_a_next_page_elsewhere_is_an_error(tmp_path: Path) -> None:
 async def test_a_redirect_within_the_repository_is_followed_a_few_times(access: HostAccess) -> None:
     """A redirect within the repository is followed. A host that redirects in a circle is an error."""
 
-    async def circle(request: web.Request) -> web.Response:
+    async def redirect_to_itself(request: web.Request) -> web.Response:
         return web.Response(status=307, headers={"Location": str(request.url)})
 
-    access.server.api_fault = circle
+    access.server.api_fault = redirect_to_itself
     access.server.calls.clear()
     with pytest.raises(SourceFailed, match="redirects too often"):
         await access.host.hooks(access.repository)
@@ -258,10 +258,10 @@ async def test_a_redirect_within_the_repository_is_followed_a_few_times(access: 
 async def test_missing_members_are_named(access: HostAccess) -> None:
     """The error of an incomplete response names the missing members by their paths in the host's JSON."""
 
-    async def say_little(_: web.Request) -> web.Response:
+    async def omit_members(_: web.Request) -> web.Response:
         return web.json_response({"title": "T", "id": 1, "iid": 1, "number": 1})
 
-    access.server.api_fault = say_little
+    access.server.api_fault = omit_members
     member = {"gitlab": "source_branch", "bitbucket": "source.branch.name", "bitbucket-server": "fromRef.displayId"}.get(
         kind_of(access), "head.ref"
     )

@@ -70,10 +70,10 @@ class TlsProxy:
         self._tls = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         (folder / "server.pem").write_text(SERVER.certificate + SERVER.key)
         self._tls.load_cert_chain(folder / "server.pem")
-        self._tls.sni_callback = lambda _object, name, _context: self.asked_for.append(name)
+        self._tls.sni_callback = lambda _object, name, _context: self.requested_names.append(name)
         self._tls.load_verify_locations(cadata=AUTHORITY.pem)
         self._tls.verify_mode = ssl.CERT_OPTIONAL
-        self.asked_for: list[str | None] = []
+        self.requested_names: list[str | None] = []
         self.clients: list[Any] = []
         self._writers: list[asyncio.StreamWriter] = []
         self._handled: set[asyncio.Task[Any] | None] = set()
@@ -88,9 +88,9 @@ class TlsProxy:
             await writer.drain()
             await writer.start_tls(self._tls)
             self.clients.append(writer.get_extra_info("peercert"))
-            below, above = await asyncio.open_connection(*self._upstream)
-            self._writers.append(above)
-            await asyncio.gather(_passed_on(reader, above), _passed_on(below, writer))
+            upstream_reader, upstream_writer = await asyncio.open_connection(*self._upstream)
+            self._writers.append(upstream_writer)
+            await asyncio.gather(_forward(reader, upstream_writer), _forward(upstream_reader, writer))
 
     async def close(self) -> None:
         for writer in self._writers:
@@ -98,7 +98,7 @@ class TlsProxy:
         await asyncio.gather(*[task for task in self._handled if task])
 
 
-async def _passed_on(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _forward(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     with suppress(OSError):
         while data := await reader.read(65536):
             writer.write(data)
@@ -155,7 +155,7 @@ async def check(record: SourceRecord) -> str:
 async def test_a_certificate_is_verified_for_the_configured_name(tls_server: TlsServer, mode: str) -> None:
     """The certificate is verified for the configured name, although the connection is made to the checked address."""
     assert await check(with_mode(tls_server.record, mode, tlsCACert=AUTHORITY.pem)) == "Database Connection OK"
-    assert tls_server.proxy.asked_for == ["db.test"]
+    assert tls_server.proxy.requested_names == ["db.test"]
 
 
 @pytest.mark.parametrize(
