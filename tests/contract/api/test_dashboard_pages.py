@@ -168,11 +168,11 @@ async def test_panels_beyond_a_page_are_on_the_next_one(drawing: Api) -> None:
         drawing, {"uid": "large", "title": "Large", "panels": [panel(index + 1, 0, index * 4, f"P{index + 1}") for index in range(503)]}
     )
     first = await open_page(drawing, "/d/large?from=now-2h")
-    assert len(first.all("img")) == 500
-    (link,) = [link for link in first.all("a") if link.get("rel") == "next"]
+    assert len(first.elements_named("img")) == 500
+    (link,) = [link for link in first.elements_named("a") if link.get("rel") == "next"]
     assert link["href"] == "/d/large?from=now-2h&page=2"
     second = await open_page(drawing, link["href"])
-    assert [picture["alt"] for picture in second.all("img")] == ["P501 (stat)", "P502 (stat)", "P503 (stat)"]
+    assert [picture["alt"] for picture in second.elements_named("img")] == ["P501 (stat)", "P502 (stat)", "P503 (stat)"]
     assert "P503" in (await open_page(drawing, "/d-solo/large?panelId=503")).text
 
 

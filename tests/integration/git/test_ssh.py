@@ -164,9 +164,9 @@ async def test_a_failure_of_the_server_keeps_the_mirror(tmp_path: Path, mirrors:
         with pytest.raises(SourceFailed, match=r"^git failed: no time$"):
             await mirrors.fetch("uid", remote(server), "main")
         assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
-        asked = remote(server)
+        unreachable = remote(server)
     with pytest.raises(SourceFailed, match="cannot be reached"):
-        await mirrors.fetch("uid", asked, "main")
+        await mirrors.fetch("uid", unreachable, "main")
     assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
 
 
