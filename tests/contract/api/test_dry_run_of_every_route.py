@@ -116,10 +116,8 @@ class System:
     async def snapshot(self) -> Snapshot:
         async with self.api.database.connection() as connection:
             names = [row["name"] for row in await connection.fetch("select tablename as name from pg_tables where schemaname = 'public'")]
-            statement = (
-                """select '{0}' as name, md5(coalesce(string_agg(row::text, ',' order by row::text), '')) as digest from "{0}" as row"""
-            )
-            digests = " union all ".join(statement.format(name) for name in sorted(names) if name not in VARYING_TABLES)
+            query = """select '{0}' as name, md5(coalesce(string_agg(row::text, ',' order by row::text), '')) as digest from "{0}" as row"""
+            digests = " union all ".join(query.format(name) for name in sorted(names) if name not in VARYING_TABLES)
             tables = {row["name"]: row["digest"] for row in await connection.fetch(digests)}
         branches = git(self.root / "git-server" / "team.git", "for-each-ref")
         caches = (self.root / "data", self.root / "git-server")  # copies of repositories are a cache
