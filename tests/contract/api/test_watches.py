@@ -55,7 +55,7 @@ async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
 async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
     """A watch ends after ``timeoutSeconds``. With bookmarks, the last one has the version to continue from."""
     begun = await position(api)
-    async with watching(api, resourceVersion=begun, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
+    async with watching(api, resourceVersion=begun, timeoutSeconds=2, allowWatchBookmarks="true") as watch:
         created = await create(api, dashboard("a"))
         await create(api, {"metadata": {"name": "f"}, "spec": {"title": "F"}}, FOLDERS)
         event, bookmark = await watch.rest()
