@@ -19,6 +19,7 @@ RUN = """
 import sys
 from tests.servers import keeper
 
+keeper._memory_folder = lambda: None  # below TMPDIR, which is removed even if the keeper is killed
 keeping = keeper.Keeper()
 print(keeper.request_server("postgres")["url"], keeping.pid, flush=True)
 sys.stdin.read()
