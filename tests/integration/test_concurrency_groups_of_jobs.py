@@ -40,9 +40,9 @@ async def submit(database: Database, *submitted: NewJob) -> list[uuid.UUID]:
         return [job.uid for job in (await jobs.submit(connection, JOB, submitted, submitted_by={})).jobs]
 
 
-async def claim(database: Database, owner: uuid.UUID, *, limit: int = 1, pool: str = "work") -> list[StoredJob]:
+async def claim(database: Database, owner: uuid.UUID, *, limit: int = 1, reserved: int = 0, pool: str = "work") -> list[StoredJob]:
     async with database.connection() as connection:
-        return [*await claims.claim(connection, pool, limit=limit, owner=owner, lease=LEASE, status=WORKING)]
+        return [*await claims.claim(connection, pool, limit=limit, reserved=reserved, owner=owner, lease=LEASE, status=WORKING)]
 
 
 async def claim_uid(database: Database, owner: uuid.UUID) -> uuid.UUID | None:
@@ -135,6 +135,31 @@ async def test_organizations_share_the_workers(database: Database) -> None:
     await submit(database, job_of("sync", 0, "theirs", "org-2"))
     claimed = [job.namespace for _ in range(7) for job in await claim(database, uuid.uuid4())]
     assert claimed == ["default", "org-2", "default", "default", "default", "default"]
+
+
+async def test_the_last_slot_is_reserved_for_organizations_without_working_jobs(database: Database) -> None:
+    """The last of four slots remains free for other organizations, however many jobs an organization has, unless it is the only one."""
+    owner = uuid.uuid4()
+
+    async def claim_all() -> list[str]:
+        """Claim jobs until no free slot remains that the waiting jobs may take; return their namespaces."""
+        claimed: list[str] = []
+        while len(claimed) < 4 and (found := await claim(database, owner, limit=4 - len(claimed), reserved=1)):
+            claimed += [job.namespace for job in found]
+        return claimed
+
+    await submit(database, *(job_of("sync", 0, f"only-{index}") for index in range(4)))
+    working = await claim(database, owner, limit=4, reserved=1)
+    assert len(working) == 4
+    await submit(database, job_of("sync", 0, "small", "org-2"))
+    working += await claim(database, owner)
+    for job in working:
+        await finish(database, job.uid, owner)
+    await submit(database, *(job_of("sync", 0, f"slow-{index}") for index in range(5)))
+    assert await claim_all() == ["default"] * 3
+    await submit(database, *(job_of("sync", 0, f"small-{index}", "org-2") for index in range(2)))
+    assert [job.namespace for job in await claim(database, owner, limit=1, reserved=1)] == ["org-2"]
+    assert await claim(database, owner, limit=1, reserved=1) == []
 
 
 async def test_a_claim_of_many_jobs_leaves_others_their_share(database: Database) -> None:

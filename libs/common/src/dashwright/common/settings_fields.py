@@ -301,8 +301,15 @@ class SettingsFields(BaseSettings):
     query_cache_seconds: Seconds = setting(10, "seconds for which a cached response of a data source is reused", "expressions")
     testdata: bool = setting(True, "whether the data source `grafana-testdata-datasource` can be queried", "expressions")
     testdata_seconds: Seconds = setting(30, "maximum delay, in seconds, of a `slow_query` of `grafana-testdata-datasource`", "expressions")
-    job_slots: Positive = setting(4, "maximum number of jobs on repositories that one worker runs concurrently", "jobs-worker")
-    evaluation_slots: Positive = setting(16, "maximum number of evaluations that one worker runs concurrently as jobs", "expressions")
+    job_slots: Positive = setting(
+        4,
+        "maximum number of jobs on repositories that one worker runs concurrently; as soon as several organizations have had jobs, a "
+        "quarter of them, and at least one of several, is reserved for organizations without running jobs",
+        "jobs-worker",
+    )
+    evaluation_slots: Positive = setting(
+        16, "maximum number of evaluations that one worker runs concurrently as jobs; reserved like `JOB_SLOTS`", "expressions"
+    )
     job_lease_seconds: Seconds = setting(
         30,
         "seconds after which another worker takes over the job of an unresponsive worker; a lease is renewed after a third of this time",

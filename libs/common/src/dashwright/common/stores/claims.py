@@ -31,23 +31,35 @@ class FinalState:
     status: bytes  #: JSON.
 
 
-async def claim(connection: Connection, pool: str, *, limit: int, owner: uuid.UUID, lease: timedelta, status: bytes) -> Sequence[StoredJob]:
+async def claim(
+    connection: Connection, pool: str, *, limit: int, reserved: int = 0, owner: uuid.UUID, lease: timedelta, status: bytes
+) -> Sequence[StoredJob]:
     """Change jobs from pending to working under leases, and return them. Return nothing if no job of the pool may run now.
 
     The jobs are of one namespace and priority, and fewer than ``limit`` if other namespaces have ready jobs (jobs.sql describes the
-    order). The owner of all leases is ``owner``. Call this outside a transaction.
+    order). If the pool has several namespaces, the last ``reserved`` of ``limit`` jobs must be of one without working jobs. The owner
+    of all leases is ``owner``. Call this outside a transaction.
     """
     while True:
         async with connection.transaction():
-            namespace = await connection.fetchval(*_sql.bind("lock_next_namespace", pool=pool))
+            namespace = await connection.fetchval(*_sql.bind("lock_next_namespace", pool=pool, limit=limit, reserved=reserved))
             if namespace is None:
-                namespace = await connection.fetchval(*_sql.bind("next_namespace", pool=pool))
+                namespace = await connection.fetchval(*_sql.bind("next_namespace", pool=pool, limit=limit, reserved=reserved))
                 if namespace is None:
                     return []
                 # Other workers have locked all namespaces. With the locks of several namespaces, two workers could deadlock.
                 await jobs.lock(connection, namespace)
             notify_after_commit(connection, "job")
-            query = _sql.bind("claim", pool=pool, namespace=namespace, limit=limit, owner=owner, lease=lease, status=status.decode())
+            query = _sql.bind(
+                "claim",
+                pool=pool,
+                namespace=namespace,
+                limit=limit,
+                reserved=reserved,
+                owner=owner,
+                lease=lease,
+                status=status.decode(),
+            )
             if rows := await connection.fetch(*query):
                 return [stored_job(row) for row in rows]
         # Another worker claimed the jobs before this one had the lock.

@@ -19,10 +19,15 @@ case when exists (
     where other.namespace = job.namespace and other.coalesce_key = job.coalesce_key and other.state = 'pending'
 ) then null else coalesce_key end
 
+-- fragment: has_others
+-- Whether the pool has ever had jobs of another namespace than that of row n.
+exists (select from job_namespace other where other.pool = n.pool and other.namespace <> n.namespace)
+
 -- fragment: next_namespaces
--- The namespaces whose turn is next in a pool: those with the fewest working jobs, then those with the smallest pass.
-select namespace from job_namespace
-where pool = :pool and claimable_queues > 0
+-- The namespaces whose turn is next in a pool: those with the fewest working jobs, then those with the smallest pass. The last
+-- :reserved slots are only for namespaces without working jobs, as long as the pool has several namespaces.
+select namespace from job_namespace n
+where pool = :pool and claimable_queues > 0 and (working = 0 or :limit::integer > :reserved::integer or not {has_others})
 order by working, pass, namespace
 
 -- name: lock
@@ -113,11 +118,15 @@ select namespace from ({next_namespaces} limit 16) candidates where try_lock_nam
 )
 
 -- name: claim
--- pending → working, of jobs in a locked namespace that leave other namespaces their share of :limit. The jobs are those that as many
--- claims of one job each would choose from the queues with the highest priority: the next job is always the oldest of the queue with the
--- fewest working jobs, then the smallest pass.
+-- pending → working, of jobs in a locked namespace that leave other namespaces their share of :limit, and :reserved of it. The jobs
+-- are those that as many claims of one job each would choose from the queues with the highest priority: the next job is always the
+-- oldest of the queue with the fewest working jobs, then the smallest pass.
 with share as (
-    select greatest(1, :limit / greatest(1, count(*))) as jobs from job_namespace where pool = :pool and claimable_queues > 0
+    select greatest(1, least(
+        :limit / greatest(1, count(*)),
+        :limit - case when (select {has_others} from job_namespace n where pool = :pool and namespace = :namespace) then :reserved else 0 end
+    )) as jobs
+    from job_namespace where pool = :pool and claimable_queues > 0
 ), queue as materialized (
     select id, lane, weight, working, pass, {free_slots} as free_slots
     from (

@@ -40,6 +40,8 @@ _SEARCH_INTERVAL_SECONDS: Final = 1.0
 _MIN_DELAY_SECONDS: Final = 1.0
 #: Number of workers without a free slot that pass on a wake-up. Then it is dropped, since all workers may be full.
 _MAX_PASSES: Final = 4
+#: One of this many slots is reserved for namespaces without working jobs: jobs of others may take minutes.
+_RESERVED_SHARE: Final = 4
 #: Maximum number of jobs that one transaction finishes.
 _MAX_GROUP: Final = 100
 #: Wake-ups that the broker delivers ahead of their acknowledgement.
@@ -86,6 +88,7 @@ class JobConsumer:
         self._pool = pool
         self._queue = queue
         self._slots = slots
+        self._reserved_slots = max(slots // _RESERVED_SHARE, 1) if slots > 1 else 0
         self._lease = lease
         self._subscription: Subscription | None = None
         self._claim_task: asyncio.Task[None] | None = None
@@ -168,7 +171,15 @@ class JobConsumer:
         started = JobStatus(state=State.WORKING, started=self._clock.milliseconds(), message=job_messages.STARTED)
         was_woken, self._is_woken = self._is_woken, False
         async with self._database.connection() as connection:
-            claimed = await claims.claim(connection, self._pool, limit=limit, owner=owner, lease=self._lease, status=started.to_json())
+            claimed = await claims.claim(
+                connection,
+                self._pool,
+                limit=limit,
+                reserved=self._reserved_slots,
+                owner=owner,
+                lease=self._lease,
+                status=started.to_json(),
+            )
         for job in claimed:
             task = asyncio.create_task(self._run_claimed(job, owner, started), name=f"job {job.name}")
             self._running.add(task)
