@@ -101,6 +101,12 @@ def test_directories_lead_from_a_path_to_the_root() -> None:
     assert list(paths.directories("c.json")) == []
 
 
+def test_all_directories_of_several_paths_are_found() -> None:
+    """The directories of several paths are those of each of them, in any order of the paths."""
+    for ordered in permutations(["a/b/c/d.json", "a/b/", "a/x/y.json", "e.json", "a/"]):
+        assert paths.all_directories(ordered) == {"a/", "a/b/", "a/b/c/", "a/x/"}
+
+
 @pytest.mark.parametrize(("path", "cleaned"), [("/test/", "/test"), ("\\test/here", "/test/here"), ("//a", "/a"), ("a//b/./", "a/b")])
 def test_clean_gives_the_shortest_equal_path(path: str, cleaned: str) -> None:
     """A cleaned path has no slash at the end, no empty parts, and slashes instead of backslashes."""

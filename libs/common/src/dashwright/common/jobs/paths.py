@@ -7,7 +7,7 @@ character except the backslash. Percent-encoded dots and separators are refused,
 import posixpath
 import re
 import unicodedata
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 
 from dashwright.common.errors import BadRequest
 
@@ -109,6 +109,17 @@ def directories(path: str) -> Iterator[str]:
         directory = parent(directory)
 
 
+def all_directories(paths: Iterable[str]) -> set[str]:
+    """Return the directories of many paths and all their parents except the root."""
+    found: set[str] = set()
+    for path in paths:
+        for directory in directories(path):
+            if directory in found:
+                break
+            found.add(directory)
+    return found
+
+
 def join(directory: str, path: str) -> str:
     """Return ``directory`` and ``path`` joined. ``directory`` has no trailing slash and is empty for the root."""
     return f"{directory}/{path}" if directory else path
@@ -123,7 +134,7 @@ def relative_to(directory: str, path: str) -> str:
 
 def plan_order(path: str) -> tuple[int, str]:
     """Return the sort key of a path: deepest first, then by name."""
-    return -len(path.rstrip("/").split("/")), path
+    return -path.rstrip("/").count("/"), path
 
 
 def clean(path: str) -> str:

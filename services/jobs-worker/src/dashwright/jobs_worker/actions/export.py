@@ -312,7 +312,7 @@ def _versions_after(versions: Sequence[_SpooledVersion], body: bytes, spool: Spo
 
 def _plan_folders(export_set: _ExportSet, branch_files: BranchFiles, plan: _ExportPlan, spool: Spool, *, with_names: bool) -> None:
     """Plan a ``_folder.json`` for each folder, or without names a ``.keep`` file for each empty one: git has no empty directories."""
-    planned_directories = {directory for path in plan.paths_by_uid.values() for directory in paths.directories(path)}
+    planned_directories = paths.all_directories(plan.paths_by_uid.values())
     for item in sorted(export_set.folders, key=lambda item: -export_set.directories.depth(item.key.name)):
         directory = export_set.directories.path(item.key.name) or ""
         # A directory is checked by a file in it: ``x`` is any name.

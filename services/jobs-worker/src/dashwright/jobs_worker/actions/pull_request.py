@@ -207,7 +207,7 @@ class _Review:
 
     def _folder_reports(self, changed_paths: frozenset[str]) -> list[FileReport]:
         plan, folders = self.planned_sync.plan, self.planned_sync.folders
-        directories = {directory for path in changed_paths for directory in paths.directories(path)}
+        directories = paths.all_directories(changed_paths)
         write_reports = [
             FileReport(
                 directory, _write_action(folders.key(directory) in plan.existing), folders.write_for(directory, is_new=False).extract.title

@@ -33,7 +33,7 @@ def stored_folders(managed: Iterable[ManagedObject]) -> list[ManagedObject]:
 def present_directories(entries: Sequence[Entry], folders: Iterable[ManagedObject]) -> set[str]:
     """Return the directories that exist, and those of the stored ``folders`` that may exist below an unreadable directory."""
     unreadable_directories = {entry.path.rstrip("/") + "/" for entry in entries if entry.fault}
-    present = {directory for entry in entries if paths.is_valid(entry.path) for directory in paths.directories(entry.path)}
+    present = paths.all_directories(entry.path for entry in entries if paths.is_valid(entry.path))
     stored = {item.path.rstrip("/") + "/" for item in folders} if unreadable_directories else set()
     return present | {directory for directory in stored if unreadable_directories & set(paths.directories(directory))}
 

@@ -152,7 +152,7 @@ def _blocked_directories(
 def _plan_folders(plan: Plan, scan: Scan, folders: Folders, blocked_directories: Mapping[str, str]) -> None:
     """Add the folders to write, and append the folders to delete to the removals."""
     resources = [item.path for item in plan.unchanged] + [file.path for file in plan.writes]
-    needed_directories = {directory for path in resources for directory in paths.directories(path)} | scan.requested_directories | {""}
+    needed_directories = paths.all_directories(resources) | scan.requested_directories | {""}
     folder_directories = scan.directories & needed_directories - blocked_directories.keys()
     for directory in shallow_first(folder_directories):
         stored_folder = plan.managed.get(folders.key(directory))

@@ -102,8 +102,8 @@ def scan_entries(
     """
     scan = Scan()
     objects_by_path = _objects_by_path(scan, managed, {_directory_path(entry.path) for entry in entries if entry.fault})
+    scan.existing_directories |= paths.all_directories(entry.path for entry in entries)
     for entry in sorted(entries, key=lambda entry: paths.plan_order(entry.path)):
-        scan.existing_directories.update(paths.directories(entry.path))
         if not paths.is_hidden(entry.path):
             _classify(scan, entry, objects_by_path, folders, known_faults or {}, paths_to_read)
     if folders.has_root_folder:

@@ -170,7 +170,7 @@ async def touches_of_plan(context: ChangeContext, planned_sync: PlannedSync) -> 
 
 def resource_directories(entries: Collection[Entry]) -> set[str]:
     """Return the directories that may become folders, because they or directories below them contain a resource file."""
-    return {directory for entry in entries if paths.is_resource(entry.path) for directory in paths.directories(entry.path)}
+    return paths.all_directories(entry.path for entry in entries if paths.is_resource(entry.path))
 
 
 async def touches_of_file(context: ChangeContext, planned_sync: PlannedSync, verb: str, key: Key, path: str) -> list[Touch]:

@@ -22,9 +22,7 @@ def difference_of(entries: Collection[Entry], edits: Sequence[Edit], *, in_git: 
     changed_paths = {path for path_of_edit in bodies for path in (path_of_edit, *paths.directories(path_of_edit))}
     new_entries = [Entry(path, checksum_of(body, in_git=in_git), len(body)) for path, body in bodies.items() if body is not None]
     remaining_paths = [entry.path for entry in entries if entry.path not in changed_paths]
-    present_directories = {
-        directory for path in (*remaining_paths, *(entry.path for entry in new_entries)) for directory in paths.directories(path)
-    }
+    present_directories = paths.all_directories([*remaining_paths, *(entry.path for entry in new_entries)])
     present_entries = [*new_entries, *(Entry(path) for path in changed_paths & present_directories)]
     growth = len(present_entries) - len(changed_paths & {entry.path for entry in entries})
     new_folders = {paths.parent(path) for path, body in bodies.items() if body is not None and path == paths.parent(path) + paths.KEEP_FILE}
