@@ -14,7 +14,7 @@ from dashwright.common.identity import Role
 async def reader(git_api: Api, git_server: GitServer) -> str:
     """Create a synced repository and a branch that changes its files, and return credentials that may read but not query."""
     work = git_server.make("team.git")
-    names = {"d.json": "d", "m.json": "m", "i.json": "i", "u.json": "u", "deep/n.json": "n"}
+    names = {"d.json": "d", "m.json": "m", "r.json": "r", "i.json": "i", "u.json": "u", "deep/n.json": "n"}
     work.commit({path: dashboard(name, name.upper()) for path, name in names.items()})
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
@@ -24,6 +24,8 @@ async def reader(git_api: Api, git_server: GitServer) -> str:
         "d.json": None,
         "m.json": None,
         "deep/m.json": dashboard("m", "M"),
+        "r.json": None,
+        "deep/r.json": dashboard("r", "Changed"),
         "i.json": "{",
         "new.json": dashboard("new", "New"),
     }
@@ -48,6 +50,15 @@ async def test_a_preview_names_what_happens_to_the_dashboard(git_api: Api, reade
         body = await response.text()
     assert response.status == 200, body
     assert expected in body, re.sub("<style>.*?</style>|<script>.*?</script>", "", body, flags=re.DOTALL)
+
+
+@pytest.mark.parametrize("name", ["m", "r"])
+async def test_a_moved_file_has_no_problems(git_api: Api, reader: str, name: str) -> None:
+    """A file that replaces the deleted one from which its dashboard is stored is neither a copy nor a second file of its name."""
+    async with git_api.session.get(f"/preview/team/deep/{name}.json?ref=change", headers={"Authorization": reader}) as response:
+        body = await response.text()
+    assert f"moved from {name}.json" in body
+    assert "Problems" not in body
 
 
 async def test_missing_files_without_a_dashboard_are_not_found(git_api: Api, reader: str) -> None:

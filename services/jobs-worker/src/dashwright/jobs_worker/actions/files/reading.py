@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound
 from dashwright.common.jobs import paths
-from dashwright.common.kinds.registry import DASHBOARD, REPOSITORY
+from dashwright.common.kinds.registry import DASHBOARD, FOLDER, REPOSITORY
 from dashwright.common.models.repository_calls import FileResponse
 from dashwright.common.models.repository_views import FileItem, FileList
 from dashwright.common.models.values import LintSeverity
@@ -68,7 +68,7 @@ async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, 
         raise BadRequest("the path of a directory ends in a slash: list it instead of reading it")
     file = await read_file(checkout, path)
     assert checkout is not None, "there was a file in it"
-    planned_sync = await plan_files(context, checkout, difference_at(path, file.checksum))
+    planned_sync = await _plan_file(context, checkout, path, file.checksum)
     if paths.is_markdown(path):
         text = await asyncio.to_thread(file.body.decode, errors="replace")
         view, key = FileView(path, ref, checkout.commit, file.checksum, text=text), key_at(context, planned_sync, path)
@@ -83,6 +83,17 @@ async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, 
         repository_touches = touches_of_repository(context, planned_sync, ref, [path], existing_directories)
     touches += repository_touches
     return FileResponse(wrapper=await asyncio.to_thread(wrap, context.repository, view), touches=touches)
+
+
+async def _plan_file(context: ChangeContext, checkout: Checkout, path: str, checksum: str) -> PlannedSync:
+    """Return the plan for a file. If its object is stored from a file that is missing in the checkout, the file replaces that one."""
+    difference = difference_at(path, checksum)
+    planned_sync = await plan_files(context, checkout, difference)
+    sources = {item.path for item in planned_sync.plan.managed.values() if item.key.group != FOLDER.group} - {path}
+    missing_sources = sources - {entry.path for entry in await checkout.entries_at(sources)}
+    if not missing_sources:
+        return planned_sync
+    return await plan_files(context, checkout, replace(difference, paths=difference.paths | missing_sources))
 
 
 async def _object_view(context: ChangeContext, planned_sync: PlannedSync, checkout: Checkout, path: str, ref: str) -> tuple[FileView, Key]:
