@@ -35,6 +35,7 @@ class HostMariadb:
                 f"--datadir={self._data}",
                 f"--socket={self._socket}",
                 f"--pid-file={self._folder / 'pid'}",
+                f"--tmpdir={self._folder}",
                 "--skip-networking",
                 "--skip-grant-tables",
                 *_QUICK,
@@ -61,7 +62,13 @@ class HostMariadb:
         shutil.rmtree(self._folder)
 
     def _make_data(self) -> None:
-        options = ["--no-defaults", f"--datadir={self._data}", "--skip-test-db", "--auth-root-authentication-method=normal"]
+        options = [
+            "--no-defaults",
+            f"--datadir={self._data}",
+            f"--tmpdir={self._folder}",
+            "--skip-test-db",
+            "--auth-root-authentication-method=normal",
+        ]
         with tempfile.TemporaryFile() as output:
             created = child.spawn([self._installer, *options], account=self._account, output=output, parent_end_signal=signal.SIGKILL)
             if created.wait(120):
