@@ -111,8 +111,8 @@ async def test_secrets_move_with_the_uid(database: Database, store: DataSources,
         await lost.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
     await store.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
     assert await secrets(database, "q") == {"basicAuthPassword": "hunter22", "token": "new"}
-    anew = {"basicAuthPassword": "b", "token": ""}
-    await lost.change(ACTOR, prometheus.id, replace_by(Fields("Prometheus", "prometheus", uid="r")), anew, version=None)
+    new_secrets = {"basicAuthPassword": "b", "token": ""}
+    await lost.change(ACTOR, prometheus.id, replace_by(Fields("Prometheus", "prometheus", uid="r")), new_secrets, version=None)
     assert await secrets(database, "r", cipher=SecretCipher.from_keys("another key")) == {"basicAuthPassword": "b"}
 
 

@@ -16,7 +16,7 @@ from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.stores import changes
 from dashwright.common.stores.changes import Change, Snapshot, StreamName
 
-WATCHER = Identity(uid="user:1", login="somebody", org_id=1, role=Role.ADMIN)
+WATCHER = Identity(uid="user:1", login="watcher", org_id=1, role=Role.ADMIN)
 _INSERT = """insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
         annotations, created_at, created_by, content_hash, metadata)
     values (gen_random_uuid(), $1, $2, 'default', $3, 0, 1, 'v', '', '{}', '{}', now(), 'user:1', '', '')"""

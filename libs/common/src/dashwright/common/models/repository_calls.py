@@ -89,7 +89,7 @@ class FileResponse(ApiModel):
 
     wrapper: ResourceWrapper
     touches: list[Touch]
-    moved_to: str = ""  #: The file from which the dashboard of a missing file would be stored; empty if there is none.
+    moved_to: str = ""  #: The file from which the dashboard of a missing file would be stored; empty if it would be deleted.
 
 
 class ChangeMethod(StrEnum):

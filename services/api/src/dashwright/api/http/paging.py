@@ -10,7 +10,7 @@ PAGE_PARAMETER = "page"
 
 @dataclass(frozen=True, slots=True)
 class Paging:
-    """A page of a list, with the addresses of its neighbours, which are empty if there are none."""
+    """A page of a list, with the addresses of the previous and the next one, which are empty at the ends of the list."""
 
     number: int
     count: int

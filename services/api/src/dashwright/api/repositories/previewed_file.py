@@ -59,7 +59,7 @@ class PreviewedFile:
 
     @property
     def moved_to(self) -> str:
-        """The path of the file from which the dashboard of this missing file would be stored; empty if there is none."""
+        """The path of the file from which the dashboard of this missing file would be stored; empty if it would be deleted."""
         return string_of(self.response.get("movedTo"))
 
     @property

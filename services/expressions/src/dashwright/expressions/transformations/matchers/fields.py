@@ -5,16 +5,14 @@ from dataclasses import dataclass
 from typing import Any, Final, Protocol
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import list_of, object_of, objects_of, string_of
+from dashwright.common.json_shapes import list_of, object_of, string_of
 from dashwright.expressions.calculations.table import Calculation, calculation_of
 from dashwright.expressions.javascript.comparisons import compare
 from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.javascript.values import is_missing, text_of
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame
+from dashwright.expressions.transformations.matchers.conditions import matcher_of
 from dashwright.expressions.transformations.names import DisplayNames
-
-#: Conditions may contain others this deep.
-_MAX_DEPTH: Final = 20
 
 
 class MatchedField(Protocol):
@@ -95,17 +93,9 @@ class FieldPlace:
         return self.column.reduced(calculation)
 
 
-def field_matcher(config: Mapping[str, Any], depth: int = 0) -> FieldMatcher:
+def field_matcher(config: Mapping[str, Any]) -> FieldMatcher:
     """Return the matcher of a condition ``{"id", "options"}``. Raises BadRequest for an unknown id or a nesting too deep."""
-    name = string_of(config.get("id"))
-    if depth > _MAX_DEPTH:
-        raise BadRequest(f"the conditions of fields are nested deeper than {_MAX_DEPTH} levels")
-    if create_nested := _NESTED.get(name):
-        return create_nested(config.get("options"), depth + 1)
-    create = FIELD_MATCHERS.get(name)
-    if create is None:
-        raise BadRequest(f"unknown condition of fields {name[:40]!r}; known are {', '.join([*FIELD_MATCHERS, *_NESTED])}")
-    return create(config.get("options"))
+    return matcher_of(config, FIELD_MATCHERS, "fields")
 
 
 def named(*names: str) -> FieldMatcher:
@@ -185,22 +175,3 @@ FIELD_MATCHERS: Final[Mapping[str, Callable[[Any], FieldMatcher]]] = {
     "alwaysMatch": lambda _options: lambda _field: True,
     "neverMatch": lambda _options: lambda _field: False,
 }
-
-
-def _any_of(options: Any, depth: int) -> FieldMatcher:
-    children = [field_matcher(child, depth) for child in objects_of(options)]
-    return lambda field: any(matches(field) for matches in children)
-
-
-def _all_of(options: Any, depth: int) -> FieldMatcher:
-    children = [field_matcher(child, depth) for child in objects_of(options)]
-    return lambda field: all(matches(field) for matches in children)
-
-
-def _not(options: Any, depth: int) -> FieldMatcher:
-    matches = field_matcher(object_of(options), depth)
-    return lambda field: not matches(field)
-
-
-#: Matchers that contain others.
-_NESTED: Final[Mapping[str, Callable[[Any, int], FieldMatcher]]] = {"anyMatch": _any_of, "allMatch": _all_of, "invertMatch": _not}

@@ -4,27 +4,18 @@ from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from dashwright.common.errors import BadRequest
-from dashwright.common.json_shapes import object_of, objects_of, string_of
+from dashwright.common.json_shapes import string_of
 from dashwright.expressions.javascript.patterns import TextPattern
 from dashwright.expressions.transformations.data import DataFrame
+from dashwright.expressions.transformations.matchers.conditions import matcher_of
 
-#: Conditions may contain others this deep.
-_MAX_DEPTH: Final = 20
 #: Returns whether a frame matches.
 FrameMatcher = Callable[[DataFrame], bool]
 
 
-def frame_matcher(config: Mapping[str, Any], depth: int = 0) -> FrameMatcher:
+def frame_matcher(config: Mapping[str, Any]) -> FrameMatcher:
     """Return the matcher of a condition ``{"id", "options"}``. Raises BadRequest for an unknown id or a nesting too deep."""
-    name = string_of(config.get("id"))
-    if depth > _MAX_DEPTH:
-        raise BadRequest(f"the conditions of frames are nested deeper than {_MAX_DEPTH} levels")
-    if create_nested := _NESTED.get(name):
-        return create_nested(config.get("options"), depth + 1)
-    create = FRAME_MATCHERS.get(name)
-    if create is None:
-        raise BadRequest(f"unknown condition of frames {name[:40]!r}; known are {', '.join([*FRAME_MATCHERS, *_NESTED])}")
-    return create(config.get("options"))
+    return matcher_of(config, FRAME_MATCHERS, "frames")
 
 
 def _by_ref_id(options: Any) -> FrameMatcher:
@@ -55,22 +46,3 @@ FRAME_MATCHERS: Final[Mapping[str, Callable[[Any], FrameMatcher]]] = {
     "alwaysMatch": lambda _options: lambda _frame: True,
     "neverMatch": lambda _options: lambda _frame: False,
 }
-
-
-def _any_of(options: Any, depth: int) -> FrameMatcher:
-    children = [frame_matcher(child, depth) for child in objects_of(options)]
-    return lambda frame: any(matches(frame) for matches in children)
-
-
-def _all_of(options: Any, depth: int) -> FrameMatcher:
-    children = [frame_matcher(child, depth) for child in objects_of(options)]
-    return lambda frame: all(matches(frame) for matches in children)
-
-
-def _not(options: Any, depth: int) -> FrameMatcher:
-    matches = frame_matcher(object_of(options), depth)
-    return lambda frame: not matches(frame)
-
-
-#: Matchers that contain others.
-_NESTED: Final[Mapping[str, Callable[[Any, int], FrameMatcher]]] = {"anyMatch": _any_of, "allMatch": _all_of, "invertMatch": _not}
