@@ -3,12 +3,14 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
+from pydantic import ValidationError
+
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.http.authentication import OrganizationIdentities
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import SIGNED_IN, Content, Operation, Route
-from dashwright.api.models.discovery import SelfSubjectAccessReview
+from dashwright.api.models.discovery import ResourceAttributes, SelfSubjectAccessReview, SelfSubjectAccessReviewSpec
 from dashwright.api.resources import descriptions, formats, options
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import BadRequest, Invalid
@@ -16,6 +18,7 @@ from dashwright.common.identity import Identity, org_of
 from dashwright.common.json_documents import check_strings, write_json
 from dashwright.common.kinds.kind import Kind
 from dashwright.common.media import JSON, YAML
+from dashwright.common.models.causes import causes_of, sentence
 from dashwright.common.stores import resources
 
 _PATH: Final = "/apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
@@ -38,7 +41,7 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, orga
     async def create(call: Call) -> Response:
         options.is_dry_run(call)  # Only to raise BadRequest for an invalid value: a review never stores anything.
         spec = _checked_spec(await formats.read_body(call))
-        reason = await _denial_reason(spec, call.identity)
+        reason = await _denial_reason(_parse_spec(spec).resource_attributes, call.identity)
         status = {"allowed": True} if reason is None else {"allowed": False, "reason": reason}
         review = {
             "kind": "SelfSubjectAccessReview",
@@ -50,11 +53,11 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, orga
         # orjson cannot write the spec, which is from the request and may contain exact numbers.
         return Response(201, write_json(review), JSON)
 
-    async def _denial_reason(spec: dict[str, Any], caller: Identity) -> str | None:
+    async def _denial_reason(resource_attributes: ResourceAttributes | None, caller: Identity) -> str | None:
         """Return the reason for a denial, or None if the caller is allowed."""
-        if spec.get("resourceAttributes") is None:
+        if resource_attributes is None:
             return "only resourceAttributes can be reviewed"
-        attributes = _ResourceAttributes(spec["resourceAttributes"])
+        attributes = _ReviewedAction(resource_attributes)
         matching_kinds = _matching_kinds(kinds, attributes)
         if not matching_kinds:
             return f'there is no resource "{attributes.resource}" in the group "{attributes.group}"'
@@ -84,26 +87,26 @@ def routes(kinds: Sequence[Kind], database: Database, policy: AccessPolicy, orga
     return [Route("POST", _PATH, create, SIGNED_IN, _OPERATION)]
 
 
-class _ResourceAttributes:
-    """The ``resourceAttributes`` of a review. Missing attributes are empty."""
+class _ReviewedAction:
+    """The action that a review asks about. Missing attributes are empty."""
 
-    def __init__(self, attributes: Any) -> None:
-        self.namespace = _string_attribute(attributes, "namespace")
-        self.verb = _string_attribute(attributes, "verb")
-        self.group = _string_attribute(attributes, "group")
-        self.resource = _string_attribute(attributes, "resource")
-        self.subresource = _string_attribute(attributes, "subresource")
-        self.name = _string_attribute(attributes, "name")
+    def __init__(self, attributes: ResourceAttributes) -> None:
+        self.namespace = attributes.namespace or ""
+        self.verb = attributes.verb or ""
+        self.group = attributes.group or ""
+        self.resource = attributes.resource or ""
+        self.subresource = attributes.subresource or ""
+        self.name = attributes.name or ""
 
 
-def _matching_kinds(kinds: Sequence[Kind], attributes: _ResourceAttributes) -> list[Kind]:
+def _matching_kinds(kinds: Sequence[Kind], attributes: _ReviewedAction) -> list[Kind]:
     """Return the kinds that the group and the resource name. ``*`` as the resource selects the kinds that have the verb."""
     matching_kinds = [kind for kind in kinds if attributes.group in (_ANY, kind.group) and attributes.resource in (_ANY, kind.plural)]
     kinds_with_verb = [kind for kind in matching_kinds if attributes.verb in kind.verbs]
     return kinds_with_verb if attributes.resource == _ANY and kinds_with_verb else matching_kinds
 
 
-def _required_actions(kind: Kind, attributes: _ResourceAttributes) -> list[str | None]:
+def _required_actions(kind: Kind, attributes: _ReviewedAction) -> list[str | None]:
     """Return the required actions, or [None] for a verb or subresource that the kind does not have."""
     if attributes.subresource not in ("", "status"):
         matching_actions = (subresource.action for subresource in kind.subresources if subresource.name == attributes.subresource)
@@ -124,6 +127,9 @@ def _checked_spec(body: Any) -> dict[str, Any]:
     return spec
 
 
-def _string_attribute(attributes: Any, name: str) -> str:
-    value = attributes.get(name) if isinstance(attributes, dict) else None
-    return value if isinstance(value, str) else ""
+def _parse_spec(spec: dict[str, Any]) -> SelfSubjectAccessReviewSpec:
+    """Return the parsed spec. Raises BadRequest for attributes that are not strings."""
+    try:
+        return SelfSubjectAccessReviewSpec.model_validate(spec)
+    except ValidationError as error:
+        raise BadRequest(f"the spec does not fit: {sentence(causes_of(error) or ())}") from error
