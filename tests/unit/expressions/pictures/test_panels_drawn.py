@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
@@ -146,6 +146,7 @@ SETTINGS: dict[str, Any] = {
     options=WRONG,
     width=st.integers(200, 900),
 )
+@example(kind="bargauge", names={"max"}, wrong=5e-324, options=None, width=242)  # half of the smallest number is 0
 def test_no_setting_of_a_panel_breaks_a_picture(kind: str, names: set[str], wrong: Any, options: Any, width: int) -> None:
     """A panel with settings of any shape is drawn, or shows a message."""
     settings = SETTINGS | dict.fromkeys(names, wrong)

@@ -27,6 +27,7 @@ def _coloured(mappings: list[dict[str, Any]], colours: Mapping[str, Any]) -> lis
     for mapping in mappings:
         options = mapping["options"]
         for result in [options["result"]] if "result" in options else list(options.values()):
-            if result.get("text") in colours:
-                result["color"] = colours[result["text"]]
+            text = result.get("text")
+            if isinstance(text, str) and text in colours:
+                result["color"] = colours[text]
     return mappings

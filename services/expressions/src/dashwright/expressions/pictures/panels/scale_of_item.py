@@ -22,8 +22,10 @@ class Scale:
         """Return how far a value is from the start to the end, from 0 to 1; values beyond are at the ends, NaN at the start."""
         if math.isnan(value) or self.high <= self.low:
             return 0.0
-        # Divided first, so that the distance of huge numbers is finite.
-        return min(max((value / 2 - self.low / 2) / (self.high / 2 - self.low / 2), 0.0), 1.0)
+        # Huge numbers are halved, so that their distance is finite. Half of the smallest numbers would be 0.
+        divisor = 1 if math.isfinite(self.high - self.low) else 2
+        low, high = self.low / divisor, self.high / divisor
+        return min(max((value / divisor - low) / (high - low), 0.0), 1.0)
 
     def value(self, share: float) -> float:
         """Return the value at a share of the range."""
