@@ -153,6 +153,15 @@ async def test_a_file_that_lost_all_of_its_documents_is_an_error() -> None:
     assert (state, "delete the file" in errors[0], stored_titles(store)) == (State.ERROR, True, {"a": "T", "b": "T"})
 
 
+async def test_an_object_is_kept_while_its_file_has_a_name_twice() -> None:
+    """The second of two documents of one name may be the renamed one of the object. A repeated sync of the file changes nothing."""
+    store, first, second = Store(), {"x.yaml": several(native("a"))}, {"x.yaml": several(native("b"), native("b", "Copy"))}
+    await advance(store, 0, first, {}, incremental=True)
+    for number, before in ((1, first), (2, second)):
+        await advance(store, number, second, before, incremental=False)
+        assert (stored_titles(store), len(store.applied)) == ({"a": "T", "b": "T"}, 2)
+
+
 async def test_templates_and_manifests_are_ignored() -> None:
     """A file whose documents hold no dashboard has no error."""
     progress = await run_sync({"x.yaml": several(SERVICE, TEMPLATE), "y.yaml": several(SERVICE, "a: &a {}\nb: {<<: *a}\n")}, Store())

@@ -290,6 +290,17 @@ async def test_a_folder_is_kept_for_a_dashboard_that_cannot_move_out_of_it(*, in
     assert folders_of_dashboards(store) == {"a/1.json": "new", "a/2.json": "new"}
 
 
+@HOW
+async def test_a_folder_without_dashboards_moves_with_the_directory_above(*, incremental: bool) -> None:
+    """The dashboard of ``a/b`` was deleted, but the directory exists. Its folder is kept, in the folder that ``a`` has now."""
+    first = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2"), "a/b/README.md": b"text"}
+    second = {path: body for path, body in first.items() if path != "a/b/2.json"}
+    store = Store()
+    await run_history(store, [first, second, {**second, "a/_folder.json": folder_file("fa")}], incremental=incremental)
+    stored_folders = {write.key.name: write.folder for key, write in store.objects.items() if key.resource == "folders"}
+    assert stored_folders == {"fa": "", folder_name("team-repo", "a/b"): "fa"}
+
+
 FOLDER_FILES = st.builds(folder_file, st.sampled_from(["fa", "fb", "fc"]), st.sampled_from([None, "T", "U"]))
 _FOLDER_PATHS = st.sampled_from([f"{directory}_folder.json" for directory in ("", "a/", "a/b/", "d/", "a/b/c/")])
 

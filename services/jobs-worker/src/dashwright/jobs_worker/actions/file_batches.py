@@ -6,7 +6,7 @@ from typing import Final
 from dashwright.common.errors import BadRequest, DashwrightError, Invalid, TooLarge
 from dashwright.common.jobs import paths
 from dashwright.jobs_worker.domain.file_resources import FileResources, read_resources
-from dashwright.jobs_worker.domain.objects import File, ManagedObject, QuarantinedFile
+from dashwright.jobs_worker.domain.objects import File, Key, ManagedObject, QuarantinedFile
 from dashwright.jobs_worker.domain.plan import PreparedFile
 from dashwright.jobs_worker.domain.recognition import NoResource
 from dashwright.jobs_worker.domain.resource import ResourceReader
@@ -71,12 +71,15 @@ def quarantined_file(faults: Sequence[Fault], fingerprint: str) -> QuarantinedFi
 def _prepared_files(candidate: Candidate, checksum: str, content: FileResources, spool: Spool) -> Iterator[PreparedFile]:
     """Yield the resources of a file, each with the stored objects that are kept if it is refused.
 
-    These are the objects of the same name or, if none has that name, the objects of the file that no resource names.
+    These are the objects of the same name. If none has that name, or an earlier document has it, these are the objects of
+    the file that no resource names.
     """
     has_one_resource = len(content.resources) == 1 and not content.fault
     unnamed_objects = _unnamed_objects(candidate, content)
+    earlier_keys: set[Key] = set()
     for resource in content.resources:
-        own_objects = tuple(item for item in candidate.stored_objects if item.key == resource.key)
+        own_objects = tuple(item for item in candidate.stored_objects if item.key == resource.key and resource.key not in earlier_keys)
+        earlier_keys.add(resource.key)
         stored_objects = candidate.stored_objects if has_one_resource else own_objects or unnamed_objects
         yield PreparedFile(candidate.path, checksum, resource.key, stored_objects, spool.put(resource.to_bytes()))
 

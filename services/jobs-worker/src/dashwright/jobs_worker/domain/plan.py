@@ -152,8 +152,9 @@ def _blocked_directories(
 def _plan_folders(plan: Plan, scan: Scan, folders: Folders, blocked_directories: Mapping[str, str]) -> None:
     """Add the folders to write, and append the folders to delete to the removals."""
     resources = [item.path for item in plan.unchanged] + [file.path for file in plan.writes]
-    needed_directories = paths.all_directories(resources) | scan.requested_directories | {""}
-    folder_directories = scan.directories & needed_directories - blocked_directories.keys()
+    moved_directories = _moved_directories(plan, scan, folders)
+    needed_directories = paths.all_directories(resources) | scan.requested_directories | moved_directories | {""}
+    folder_directories = (scan.directories | moved_directories) & needed_directories - blocked_directories.keys()
     for directory in shallow_first(folder_directories):
         stored_folder = plan.managed.get(folders.key(directory))
         if stored_folder is not None and folders.is_current(directory, stored_folder):
@@ -173,9 +174,24 @@ def _plan_folders(plan: Plan, scan: Scan, folders: Folders, blocked_directories:
     plan.removals += sorted(removed_folders, key=_plan_order)
 
 
+def _moved_directories(plan: Plan, scan: Scan, folders: Folders) -> set[str]:
+    """Return the directories, with those above them, whose folders are kept but move because the directory above gets another folder."""
+    return {
+        parent
+        for item in plan.managed.values()
+        if item.key.group == FOLDER.group and item.path and _has_directory(item, scan, folders)
+        if item.folder != folders.name(paths.parent(_directory(item)))
+        for parent in paths.directories(_directory(item))
+    }
+
+
+def _directory(folder: ManagedObject) -> str:
+    return folder.path.rstrip("/") + "/"
+
+
 def _has_directory(folder: ManagedObject, scan: Scan, folders: Folders) -> bool:
     """Return whether the directory of a stored folder exists and has no other folder."""
-    directory = folder.path.rstrip("/") + "/"
+    directory = _directory(folder)
     return directory in scan.existing_directories and folders.names.get(directory, folder.key.name) == folder.key.name
 
 
