@@ -218,6 +218,14 @@ async def test_the_controls_have_the_values_of_the_url(drawing: Api) -> None:
     assert "Asia/Tokyo" in page.text
 
 
+async def test_the_reason_of_several_variables_is_shown_once(drawing: Api) -> None:
+    """Variables that fail for one reason are in one message above the panels."""
+    variables = [{"name": name, "type": "query", "datasource": {"uid": "gone"}, "query": "x"} for name in ("job", "instance")]
+    await save(drawing, {"uid": "failing", "title": "Failing", "panels": [], "templating": {"list": variables}})
+    page = await open_page(drawing, "/d/failing")
+    assert (page.text.count("$job, $instance have no options"), page.text.count("no options")) == (1, 1)
+
+
 async def test_links_of_a_dashboard_lead_to_safe_addresses(drawing: Api) -> None:
     """Links to tags are links to the readable dashboards with these tags."""
     await save(drawing, {"uid": "linked", "title": "Linked", "tags": ["linked"]})

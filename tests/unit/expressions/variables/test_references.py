@@ -106,6 +106,12 @@ def test_a_broken_variable_is_the_problem_of_its_panels() -> None:
     assert found.problem == "$bad is broken"
 
 
+def test_a_problem_of_several_variables_is_shown_once() -> None:
+    scope = Scope({}, dict.fromkeys(("a", "b"), "$a, $b are broken"))
+    found = read_targets({"targets": [{"refId": "A", "expr": "up{x='$a', y='$b'}"}]}, {}, CATALOG, scope)
+    assert found.problem == "$a, $b are broken"
+
+
 def test_only_the_query_has_the_format_of_the_data_source() -> None:
     target = {"refId": "A", "expr": "x=~'$many'", "legendFormat": "$many"}
     (found,) = read_targets(

@@ -151,6 +151,16 @@ async def test_a_failed_query_is_a_problem_of_its_variable() -> None:
     assert found.scope.problems == {"v": "$v has no options: it is broken"}
 
 
+@pytest.mark.parametrize(
+    ("names", "subject"),
+    [(["a"], "$a has"), (["a", "b"], "$a, $b have"), (list("abcdefg"), "$a, $b, $c, $d, $e and 2 more have")],
+)
+async def test_variables_that_fail_for_one_reason_have_one_problem(names: list[str], subject: str) -> None:
+    """A page or panel whose variables all use a data source that fails shows the reason once."""
+    found = await resolve_variables(*({**variable("query", "fail"), "name": name} for name in names))
+    assert found.scope.problems == dict.fromkeys(names, f"{subject} no options: it is broken")
+
+
 async def test_options_are_limited_with_a_notice() -> None:
     found = await resolve_variables(variable("query", " ".join(map(str, range(10_000))), includeAll=True))
     assert len(found.scope.values["v"].values) == len(found.options["v"]) == MAX_OPTIONS

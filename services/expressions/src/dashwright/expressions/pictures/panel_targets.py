@@ -41,9 +41,9 @@ def read_targets(panel: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any
         if shared is None or parts_of(shared.get("datasource"), scope)[0] == DASHBOARD:
             return PanelTargets(problem="the panel shows the data of another panel, which the dashboard does not have")
         source, targets = shared.get("datasource"), objects_of(shared.get("targets"))
-    problems = [scope.problems[name] for name in dict.fromkeys(names_in([source, targets])) if name in scope.problems]
+    problems = dict.fromkeys(scope.problems[name] for name in names_in([source, targets]) if name in scope.problems)
     if problems:
-        return PanelTargets(problem="; ".join(problems[:3]))
+        return PanelTargets(problem="; ".join(list(problems)[:3]))
     resolved = list(_resolved(source, targets, catalog, scope))
     problem = next((target for target in resolved if isinstance(target, str)), "")
     return PanelTargets(problem=problem) if problem else PanelTargets(_with_distinct_ids(resolved))

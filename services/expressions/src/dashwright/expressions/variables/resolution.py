@@ -23,6 +23,8 @@ BUDGET_SECONDS: Final = 8.0
 _CONCURRENT: Final = 4
 #: The maximum length of all values of a variable.
 _MAX_CHARACTERS: Final = 100_000
+#: The number of variables that a message names.
+_MAX_NAMES: Final = 5
 _MAX_INPUTS: Final = 100
 
 
@@ -60,21 +62,21 @@ async def resolve(spec: Mapping[str, Any], used: Iterable[str], context: Resolut
     scope = scope.with_values({name: saved_value(definitions[name], context.from_url.get(name)) for name in order.circular})
     resolver = _Resolver(context, monotonic() + context.seconds)
     options: dict[str, Sequence[Option]] = {}
-    problems: dict[str, str] = {}
+    reasons: dict[str, str] = {}
+    too_long: dict[str, str] = {}
     notices: list[str] = []
     filters: dict[str, list[LabelFilter]] = {}
     if order.circular:
-        names = ", ".join(f"${name}" for name in order.circular[:5])
-        notices.append(f"{names} refer to each other in a circle, so each has its saved value")
+        notices.append(f"{_listed(order.circular)} refer to each other in a circle, so each has its saved value")
     for group in order.groups:
         outcomes = await asyncio.gather(*(resolver.resolve(definitions[name], scope) for name in group))
-        for name, (resolved, problem) in zip(group, outcomes, strict=True):
+        for name, (resolved, reason) in zip(group, outcomes, strict=True):
             options[name] = resolved.options
             length = sum(map(len, resolved.value.values))
             if length > _MAX_CHARACTERS and resolved.value.custom_all is None:
-                problem = f"the values of ${name} have {length} characters, more than {_MAX_CHARACTERS}; select fewer"
-            if problem:
-                problems[name] = problem
+                too_long[name] = f"the values of ${name} have {length} characters, more than {_MAX_CHARACTERS}; select fewer"
+            if reason:
+                reasons[name] = reason
             for uid, added in resolved.filters.items():
                 filters.setdefault(uid, []).extend(added)
             if resolved.notice:
@@ -83,7 +85,7 @@ async def resolve(spec: Mapping[str, Any], used: Iterable[str], context: Resolut
     # Variables that only a URL sets have no definition.
     undefined = {name: Value.of(list(values) if len(values) > 1 else values[0]) for name, values in context.from_url.items() if values}
     scope = scope.with_values({name: value for name, value in undefined.items() if name not in definitions and name not in scope.values})
-    return Resolution(replace(scope, problems=problems, filters=filters), options, notices)
+    return Resolution(replace(scope, problems={**_problems(reasons), **too_long}, filters=filters), options, notices)
 
 
 class _Resolver:
@@ -95,7 +97,7 @@ class _Resolver:
         self._slots = asyncio.Semaphore(_CONCURRENT)
 
     async def resolve(self, definition: Definition, scope: Scope) -> tuple[ResolvedVariable, str]:
-        """Return the value of a variable, and the problem if its options could not be read, so that its saved value is used."""
+        """Return the value of a variable, and the reason if its options could not be read, so that its saved value is used."""
         from_url = self._context.from_url.get(definition.name)
         context = KindContext(scope, self._context.catalog, self._context.time_range, from_url, self._query_options)
         try:
@@ -103,14 +105,28 @@ class _Resolver:
         except TooManyRequests:
             raise
         except DashwrightError as error:
-            return ResolvedVariable(saved_value(definition, from_url)), f"${definition.name} has no options: {error.message}"
+            return ResolvedVariable(saved_value(definition, from_url)), error.message
         except TimeoutError:
-            problem = f"${definition.name} has no options: the queries of variables take longer than {self._context.seconds:g} s"
-            return ResolvedVariable(saved_value(definition, from_url)), problem
+            reason = f"the queries of variables take longer than {self._context.seconds:g} s"
+            return ResolvedVariable(saved_value(definition, from_url)), reason
 
     async def _query_options(self, definition: Definition, scope: Scope) -> Sequence[Option]:
         async with asyncio.timeout(max(0.0, self._end - monotonic())), self._slots:
             return await self._context.query_options(definition, scope)
+
+
+def _problems(reasons: Mapping[str, str]) -> dict[str, str]:
+    """Return the problem of each variable without options. Variables with the same reason have one problem, which names them all."""
+    names: dict[str, list[str]] = {}
+    for name, reason in reasons.items():
+        names.setdefault(reason, []).append(name)
+    sentences = {reason: f"{_listed(found)} {'has' if len(found) == 1 else 'have'} no options: {reason}" for reason, found in names.items()}
+    return {name: sentences[reason] for name, reason in reasons.items()}
+
+
+def _listed(names: Sequence[str]) -> str:
+    shown = ", ".join(f"${name}" for name in names[:_MAX_NAMES])
+    return shown if len(names) <= _MAX_NAMES else f"{shown} and {len(names) - _MAX_NAMES} more"
 
 
 def _input_values(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Value]:
