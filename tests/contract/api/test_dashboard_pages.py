@@ -218,6 +218,21 @@ async def test_the_controls_have_the_values_of_the_url(drawing: Api) -> None:
     assert "Asia/Tokyo" in page.text
 
 
+@pytest.mark.parametrize("path", ["/d/low", "/d-solo/low?panelId=1"])
+async def test_a_page_leads_to_all_readable_folders_above(drawing: Api, path: str) -> None:
+    """The path has each folder above the dashboard, the highest first, except those that the caller may not read."""
+    for uid, parent in (("top", ""), ("inner", "top"), ("deep", "inner")):
+        assert (await drawing("POST", "/api/folders", {"uid": uid, "title": uid, "parentUid": parent}))[0] == 200
+    body = {"dashboard": {**DASHBOARD, "uid": "low"}, "folderUid": "deep"}
+    assert (await drawing("POST", "/api/dashboards/db", body))[0] == 200
+    guest = await drawing.person("guest", Role.NONE)
+    user_id = await drawing.sql("""select id from "user" where login = 'guest'""")
+    assert (await drawing("POST", f"/api/access-control/folders/inner/users/{user_id}", {"permission": "View"}))[0] == 200
+    for auth, folders in ((ADMIN, ["top", "inner", "deep"]), (guest, ["inner", "deep"])):
+        links = [element.get("href", "") for element in (await open_page(drawing, path, auth)).elements_named("a")]
+        assert [link for link in links if link.startswith("/dashboards/f/")] == [f"/dashboards/f/{uid}/{uid}" for uid in folders]
+
+
 async def test_the_reason_of_several_variables_is_shown_once(drawing: Api) -> None:
     """Variables that fail for one reason are in one message above the panels."""
     variables = [{"name": name, "type": "query", "datasource": {"uid": "gone"}, "query": "x"} for name in ("job", "instance")]

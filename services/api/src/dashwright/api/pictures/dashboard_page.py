@@ -10,7 +10,7 @@ from pydantic import ValidationError
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.classic.dashboards import Dashboards, not_found
-from dashwright.api.domain.urls import dashboard_url, folder_url
+from dashwright.api.domain.urls import dashboard_url
 from dashwright.api.http import html
 from dashwright.api.http.call import Call
 from dashwright.api.http.paging import PAGE_PARAMETER, Paging
@@ -66,10 +66,6 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         except Forbidden as error:  # A user must not learn that a dashboard exists that the user may not read.
             raise not_found() from error
 
-    async def folder_of(call: Call, dashboard: StoredObject) -> PageLink | None:
-        folder = await dashboards.visible_folder(call.identity, dashboard)
-        return PageLink(folder.title, folder_url(folder.name, folder.title)) if folder else None
-
     async def show_dashboard(call: Call) -> Response:
         if call.query.get(_VIEWED_PANEL):
             return Response(302, headers={"Location": _panel_address(call)})
@@ -90,7 +86,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
             is_wide=True,
             own_style=grid.style if grid else "",
             scripts=SCRIPTS,
-            folder=await folder_of(call, dashboard),
+            folders=await titles.path(call.identity, dashboard.folder),
             caption=f"{dashboard.name}, version {dashboard.generation}",
             problem=problem.message if problem else "",
             links=await _links(call, query, outline, titles) if outline else (),
@@ -125,7 +121,7 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
             theme=theme,
             is_wide=True,
             scripts=SCRIPTS,
-            folder=await folder_of(call, dashboard),
+            folders=await titles.path(call.identity, dashboard.folder),
             panel=shown,
             panel_title=panel.title if panel else "",
             description=panel.description if panel else "",

@@ -8,7 +8,7 @@ from dashwright.api.http.call import Call
 from dashwright.api.http.paging import PAGE_PARAMETER, Paging
 from dashwright.api.http.response import Response
 from dashwright.api.http.routing import SIGNED_IN, Content, Operation, Route
-from dashwright.api.routes.readable_titles import ReadableTitles
+from dashwright.api.routes.readable_titles import ListedTitle, ReadableTitles
 from dashwright.common.errors import NotFound
 
 _PATH: Final = "/dashboards"
@@ -34,8 +34,8 @@ def routes(titles: ReadableTitles) -> list[Route]:
         found = await titles.folder(call.identity, uid)
         if found is None:
             raise NotFound(f'folder "{uid}" not found')
-        parents = [{"url": found.folder_url, "title": found.folder_title}] if found.folder_url else []
-        return await _list_page(call, titles, found.title, {"folders": [uid]}, parents=parents, is_folder=True)
+        path = await titles.path(call.identity, uid)
+        return await _list_page(call, titles, found.title, {"folders": [uid]}, parents=path[:-1], is_folder=True)
 
     responses = {200: Content(str, ("text/html",))}
     page = {PAGE_PARAMETER: "number of the page of the list, from 1"}
@@ -72,7 +72,7 @@ async def _list_page(
     *,
     query: str = "",
     tags: Sequence[str] = (),
-    parents: Sequence[Mapping[str, str]] = (),
+    parents: Sequence[ListedTitle] = (),
     is_folder: bool = False,
 ) -> Response:
     """Return a page of the list of everything that ``filters`` find."""

@@ -6,7 +6,7 @@ from typing import Any
 
 from dashwright.api.access.policy import AccessPolicy
 from dashwright.api.domain.urls import dashboard_url, folder_url
-from dashwright.api.stores import titles
+from dashwright.api.stores import folders, titles
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import CallerType, Identity
 from dashwright.common.kinds.registry import DASHBOARD, FOLDER
@@ -47,6 +47,16 @@ class ReadableTitles:
         """Return the folder with a uid, or None."""
         # At most two objects have this uid: a folder and a dashboard.
         return next((match for match in await self.search(caller, limit=2, names=[uid]) if match.is_folder), None)
+
+    async def path(self, caller: Identity, folder: str | None) -> Sequence[ListedTitle]:
+        """Return the folders from the root to the folder with a uid, apart from those that the caller may not read."""
+        if folder is None:
+            return []
+        async with self._database.connection() as connection:
+            path = await folders.ancestors(connection, caller.namespace, folder)
+        view = await self._policy.view(caller, caller.namespace)
+        readable = [found for found in path if view.may(FOLDER.actions["get"], FOLDER, found.name, found.parent)]
+        return [ListedTitle(found.title or found.name, folder_url(found.name, found.title), is_folder=True) for found in readable]
 
     async def tags(self, caller: Identity, limit: int) -> Sequence[tuple[str, int]]:
         """Return the ``limit`` most frequent tags, sorted, each with the number of dashboards that have it."""
