@@ -2,6 +2,7 @@
 
 import base64
 import hashlib
+import json
 import re
 from collections.abc import Mapping, Sequence
 from html.parser import HTMLParser
@@ -87,6 +88,25 @@ async def test_the_start_page_leads_to_everything(stored_objects: Api) -> None:
     assert (await stored_objects("POST", "/api/folders", {"uid": "deep", "title": "Deep", "parentUid": "inner"}))[0] == 200
     links = (await open_page(stored_objects, "/dashboards/f/deep", admin)).links
     assert [link for link in links if link.startswith("/dashboards/f/")] == ["/dashboards/f/shop/shop", "/dashboards/f/inner/inner"]
+
+
+@pytest.mark.parametrize(
+    ("title", "messages", "cells"),
+    [
+        ("team", [], ["team", "healthy", "error"]),
+        ("The team", ["a.json is broken"], ["The team (team)", "healthy", "error: a.json is broken"]),
+        ("The team", ["a.json is broken", "b", "c"], ["The team (team)", "healthy", "error: a.json is broken, and 2 more"]),
+    ],
+)
+async def test_a_failed_sync_shows_its_first_error(api: Api, title: str, messages: list[str], cells: list[str]) -> None:
+    """The start page has the name of each repository, which requests need, and the reason why its last sync failed."""
+    await make_local_repository(api, "team", api.data / "repositories")
+    sync = json.dumps({"state": "error", "message": messages})
+    statement = "update resource set title = $2, status = jsonb_set(status::jsonb, '{sync}', $3::jsonb) where name = $1"
+    await api.sql(statement, "team", title, sync)
+    row = "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*cells, ""]) + "</tr>"
+    async with api.session.get("/", headers={**BROWSER, "Authorization": ADMIN}) as response:
+        assert row in await response.text()
 
 
 async def test_a_search_finds_by_title_everywhere(stored_objects: Api) -> None:

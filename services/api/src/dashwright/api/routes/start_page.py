@@ -17,7 +17,7 @@ from dashwright.common import media
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import JOB, REPOSITORY
-from dashwright.common.models.provisioning import RepositoryStatus
+from dashwright.common.models.provisioning import RepositoryStatus, SyncStatus
 
 _MAX_ITEMS: Final = 50
 _MAX_REPOSITORIES: Final = 50
@@ -62,7 +62,13 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
 async def _repository_rows(database: Database, caller: Identity) -> _Rows:
     async with database.connection() as connection:
         repositories = await start_page.repositories(connection, caller.namespace, _MAX_REPOSITORIES)
-    return [(repository.title or repository.name, *_status_cells(repository.status)) for repository in repositories]
+    return [(_repository_cell(repository), *_status_cells(repository.status)) for repository in repositories]
+
+
+def _repository_cell(repository: start_page.RepositorySummary) -> str:
+    """Return the title of a repository, with the name that requests and commands need."""
+    name, title = repository.name, repository.title
+    return name if title in ("", name) else f"{title} ({name})"
 
 
 def _status_cells(status: RepositoryStatus | None) -> tuple[str, str, str]:
@@ -72,7 +78,14 @@ def _status_cells(status: RepositoryStatus | None) -> tuple[str, str, str]:
     health = "healthy" if status.health.healthy else "; ".join(status.health.message or ()) or "not healthy"
     finished_milliseconds = status.sync.finished
     finished_at = _format_time(datetime.fromtimestamp(finished_milliseconds / 1000, UTC)) if finished_milliseconds else ""
-    return health, status.sync.state or "", finished_at
+    return health, _sync_cell(status.sync), finished_at
+
+
+def _sync_cell(sync: SyncStatus) -> str:
+    """Return the state of the last sync, with its first error."""
+    first, *others = sync.message or [""]
+    more = f", and {len(others)} more" if others else ""
+    return f"{sync.state}: {first}{more}" if first else sync.state or ""
 
 
 async def _job_rows(database: Database, caller: Identity) -> _Rows:
