@@ -141,6 +141,15 @@ async def test_a_version_has_the_message_of_its_commit(team: Team, calls: Calls)
     assert commits == (["Because", "Move classic.json to deep/classic.json"] if team.work is not None else ["", ""])
 
 
+async def test_a_restored_version_names_the_version_that_it_repeats(team: Team, calls: Calls) -> None:
+    """The versions of a managed dashboard show what a restore repeated, as those of other dashboards do."""
+    path, checksum = await source_of(team, "classic")
+    body = {"version": "v1beta1", "name": "classic", "spec": '{"title": "C2", "panels": []}', "folder": "team"}
+    await calls.edit_object(path, checksum, body, message="Restored from version 1")
+    status, found = await team.api("GET", "/api/dashboards/uid/classic/versions")
+    assert (status, [(item["version"], item["restoredFrom"]) for item in found["versions"]]) == (200, [(2, 1), (1, 0)])
+
+
 async def test_deleting_an_object_deletes_its_file(team: Team, calls: Calls) -> None:
     """Deleting the last object of a directory deletes its file.
 

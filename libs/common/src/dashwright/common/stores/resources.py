@@ -19,6 +19,7 @@ from dashwright.common.database.pool import Connection
 from dashwright.common.errors import AlreadyExists, NotFound
 from dashwright.common.kinds.annotations import CLASSIC_ID_LABEL, FOLDER_KEY, GRANT_PERMISSIONS, MESSAGE, SET_BY_STORE
 from dashwright.common.kinds.kind import Body, Extract, Kind
+from dashwright.common.kinds.version_messages import restored_generation
 from dashwright.common.models.api_model import ApiModel
 
 Status = TypeVar("Status", bound=ApiModel)
@@ -255,7 +256,8 @@ class StagedWrites:
         ``message`` becomes the message of their new generations.
         """
         await self._connection.execute(_sql.extend_statement)
-        query = _sql.bind("write_staged", namespace=namespace, actor=actor, now=now, message=message or None, restored_from=None)
+        restored_from = restored_generation(message)
+        query = _sql.bind("write_staged", namespace=namespace, actor=actor, now=now, message=message or None, restored_from=restored_from)
         return int(await self._connection.fetchval(*query, timeout=_WRITE_TIMEOUT_SECONDS))
 
     async def count_created(self, kind: Kind) -> int:

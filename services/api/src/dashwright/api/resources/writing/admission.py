@@ -1,6 +1,5 @@
 """Admission: the model and the rules of a kind turn a desired object into the row to write."""
 
-import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final, NamedTuple
@@ -16,14 +15,13 @@ from dashwright.common.kinds.draft import Draft
 from dashwright.common.kinds.kind import Extract, Kind
 from dashwright.common.kinds.naming import check_object_name
 from dashwright.common.kinds.settings import AdmissionSettings
+from dashwright.common.kinds.version_messages import restored_generation
 from dashwright.common.models.causes import causes_of
 from dashwright.common.stores import resources
 from dashwright.common.stores.resources import StoredObject
 
 MAX_SPEC_LENGTH: Final = 5 * 1024 * 1024
 """Limit on the characters of a spec after admission."""
-
-_RESTORE_MESSAGE_PATTERN: Final = re.compile(r"Restored from version ([1-9][0-9]{0,17})")
 
 
 class Admission(NamedTuple):
@@ -103,9 +101,7 @@ def _title(desired: DesiredObject, extract: Extract, current: StoredObject | Non
 
 
 def _restored_from(desired: DesiredObject) -> int | None:
-    """Return the generation in a message such as ``Restored from version 3``, with which Grafana's clients mark a restore, or None."""
-    match = _RESTORE_MESSAGE_PATTERN.fullmatch(desired.annotations.get(MESSAGE, "")) if desired.kind.history else None
-    return None if match is None else int(match[1])
+    return restored_generation(desired.annotations.get(MESSAGE, "")) if desired.kind.history else None
 
 
 def without_repeated_message(desired: DesiredObject, current: StoredObject) -> DesiredObject:
