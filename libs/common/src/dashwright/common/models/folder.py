@@ -7,7 +7,7 @@ from dashwright.common.models.meta import ListEnvelope, TypeMeta
 
 
 class FolderSpec(ApiModel):
-    """Folder."""
+    """Spec of a folder."""
 
     title: str = Field(min_length=1, description="The title that users see")
     description: str | None = Field(default=None, description="What the folder is for")

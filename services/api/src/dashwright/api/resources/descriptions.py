@@ -126,15 +126,15 @@ def object_model(kind: Kind) -> type[BaseModel]:
     spec: Any = kind.rendered_spec or kind.spec
     status: Any = kind.rendered_status or kind.status
     fields: dict[str, Any] = {
-        "api_version": (str | None, Field(default=None, description="The group and version that the object is written in")),
-        "kind": (str | None, Field(default=None, description=f"What the object is: {kind.kind}")),
-        "metadata": (ObjectMeta | None, Field(default=None, description="What there is to know about any object")),
-        "spec": (dict[str, Any], _OPEN_SPEC) if spec is None else (spec, Field(description="What is wanted")),
+        "api_version": (str | None, Field(default=None, description="The group and version in which the object is written")),
+        "kind": (str | None, Field(default=None, description=f"Always {kind.kind}")),
+        "metadata": (ObjectMeta | None, Field(default=None, description="The name, labels and other members of all objects")),
+        "spec": (dict[str, Any], _OPEN_SPEC) if spec is None else (spec, Field(description="The desired state")),
     }
     if kind.secure is not None:
         fields["secure"] = (kind.secure | None, Field(default=None, description="The secrets: sent whole, returned by their names"))
     if status is not None:
-        fields["status"] = (status | None, Field(default=None, description="What the server has found"))
+        fields["status"] = (status | None, Field(default=None, description="The state that the server observed"))
     return create_model(kind.kind, __base__=ApiModel, __doc__=kind.description, **fields)
 
 
