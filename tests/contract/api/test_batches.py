@@ -50,7 +50,8 @@ async def test_failed_items_are_named_and_retried(client: BatchClient) -> None:
     assert status["errors"][0].startswith("item 1 (#1): ")
     assert [item["index"] for item in await client.items("b", state="error")] == [1]
     assert await client.post("b", "retry") == (200, {"kind": "BatchRetry", "apiVersion": "jobs.dashwright.io/v0alpha1", "retried": 1})
-    assert (await client.status("b"))["state"] == "running"
+    running = await client.status("b")
+    assert (running["state"], running["counts"]["success"], running["counts"]["error"], running["progress"]) == ("running", 2, 0, 66.7)
     second = await client.wait_until("b", lambda now: now["state"] == "error" and now["finished"] > status["finished"])
     assert second["counts"] == status["counts"]
 

@@ -14,7 +14,7 @@ import orjson
 from dashwright.common.database import queries
 from dashwright.common.database.notifier import notify_after_commit
 from dashwright.common.database.pool import Connection
-from dashwright.common.models.batch import ItemKind, ItemState
+from dashwright.common.models.batch import ItemCounts, ItemKind, ItemState
 from dashwright.common.stores.batch_results import SEGMENT_ITEMS
 
 _sql = queries.load(__package__, "batches.sql")
@@ -63,6 +63,25 @@ class StoredBatch:
     def pending(self) -> int:
         """The number of items without an unfinished job that have not ended."""
         return self.total - self.dispatched - self.ended
+
+    @property
+    def counts(self) -> ItemCounts:
+        """The number of items by state, as the status has them."""
+        return ItemCounts(
+            total=self.total,
+            pending=self.total - self.ended - self.working,
+            working=self.working,
+            success=self.success,
+            error=self.error,
+            cancelled=self.cancelled,
+        )
+
+    @property
+    def progress(self) -> float:
+        """The share of items that ended, in percent. A batch is complete only when it is finished."""
+        if self.finished_at is not None:
+            return 100.0
+        return min(99.9, round(100 * self.ended / self.total, 1)) if self.total else 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import structlog
 
@@ -14,7 +15,7 @@ from dashwright.common.errors import Conflict
 from dashwright.common.kinds.registry import BATCH
 from dashwright.common.models.batch import BatchState, BatchStatus, ItemState
 from dashwright.common.stores import batches, resources
-from dashwright.common.stores.batches import ListedItem
+from dashwright.common.stores.batches import ListedItem, StoredBatch
 from dashwright.common.stores.resources import StoredObject
 
 log = structlog.get_logger()
@@ -79,8 +80,9 @@ class Batches:
                 raise Conflict("the batch is being stopped; retry its items after it has ended", retry_after=1)
             retried = await batches.retry(connection, batch.uid, states=[state.value for state in states], ids=ids)
             if retried:
-                # A client that waits for the end must not see the end before the retry.
-                await resources.update_status(connection, BATCH, namespace, name, BatchStatus, _set_unfinished)
+                # A client that waits for the end must see neither the end before the retry nor its counts.
+                _, batch = await lock_batch(connection, namespace, name)
+                await resources.update_status(connection, BATCH, namespace, name, BatchStatus, partial(_set_unfinished, batch))
                 await _audit(connection, actor, "retry", name)
         log.info("batch_retried", batch=name, namespace=namespace, items=retried)
         return retried
@@ -91,8 +93,8 @@ def _set_closed(status: BatchStatus, _: StoredObject) -> None:
         status.state = BatchState.RUNNING
 
 
-def _set_unfinished(status: BatchStatus, _: StoredObject) -> None:
-    status.finished = None
+def _set_unfinished(batch: StoredBatch, status: BatchStatus, _: StoredObject) -> None:
+    status.finished, status.counts, status.progress = None, batch.counts, batch.progress
     if status.state is not BatchState.OPEN:
         status.state = BatchState.RUNNING
 

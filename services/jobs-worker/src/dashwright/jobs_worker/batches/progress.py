@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from typing import Final
 
-from dashwright.common.models.batch import BatchState, BatchStatus, ItemCounts
+from dashwright.common.models.batch import BatchState, BatchStatus
 from dashwright.common.models.provisioning import JobStatus
 from dashwright.common.stores import batches
 from dashwright.common.stores.batches import StoredBatch
@@ -60,16 +60,8 @@ def status_of(
     is_estimated = batch.finished_at is None and batch.is_closed and rate > 0
     return BatchStatus(
         state=_state_of(batch),
-        counts=ItemCounts(
-            total=batch.total,
-            pending=remaining - batch.working,
-            working=batch.working,
-            success=batch.success,
-            error=batch.error,
-            cancelled=batch.cancelled,
-        ),
-        # A batch is complete only when it is finished.
-        progress=100.0 if batch.finished_at else min(99.9, round(100 * batch.ended / batch.total, 1)) if batch.total else 0.0,
+        counts=batch.counts,
+        progress=batch.progress,
         rate=0.0 if batch.finished_at else round(rate, 1),
         estimated_end=now + round(1000 * remaining / rate) if is_estimated else None,
         errors=[_error_text(*error) for error in errors],
