@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api
-from tests.contract.api.repositories import make_local_repository
+from tests.contract.api.repositories import REPOSITORIES, make_local_repository
 
 from dashwright.common.identity import Role
 
@@ -107,6 +107,15 @@ async def test_a_failed_sync_shows_its_first_error(api: Api, title: str, message
     row = "<tr>" + "".join(f"<td>{cell}</td>" for cell in [*cells, ""]) + "</tr>"
     async with api.session.get("/", headers={**BROWSER, "Authorization": ADMIN}) as response:
         assert row in await response.text()
+
+
+async def test_a_new_repository_is_not_checked_yet(api: Api) -> None:
+    """A repository whose source was never read is neither healthy nor unhealthy on the start page."""
+    location = {"type": "local", "local": {"path": str(api.data / "repositories" / "team")}}
+    spec = {"title": "team", "workflows": [], **location, "sync": {"enabled": True, "target": "folder"}}
+    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
+    assert status == 201, found
+    assert "teamnot checked yet" in (await open_page(api, "/", ADMIN)).text
 
 
 async def test_a_search_finds_by_title_everywhere(stored_objects: Api) -> None:

@@ -75,7 +75,8 @@ def _status_cells(status: RepositoryStatus | None) -> tuple[str, str, str]:
     """Return the health, the state of the last sync and its end as cells of a table."""
     if status is None:
         return "", "", ""
-    health = "healthy" if status.health.healthy else "; ".join(status.health.message or ()) or "not healthy"
+    unhealthy = "not healthy" if status.health.checked else "not checked yet"
+    health = "healthy" if status.health.healthy else "; ".join(status.health.message or ()) or unhealthy
     finished_milliseconds = status.sync.finished
     finished_at = _format_time(datetime.fromtimestamp(finished_milliseconds / 1000, UTC)) if finished_milliseconds else ""
     return health, _sync_cell(status.sync), finished_at
