@@ -134,20 +134,26 @@ async def test_a_changed_file_stops_the_edit(root: Path, change: Change, edit: E
 
 
 @pytest.mark.parametrize(
-    ("number", "error"), [(errno.ENOSPC, SourceFailed), (errno.EIO, SourceFailed), (errno.EROFS, Forbidden), (errno.EACCES, Forbidden)]
+    ("number", "error", "message"),
+    [
+        (errno.ENOSPC, SourceFailed, "the disk is full"),
+        (errno.EIO, SourceFailed, "check the disk or mount"),
+        (errno.EROFS, Forbidden, "mounted read-only"),
+        (errno.EACCES, Forbidden, "the right to write in the folder"),
+    ],
 )
 @pytest.mark.parametrize("step", ["fsync", "rename"])
 async def test_a_failing_disk_leaves_no_files(
-    root: Path, change: Change, monkeypatch: pytest.MonkeyPatch, step: str, number: int, error: type[DashwrightError]
+    root: Path, change: Change, monkeypatch: pytest.MonkeyPatch, step: str, number: int, error: type[DashwrightError], message: str
 ) -> None:
-    """No partial file and no new directory is left, and files to delete still exist."""
+    """No partial file and no new directory is left, and files to delete still exist. The error says what to do."""
     (root / "a.json").write_text("1")
 
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(number, os.strerror(number))
 
     monkeypatch.setattr(os, step, fail)
-    with pytest.raises(error):
+    with pytest.raises(error, match=message):
         await change(Edit("in/b.json", b"2", None), edit_of("a.json", None, "1"))
     assert content_of(root) == {"a.json": "1"}
 

@@ -22,7 +22,7 @@ from dashwright.jobs_worker.domain.objects import Edit
 
 _CREATE_FILE: Final = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
 _DISK_FULL_ERRORS: Final = frozenset({errno.ENOSPC, errno.EDQUOT})
-_PERMISSION_ERRORS: Final = frozenset({errno.EACCES, errno.EPERM, errno.EROFS})
+_PERMISSION_ERRORS: Final = frozenset({errno.EACCES, errno.EPERM})
 _FILE_TYPE_ERRORS: Final = frozenset({errno.ENOTDIR, errno.EISDIR, errno.ELOOP, errno.EMLINK, errno.EINVAL})
 
 
@@ -188,6 +188,8 @@ def _error_for(path: str, fault: OSError) -> DashwrightError:
         return Conflict(f"{path} was deleted while it was changed: read the directory again and repeat the change")
     if fault.errno in _FILE_TYPE_ERRORS:
         return BadRequest(f"{path} cannot be written: it, or a directory above it, is of another kind, a link or not a regular file")
+    if fault.errno == errno.EROFS:
+        return Forbidden(f"{path} cannot be written: the folder is mounted read-only; mount it writable, or remove the workflow 'write'")
     if fault.errno in _PERMISSION_ERRORS:
         return Forbidden(f"{path} cannot be written: give the worker's user the right to write in the folder")
     if fault.errno in _DISK_FULL_ERRORS:
