@@ -6,6 +6,9 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
+
+from dashwright.common.models.provisioning import RepositorySpec
 
 ROOT = Path(__file__).parents[2]
 _LISTED = subprocess.run(["git", "ls-files", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
@@ -57,6 +60,15 @@ def test_every_row_of_a_table_is_one_line_with_all_cells(page: Path) -> None:
         head, *rows = table.splitlines()
         assert not [row for row in rows if row.count("|") != head.count("|") or not row.endswith("|")]
     assert not re.search(r"^ *[^| \n].*\|$", prose, re.MULTILINE)
+
+
+def test_every_repository_in_the_docs_has_a_valid_spec() -> None:
+    """A repository that a page gives as an example has all required members, and no unknown ones."""
+    blocks = [block for page in PAGES for block in re.findall(r"^```yaml\n(.*?)^```$", page.read_text(), re.MULTILINE | re.DOTALL)]
+    specs = [yaml.safe_load(block)["spec"] for block in blocks if re.search("^kind: Repository$", block, re.MULTILINE)]
+    assert len(specs) >= 2
+    for spec in specs:
+        RepositorySpec.model_validate(spec, extra="forbid")
 
 
 @cache
