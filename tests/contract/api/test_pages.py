@@ -109,6 +109,14 @@ async def test_a_failed_sync_shows_its_first_error(api: Api, title: str, message
         assert row in await response.text()
 
 
+async def test_a_reason_of_health_and_sync_is_shown_once(api: Api) -> None:
+    """The start page says once why a repository cannot be read."""
+    await make_local_repository(api, "team", api.data / "repositories")
+    status = {"health": {"healthy": False, "checked": 1, "message": ["it is away"]}, "sync": {"state": "error", "message": ["it is away"]}}
+    await api.sql("update resource set status = $2::json where name = $1", "team", json.dumps(status))
+    assert "teamit is awayerror\n" in (await open_page(api, "/", ADMIN)).text
+
+
 async def test_a_new_repository_is_not_checked_yet(api: Api) -> None:
     """A repository whose source was never read is neither healthy nor unhealthy on the start page."""
     location = {"type": "local", "local": {"path": str(api.data / "repositories" / "team")}}

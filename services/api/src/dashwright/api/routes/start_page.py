@@ -17,7 +17,7 @@ from dashwright.common import media
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Identity
 from dashwright.common.kinds.registry import JOB, REPOSITORY
-from dashwright.common.models.provisioning import RepositoryStatus, SyncStatus
+from dashwright.common.models.provisioning import RepositoryStatus
 
 _MAX_ITEMS: Final = 50
 _MAX_REPOSITORIES: Final = 50
@@ -79,14 +79,16 @@ def _status_cells(status: RepositoryStatus | None) -> tuple[str, str, str]:
     health = "healthy" if status.health.healthy else "; ".join(status.health.message or ()) or unhealthy
     finished_milliseconds = status.sync.finished
     finished_at = _format_time(datetime.fromtimestamp(finished_milliseconds / 1000, UTC)) if finished_milliseconds else ""
-    return health, _sync_cell(status.sync), finished_at
+    return health, _sync_cell(status), finished_at
 
 
-def _sync_cell(sync: SyncStatus) -> str:
-    """Return the state of the last sync, with its first error."""
+def _sync_cell(status: RepositoryStatus) -> str:
+    """Return the state of the last sync, with its first error unless the health has the same one."""
+    sync = status.sync
     first, *others = sync.message or [""]
-    more = f", and {len(others)} more" if others else ""
-    return f"{sync.state}: {first}{more}" if first else sync.state or ""
+    if not first or sync.message == status.health.message:
+        return sync.state
+    return f"{sync.state}: {first}{f', and {len(others)} more' if others else ''}"
 
 
 async def _job_rows(database: Database, caller: Identity) -> _Rows:
