@@ -161,6 +161,16 @@ async def test_variables_that_fail_for_one_reason_have_one_problem(names: list[s
     assert found.scope.problems == dict.fromkeys(names, f"{subject} no options: it is broken")
 
 
+async def test_a_missing_data_source_is_the_only_problem_of_its_queries() -> None:
+    """The options of a variable that queries a missing data source are missing for the same reason."""
+    source = Source()
+    chosen, queried = {**variable("datasource", "loki"), "name": "ds"}, {**variable("query", "x", datasource={"uid": "$ds"}), "name": "q"}
+    found = await resolve_variables(queried, chosen, source=source)
+    problem = "$ds, $q have no options: there is no data source of the type 'loki' that you may query"
+    assert found.scope.problems == dict.fromkeys(("ds", "q"), problem)
+    assert source.sent_queries == []
+
+
 async def test_options_are_limited_with_a_notice() -> None:
     found = await resolve_variables(variable("query", " ".join(map(str, range(10_000))), includeAll=True))
     assert len(found.scope.values["v"].values) == len(found.options["v"]) == MAX_OPTIONS

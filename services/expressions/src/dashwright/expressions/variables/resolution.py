@@ -15,7 +15,7 @@ from dashwright.expressions.sources.prometheus.label_filters import LabelFilter
 from dashwright.expressions.variables.definitions import Definition, read_definitions
 from dashwright.expressions.variables.kinds import KindContext, OptionQuery, ResolvedVariable, resolve_kind, saved_value
 from dashwright.expressions.variables.order import order_of
-from dashwright.expressions.variables.scope import Scope
+from dashwright.expressions.variables.scope import Scope, names_in
 from dashwright.expressions.variables.values import Option, Value
 
 #: Seconds for the queries of all variables, and queries that run concurrently.
@@ -69,7 +69,8 @@ async def resolve(spec: Mapping[str, Any], used: Iterable[str], context: Resolut
     if order.circular:
         notices.append(f"{_listed(order.circular)} refer to each other in a circle, so each has its saved value")
     for group in order.groups:
-        outcomes = await asyncio.gather(*(resolver.resolve(definitions[name], scope) for name in group))
+        missing_sources = {name: reason for name, reason in reasons.items() if definitions[name].kind == "datasource"}
+        outcomes = await asyncio.gather(*(resolver.resolve(definitions[name], scope, missing_sources) for name in group))
         for name, (resolved, reason) in zip(group, outcomes, strict=True):
             options[name] = resolved.options
             length = sum(map(len, resolved.value.values))
@@ -96,9 +97,15 @@ class _Resolver:
         self._end = end
         self._slots = asyncio.Semaphore(_CONCURRENT)
 
-    async def resolve(self, definition: Definition, scope: Scope) -> tuple[ResolvedVariable, str]:
-        """Return the value of a variable, and the reason if its options could not be read, so that its saved value is used."""
+    async def resolve(self, definition: Definition, scope: Scope, missing_sources: Mapping[str, str]) -> tuple[ResolvedVariable, str]:
+        """Return the value of a variable, and the reason if its options could not be read, so that its saved value is used.
+
+        ``missing_sources`` are variables for which there is no data source, with the reasons. They are those of its queries, too.
+        """
         from_url = self._context.from_url.get(definition.name)
+        for name in names_in(definition.datasource):
+            if name in missing_sources:
+                return ResolvedVariable(saved_value(definition, from_url)), missing_sources[name]
         context = KindContext(scope, self._context.catalog, self._context.time_range, from_url, self._query_options)
         try:
             return await resolve_kind(definition, context), ""
