@@ -188,7 +188,7 @@ async def test_a_file_that_has_changed_is_not_overwritten(team: Team, calls: Cal
         team.work.commit({"classic.json": pushed})
     else:
         (team.folder / "classic.json").write_text(pushed)
-    with pytest.raises(Conflict, match="has changed in the repository"):
+    with pytest.raises(Conflict, match="has changed in the repository: sync the repository, then read"):
         await edit(team, calls, "classic", {"title": "Mine", "panels": []})
     assert team.read("classic.json") == pushed
 
@@ -200,7 +200,7 @@ async def test_an_edit_of_a_missing_file_conflicts(team: Team, calls: Calls, spe
         team.work.commit({"classic.json": None})
     else:
         (team.folder / "classic.json").unlink()
-    with pytest.raises(Conflict, match=r"classic\.json is not in the repository any more: sync it"):
+    with pytest.raises(Conflict, match=r"classic\.json is not in the repository any more: sync the repository"):
         await edit(team, calls, "classic", spec)
 
 

@@ -80,7 +80,10 @@ async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_serv
     _, first, second, third = await three_commits(git_api, git_server)
     assert await revisions(git_api) == [(third, "current"), (second, ""), (first, "")]
     status = await roll_back(git_api)
-    assert (status["state"], status["message"]) == ("success", "rolled back; held until the branch moves or a sync is asked for")
+    assert (status["state"], status["message"]) == (
+        "success",
+        "rolled back; held until the branch has another commit or a sync is requested",
+    )
     assert await titles(git_api) == {"a": "2"}
     found = await sync_status(git_api)
     assert (found["lastRef"], found["held"], found["state"]) == (second, True, "success")

@@ -78,7 +78,7 @@ def document_of(reader: ResourceReader, path: str, body: bytes, key: Key) -> tup
         except DashwrightError as fault:
             if fault.is_server_error:
                 raise
-    raise Invalid(f"none of the documents of {path} is {key.name!r}: sync the repository, then look at the object again")
+    raise Invalid(f"none of the documents of {path} is {key.name!r}: sync the repository, then read the object again and repeat the change")
 
 
 def _read_document(reader: ResourceReader, path: str, text: str, document: YamlDocument, *, names_lines: bool) -> Resource:

@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Iterable, Sequence
+from typing import Final
 
 from dashwright.common.errors import AlreadyExists, BadRequest, Conflict, NotFound
 from dashwright.common.jobs import paths
@@ -21,6 +22,8 @@ from dashwright.jobs_worker.domain.objects import Difference, Edit, Entry, Key
 from dashwright.jobs_worker.domain.yaml_documents import YamlDocument
 from dashwright.jobs_worker.ports import Checkout
 
+_ADVICE: Final = "sync the repository, then read the object again and repeat the change"
+
 
 async def edits_of(context: ChangeContext, checkout: Checkout | None, request: EditRequest) -> list[Edit]:
     """Return the edits that write an object into its file; none if the file has that content already.
@@ -32,9 +35,9 @@ async def edits_of(context: ChangeContext, checkout: Checkout | None, request: E
         file = await read_file(checkout, request.path)
     except NotFound as missing:
         # Not NotFound, from which clients would conclude that the object is deleted.
-        raise Conflict(f"{request.path} is not in the repository any more: sync it, then look at the object again") from missing
+        raise Conflict(f"{request.path} is not in the repository any more: {_ADVICE}") from missing
     if file.checksum != request.checksum:
-        raise Conflict(f"{request.path} has changed in the repository: sync it, then look at the object again")
+        raise Conflict(f"{request.path} has changed in the repository: {_ADVICE}")
     assert checkout is not None, "there is a file in it"
     if (found := await asyncio.to_thread(_document, context, request, file.body)) is not None:
         body = await asyncio.to_thread(_body_with_document, context, request, *found, await _new_path(context, request))
