@@ -358,6 +358,12 @@ class SettingsFields(BaseSettings):
         "jobs-worker",
     )
     git_seconds: Seconds = setting(600, "maximum number of seconds that a fetch from a git host may take", "jobs-worker")
+    git_idle_seconds: Seconds = setting(
+        90,
+        "seconds without any data from a git host, after which a fetch or push is given up. Raise this for a host that needs more time "
+        "to prepare a large repository, and does not send the keepalive packets of git every 5 seconds",
+        "jobs-worker",
+    )
     git_authorities: Path | None = setting(
         None,
         "PEM file of the certificate authorities that are trusted for git hosts",

@@ -269,6 +269,7 @@ class RepositoryCheckouts:
             token_of(repository, githost, self._cipher),
             self._resolver,
             seconds,
+            self._settings.git_idle_seconds,
             self._authorities,
             self._budget,
             self._known_urls,

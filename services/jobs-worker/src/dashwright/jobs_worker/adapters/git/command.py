@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from dashwright.common.errors import SourceFailed
-from dashwright.jobs_worker.adapters.git.trace import open_trace
+from dashwright.jobs_worker.adapters.git.trace import NotConnected, open_trace
 
 _MIN_VERSION: Final = (2, 37)
 """The first version with the setting ``http.curloptResolve``, which makes git connect to the address that was checked."""
@@ -19,7 +19,11 @@ _MIN_VERSION: Final = (2, 37)
 NOT_GIT: Final = "the server does not speak the git protocol"
 """Message of a failure: the host responds, but not as a git server does."""
 
+NOT_CONNECTED: Final = "the host accepts no connection"
+"""Message of a failure: the host does not respond to a connection or its TLS handshake."""
+
 _MAX_STDERR_BYTES: Final = 8 * 1024
+_STATUS_FATAL: Final = 128
 _STATUS_NOT_FOUND: Final = 127
 _MAX_STDOUT_BYTES: Final = 8 * 1024 * 1024
 _MEMORY_LIMITED_COMMAND: Final = f'ulimit -v {2 * 1024 * 1024} && exec git "$@"'
@@ -43,8 +47,6 @@ _DEFAULT_SETTINGS: Final[Mapping[str, str]] = {
     "maintenance.auto": "false",
     "protocol.allow": "never",
     "http.followRedirects": "false",
-    "http.lowSpeedLimit": "1000",
-    "http.lowSpeedTime": "30",
     "safe.directory": "*",
     "submodule.recurse": "false",
 }
@@ -90,6 +92,8 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
                 status = await process.wait()
         except TimeoutError as error:
             raise SourceFailed(f"the git host did not respond within {timeout_seconds:.0f} s") from error
+        except NotConnected as error:
+            raise GitFailed(_STATUS_FATAL, "", NOT_CONNECTED) from error
         finally:
             await _terminate(process)
     if status == _STATUS_NOT_FOUND:

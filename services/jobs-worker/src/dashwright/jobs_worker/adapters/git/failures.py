@@ -16,8 +16,9 @@ from dashwright.common.errors import (
     SourceFailed,
     TooLarge,
 )
-from dashwright.jobs_worker.adapters.git.command import NOT_GIT, GitFailed
+from dashwright.jobs_worker.adapters.git.command import NOT_CONNECTED, NOT_GIT, GitFailed
 from dashwright.jobs_worker.adapters.git.damage import HostFailed
+from dashwright.jobs_worker.adapters.git.idle_limit import SILENT
 
 COMMIT_NOT_FOUND: Final = "commit not found"
 COMMIT_NOT_SENT: Final = "the git host sends only the commits of branches and tags"
@@ -30,6 +31,9 @@ _MAX_GIT_DETAIL_CHARACTERS: Final = 300
 
 _NO_REPOSITORY: Final = "there is no repository at this address"
 _DENIED: Final = "the git host denies access: the repository does not exist, or the deploy key or token lacks the right to read or write it"
+_SILENT: Final = (
+    "the git host sends nothing: sync again later, or raise DASHWRIGHT_GIT_IDLE_SECONDS if it needs more time to prepare a large repository"
+)
 _STATUS_PATTERN: Final = re.compile(r"The requested URL returned error: (\d{3})")
 _ADVICE: Final = frozenset(
     {"Could not read from remote repository.", "Please make sure you have the correct access rights", "and the repository exists."}
@@ -76,9 +80,11 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
         "the git host's certificate is not trusted: name the file of its authority in DASHWRIGHT_GIT_AUTHORITIES",
     ),
     ("Could not resolve host", HostFailed, "the git host's name is not known"),
+    (NOT_CONNECTED, HostFailed, "the git host cannot be reached"),
     ("Failed to connect", HostFailed, "the git host cannot be reached"),
     ("Connection refused", HostFailed, "the git host cannot be reached"),
-    ("Operation too slow", HostFailed, "the git host sends too slowly"),
+    ("Operation too slow", HostFailed, _SILENT),
+    (SILENT, HostFailed, _SILENT),
     ("timed out", HostFailed, "the git host did not respond in time"),
     ("unexpected disconnect", HostFailed, "the git host closed the connection"),
     ("Empty reply", HostFailed, "the git host closed the connection"),
@@ -139,8 +145,8 @@ def is_repository_missing(stderr: str) -> bool:
 
 
 def is_unreachable(stderr: str) -> bool:
-    """Return whether ssh could not connect to the IP address."""
-    return _UNREACHABLE in stderr
+    """Return whether there was no connection to an IP address, but another address of the host may accept one."""
+    return _UNREACHABLE in stderr or NOT_CONNECTED in stderr
 
 
 def _ssh_error(stderr: str) -> DashwrightError | None:

@@ -2,6 +2,7 @@
 
 import asyncio
 import base64
+import math
 import re
 from collections.abc import Mapping, MutableMapping, Sequence
 from contextlib import suppress
@@ -32,6 +33,9 @@ _BASIC_AUTH_USER: Final = "x-access-token"
 _GIT_SUFFIX: Final = ".git"
 _UNKNOWN_BRANCH: Final = "dashwright-unknown"
 """Branch of a clone whose host does not reveal the default branch."""
+
+_MAX_TRIED_ADDRESSES: Final = 4
+"""Limit on the IP addresses of a host that are tried, because each one that is not reached occupies a worker for 15 seconds."""
 
 _MAX_KNOWN_URLS: Final = 10_000
 
@@ -67,6 +71,8 @@ class Remote:
     resolver: HostResolver
     #: Limit, in seconds, on one run of git.
     timeout_seconds: float = 600
+    #: Seconds without any data from the host, after which a run of git is given up.
+    idle_seconds: float = 90
     #: File of certificates to trust instead of the system's.
     authorities: Path | None = None
     #: None if requests are not counted.
@@ -149,9 +155,7 @@ class Remote:
         address, ip_addresses = self._address(), await self._charged(_REQUESTS_BY_COMMAND.get(arguments[0], 2))
         actual_arguments = [url if argument == self.url else argument for argument in arguments]
         try:
-            if address.is_ssh:
-                return await self._run_ssh(address, ip_addresses, actual_arguments, directory, settings)
-            return await self._run_program(actual_arguments, directory, {**self._http_settings(address, ip_addresses), **settings})
+            return await self._run_connected(address, ip_addresses[:_MAX_TRIED_ADDRESSES], actual_arguments, directory, settings)
         except GitFailed as failed:
             if not failures.is_throttled(failed):
                 raise
@@ -163,18 +167,27 @@ class Remote:
             return await self.budget.pause(self._host(), self.namespace, seconds)
         return TooManyRequests("the git host requests a pause; try again later", retry_after=seconds)
 
-    async def _run_ssh(
+    async def _run_connected(
         self, address: GitAddress, ip_addresses: Sequence[Address], arguments: Sequence[str], directory: Path, settings: Mapping[str, str]
     ) -> bytes:
-        """Run a command over SSH. The ssh program takes one IP address, so the next one is tried if it cannot be reached."""
-        for ip_address in ip_addresses[:-1]:
+        """Run a command, without the first IP address if that one cannot be reached.
+
+        The ssh program takes one address, and libcurl waits for minutes before it tries the second one.
+        """
+        for first in range(len(ip_addresses) - 1):
             try:
-                with ssh_settings(self.ssh, address, ip_address) as host_settings:
-                    return await self._run_program(arguments, directory, {**host_settings, **settings})
+                return await self._run_with(address, ip_addresses[first:], arguments, directory, settings)
             except GitFailed as failed:
                 if not failures.is_unreachable(failed.stderr):
                     raise
-        with ssh_settings(self.ssh, address, ip_addresses[-1]) as host_settings:
+        return await self._run_with(address, ip_addresses[-1:], arguments, directory, settings)
+
+    async def _run_with(
+        self, address: GitAddress, ip_addresses: Sequence[Address], arguments: Sequence[str], directory: Path, settings: Mapping[str, str]
+    ) -> bytes:
+        if not address.is_ssh:
+            return await self._run_program(arguments, directory, {**self._http_settings(address, ip_addresses), **settings})
+        with ssh_settings(self.ssh, address, ip_addresses[0], self.idle_seconds) as host_settings:
             return await self._run_program(arguments, directory, {**host_settings, **settings})
 
     async def _run_program(self, arguments: Sequence[str], directory: Path, settings: Mapping[str, str]) -> bytes:
@@ -276,6 +289,9 @@ class Remote:
         settings = {
             f"protocol.{address.scheme}.allow": "always",
             "http.curloptResolve": f"{address.host}:{address.port}:{literals}",
+            # While a host prepares a pack, it sends one byte per second on average, so this must be the lowest limit.
+            "http.lowSpeedLimit": "1",
+            "http.lowSpeedTime": str(math.ceil(self.idle_seconds)),
         }
         if self.token:
             settings["http.extraHeader"] = f"Authorization: Basic {self._credentials()}"

@@ -3,6 +3,7 @@
 import os
 import shlex
 import shutil
+import sys
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Final
 from dashwright.common.allowed_hosts import Address
 from dashwright.common.errors import SourceFailed
 from dashwright.common.kinds.git_addresses import GitAddress
+from dashwright.jobs_worker.adapters.git import idle_limit
 from dashwright.jobs_worker.adapters.git.private_files import private_files
 
 _SSH_PORT: Final = 22
@@ -37,7 +39,7 @@ _OPTIONS: Final[Mapping[str, str]] = {
     "PermitLocalCommand": "no",
     "PreferredAuthentications": "publickey",
     "ProxyCommand": "none",
-    # A host that sends nothing for a minute is given up.
+    # A dead connection is given up after a minute.
     "ServerAliveInterval": "20",
     "ServerAliveCountMax": "3",
     "StrictHostKeyChecking": "yes",
@@ -59,8 +61,10 @@ class SshAccess:
 
 
 @contextmanager
-def ssh_settings(access: SshAccess, address: GitAddress, ip_address: Address) -> Iterator[Mapping[str, str]]:
+def ssh_settings(access: SshAccess, address: GitAddress, ip_address: Address, idle_seconds: float) -> Iterator[Mapping[str, str]]:
     """Yield configuration of git, with which it connects to ``ip_address`` with the key; the files with the key exist during the block.
+
+    A connection over which the host sends nothing for ``idle_seconds`` is given up.
 
     Raises SourceFailed if there is no ssh program, or the installation's file of known hosts cannot be read.
     """
@@ -79,7 +83,8 @@ def ssh_settings(access: SshAccess, address: GitAddress, ip_address: Address) ->
             "HostName": str(ip_address),
             "HostKeyAlias": known_hosts_name(address),
         }
-        arguments = ["ssh", "-F", "/dev/null", *(argument for name, value in options.items() for argument in ("-o", f"{name}={value}"))]
+        limited = [sys.executable, "-I", "-S", idle_limit.__file__, str(idle_seconds), "ssh"]
+        arguments = [*limited, "-F", "/dev/null", *(argument for name, value in options.items() for argument in ("-o", f"{name}={value}"))]
         yield {"protocol.ssh.allow": "always", "core.sshCommand": shlex.join(arguments), "ssh.variant": "ssh"}
 
 

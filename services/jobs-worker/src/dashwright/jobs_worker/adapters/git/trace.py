@@ -12,9 +12,18 @@ from typing import Final
 _MAX_TRACE_BYTES: Final = 16 * 1024
 """Bytes kept from the end of a trace. The response that refuses a request is the last one."""
 
+_CONNECT_SECONDS: Final = 15.0
+"""Limit for one connection with its TLS handshake, as over SSH. The limit of libcurl itself is five minutes, and git cannot change it."""
+
+_CONNECTING: Final = b"== Info:   Trying "
+_CONNECTED: Final = b"=> Send header"
 _RESPONSE: Final = b"<= Recv header: HTTP/"
 _GIT_CONTENT: Final = re.compile(rb"<= Recv header: content-type: *application/x-git-", re.IGNORECASE)
 _RETRY_AFTER: Final = re.compile(rb"<= Recv header: retry-after: *([^\r\n]{1,60})", re.IGNORECASE)
+
+
+class NotConnected(Exception):
+    """A host that accepts no connection."""
 
 
 class GitTrace:
@@ -35,16 +44,26 @@ class GitTrace:
         return {"GIT_TRACE_CURL": f"/dev/fd/{self.write_end}", "GIT_TRACE_CURL_NO_DATA": "1"}
 
     async def read_to_end(self) -> None:
-        """Read until the program ends. This process closes its own writing end first."""
+        """Read until the program ends. This process closes its own writing end first.
+
+        Raises NotConnected if the host does not accept a connection or a TLS handshake within 15 seconds.
+        """
         os.close(self._ends.pop())
         reader = asyncio.StreamReader()
         pipe = os.fdopen(self._ends.pop(), "rb")
         transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), pipe)
         try:
-            while chunk := await reader.read(_MAX_TRACE_BYTES):
+            while chunk := await self._read(reader):
                 self._last_bytes = (self._last_bytes + chunk)[-_MAX_TRACE_BYTES:]
+        except TimeoutError as error:
+            raise NotConnected from error
         finally:
             transport.close()
+
+    async def _read(self, reader: asyncio.StreamReader) -> bytes:
+        is_connecting = self._last_bytes.rfind(_CONNECTING) > self._last_bytes.rfind(_CONNECTED)
+        async with asyncio.timeout(_CONNECT_SECONDS if is_connecting else None):
+            return await reader.read(_MAX_TRACE_BYTES)
 
     def close(self) -> None:
         """Close the open ends of the pipe."""
