@@ -107,10 +107,20 @@ def test_the_number_of_kept_errors_is_limited() -> None:
     assert (len(entry.errors), entry.error) == (20, 50)
 
 
-def test_an_error_names_its_file_once() -> None:
-    """The file is named once: by the error itself or after it."""
-    assert result(Effect.UPDATE, error="broken", name="n").problem == "broken (file: a.json, name: n, action: update)"
-    assert result(error="duplicate: a.json").problem == "duplicate: a.json"
+@pytest.mark.parametrize("message", ["broken", "duplicate: a.json", "the folder data.json is missing"])
+def test_an_error_ends_with_its_file(message: str) -> None:
+    """The file, name and action follow each message, also one that contains the path or a longer path."""
+    assert result(Effect.UPDATE, error=message, name="n").problem == f"{message} (file: a.json, name: n, action: update)"
+
+
+def test_an_error_without_a_file_is_its_message() -> None:
+    """An error that concerns no file has no details."""
+    assert result(path="", error="broken").problem == "broken"
+
+
+def test_a_warning_that_no_summary_counts_has_no_action() -> None:
+    """A warning of a result without an effect names the file only."""
+    assert Result(Effect.UNCOUNTED, "folder.grafana.app", "folders", "a/", warning="odd").problem == "odd (file: a/)"
 
 
 def test_summary_has_one_entry_a_resource() -> None:

@@ -120,7 +120,9 @@ async def test_the_fault_of_a_document_is_an_error_of_it_alone(body: bytes, reas
     store.put("theirs", {MANAGED_BY: "repo", MANAGER_ID: "others"})
     first = await advance(store, 0, files, {}, incremental=incremental)
     assert (len(first[1]), reason in first[1][0], store.objects[dashboard_key("a")].extract.title) == (1, True, "T")
-    assert await advance(store, 1, {**files, "o.json": classic("o")}, files, incremental=incremental) == first
+    second = await advance(store, 1, {**files, "o.json": classic("o")}, files, incremental=incremental)
+    # The action of the second sync may be an update of the object that the first one has created.
+    assert [error.partition(" (file: ")[0] for error in second[1]] == [error.partition(" (file: ")[0] for error in first[1]]
     assert list(store.quarantine) == ["x.yaml"]
 
 

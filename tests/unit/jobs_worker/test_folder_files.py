@@ -193,7 +193,8 @@ async def test_of_two_directories_with_one_name_the_stored_one_keeps_it(*, incre
     store = Store()
     progress = await run_history(store, [original, both], incremental=incremental)
     assert folders(store) == {"b": ("fb", "A folder"), "a": (folder_name("team-repo", "a"), "A folder")}
-    assert warnings(progress) == ["a/_folder.json has no effect on the folder: uid 'fb' is used by another directory"]
+    message = "a/_folder.json has no effect on the folder: uid 'fb' is used by another directory (file: a/_folder.json)"
+    assert warnings(progress) == [message]
     left = {path: body for path, body in both.items() if path.startswith("a/")}
     progress = await run_sync(Revision(2, left, both), store, since=store.commit if incremental else "")
     assert (folders(store), folders_of_dashboards(store)) == ({"a": ("fb", "A folder")}, {"a/2.json": "fb"})

@@ -108,7 +108,7 @@ async def test_a_name_that_an_untouched_file_has_is_refused() -> None:
     store, before = Store(), {"a.json": classic("a", "Old")}
     await run_sync(Revision(1, before, {}), store)
     progress = await run_sync(Revision(2, {**before, "b.json": classic("a", "New")}, before), store, since=store.commit)
-    assert progress.errors == ["duplicate resource name: a, b.json and a.json"]
+    assert progress.errors == ["duplicate resource name: a, b.json and a.json (file: b.json, name: a, action: create)"]
     assert store.objects[dashboard_key("a")].extract.title == "Old"
 
 

@@ -177,7 +177,7 @@ async def test_first_of_two_new_files_gets_the_name() -> None:
     store, files = Store(), {"b.json": classic("dash", "B"), "a.json": classic("dash", "A")}
     for _ in range(2):
         progress = await run_sync(files, store)
-        assert progress.errors == ["duplicate resource name: dash, b.json and a.json"]
+        assert progress.errors == ["duplicate resource name: dash, b.json and a.json (file: b.json, name: dash, action: create)"]
         assert store.dashboards()["a.json"].extract.title == "A"
     assert len(store.applied) == 1
 
@@ -191,7 +191,7 @@ async def test_file_that_has_the_name_keeps_it(owner_body: bytes, title: str) ->
     await run_sync({"z.json": classic("dash", "Mine")}, store)
     progress = await run_sync({"a.json": classic("dash", "Thief"), "z.json": owner_body}, store)
     assert {path: write.extract.title for path, write in store.dashboards().items()} == {"z.json": title}
-    assert "duplicate resource name: dash, a.json and z.json" in progress.errors
+    assert "duplicate resource name: dash, a.json and z.json (file: a.json, name: dash, action: create)" in progress.errors
 
 
 async def test_a_rejected_file_keeps_its_object() -> None:
@@ -201,8 +201,8 @@ async def test_a_rejected_file_keeps_its_object() -> None:
     progress = await run_sync({"0.json": classic("a"), "1.json": classic("b"), "2.json": classic("b")}, store)
     assert {path: write.key.name for path, write in store.dashboards().items()} == {"1.json": "a", "2.json": "b"}
     assert progress.errors == [
-        "duplicate resource name: a, 0.json and 1.json",
-        "duplicate resource name: b, 1.json and 2.json",
+        "duplicate resource name: a, 0.json and 1.json (file: 0.json, name: a, action: create)",
+        "duplicate resource name: b, 1.json and 2.json (file: 1.json, name: b, action: update)",
     ]
 
 

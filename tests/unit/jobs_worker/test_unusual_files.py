@@ -161,4 +161,4 @@ async def test_a_copy_takes_over() -> None:
     assert (await run_sync({"b/1.json": classic("n")}, store)).error_count == 0
     assert set(store.dashboards()) == {"b/1.json"}
     progress = await run_sync({"a/1.json": classic("n"), "b/1.json": classic("n", "New")}, store)
-    assert progress.errors == ["duplicate resource name: n, a/1.json and b/1.json"]
+    assert progress.errors == ["duplicate resource name: n, a/1.json and b/1.json (file: a/1.json, name: n, action: create)"]

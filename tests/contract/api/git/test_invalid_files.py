@@ -98,7 +98,7 @@ async def test_only_the_first_file_with_a_name_is_stored(environment: SyncEnviro
     environment.work.commit({"a.json": dashboard("same", "A"), "b.json": dashboard("same", "B")})
     await environment.create_repository()
     assert await environment.titles() == {"same": "A"}
-    assert await environment.errors() == ["duplicate resource name: same, b.json and a.json"]
+    assert await environment.errors() == ["duplicate resource name: same, b.json and a.json (file: b.json, name: same, action: create)"]
     environment.work.commit({"a.json": None})
     assert is_healthy(await environment.advance())
     assert await environment.titles() == {"same": "B"}

@@ -39,11 +39,15 @@ class Result:
 
     @property
     def problem(self) -> str:
-        """Error or warning, with path, name and action unless the message contains the path."""
+        """Error or warning, followed by path, name and action unless the result concerns no file."""
         message = self.error or self.warning
-        if self.path in message:
+        if not self.path:
             return message
-        details = [f"file: {self.path}", f"name: {self.name}" if self.name else "", f"action: {self.effect.value}"]
+        details = [
+            f"file: {self.path}",
+            f"name: {self.name}" if self.name else "",
+            f"action: {self.effect.value}" if self.effect is not Effect.UNCOUNTED else "",
+        ]
         return f"{message} ({', '.join(detail for detail in details if detail)})"
 
 
