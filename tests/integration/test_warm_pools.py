@@ -1,6 +1,7 @@
 """Connections that outlive tests: they serve later ones, unless a test has left something in them."""
 
 import asyncio
+from contextlib import AsyncExitStack
 
 import asyncpg
 import pytest
@@ -9,11 +10,31 @@ from tests.servers.warm_pools import WarmPools
 
 from dashwright.common.database.pool import Database
 
+_NEWEST_LISTENER = """select pid from pg_stat_activity
+    where datname = current_database() and query ilike 'listen%' order by backend_start desc limit 1"""
+
 
 async def session_of(database: Database) -> int:
     """Return the id of the server process behind a connection."""
     async with database.connection() as connection:
         pid: int = await connection.fetchval("select pg_backend_pid()")
+        return pid
+
+
+async def listening_session(database: Database, payload: str, received: list[str]) -> int:
+    """Return the id of the server process behind a listener that has received ``payload``."""
+    listening, arrived = asyncio.Event(), asyncio.Event()
+
+    def receive(text: str) -> None:
+        received.append(text)
+        arrived.set()
+
+    async with database.listen("jobs", receive, listening.set), asyncio.timeout(20):
+        await listening.wait()
+        async with database.connection() as connection:
+            pid: int = await connection.fetchval(_NEWEST_LISTENER)
+            await connection.execute("select pg_notify('jobs', $1)", payload)
+        await arrived.wait()
         return pid
 
 
@@ -55,3 +76,28 @@ def test_a_session_ends_with_its_test_if_it_holds_a_lock(postgres_dsn: str, stat
             assert runner.run(connection.fetchval("select 1")) == 1
         runner.run(connection.close())
         databases.close()
+
+
+async def test_a_connection_for_notifications_serves_the_next_test(database_url: str) -> None:
+    """Two tests have the same connection for notifications; the second one receives only what it listens for."""
+    pools, received = WarmPools(), list[str]()
+    async with pools.lend_with_listeners(database_url) as first:
+        session = await listening_session(first, "of the first", received)
+    async with pools.lend_with_listeners(database_url) as second:
+        assert await listening_session(second, "of the second", received) == session
+    assert received == ["of the first", "of the second"]
+    await pools.close()
+
+
+async def test_a_listener_that_outlives_its_test_keeps_its_connection(database_url: str) -> None:
+    """A connection is not lent again while a listener of an earlier test may use it."""
+    pools, received = WarmPools(), list[str]()
+    async with AsyncExitStack() as leaked:
+        async with pools.lend_with_listeners(database_url) as first:
+            session = await listening_session(first, "of the first", received)
+            await leaked.enter_async_context(first.listen("jobs", received.append, (listening := asyncio.Event()).set))
+            await listening.wait()
+        async with pools.lend_with_listeners(database_url) as second:
+            assert await listening_session(second, "of the second", received) != session
+    assert received == ["of the first", "of the second", "of the second"]
+    await pools.close()

@@ -31,6 +31,9 @@ _STRUCTURE = " union all ".join(
 
 _TABLES = "select oid::regclass::text from pg_class where relkind = 'r' and relnamespace = 'public'::regnamespace"
 _SEQUENCES = "select format('%I', sequencename) as name, start_value, last_value from pg_sequences where schemaname = 'public'"
+#: Settings of a session in which no trigger runs, neither those that refuse a deletion nor those that record one. To set the role for
+#: a transaction only would discard the plans of the session, so that the inspection were planned again at each use.
+_WITHOUT_TRIGGERS = {"session_replication_role": "replica"}
 #: Application name of sessions that may outlive a test (``tests/servers/warm_pools.py``), unless they still hold a lock.
 WARM_SESSIONS = "warm"
 _END_OTHERS = f"""select pg_terminate_backend(pid) from pg_stat_activity session
@@ -111,10 +114,10 @@ class _Pristine:
         if await connection.fetch(_STRUCTURE) != self.structure:
             return False
         changed = await connection.fetchval(self.inspection)
+        if not changed:
+            return True
         async with connection.transaction():
-            # In the replica role no trigger runs, neither those that refuse a deletion nor those that record one.
-            deletions = "; ".join(f"delete from {table}" for table in changed)
-            await connection.execute(f"set local session_replication_role = replica; {deletions}")
+            await connection.execute("; ".join(f"delete from {table}" for table in changed))
             for table in self.rows.keys() & set(changed):
                 await connection.copy_to_table(table.strip('"'), source=BytesIO(self.rows[table]), format="binary")
         return True
@@ -160,7 +163,7 @@ class Databases:
         name = f"dashwright_test_{token_hex(8)}"
         async with _connection(self._server_url) as connection:
             await connection.execute(f"create database {name} template {self._template} strategy wal_log")
-        copy = _Copy(name, await asyncpg.connect(with_database(self._server_url, name)))
+        copy = _Copy(name, await asyncpg.connect(with_database(self._server_url, name), server_settings=_WITHOUT_TRIGGERS))
         if self._pristine is None:
             self._pristine = await _Pristine.of(copy.connection)
         return copy

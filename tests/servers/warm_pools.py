@@ -4,6 +4,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 from tests.servers.databases import WARM_SESSIONS
+from tests.servers.warm_listeners import ListeningDatabase, WarmListeners
 
 from dashwright.common.database.pool import Database
 
@@ -13,22 +14,42 @@ class WarmPools:
 
     def __init__(self) -> None:
         self._kept: dict[str, Database] = {}
+        self._listeners: dict[str, WarmListeners] = {}
 
     @asynccontextmanager
     async def lend(self, url: str) -> AsyncIterator[Database]:
         """Yield a ``Database`` without state of earlier tests, over connections that may have served them."""
-        kept = self._kept.get(url)
-        if kept is None:
-            kept = self._kept[url] = await Database.open(url, application_name=WARM_SESSIONS, min_size=1, max_size=5)
+        kept = await self._keep(url)
         # Connections outside the pool, such as those that listen, must end with the test.
         options = {**kept._options, "server_settings": {**kept._options["server_settings"], "application_name": "test"}}
         database = Database(kept._pool, url, options, kept._timeouts)
         yield database
-        await database._notifier.flush()
-        if kept._pool.is_closing() or kept._pool.get_idle_size() < kept._pool.get_size():
-            self._kept.pop(url)._pool.terminate()
+        await self._take_back(database)
+
+    @asynccontextmanager
+    async def lend_with_listeners(self, url: str) -> AsyncIterator[Database]:
+        """Yield a ``Database`` like ``lend``, whose connections for notifications may have served earlier tests, too."""
+        kept = await self._keep(url)
+        listeners = self._listeners.setdefault(url, WarmListeners(kept))
+        database = ListeningDatabase(kept, listeners)
+        yield database
+        listeners.end_test()
+        await self._take_back(database)
 
     async def close(self) -> None:
         """Close all connections."""
+        for listeners in self._listeners.values():
+            listeners.terminate()
         for kept in self._kept.values():
             await kept.close()
+
+    async def _keep(self, url: str) -> Database:
+        if url not in self._kept:
+            self._kept[url] = await Database.open(url, application_name=WARM_SESSIONS, min_size=1, max_size=5)
+        return self._kept[url]
+
+    async def _take_back(self, database: Database) -> None:
+        await database._notifier.flush()
+        pool = database._pool
+        if pool.is_closing() or pool.get_idle_size() < pool.get_size():
+            self._kept.pop(database._url)._pool.terminate()

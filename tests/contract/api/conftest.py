@@ -147,8 +147,8 @@ def _function_scoped_runner(shared_runner: asyncio.Runner) -> asyncio.Runner:
 
 
 @pytest.fixture
-def database(warm_database: Database) -> Database:
-    return warm_database
+def database(listening_database: Database) -> Database:
+    return listening_database
 
 
 @pytest.fixture(scope="session")
