@@ -12,7 +12,7 @@ from contextlib import suppress
 import hypothesis
 import pytest
 import structlog
-from tests import examples, shared_loop, virtual_time
+from tests import compilation, examples, shared_loop, virtual_time
 from tests.servers import databases, keeper, postgres, rabbitmq, virtual_hosts
 from tests.servers.process import CannotProvide
 
@@ -46,6 +46,7 @@ _keeper = pytest.StashKey[keeper.Keeper]()
 
 
 def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(compilation)
     config.pluginmanager.register(shared_loop)
     config.pluginmanager.register(virtual_time)
     if hasattr(config, "workerinput") or config.option.collectonly:
