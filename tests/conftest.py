@@ -6,8 +6,10 @@ No test is skipped. A server that cannot be provided fails the tests that need i
 import asyncio
 import gc
 import os
-from collections.abc import AsyncIterator, Generator, Iterator
+import threading
+from collections.abc import AsyncIterator, Generator, Iterable, Iterator
 from contextlib import suppress
+from typing import Final
 
 import hypothesis
 import pytest
@@ -41,6 +43,12 @@ _profile = os.environ.get("DASHWRIGHT_TEST_PROFILE", "patient")
 hypothesis.settings.load_profile(_profile)
 if _profile != "searching":
     examples.fix_examples()
+
+#: Names of shared servers, by the fixture that requests them.
+_SERVERS: Final = {"postgres_dsn": "postgres", "_virtual_hosts": "rabbitmq", "mariadb": "mariadb"}
+#: Servers that are started before all tests are collected. MariaDB is not: only tests that are often left out need it.
+_EARLY_SERVERS: Final = {"postgres", "rabbitmq"}
+_requested: set[str] = set()
 
 _keeper = pytest.StashKey[keeper.Keeper]()
 
@@ -87,15 +95,31 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
                 examples.limit_examples(item.obj, _QUICK_EXAMPLES)
 
 
+def pytest_itemcollected(item: pytest.Item) -> None:
+    """Start a server in the background once the first worker has collected a test that needs it: a start takes seconds."""
+    if os.environ.get("PYTEST_XDIST_WORKER") != "gw0" or not isinstance(item, pytest.Function):
+        return
+    for server in _servers_needed(item.fixturenames) & _EARLY_SERVERS - _requested:
+        _requested.add(server)
+        threading.Thread(target=_request_quietly, args=(server,), daemon=True).start()
+
+
 def pytest_collection_finish(session: pytest.Session) -> None:
     """Start the servers that the collected tests need, since no test's time limit covers the download of an image."""
     if session.config.option.collectonly:
         return
     needed = {name for item in session.items if isinstance(item, pytest.Function) for name in item.fixturenames}
-    for fixture, server in (("postgres_dsn", "postgres"), ("_virtual_hosts", "rabbitmq"), ("mariadb", "mariadb")):
-        if fixture in needed:
-            with suppress(CannotProvide):  # each test that needs the server reports the failure
-                keeper.request_server(server)
+    for server in _servers_needed(needed):
+        _request_quietly(server)
+
+
+def _servers_needed(fixtures: Iterable[str]) -> set[str]:
+    return {_SERVERS[name] for name in _SERVERS.keys() & set(fixtures)}
+
+
+def _request_quietly(server: str) -> None:
+    with suppress(CannotProvide):  # each test that needs the server reports the failure
+        keeper.request_server(server)
 
 
 @pytest.fixture(scope="session")
