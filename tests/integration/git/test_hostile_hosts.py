@@ -4,6 +4,7 @@ import hashlib
 import zlib
 from collections.abc import AsyncIterator
 from contextlib import suppress
+from dataclasses import replace
 from itertools import count as numbers
 from pathlib import Path
 
@@ -15,8 +16,9 @@ from tests.servers import ssh
 from tests.servers.git import Fault, GitServer, git
 
 from dashwright.common.errors import BadRequest, Invalid, NotFound, SourceFailed, TooLarge
-from dashwright.jobs_worker.adapters.git import command
+from dashwright.jobs_worker.adapters.git import memory
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
+from dashwright.jobs_worker.adapters.git.command import GitProgram
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 
 HUGE = 512 * 1024 * 1024
@@ -134,6 +136,87 @@ def add_huge_blob(repository: Path) -> str:
     return sha
 
 
+async def test_a_delta_that_unpacks_to_any_size_is_refused(
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A small delta of a huge file needs more memory than git may have. The commits fetched before are kept."""
+    work = server.make("r.git")
+    first = work.commit({"a.json": "{}"})
+    fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
+    assert fetched is not None
+    repository = server.root / "r.git"
+    base, blob = add_huge_delta(repository)
+    # Without the base in the tree, the server would send the whole file.
+    tree = git(repository, "mktree", lines=f"100644 blob {base}\tbase.json\n100644 blob {blob}\thuge.json\n")
+    git(repository, "update-ref", "refs/heads/main", git(repository, "commit-tree", tree, "-m", "huge"))
+    limit_memory(monkeypatch, 200)
+    with pytest.raises(TooLarge, match="split the repository"):
+        await mirrors.fetch("uid", open_remote("r.git"), "main")
+    assert git(fetched.mirror_path, "cat-file", "-t", first) == "commit"
+
+
+def add_huge_delta(repository: Path) -> tuple[str, str]:
+    """Write a pack with a blob of zeros and a delta that repeats it into a repository, and return the hashes of the two blobs."""
+    base, count = bytes(0xFFFFFF), HUGE >> 24
+    digest = hashlib.sha1(f"blob {len(base) * count}\0".encode(), usedforsecurity=False)
+    for _ in range(count):
+        digest.update(base)
+    base_hash = hashlib.sha1(f"blob {len(base)}\0".encode() + base, usedforsecurity=False).digest()
+    # Each instruction copies 16 MiB from the start of the base, gitformat-pack(5).
+    delta = variable_integer(len(base)) + variable_integer(len(base) * count) + b"\xf0\xff\xff\xff" * count
+    pack = b"PACK" + (2).to_bytes(4, "big") + (2).to_bytes(4, "big")
+    pack += object_header(3, len(base)) + zlib.compress(base) + object_header(7, len(delta)) + base_hash + zlib.compress(delta)
+    pack += hashlib.sha1(pack, usedforsecurity=False).digest()
+    (repository / "huge.pack").write_bytes(pack)
+    git(repository, "index-pack", "--threads=1", "-o", "objects/pack/pack-huge.idx", "huge.pack")
+    (repository / "huge.pack").rename(repository / "objects/pack/pack-huge.pack")
+    return base_hash.hex(), digest.hexdigest()
+
+
+def variable_integer(number: int) -> bytes:
+    """Return a number in groups of 7 bits, the lowest first."""
+    return bytes([number]) if number < 0x80 else bytes([number & 0x7F | 0x80]) + variable_integer(number >> 7)
+
+
+def object_header(object_type: int, size: int) -> bytes:
+    """Return the type and size of an object in a pack."""
+    first = object_type << 4 | size & 15
+    return bytes([first]) if size < 16 else bytes([first | 0x80]) + variable_integer(size >> 4)
+
+
+async def test_git_that_the_system_ends_is_reported(
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A git program that is killed because the memory is used up is reported as too large, and the mirror is kept."""
+    sha = server.make("r.git").commit({"a.json": "1"})
+    fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
+    assert fetched is not None
+    await open_remote("r.git").head("main", mirrors.ensure_root())
+    monkeypatch.setattr(memory, "limited_command", lambda: "kill -9 $$")
+    remote = replace(open_remote("r.git"), program=CheckedProgram())
+    with pytest.raises(TooLarge, match="git needs more memory than the jobs worker has"):
+        await mirrors.fetch("uid", remote, "main")
+    assert git(fetched.mirror_path, "cat-file", "-t", sha) == "commit"
+
+
+class CheckedProgram(GitProgram):
+    """A git program whose version is not checked."""
+
+    async def require(self, directory: Path) -> None:
+        """Return."""
+
+
+async def test_a_branch_of_a_missing_commit_is_named(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
+    """The error for a branch whose commit the host does not have names the branch. Other branches are fetched."""
+    sha = server.make("r.git").commit({"a.json": "1"})
+    (server.folder("r.git") / "refs/heads/ghost").write_text(f"{7:040x}\n")
+    with pytest.raises(NotFound, match="does not have the commit of branch 'ghost'"):
+        await mirrors.fetch("uid", open_remote("r.git"), "ghost")
+    fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
+    assert fetched is not None
+    assert fetched.sha == sha
+
+
 def showing_pages(body: bytes, *, except_for: str = "") -> Fault:
     """Return a fault that responds with a page to every request, except those whose path begins with ``except_for``."""
 
@@ -207,11 +290,16 @@ async def send_endless_branches(request: web.Request) -> web.StreamResponse:
     return response
 
 
+def limit_memory(monkeypatch: pytest.MonkeyPatch, megabytes: int) -> None:
+    """Let each git program of the worker have this much memory."""
+    monkeypatch.setattr(memory, "limited_command", lambda: f'ulimit -v {megabytes * 1024} && exec git "$@"')
+
+
 async def test_endless_branches_are_not_read(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host that sends branches without end is given up when the memory of the git program is used up."""
-    monkeypatch.setattr(command, "_MEMORY_LIMITED_COMMAND", f'ulimit -v {64 * 1024} && exec git "$@"')
+    limit_memory(monkeypatch, 64)
     newest = server.make("r.git").commit({"a.json": "1"})
     assert await open_remote("r.git").head("main", mirrors.ensure_root()) == newest
     server.fault = send_endless_branches

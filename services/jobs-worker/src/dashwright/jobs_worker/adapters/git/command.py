@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, Final
 
 from dashwright.common.errors import SourceFailed
+from dashwright.jobs_worker.adapters.git import memory
 from dashwright.jobs_worker.adapters.git.trace import NotConnected, open_trace
 
 _MIN_VERSION: Final = (2, 37)
@@ -26,8 +27,8 @@ _MAX_STDERR_BYTES: Final = 8 * 1024
 _STATUS_FATAL: Final = 128
 _STATUS_NOT_FOUND: Final = 127
 _MAX_STDOUT_BYTES: Final = 8 * 1024 * 1024
-_MEMORY_LIMITED_COMMAND: Final = f'ulimit -v {2 * 1024 * 1024} && exec git "$@"'
-"""Shell command that runs git with at most 2 GiB of memory, because a pack from a host may unpack to any size."""
+KILLED: Final = f"died of signal {signal.SIGKILL.value}"
+"""Message of git about a program that the system ended, because there was no more memory."""
 
 _VERSION_TIMEOUT_SECONDS: Final = 10.0
 _TERMINATE_SECONDS: Final = 5.0
@@ -36,7 +37,8 @@ _TERMINATE_SECONDS: Final = 5.0
 _DEFAULT_SETTINGS: Final[Mapping[str, str]] = {
     "core.bigFileThreshold": "64m",
     "core.hooksPath": "/dev/null",
-    # The mapped bytes of packs must fit into the memory limit of the program.
+    # The cache of deltas, one for each thread, and the mapped bytes of packs must fit into the memory limits of the program.
+    "core.deltaBaseCacheLimit": "32m",
     "core.packedGitLimit": "512m",
     "core.packedGitWindowSize": "32m",
     "core.fsmonitor": "false",
@@ -101,6 +103,8 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
     if status == 0 and arguments[0] == "ls-remote" and not stdout and git_trace.has_foreign_content:
         # Git takes a page without line breaks for the empty list of references of a server of plain files.
         raise GitFailed(status, "", NOT_GIT)
+    if status == -signal.SIGKILL:
+        raise GitFailed(status, "", KILLED)
     if status != 0:
         raise GitFailed(status, stdout.decode(errors="replace"), stderr.decode(errors="replace"), git_trace.retry_after)
     return stdout
@@ -109,7 +113,7 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
 def start_reading(arguments: Sequence[str], directory: Path, stdin: IO[bytes], pipe_bytes: int) -> "subprocess.Popen[bytes]":
     """Start git on a file of input, with its output in a pipe of ``pipe_bytes``. Raises OSError if it cannot be started."""
     return subprocess.Popen(  # noqa: S603 - no part of the command comes from a request
-        ("sh", "-c", _MEMORY_LIMITED_COMMAND, "git", *arguments),  # noqa: S607 - like asyncio, by PATH
+        ("sh", "-c", memory.limited_command(), "git", *arguments),  # noqa: S607 - like asyncio, by PATH
         cwd=directory,
         env=_environment(_DEFAULT_SETTINGS, directory),
         stdin=stdin,
@@ -148,7 +152,7 @@ async def _start(
 ) -> asyncio.subprocess.Process:
     try:
         return await asyncio.create_subprocess_exec(
-            *("sh", "-c", _MEMORY_LIMITED_COMMAND, "git"),
+            *("sh", "-c", memory.limited_command(), "git"),
             *arguments,
             cwd=directory,
             env=environment,

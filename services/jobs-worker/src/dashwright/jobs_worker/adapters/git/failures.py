@@ -16,7 +16,7 @@ from dashwright.common.errors import (
     SourceFailed,
     TooLarge,
 )
-from dashwright.jobs_worker.adapters.git.command import NOT_CONNECTED, NOT_GIT, GitFailed
+from dashwright.jobs_worker.adapters.git.command import KILLED, NOT_CONNECTED, NOT_GIT, GitFailed
 from dashwright.jobs_worker.adapters.git.damage import HostFailed
 from dashwright.jobs_worker.adapters.git.idle_limit import SILENT
 
@@ -70,6 +70,7 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
     ),
     ("mismatched algorithms", BadRequest, "the repository uses SHA-256 object names; only SHA-1 is supported"),
     ("Out of memory", TooLarge, "the git host sends more branches or larger files than git can hold in memory: split the repository"),
+    (KILLED, TooLarge, "git needs more memory than the jobs worker has: split the repository, or give the worker more memory"),
     ("No space left on device", SourceFailed, "the disk of the jobs worker is full"),
     ("unable to update url base from redirection", BadRequest, "the git host redirects to another address: give that one as the url"),
     ("SSL CA cert", SourceFailed, "the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read"),

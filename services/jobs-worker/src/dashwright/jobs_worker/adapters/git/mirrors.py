@@ -159,6 +159,10 @@ class Mirrors:
         try:
             return await self._fetch_reference(mirror_path, remote, source, reference_key=source)
         except NotFound as error:
+            if error.message == COMMIT_NOT_FOUND:
+                raise NotFound(
+                    f"the git host does not have the commit of branch {branch or 'HEAD'!r}: if this occurs again, repair the repository there"
+                ) from error
             if error.message != BRANCH_NOT_FOUND:
                 raise
             branch_error = await remote.missing_branch_error(branch, mirror_path)

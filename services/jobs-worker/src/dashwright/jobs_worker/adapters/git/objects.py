@@ -18,6 +18,12 @@ MAX_OBJECT_BYTES: Final = 16 * 1024 * 1024
 EMPTY_TREE: Final = pygit2.Oid(hex="4b825dc642cb6eb9a060e54bf8d69288fbee4904")
 """The empty tree, which every repository has."""
 
+_ADVICE: Final = {
+    FileMode.LINK: "which is a symbolic link and is not followed: give the path of the directory itself",
+    FileMode.COMMIT: "which is a submodule and is not entered: give the url of the submodule's own repository",
+}
+"""Continuations of the error for a path that is not a directory."""
+
 _TYPE_NAMES: Final = {ObjectType.TREE: "directory", ObjectType.COMMIT: "commit"}
 
 
@@ -50,9 +56,8 @@ def tree_of(repository: pygit2.Repository, commit: pygit2.Commit, directory: str
         if entry is None:
             return repository[EMPTY_TREE].peel(pygit2.Tree)
         if not isinstance(entry, pygit2.Tree):
-            raise BadRequest(
-                f"spec.githost.path: {directory!r} leads through {name!r}, which is not a directory at commit {str(commit.id)[:10]}"
-            )
+            advice = _ADVICE.get(FileMode(entry.filemode), "which is a file: give the path of a directory")
+            raise BadRequest(f"spec.githost.path: {directory!r} contains {name!r} at commit {str(commit.id)[:10]}, {advice}")
         git_object = entry
     return git_object.peel(pygit2.Tree)
 
