@@ -325,3 +325,30 @@ async def test_lists_of_many_branches_are_limited(server: GitServer, mirrors: Mi
     error = await remote.missing_branch_error("none", mirrors.ensure_root())
     assert error is not None
     assert len(error.message) < 200
+
+
+@pytest.mark.parametrize(
+    ("name", "advice"),
+    [
+        ("file", "which is a file: give the path of a directory"),
+        ("link", "which is a symbolic link and is not followed: give the path of the directory itself"),
+        ("submodule", "which is a submodule and is not entered: give the url of the submodule's own repository"),
+    ],
+)
+async def test_a_path_that_is_not_a_directory_has_advice(
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, name: str, advice: str
+) -> None:
+    """The error for a synced path that is a file, link or submodule says which of them it is and what to do."""
+    work = server.make("r.git")
+    work.commit({"real/a.json": "1", "file": "1"})
+    (work.folder / "link").symlink_to("real")
+    git(work.folder, "update-index", "--add", "--cacheinfo", f"160000,{7:040x},submodule")
+    git(work.folder, "commit", "--quiet", "-m", "submodule")
+    git(work.folder, "add", "link")
+    git(work.folder, "commit", "--quiet", "-m", "link")
+    git(work.folder, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+    fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
+    assert fetched is not None
+    with pytest.raises(BadRequest) as raised:
+        await GitCheckout(fetched, f"{name}/sub").entries()
+    assert raised.value.message.endswith(advice)

@@ -1,7 +1,9 @@
 """The port ``Host`` over the API of a git host whose git is real."""
 
 import asyncio
+import email.utils
 from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 from aiohttp import web
@@ -126,6 +128,20 @@ async def test_error_responses_become_product_errors(
     assert len(host_access.server.calls) == 1
     if "Retry-After" in headers:
         assert raised.value.retry_after == 7
+
+
+async def test_a_pause_until_a_date_is_reported(host_access: HostAccess) -> None:
+    """A host may name the end of a pause as a date, RFC 9110, section 10.2.3."""
+    until = email.utils.format_datetime(datetime.now(UTC) + timedelta(hours=1), usegmt=True)
+
+    async def refuse(_: web.Request) -> web.Response:
+        return web.json_response({}, status=429, headers={"Retry-After": until})
+
+    host_access.server.api_fault = refuse
+    with pytest.raises(TooManyRequests) as raised:
+        await host_access.host.pull_request(host_access.repository, 1)
+    assert raised.value.retry_after is not None
+    assert 3000 < raised.value.retry_after <= 3600
 
 
 @pytest.mark.parametrize("body", ["", "null", "[]", "not JSON", '{"number": 1}', "[" * 100_000])

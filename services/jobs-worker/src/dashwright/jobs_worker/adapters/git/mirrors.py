@@ -161,7 +161,7 @@ class Mirrors:
         except NotFound as error:
             if error.message == COMMIT_NOT_FOUND:
                 raise NotFound(
-                    f"the git host does not have the commit of branch {branch or 'HEAD'!r}: if this occurs again, repair the repository there"
+                    f"the git host does not have the commit of branch {branch or 'HEAD'!r}: if it occurs again, repair the repository there"
                 ) from error
             if error.message != BRANCH_NOT_FOUND:
                 raise

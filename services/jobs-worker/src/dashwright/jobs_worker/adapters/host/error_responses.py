@@ -10,6 +10,7 @@ from typing import Any, Final
 import orjson
 
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, TooManyRequests
+from dashwright.jobs_worker.adapters.git.trace import retry_after_seconds
 
 _MAX_DETAIL_CHARACTERS: Final = 200
 _LIMIT_MESSAGE: Final = "rate limit"
@@ -44,7 +45,7 @@ def is_throttled(response: ErrorResponse) -> bool:
 
 def retry_after(response: ErrorResponse) -> float | None:
     """Return the seconds that the host asks to wait; None if it does not ask."""
-    seconds = _seconds(response.headers.get("Retry-After", ""))
+    seconds = retry_after_seconds(response.headers.get("Retry-After", ""))
     if seconds is not None:
         return seconds
     reset_at = _seconds(response.headers.get("X-RateLimit-Reset", ""))
