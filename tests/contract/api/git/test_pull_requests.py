@@ -16,8 +16,10 @@ from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
+from dashwright.common.stores import jobs
 from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.adapters import picture_renderer
+from dashwright.jobs_worker.runners import pull_request
 
 
 @pytest.fixture
@@ -348,6 +350,23 @@ async def test_a_rate_limited_review_waits(proposals: Proposals) -> None:
     status = await proposals.review(number)
     assert (status["state"], pending_refusals) == ("success", [])
     assert len(proposals.comments(number)) == 1
+
+
+@pytest.mark.parametrize(("seconds", "state"), [(600, "success"), (0, "error")])
+async def test_a_review_for_a_webhook_is_repeated(proposals: Proposals, monkeypatch: pytest.MonkeyPatch, seconds: int, state: str) -> None:
+    """If the host fails, the review that a webhook has requested is repeated until its time is over."""
+    monkeypatch.setattr(jobs, "is_automatic", lambda _: True)
+    monkeypatch.setattr(pull_request, "_REPETITION_SECONDS", seconds)
+    monkeypatch.setattr(pull_request, "_PAUSE_SECONDS", 1)
+    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    failures = [502]
+
+    async def fail(request: web.Request) -> web.StreamResponse | None:
+        return web.Response(status=failures.pop()) if "/comments" in request.path and failures else None
+
+    proposals.host.api_fault = fail
+    assert ((await proposals.review(number))["state"], failures) == (state, [])
+    assert len(proposals.comments(number)) == (1 if state == "success" else 0)
 
 
 async def test_a_host_without_an_api_can_be_synced(proposals: Proposals) -> None:

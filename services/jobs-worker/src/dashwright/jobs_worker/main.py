@@ -266,6 +266,7 @@ def _pull_request_runner(
     settings: Settings, database: Database, clock: Clock, checkouts: RepositoryCheckouts, host: RestHost, renderer: PictureRenderer
 ) -> RepositoryRunner:
     runner = PullRequestRunner(
+        clock,
         host=host,
         pull_request_checkouts=checkouts,
         open_document_store=_store_opener(settings, database, clock),
