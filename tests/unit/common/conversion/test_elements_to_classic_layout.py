@@ -165,6 +165,7 @@ def test_layouts_become_positions(layout: Any, expected: list[Any]) -> None:
         ({"maxColumnCount": 0, "rowHeightMode": "custom"}, (8, 9)),
         ({"maxColumnCount": None, "rowHeightMode": "custom", "rowHeight": 38}, (8, 1)),
         ({"maxColumnCount": 1, "rowHeightMode": "custom", "rowHeight": 39}, (24, 2)),
+        ({"maxColumnCount": 1e-308, "rowHeightMode": "short"}, (24, 5)),
     ],
 )
 def test_automatic_grids_have_equal_panels(settings: Tree, size: tuple[int, int]) -> None:

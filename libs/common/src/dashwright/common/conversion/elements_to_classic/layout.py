@@ -161,8 +161,7 @@ class _Flattening:
 
     def _auto_grid(self, spec: Mapping[str, Any], y: float, panels: _Panels) -> float:
         columns = number_in(spec, "maxColumnCount")
-        if columns <= 0:
-            columns = _DEFAULT_COLUMNS
+        columns = max(columns, 1) if columns > 0 else _DEFAULT_COLUMNS
         width, height = int(_GRID_WIDTH / columns), _row_height(spec)
         x, end = 0, 0.0
         for item in specs_in(spec, "items"):
