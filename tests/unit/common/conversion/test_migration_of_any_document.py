@@ -154,6 +154,16 @@ def test_any_document_can_be_migrated(dashboard: dict[str, Any]) -> None:
     assert repr(_sort_members(again)) == repr(_sort_members(migrated))
 
 
+@pytest.mark.parametrize("member", ["panels", "rows"])
+def test_panels_at_any_depth_are_not_changed(member: str) -> None:
+    """A migration leaves panels as they were that are nested in panels of the dashboard or of its rows."""
+    nested = {"type": "row", "panels": [{"type": "row", "panels": [copy.deepcopy(_PANEL)]}]}
+    dashboard = {"schemaVersion": 0, member: [nested]}
+    before = copy.deepcopy(dashboard)
+    migrate(dashboard, _CONTEXT)
+    assert dashboard == before
+
+
 def test_a_large_dashboard_can_be_migrated() -> None:
     """A dashboard of thousands of panels is migrated completely."""
     panels = [{**_PANEL, "id": None, "gridPos": {"x": 0, "y": -index}} for index in range(3000)]

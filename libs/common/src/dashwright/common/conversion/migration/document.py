@@ -21,12 +21,10 @@ _LARGEST: Final = 1e100
 def draft_of(dashboard: Mapping[str, Any]) -> Object:
     """Return a draft of a dashboard. Members of unexpected types are shared with the dashboard as they are."""
     draft = dict(dashboard)
-    pending = [draft]
+    pending = [draft, *objects(own_list(draft, "rows"))]
     for holder in pending:
         if panels := own_list(holder, "panels"):
             pending += objects(panels)
-    for row in objects(own_list(draft, "rows")):
-        own_list(row, "panels")
     for name in _LISTS:
         if (listing := own(draft, name)) is not None:
             own_list(listing, "list")
