@@ -32,11 +32,6 @@ def migrate_fully(spec: Mapping[str, Any], context: ConversionContext) -> dict[s
 
 def _make_reference(holder: Object) -> None:
     """Replace a data source such as ``$name`` by a reference with that uid."""
-    name = _selected_name(holder)
-    if name is not None:
-        holder["datasource"] = {"uid": name}
-
-
-def _selected_name(holder: Object) -> str | None:
     name = holder.get("datasource")
-    return name if isinstance(name, str) and name.startswith("$") else None
+    if isinstance(name, str) and name.startswith("$"):
+        holder["datasource"] = {"uid": name}

@@ -23,7 +23,7 @@ def draft_of(dashboard: Mapping[str, Any]) -> Object:
     draft = dict(dashboard)
     pending = [draft, *objects(own_list(draft, "rows"))]
     for holder in pending:
-        if panels := own_list(holder, "panels"):
+        if "panels" in holder and (panels := own_list(holder, "panels")):
             pending += objects(panels)
     for name in _LISTS:
         if (listing := own(draft, name)) is not None:
@@ -45,13 +45,13 @@ def own_list(holder: Object, name: str) -> list[Any] | None:
     value = holder.get(name)
     if not isinstance(value, list):
         return None
-    holder[name] = copy = [dict(item) if isinstance(item, dict) else item for item in value]
+    holder[name] = copy = [item.copy() if isinstance(item, dict) else item for item in value]
     return copy
 
 
 def objects(value: object) -> Sequence[Object]:
     """Return the objects in a list, or nothing if the value is not a list."""
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else ()
+    return [item for item in value if isinstance(item, dict)] if value and isinstance(value, list) else ()
 
 
 def object_at(holder: object, *path: str) -> Object | None:

@@ -56,8 +56,9 @@ def reduce_dashboard(dashboard: Object) -> None:
         nulls -= sum(map(drop_common_nulls, all_panels(dashboard)))
     for panel in panels:
         reduce_panel(panel, is_nested=False, has_nulls=nulls > 0)
-        for nested in objects(panel.get("panels")):
-            reduce_panel(nested, is_nested=True, has_nulls=nulls > 0)
+        if "panels" in panel:
+            for nested in objects(panel["panels"]):
+                reduce_panel(nested, is_nested=True, has_nulls=nulls > 0)
 
 
 def _reduce_variable(variable: Object) -> None:

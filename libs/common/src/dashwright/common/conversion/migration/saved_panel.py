@@ -99,7 +99,8 @@ def reduce_panel(panel: Object, *, is_nested: bool, has_nulls: bool) -> None:
         del panel["targets"]
     if had_custom:
         _keep_custom(panel)
-    if panel.get("fieldConfig") == _NO_FIELD_CONFIG:
+    # Without nulls, the settings have not changed since the loop over the defaults.
+    if has_nulls and panel.get("fieldConfig") == _NO_FIELD_CONFIG:
         del panel["fieldConfig"]
 
 

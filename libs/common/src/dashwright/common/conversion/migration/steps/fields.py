@@ -7,8 +7,9 @@ from dashwright.common.conversion.migration.document import Object, is_true, obj
 
 def change_properties(panel: Object, property_id: str, change: Callable[[Object], None]) -> None:
     """Call a function with a copy of each property of that id in the overrides of a panel. The copies replace the properties."""
-    config = object_at(panel, "fieldConfig")
-    if not config or not config.get("overrides") or not any(_has_property(item, property_id) for item in objects(config["overrides"])):
+    config = panel.get("fieldConfig")
+    overrides = config.get("overrides") if isinstance(config, dict) else None
+    if not overrides or not any(_has_property(item, property_id) for item in objects(overrides)):
         return
     for override in objects(own_list(own(panel, "fieldConfig") or {}, "overrides")):
         if _has_property(override, property_id):
