@@ -21,7 +21,9 @@ _SCALARS: Final[Mapping[str, Collection[type]]] = {
 
 def field_config(panel: Members) -> dict[str, Any]:
     """Return the field configuration of a panel, with only the options in the schema of fields."""
-    config = child(panel, "fieldConfig") or {}
+    config = child(panel, "fieldConfig")
+    if not config:
+        return {"defaults": {}, "overrides": []}
     defaults = _defaults(child(config, "defaults") or {})
     overrides = [_override(override) for override in children(config, "overrides")]
     return shared({"defaults": defaults, "overrides": overrides}, config)
@@ -61,8 +63,10 @@ def _mappings(value: Any) -> list[dict[str, Any]] | None:
 def _color(value: Any) -> dict[str, Any] | None:
     if not isinstance(value, dict):
         return None
+    if len(value) == 1 and isinstance(value.get("mode"), str):
+        return value
     converted = {"mode": text(value, "mode")}
-    for name in ("fixedColor", "seriesBy") if len(value) > 1 else ():
+    for name in ("fixedColor", "seriesBy"):
         if isinstance(color := value.get(name), str):
             converted[name] = color
     return shared(converted, value)

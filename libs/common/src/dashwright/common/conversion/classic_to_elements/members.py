@@ -83,7 +83,7 @@ def child(members: Members, name: str) -> dict[str, Any] | None:
 def children(members: Members, name: str) -> list[dict[str, Any]]:
     """Return the objects in a list. Return an empty list if the member is not a list."""
     value = members.get(name)
-    return [item for item in value if isinstance(item, dict)] if isinstance(value, list) else []
+    return [item for item in value if isinstance(item, dict)] if value and isinstance(value, list) else []
 
 
 def shared(converted: _Tree, original: _Tree) -> _Tree:

@@ -20,7 +20,7 @@ def element(panel: Members, number: int, index: DataSourceIndex, form: ElementsF
         "id": number,
         "title": text(panel, "title"),
         "description": text(panel, "description"),
-        "links": [_link(link) for link in children(panel, "links")],
+        "links": [_link(link) for link in children(panel, "links")] if "links" in panel else [],
         "data": query_group(panel, index, form),
         "vizConfig": visualization(panel, form),
     }

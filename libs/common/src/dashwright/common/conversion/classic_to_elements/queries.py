@@ -20,9 +20,6 @@ from dashwright.common.conversion.classic_to_elements.members import (
 from dashwright.common.conversion.context import DataSourceIndex
 from dashwright.common.conversion.elements_form import ElementsForm
 
-#: Members of a classic query that have a place of their own. All others belong to the data source.
-_QUERY_MEMBERS: Final = ("refId", "hide", "datasource")
-
 _TEXT_OPTIONS: Final = ("timeFrom", "timeShift", "interval", "cacheTimeout")
 _OPTIONS: Final = frozenset({*_TEXT_OPTIONS, "maxDataPoints", "hideTimeOverride", "queryCachingTTL"})
 
@@ -30,7 +27,7 @@ _OPTIONS: Final = frozenset({*_TEXT_OPTIONS, "maxDataPoints", "hideTimeOverride"
 def query_group(panel: Members, index: DataSourceIndex, form: ElementsForm) -> dict[str, Any]:
     """Return the member ``data`` of a panel."""
     queries = _queries(panel, index, form)
-    transformations = [_transformation(entry, form) for entry in children(panel, "transformations")]
+    transformations = [_transformation(entry, form) for entry in children(panel, "transformations")] if "transformations" in panel else []
     return {
         "kind": "QueryGroup",
         "spec": {"queries": queries, "transformations": transformations, "queryOptions": _query_options(panel)},
@@ -41,14 +38,15 @@ def _queries(panel: Members, index: DataSourceIndex, form: ElementsForm) -> list
     targets = children(panel, "targets")
     if not targets:
         return []
-    inherited, put_query = panel_source(panel, index), form.put_query
+    source, put_query = panel.get("datasource"), form.put_query
+    inherited = panel_source(panel, index)
     converted = []
     for target, ref_id in zip(targets, _ref_ids(targets), strict=True):
-        source_type, uid = query_source(target, inherited, index)
         members = target.copy()
-        for name in _QUERY_MEMBERS:
-            members.pop(name, None)
-        spec: dict[str, Any] = {"refId": ref_id, "hidden": target.get("hide") is True}
+        members.pop("refId", None)
+        spec: dict[str, Any] = {"refId": ref_id, "hidden": members.pop("hide", None) is True}
+        # Most queries name the data source of their panel.
+        source_type, uid = inherited if members.pop("datasource", None) == source else query_source(target, inherited, index)
         put_query(spec, source_type, uid, members)
         converted.append({"kind": "PanelQuery", "spec": spec})
     return converted

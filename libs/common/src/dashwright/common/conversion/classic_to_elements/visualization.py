@@ -61,22 +61,19 @@ _PANEL_MEMBERS: Final = frozenset({
 def visualization(panel: Members, form: ElementsForm) -> dict[str, Any]:
     """Return the member ``vizConfig`` of a panel."""
     plugin = text(panel, "type", _DEFAULT_PLUGIN)
-    original_options = {} if _PANEL_MEMBERS.issuperset(panel) else {name: panel[name] for name in panel if name not in _PANEL_MEMBERS}
     predecessor = text(panel, "autoMigrateFrom")
+    has_original_options = not _PANEL_MEMBERS.issuperset(panel)
     if not predecessor:
-        successor = _successor(plugin, panel)
-        if successor or original_options:
+        successor = _graph_successor(panel) if plugin in _GRAPHS else _SUCCESSORS.get(plugin)
+        if successor or has_original_options:
             predecessor = plugin
         plugin = successor or plugin
     options = child(panel, "options") or {}
     if predecessor:
+        original_options = {name: panel[name] for name in panel if name not in _PANEL_MEMBERS}
         options = {**options, "__angularMigration": {"autoMigrateFrom": predecessor, "originalOptions": original_options}}
     spec = {"options": without_marks(options), "fieldConfig": field_config(panel)}
     return form.visualization(plugin, text(panel, "pluginVersion"), spec)
-
-
-def _successor(plugin: str, panel: Members) -> str | None:
-    return _graph_successor(panel) if plugin in _GRAPHS else _SUCCESSORS.get(plugin)
 
 
 def _graph_successor(panel: Members) -> str:
