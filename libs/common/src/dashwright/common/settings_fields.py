@@ -361,7 +361,7 @@ class SettingsFields(BaseSettings):
     git_idle_seconds: Seconds = setting(
         90,
         "seconds without any data from a git host, after which a fetch or push is given up. Raise this for a host that needs more time "
-        "to prepare a large repository, and does not send the keepalive packets of git every 5 seconds",
+        "to prepare a large repository",
         "jobs-worker",
     )
     git_authorities: Path | None = setting(

@@ -289,7 +289,7 @@ class Remote:
         settings = {
             f"protocol.{address.scheme}.allow": "always",
             "http.curloptResolve": f"{address.host}:{address.port}:{literals}",
-            # While a host prepares a pack, it sends one byte per second on average, so this must be the lowest limit.
+            # The lowest limit: while a host prepares a pack, it sends only about one byte per second.
             "http.lowSpeedLimit": "1",
             "http.lowSpeedTime": str(math.ceil(self.idle_seconds)),
         }
