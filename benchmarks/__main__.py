@@ -17,26 +17,24 @@ from benchmarks import (
     concurrent_writes,
     conversion,
     converted_lists,
+    dataframe_libraries,
     encoding,
     gateway,
     job_path,
     kernels,
     large_responses,
-    peers,
     proxied_streams,
     query_path,
     resources,
-    starts,
-    statements,
-    watchers,
+    sql_expressions,
+    startup,
+    watches,
 )
-from benchmarks.jobs import backlog, batches, small
-from benchmarks.pictures import rows as pictures
-from benchmarks.row import Row
-from benchmarks.sources import load
-from benchmarks.sources import rows as sources
-from benchmarks.sync import many, whole
-from benchmarks.sync import rows as syncs
+from benchmarks.jobs import backlog, batches, small_jobs
+from benchmarks.measurement import Row
+from benchmarks.pictures import picture_times
+from benchmarks.sources import request_times, worker_load
+from benchmarks.sync import many_repositories, separate_services, sync_times
 
 Alone = Callable[[], Awaitable[list[Row]]]
 Served = Callable[[str, str, Path], Awaitable[list[Row]]]
@@ -48,11 +46,11 @@ ALONE: dict[str, list[Alone]] = {
     "E4": [kernels.reduction],
     "E5": [kernels.resampling],
     "E6": [kernels.conditions],
-    "E7": [statements.rows],
+    "E7": [sql_expressions.rows],
     "E8": [encoding.as_json, encoding.responsiveness],
     "E9": [encoding.as_arrow],
     "C1": [conversion.rows],
-    "P": [peers.rows],
+    "P": [dataframe_libraries.rows],
 }
 """What needs this process only."""
 
@@ -65,33 +63,33 @@ SERVED: dict[str, list[Served]] = {
     "G3": [resources.lists],
     "D1": [resources.bodies],
     "Q1": [job_path.rows],
-    "Q2": [small.rows],
+    "Q2": [small_jobs.rows],
     "Q3": [backlog.rows],
     "Q6": [batches.rows],
     "Q7": [concurrent_writes.rows],
-    "R1": [sources.instant],
-    "R2": [sources.ranges],
-    "R3": [sources.long_ranges],
-    "R4": [sources.shown],
-    "R5": [sources.rules],
-    "R6": [sources.spaces],
-    "R7": [load.one_request],
-    "R8": [sources.postgres],
-    "R9": [load.many_requests],
-    "R10": [load.small_requests],
-    "S1": [syncs.full, syncs.delayed],
-    "S2": [syncs.unchanged],
-    "S3": [syncs.incremental],
-    "S4": [whole.reading],
-    "S5": [many.rows],
+    "R1": [request_times.instant],
+    "R2": [request_times.ranges],
+    "R3": [request_times.long_ranges],
+    "R4": [request_times.shown],
+    "R5": [request_times.rules],
+    "R6": [request_times.spaces],
+    "R7": [worker_load.one_request],
+    "R8": [request_times.postgres],
+    "R9": [worker_load.many_requests],
+    "R10": [worker_load.small_requests],
+    "S1": [sync_times.full, sync_times.delayed],
+    "S2": [sync_times.unchanged],
+    "S3": [sync_times.incremental],
+    "S4": [separate_services.reading],
+    "S5": [many_repositories.rows],
     "S7": [proxied_streams.rows],
-    "M1": [whole.memory],
-    "M2": [whole.at_rest],
-    "T1": [starts.rows],
-    "V1": [pictures.few],
-    "V2": [pictures.many],
-    "V3": [pictures.page],
-    "W": [watchers.crowd, watchers.namespace],
+    "M1": [separate_services.memory],
+    "M2": [separate_services.at_rest],
+    "T1": [startup.rows],
+    "V1": [picture_times.few],
+    "V2": [picture_times.many],
+    "V3": [picture_times.page],
+    "W": [watches.crowd, watches.namespace],
 }
 """What needs servers."""
 

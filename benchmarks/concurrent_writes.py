@@ -10,8 +10,8 @@ from contextlib import AsyncExitStack
 from datetime import UTC, datetime
 from pathlib import Path
 
+from benchmarks.measurement import Row, in_turns, median_of
 from benchmarks.resources import spec_of
-from benchmarks.row import Row, in_turns, median_of
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import namespace_of
 from dashwright.common.json_documents import write_json

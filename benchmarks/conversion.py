@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import orjson
 
-from benchmarks.row import Row, compared
+from benchmarks.measurement import Row, compared
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 from dashwright.common.conversion.versions import convert
 

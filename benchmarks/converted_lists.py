@@ -11,9 +11,9 @@ from typing import Final
 from tests.acceptance.processes import Stack
 
 from benchmarks import resources
+from benchmarks.http_connection import Wire
+from benchmarks.measurement import Row, in_turns, median_of
 from benchmarks.processes import start_service
-from benchmarks.row import Row, in_turns, median_of
-from benchmarks.wire import Wire
 
 _GOAL: Final = 2
 _OBJECTS: Final = 200

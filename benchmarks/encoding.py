@@ -11,8 +11,8 @@ from functools import partial
 
 import orjson
 
-from benchmarks import points, series
-from benchmarks.row import ROUNDS, Row, compared, median_of
+from benchmarks import points_source, series
+from benchmarks.measurement import ROUNDS, Row, compared, median_of
 from dashwright.common import media
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.evaluate import evaluate
@@ -87,11 +87,11 @@ def _bare(frames: Sequence[Frame]) -> int:
 
 async def responsiveness() -> list[Row]:
     """Measure E8: the longest time the event loop is blocked while ten million points are evaluated and encoded."""
-    points.register()
+    points_source.register()
     rows = []
     for shape in ((10, 1_000_000), (1, 10_000_000), (10_000, 1000)):
         for name, accept in (("JSON", ""), ("Arrow", media.ARROW)):
-            body = points.request("$A / $B", *shape)
+            body = points_source.request("$A / $B", *shape)
             await _longest_stall(body, accept)
             # What the source keeps for the next round would be gone in service; the collector need not look at it.
             gc.freeze()

@@ -15,9 +15,9 @@ from pathlib import Path
 from tests.acceptance.processes import Stack
 
 from benchmarks.bare_gateway import DASHBOARD, DASHBOARDS, POOL, QUOTAS
+from benchmarks.http_connection import Wire
+from benchmarks.measurement import Round, Row, in_turns, median_of
 from benchmarks.processes import read_line, start, start_service
-from benchmarks.row import Round, Row, in_turns, median_of
-from benchmarks.wire import Wire
 
 _CONNECTIONS = 16
 _REQUESTS = 4_000

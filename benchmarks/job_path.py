@@ -16,8 +16,8 @@ from tests.acceptance import dashboard_files
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.processes import Stack
 
-from benchmarks.row import Row, in_turns, median_of
-from benchmarks.wire import Wire
+from benchmarks.http_connection import Wire
+from benchmarks.measurement import Row, in_turns, median_of
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.delivery_result import Ack, DeliveryResult
 from dashwright.common.messaging.message import Delivery

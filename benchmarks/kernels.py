@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks import series
-from benchmarks.row import Row, compared, in_turns, median_of, memcpy, repeated
+from benchmarks.measurement import Row, compared, in_turns, median_of, memcpy, repeated
 from dashwright.common.errors import TooLarge
 from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.classic import ClassicConditions, Condition

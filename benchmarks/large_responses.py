@@ -7,14 +7,14 @@ from pathlib import Path
 
 from tests.acceptance.processes import Stack
 
-from benchmarks import points
+from benchmarks import points_source
+from benchmarks.http_connection import Wire
+from benchmarks.measurement import Round, Row, in_turns, median_of
 from benchmarks.processes import start_module
-from benchmarks.row import Round, Row, in_turns, median_of
-from benchmarks.wire import Wire
 from dashwright.common import media
 
 _QUERIES = 5
-_QUERY = points.request("$A + 1", 1, 1_000_000)
+_QUERY = points_source.request("$A + 1", 1, 1_000_000)
 
 
 async def passed_on(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
@@ -23,9 +23,9 @@ async def passed_on(database_url: str, amqp_url: str, folder: Path) -> list[Row]
     async with AsyncExitStack() as opened:
         wire = await _gateway(opened, Stack(database_url, amqp_url, folder))
         async with AsyncExitStack() as worker:
-            await start_module(worker, "benchmarks.points", amqp_url)
+            await start_module(worker, "benchmarks.points_source", amqp_url)
             file.write_bytes(await wire.call(wire.encode("POST", "/api/ds/query", _QUERY), status=200))
-        await start_module(opened, "benchmarks.points", amqp_url, str(file))
+        await start_module(opened, "benchmarks.points_source", amqp_url, str(file))
         await start_module(opened, "benchmarks.bare_query", "worker", amqp_url, str(file))
         bare = await Wire.open(await start_module(opened, "benchmarks.bare_query", "gateway", amqp_url))
         opened.push_async_callback(bare.close)
@@ -39,7 +39,7 @@ async def whole(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure E9: the request as Arrow, compared with JSON."""
     async with AsyncExitStack() as opened:
         wire = await _gateway(opened, Stack(database_url, amqp_url, folder))
-        await start_module(opened, "benchmarks.points", amqp_url)
+        await start_module(opened, "benchmarks.points_source", amqp_url)
         as_arrow = wire.encode("POST", "/api/ds/query", _QUERY, accept=media.ARROW)
         measured, reference = await in_turns(_calls(wire, as_arrow), _calls(wire, wire.encode("POST", "/api/ds/query", _QUERY)))
     return [_row("E9", "whole request of 1,000,000 points as Arrow, to JSON", 0.4, measured, reference)]

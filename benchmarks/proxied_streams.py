@@ -9,9 +9,9 @@ from pathlib import Path
 import orjson
 from tests.acceptance.processes import Stack
 
+from benchmarks.http_connection import Wire
+from benchmarks.measurement import Round, Row, in_turns, median_of
 from benchmarks.processes import peak_memory, resident_memory, start_module
-from benchmarks.row import Round, Row, in_turns, median_of
-from benchmarks.wire import Wire
 
 _STREAM_BYTES = 10_000_000
 _CONCURRENT = 64

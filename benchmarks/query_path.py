@@ -16,8 +16,8 @@ import aio_pika
 import uvloop
 from tests.acceptance.processes import Stack
 
-from benchmarks.row import Row, in_turns, median_of
-from benchmarks.wire import Wire
+from benchmarks.http_connection import Wire
+from benchmarks.measurement import Row, in_turns, median_of
 
 _QUERIES = 200
 _QUEUE = "bench.query"

@@ -19,9 +19,9 @@ import orjson
 from tests.acceptance.processes import Stack
 
 from benchmarks.bare_gateway import DASHBOARDS, POOL
+from benchmarks.http_connection import Wire
+from benchmarks.measurement import Round, Row, in_turns, median_of
 from benchmarks.processes import start_service
-from benchmarks.row import Round, Row, in_turns, median_of
-from benchmarks.wire import Wire
 from dashwright.common.database import queries
 from dashwright.common.database.pool import Database
 from dashwright.common.kinds.kind import Extract

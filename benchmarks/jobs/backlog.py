@@ -18,9 +18,9 @@ import orjson
 from tests.acceptance.processes import Stack
 from tests.servers import databases
 
-from benchmarks.jobs.small import spec
+from benchmarks.jobs.small_jobs import spec
+from benchmarks.measurement import Row, in_turns, median_of
 from benchmarks.processes import start_service
-from benchmarks.row import Row, in_turns, median_of
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import namespace_of
 from dashwright.common.jobs.routing import EVALUATE

@@ -21,9 +21,9 @@ from tests.acceptance.client import FIRST_USER, Client
 from tests.acceptance.processes import Stack
 from tests.servers import databases
 
-from benchmarks.jobs.small import spec
+from benchmarks.jobs.small_jobs import spec
+from benchmarks.measurement import Row
 from benchmarks.processes import launch_service, peak_memory
-from benchmarks.row import Row
 
 _SIZES: Final = "10000,100000"
 #: Items of one message, which is the largest number, and of one piece of the body over HTTP.

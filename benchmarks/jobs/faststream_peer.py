@@ -8,7 +8,7 @@ import uvloop
 from faststream import FastStream
 from faststream.rabbit import Channel, QueueType, RabbitBroker, RabbitQueue
 
-from benchmarks.jobs.peer_work import PeerWork
+from benchmarks.jobs.peer_job import PeerWork
 
 QUEUE = RabbitQueue("bench.faststream", queue_type=QueueType.QUORUM, durable=True)
 

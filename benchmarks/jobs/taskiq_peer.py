@@ -7,7 +7,7 @@ from typing import Any
 from taskiq import TaskiqEvents, TaskiqState
 from taskiq_aio_pika import AioPikaBroker, Exchange, Queue
 
-from benchmarks.jobs.peer_work import PeerWork
+from benchmarks.jobs.peer_job import PeerWork
 
 #: Environment of ``taskiq worker``, which passes no arguments to a broker.
 AMQP_URL, DATABASE_URL = "BENCHMARK_AMQP_URL", "BENCHMARK_DATABASE_URL"

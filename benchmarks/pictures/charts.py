@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 import vl_convert
 
-from benchmarks.sources.work import PROMETHEUS, START, STEP, WALK
+from benchmarks.sources.workload import PROMETHEUS, START, STEP, WALK
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.pictures.composition import compose

@@ -14,7 +14,7 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from benchmarks.sources.work import START, STEP, THRESHOLD, Work
+from benchmarks.sources.workload import START, STEP, THRESHOLD, Work
 
 Labels = Mapping[str, str]
 Array = NDArray[np.float64]

@@ -10,9 +10,9 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.row import Round, Row, in_turns, median_of
-from benchmarks.sync.bare import Floor
+from benchmarks.measurement import Round, Row, in_turns, median_of
 from benchmarks.sync.corpus import Corpus
+from benchmarks.sync.minimal_sync import Floor
 from benchmarks.sync.processor import Processor
 from benchmarks.sync.worker import Worker
 

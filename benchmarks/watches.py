@@ -20,9 +20,9 @@ import asyncpg
 from tests.acceptance.processes import Stack
 
 from benchmarks.bare_gateway import DASHBOARDS
+from benchmarks.http_connection import Wire
+from benchmarks.measurement import Row
 from benchmarks.processes import peak_memory, resident_memory
-from benchmarks.row import Row
-from benchmarks.wire import Wire
 
 CROWD = 10_000
 HEARERS = 1_000

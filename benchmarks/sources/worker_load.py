@@ -9,10 +9,10 @@ from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
+from benchmarks.measurement import Row, median_of
 from benchmarks.processes import peak_memory, resident_memory, start_service
-from benchmarks.row import Row, median_of
-from benchmarks.sources.product import WORKER, Product, stack_of, start_stub, values_of
-from benchmarks.sources.work import Work, small_request
+from benchmarks.sources.services import WORKER, Product, stack_of, start_stub, values_of
+from benchmarks.sources.workload import Work, small_request
 
 _LARGE: Final = Work(10_000, 60)
 _LONG: Final = Work(1_000, 1_000)

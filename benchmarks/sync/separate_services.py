@@ -10,10 +10,10 @@ from typing import Any, Final
 from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.processes import Stack
 
+from benchmarks.measurement import Row
 from benchmarks.processes import peak_memory, resident_memory
-from benchmarks.row import Row
 from benchmarks.sync.corpus import Corpus
-from benchmarks.sync.rows import FEW, MANY, served
+from benchmarks.sync.sync_times import FEW, MANY, served
 
 _DASHBOARDS: Final = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/dashboards"
 _TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}

@@ -1,4 +1,4 @@
-"""A stub of Prometheus' HTTP API that sends prepared bodies from memory: ``python -m benchmarks.sources.stub``.
+"""A stub of Prometheus' HTTP API that sends prepared bodies from memory: ``python -m benchmarks.sources.prometheus_stub``.
 
 It prints its address when it is ready. The first word of a query selects the body, so ``compact_1000 > -7`` and
 ``compact_1000 > -8`` get the same 1,000 series.
@@ -15,7 +15,7 @@ from typing import Any
 import uvloop
 from aiohttp import web
 
-from benchmarks.sources.work import SPACED, WALK
+from benchmarks.sources.workload import SPACED, WALK
 
 _QUERY = re.compile(r"(\w+)_(\d+)\b")
 

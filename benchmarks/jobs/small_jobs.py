@@ -18,9 +18,9 @@ import asyncpg
 import orjson
 from tests.acceptance.processes import Stack
 
-from benchmarks.jobs import faststream_peer, peer_work, taskiq_peer
+from benchmarks.jobs import faststream_peer, peer_job, taskiq_peer
+from benchmarks.measurement import Round, Row, in_turns, median_of
 from benchmarks.processes import start, start_service
-from benchmarks.row import Round, Row, in_turns, median_of
 
 _JOBS = 1500
 #: Messages that the broker has not confirmed yet.
@@ -43,7 +43,7 @@ async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     async with AsyncExitStack() as opened:
         observer = await asyncpg.connect(database_url)
         opened.push_async_callback(observer.close)
-        await observer.execute(peer_work.TABLES)
+        await observer.execute(peer_job.TABLES)
         measured, taskiq, faststream = await in_turns(
             await _product(opened, observer, database_url, amqp_url, folder),
             await _taskiq(opened, observer, database_url, amqp_url, folder),

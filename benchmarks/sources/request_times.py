@@ -12,12 +12,12 @@ from typing import Final
 import aiohttp
 import asyncpg
 
+from benchmarks.measurement import Round, Row, in_turns, median_of
 from benchmarks.processes import start_service
-from benchmarks.row import Round, Row, in_turns, median_of
-from benchmarks.sources import tables
+from benchmarks.sources import postgres_tables
 from benchmarks.sources.plain import PlainPostgres, PlainPrometheus
-from benchmarks.sources.product import WORKER, Product, stack_of, start_stub, values_of
-from benchmarks.sources.work import SPACED, Work, postgres_request
+from benchmarks.sources.services import WORKER, Product, stack_of, start_stub, values_of
+from benchmarks.sources.workload import SPACED, Work, postgres_request
 
 Call = Callable[[Work], Awaitable[bytes]]
 
@@ -79,12 +79,15 @@ async def spaces(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
 
 async def postgres(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure R8."""
-    works = [*(Work(count, tables.POINTS) for count in tables.SERIES), Work(tables.SERIES[0], tables.POINTS, shown=True)]
+    works = [
+        *(Work(count, postgres_tables.POINTS) for count in postgres_tables.SERIES),
+        Work(postgres_tables.SERIES[0], postgres_tables.POINTS, shown=True),
+    ]
     async with AsyncExitStack() as opened:
         product, _ = await _opened(opened, database_url, amqp_url, folder)
         connection = await asyncpg.connect(database_url)
         opened.push_async_callback(connection.close)
-        await product.add_source(await tables.create(connection, database_url))
+        await product.add_source(await postgres_tables.create(connection, database_url))
         over, plain = product.over(postgres_request), PlainPostgres(connection)
         return [
             await _compared("R8", f"PostgreSQL, {_name(work)}", 1.5, work, over.call, plain.call, many=_CALLS_OF_MANY_ROWS)

@@ -17,10 +17,10 @@ from tests.acceptance.client import Client
 from tests.acceptance.polling import wait_until
 from tests.acceptance.processes import Service, Stack
 
+from benchmarks.measurement import Row, percentile
 from benchmarks.processes import processor_seconds, resident_memory
-from benchmarks.row import Row, percentile
 from benchmarks.sync.corpus import Corpus
-from benchmarks.sync.rows import served
+from benchmarks.sync.sync_times import served
 
 _REPOSITORIES: Final = int(os.environ.get("REPOSITORIES", "1000"))
 _FILES: Final = 100

@@ -11,12 +11,12 @@ from typing import Final
 
 from tests.acceptance.client import Client
 
+from benchmarks.http_connection import Wire
+from benchmarks.measurement import Round, Row, in_turns, median_of
 from benchmarks.pictures import charts
 from benchmarks.processes import start_service
-from benchmarks.row import Round, Row, in_turns, median_of
-from benchmarks.sources.product import GATEWAY, WORKER, stack_of, start_stub
-from benchmarks.sources.work import PROMETHEUS
-from benchmarks.wire import Wire
+from benchmarks.sources.services import GATEWAY, WORKER, stack_of, start_stub
+from benchmarks.sources.workload import PROMETHEUS
 from dashwright.expressions.pictures.plotter import Plotter
 
 _FEW: Final = 9

@@ -1,6 +1,6 @@
 """A data source that only benchmarks have: random points of any number, generated once and kept.
 
-No service knows it. The worker process of this module registers it: ``python -m benchmarks.points AMQP_URL
+No service knows it. The worker process of this module registers it: ``python -m benchmarks.points_source AMQP_URL
 [FILE]``; with a file it responds to every query with the bytes of that file instead.
 """
 

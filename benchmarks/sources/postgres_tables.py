@@ -9,8 +9,8 @@ from urllib.parse import urlsplit
 
 import asyncpg
 
-from benchmarks.sources.stub import labels_of
-from benchmarks.sources.work import POSTGRES, START, STEP
+from benchmarks.sources.prometheus_stub import labels_of
+from benchmarks.sources.workload import POSTGRES, START, STEP
 
 POINTS: Final = 60
 SERIES: Final = (1_000, 10_000)

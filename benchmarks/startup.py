@@ -11,7 +11,7 @@ from typing import Final
 
 from tests.acceptance.processes import Service, Stack
 
-from benchmarks.row import ROUNDS, Row
+from benchmarks.measurement import ROUNDS, Row
 
 _SERVICE: Final = 1500
 """Milliseconds that a service may take, by the project's own goal."""

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks import series
-from benchmarks.row import Row, compared
+from benchmarks.measurement import Row, compared
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.reduce import Reduce

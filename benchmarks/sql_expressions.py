@@ -17,7 +17,7 @@ import orjson
 from numpy.typing import NDArray
 
 from benchmarks import series
-from benchmarks.row import Row, compared, in_turns, median_of
+from benchmarks.measurement import Row, compared, in_turns, median_of
 from dashwright.expressions import queries
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.limits import Limits

@@ -11,9 +11,9 @@ import orjson
 from tests.acceptance.client import Client
 from tests.acceptance.processes import Stack
 
+from benchmarks.http_connection import Wire
 from benchmarks.processes import read_line, start, start_service
-from benchmarks.sources.work import PROMETHEUS, Work, prometheus_request
-from benchmarks.wire import Wire
+from benchmarks.sources.workload import PROMETHEUS, Work, prometheus_request
 
 GATEWAY: Final = "dashwright-api"
 WORKER: Final = "dashwright-expressions"
@@ -34,7 +34,7 @@ def stack_of(database_url: str, amqp_url: str, folder: Path) -> Stack:
 async def start_stub(opened: AsyncExitStack, folder: Path) -> str:
     """Start the stub and return its address."""
     log = folder / "stub.log"
-    await start(opened, log, sys.executable, "-m", "benchmarks.sources.stub")
+    await start(opened, log, sys.executable, "-m", "benchmarks.sources.prometheus_stub")
     return await read_line(log, lambda line: line.strip() if line.startswith("http://") else "")
 
 
