@@ -1,4 +1,7 @@
-"""``make bench [ROWS=Q1,R]``: runs benchmarks, prints the table and writes it as JSON to benchmarks/results/."""
+"""The program of ``make bench [ROWS=Q1,R]``.
+
+It runs benchmarks, prints the table of their rows and writes it as JSON to benchmarks/results/.
+"""
 
 import json
 import os
@@ -36,10 +39,12 @@ from benchmarks.pictures import picture_times
 from benchmarks.sources import request_times, worker_load
 from benchmarks.sync import many_repositories, separate_services, sync_times
 
-Alone = Callable[[], Awaitable[list[Row]]]
-Served = Callable[[str, str, Path], Awaitable[list[Row]]]
+Benchmark = Callable[[], Awaitable[list[Row]]]
+ServerBenchmark = Callable[[str, str, Path], Awaitable[list[Row]]]
+"""A benchmark with the URL of an empty database, the URL of a broker, and an empty folder."""
 
-ALONE: dict[str, list[Alone]] = {
+#: By id, the benchmarks that run in this process only.
+BENCHMARKS: dict[str, list[Benchmark]] = {
     "E1": [kernels.addition],
     "E2": [kernels.alignment],
     "E3": [kernels.union],
@@ -52,11 +57,11 @@ ALONE: dict[str, list[Alone]] = {
     "C1": [conversion.rows],
     "P": [dataframe_libraries.rows],
 }
-"""What needs this process only."""
 
-SERVED: dict[str, list[Served]] = {
-    "E8": [large_responses.passed_on],
-    "E9": [large_responses.whole],
+#: By id, the benchmarks that need PostgreSQL and RabbitMQ. An id can be in both mappings.
+SERVER_BENCHMARKS: dict[str, list[ServerBenchmark]] = {
+    "E8": [large_responses.transfer],
+    "E9": [large_responses.arrow_requests],
     "E10": [query_path.rows],
     "C2": [converted_lists.rows],
     "G": [gateway.rows],
@@ -70,7 +75,7 @@ SERVED: dict[str, list[Served]] = {
     "R1": [request_times.instant],
     "R2": [request_times.ranges],
     "R3": [request_times.long_ranges],
-    "R4": [request_times.shown],
+    "R4": [request_times.series_themselves],
     "R5": [request_times.rules],
     "R6": [request_times.spaces],
     "R7": [worker_load.one_request],
@@ -80,52 +85,56 @@ SERVED: dict[str, list[Served]] = {
     "S1": [sync_times.full, sync_times.delayed],
     "S2": [sync_times.unchanged],
     "S3": [sync_times.incremental],
-    "S4": [separate_services.reading],
+    "S4": [separate_services.lists_during_syncs],
     "S5": [many_repositories.rows],
     "S7": [proxied_streams.rows],
     "M1": [separate_services.memory],
-    "M2": [separate_services.at_rest],
+    "M2": [separate_services.idle_memory],
     "T1": [startup.rows],
-    "V1": [picture_times.few],
-    "V2": [picture_times.many],
-    "V3": [picture_times.page],
-    "W": [watches.crowd, watches.namespace],
+    "V1": [picture_times.small_dashboard],
+    "V2": [picture_times.large_dashboard],
+    "V3": [picture_times.panel_by_panel],
+    "W": [watches.many_watches, watches.large_namespace],
 }
-"""What needs servers."""
 
 
-async def measure(wanted: list[str]) -> list[Row]:
-    """Return the measured rows of the wanted benchmarks."""
-    found = [row for name in wanted for rows in ALONE.get(name, []) for row in await _announced(name, rows())]
-    if any(name in SERVED for name in wanted):
-        found += await _served([name for name in wanted if name in SERVED])
-    return found
+async def measure(ids: list[str]) -> list[Row]:
+    """Return the rows of the benchmarks with these ids."""
+    rows: list[Row] = []
+    for row_id in ids:
+        for benchmark in BENCHMARKS.get(row_id, []):
+            _report_start(row_id)
+            rows += await benchmark()
+    if server_ids := [row_id for row_id in ids if row_id in SERVER_BENCHMARKS]:
+        rows += await _measure_with_servers(server_ids)
+    return rows
 
 
-async def _announced(name: str, rows: Awaitable[list[Row]]) -> list[Row]:
-    print(f"measuring {name} …", file=sys.stderr)
-    return await rows
-
-
-async def _served(wanted: list[str]) -> list[Row]:
-    """Run benchmarks on servers of their own with durable storage, as in production."""
-    found: list[Row] = []
+async def _measure_with_servers(ids: list[str]) -> list[Row]:
+    """Run benchmarks on servers of their own with durable storage, as in production, each with a new database."""
+    rows: list[Row] = []
     database, broker = await postgres.provide_private(), await rabbitmq.provide_private()
     try:
         template = await databases.make_template(database.dsn)
-        for name, rows in [(one, rows) for one in wanted for rows in SERVED[one]]:
-            async with databases.fresh(database.dsn, template) as url:
-                with tempfile.TemporaryDirectory() as folder:
-                    found += await _announced(name, rows(url, broker.url, Path(folder)))
+        for row_id in ids:
+            for benchmark in SERVER_BENCHMARKS[row_id]:
+                async with databases.fresh(database.dsn, template) as database_url:
+                    with tempfile.TemporaryDirectory() as folder:
+                        _report_start(row_id)
+                        rows += await benchmark(database_url, broker.url, Path(folder))
     finally:
         await broker.remove()
         await database.remove()
-    return found
+    return rows
 
 
-def show(rows: list[Row]) -> None:
-    """Print the table."""
-    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, medians of rounds in turns\n")
+def _report_start(row_id: str) -> None:
+    print(f"measuring {row_id} …", file=sys.stderr)
+
+
+def print_table(rows: list[Row]) -> None:
+    """Print the rows as a table in Markdown."""
+    print(f"{os.cpu_count()} cores, Python {platform.python_version()}, medians of alternating rounds\n")
     print(f"| {'id':4} | {'path':48} | {'product':>10} | {'reference':>10} | {'ratio':>6} | {'goal':>6} | met |")
     print(f"| {'-' * 4} | {'-' * 48} | {'-' * 9}: | {'-' * 9}: | {'-' * 5}: | {'-' * 5}: | --- |")
     for row in rows:
@@ -134,29 +143,34 @@ def show(rows: list[Row]) -> None:
         print(f"| {row.id:4} | {row.path:48} | {product:>10} | {reference:>10} | {row.ratio:6.3g} | {row.goal:6.3g} | {met:3} |")
 
 
-def _selected(name: str, known: list[str]) -> list[str]:
-    """Return the benchmark with a name, or all whose ids begin with a letter."""
-    return [name] if name in known else [one for one in known if one[0] == name]
+def _matching_ids(pattern: str, known_ids: list[str]) -> list[str]:
+    """Return the id that equals a pattern, or all ids that begin with it if it is a letter."""
+    return [pattern] if pattern in known_ids else [row_id for row_id in known_ids if row_id[0] == pattern]
 
 
 def main() -> int:
-    """Run the benchmarks of the command line; return the exit status."""
-    known = list(dict.fromkeys([*ALONE, *SERVED]))
-    names = [name for name in os.environ.get("ROWS", "").split(",") if name]
-    if unknown := [name for name in names if not _selected(name, known)]:
-        print(f"unknown rows: {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
+    """Run the benchmarks that ``ROWS`` names, or all; return the exit status."""
+    known_ids = list(dict.fromkeys([*BENCHMARKS, *SERVER_BENCHMARKS]))
+    patterns = [pattern for pattern in os.environ.get("ROWS", "").split(",") if pattern]
+    if unknown := [pattern for pattern in patterns if not _matching_ids(pattern, known_ids)]:
+        print(f"unknown rows: {', '.join(unknown)}; known: {', '.join(known_ids)}", file=sys.stderr)
         return 2
-    wanted = dict.fromkeys(one for name in names for one in _selected(name, known))
-    rows = uvloop.run(measure(list(wanted) or known))
+    selected_ids = dict.fromkeys(row_id for pattern in patterns for row_id in _matching_ids(pattern, known_ids))
+    rows = uvloop.run(measure(list(selected_ids) or known_ids))
     rows.sort(key=lambda row: (row.id[0], int(row.id[1:] or 0)))
-    show(rows)
-    results = Path(__file__).parent / "results"
-    results.mkdir(exist_ok=True)
-    written = results / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
-    table = [asdict(row) | {"ratio": row.ratio, "met": row.is_met} for row in rows]
-    written.write_text(json.dumps({"cores": os.cpu_count(), "rows": table}, indent=2) + "\n")
-    print(f"\nwritten to {written.relative_to(Path.cwd())}" if written.is_relative_to(Path.cwd()) else f"\nwritten to {written}")
+    print_table(rows)
+    print(f"\nwritten to {_write_results(rows)}")
     return 0
+
+
+def _write_results(rows: list[Row]) -> Path:
+    """Write the rows as JSON and return the path of the file."""
+    folder = Path(__file__).parent / "results"
+    folder.mkdir(exist_ok=True)
+    file = folder / f"{datetime.now(UTC):%Y%m%dT%H%M%SZ}.json"
+    table = [asdict(row) | {"ratio": row.ratio, "met": row.is_met} for row in rows]
+    file.write_text(json.dumps({"cores": os.cpu_count(), "rows": table}, indent=2) + "\n")
+    return file
 
 
 if __name__ == "__main__":

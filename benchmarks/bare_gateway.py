@@ -1,6 +1,6 @@
-"""The reference of the gateway: aiohttp and asyncpg alone return the same data, without any checks.
+"""The reference of the gateway: aiohttp and asyncpg alone return the same data, without authentication or authorization.
 
-``python -m benchmarks.bare_gateway DATABASE_URL``; it prints its address when it is ready.
+``python -m benchmarks.bare_gateway DATABASE_URL`` runs the server, which prints its address when it is ready.
 """
 
 import sys
@@ -17,22 +17,24 @@ from benchmarks import bare_server
 from dashwright.common.database import queries
 from dashwright.common.models.quotas import ORG_TARGETS, UNLIMITED
 
-QUOTAS = "/api/org/quotas"
-DASHBOARD = "bench"
-DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{namespace}/dashboards"
-POOL = 10
-"""Connections, as many as the product takes where no setting says otherwise."""
+QUOTAS_PATH = "/api/org/quotas"
+#: The path of the collection of dashboards in a namespace.
+DASHBOARDS_ROUTE = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{namespace}/dashboards"
+#: Connections to the database, as many as the product has by default.
+POOL_SIZE = 10
 
+#: The package with the product's SQL files.
 _STORES = "dashwright.common.stores"
+#: The organization of the first user.
 _ORG_ID = 1
 
 
-async def _leave_as_it_is(_connection: Any) -> None:
-    """Do not reset a returned connection: the product saves that round trip, too."""
+async def _keep_state(_connection: Any) -> None:
+    """Do not reset a returned connection, which saves a round trip, as in the product's pool."""
 
 
-class Reads:
-    """The product's statements, prepared by asyncpg as for the product, and their rows as JSON."""
+class StatementRunner:
+    """Runner of the product's statements, which returns their rows as JSON."""
 
     def __init__(self, pool: "asyncpg.pool.Pool[asyncpg.Record]") -> None:
         self._pool = pool
@@ -40,43 +42,46 @@ class Reads:
         self._get = queries.load(_STORES, "resources.sql").get
 
     @classmethod
-    async def open(cls, database_url: str) -> "Reads":
+    async def open(cls, database_url: str) -> "StatementRunner":
         """Connect to the database."""
-        return cls(await asyncpg.create_pool(database_url, min_size=1, max_size=POOL, reset=_leave_as_it_is))
+        return cls(await asyncpg.create_pool(database_url, min_size=1, max_size=POOL_SIZE, reset=_keep_state))
 
     async def quotas(self) -> bytes:
-        """Return the quotas."""
+        """Return the quotas of the organization with their use."""
         count = len(ORG_TARGETS)
-        asked = ["org"] * count, [_ORG_ID] * count, ORG_TARGETS, [UNLIMITED] * count
+        parameters = ["org"] * count, [_ORG_ID] * count, ORG_TARGETS, [UNLIMITED] * count
         async with self._pool.acquire() as connection:
-            rows = await connection.fetch(self._limits_and_use, *asked, True)
+            rows = await connection.fetch(self._limits_and_use, *parameters, True)
         return orjson.dumps([dict(row) for row in rows])
 
     async def dashboard(self, namespace: str, name: str) -> bytes:
-        """Return a dashboard."""
+        """Return a dashboard with metadata and spec, as they are stored."""
         async with self._pool.acquire() as connection:
             row = await connection.fetchrow(self._get, namespace, "dashboard.grafana.app", "dashboards", name)
         assert row is not None
         return orjson.dumps({"metadata": orjson.Fragment(row["metadata"]), "spec": orjson.Fragment(row["spec"])})
 
 
-def _application(reads: Reads) -> web.Application:
+def _application(runner: StatementRunner) -> web.Application:
     async def quotas(_request: web.Request) -> web.Response:
-        return web.Response(body=await reads.quotas(), content_type="application/json")
+        return web.Response(body=await runner.quotas(), content_type="application/json")
 
     async def dashboard(request: web.Request) -> web.Response:
-        body = await reads.dashboard(request.match_info["namespace"], request.match_info["name"])
+        body = await runner.dashboard(request.match_info["namespace"], request.match_info["name"])
         return web.Response(body=body, content_type="application/json")
 
     application = web.Application()
-    handlers: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {QUOTAS: quotas, f"{DASHBOARDS}/{{name}}": dashboard}
+    handlers: dict[str, Callable[[web.Request], Awaitable[web.StreamResponse]]] = {
+        QUOTAS_PATH: quotas,
+        f"{DASHBOARDS_ROUTE}/{{name}}": dashboard,
+    }
     application.add_routes([web.get(path, handler) for path, handler in handlers.items()])
     return application
 
 
 async def serve(database_url: str) -> None:
     """Serve until the process ends."""
-    await bare_server.serve(_application(await Reads.open(database_url)))
+    await bare_server.serve(_application(await StatementRunner.open(database_url)))
 
 
 if __name__ == "__main__":

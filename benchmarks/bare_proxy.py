@@ -1,6 +1,6 @@
-"""The reference of proxied streams: aiohttp alone passes the bytes of a server to a client.
+"""The reference of proxied streams: aiohttp alone forwards responses of a server to clients.
 
-``python -m benchmarks.bare_proxy source BYTES`` is the server, and ``… proxy URL`` the reference; each prints its address when it is
+``python -m benchmarks.bare_proxy source BYTES`` runs the server, and ``… proxy URL`` the reference. Each prints its address when it is
 ready.
 """
 
@@ -15,25 +15,26 @@ from benchmarks import bare_server
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-_PIECE = bytes(64 * 1024)
+#: One write of the server.
+_CHUNK = bytes(64 * 1024)
 
 
 async def serve_source(size: int) -> None:
-    """Respond to every request with ``size`` bytes."""
+    """Run the server, which responds to every request with ``size`` bytes, until the process ends."""
 
     async def handle(request: web.Request) -> web.StreamResponse:
         response = web.StreamResponse()
         response.content_length = size
         await response.prepare(request)
-        for start in range(0, size, len(_PIECE)):
-            await response.write(_PIECE[: size - start])
+        for start in range(0, size, len(_CHUNK)):
+            await response.write(_CHUNK[: size - start])
         return response
 
     await bare_server.serve(_application(handle))
 
 
 async def serve_proxy(url: str) -> None:
-    """Respond to every request with the response of the server."""
+    """Run the reference, which responds to every request with the response of the server at ``url``, until the process ends."""
     async with aiohttp.ClientSession(url) as session:
 
         async def handle(request: web.Request) -> web.StreamResponse:

@@ -1,7 +1,7 @@
-"""The reference of large responses: aiohttp and aio-pika alone pass prepared pieces from a worker to a client.
+"""The reference of large responses: aiohttp and aio-pika alone transfer a prepared body in chunks from a worker to a client.
 
-``python -m benchmarks.bare_query worker AMQP_URL FILE`` and ``… gateway AMQP_URL``; each prints a line when it is
-ready.
+``python -m benchmarks.bare_query worker AMQP_URL FILE`` runs the worker, and ``… gateway AMQP_URL`` the HTTP server. The worker prints
+a line when it is ready, the server its address.
 """
 
 import asyncio
@@ -15,25 +15,27 @@ from aiohttp import web
 from benchmarks import bare_server
 
 QUEUE = "bench.large"
-CHUNK_VALUES = 2**20
+#: Bytes of a message.
+CHUNK_BYTES = 2**20
+#: The pseudo-queue of RabbitMQ's direct reply-to.
 _REPLY_TO = "amq.rabbitmq.reply-to"
 
 
-def cut(body: bytes) -> list[bytes]:
-    """Return the pieces of a body."""
-    return [body[start : start + CHUNK_VALUES] for start in range(0, len(body), CHUNK_VALUES)]
+def chunks_of(body: bytes) -> list[bytes]:
+    """Return a body in chunks of ``CHUNK_BYTES``, of which the last is smaller."""
+    return [body[start : start + CHUNK_BYTES] for start in range(0, len(body), CHUNK_BYTES)]
 
 
-async def work(amqp_url: str, answer: list[bytes]) -> None:
-    """Respond to every request with the prepared pieces."""
+async def run_worker(amqp_url: str, chunks: list[bytes]) -> None:
+    """Respond to every message with one message per chunk."""
     connection = await aio_pika.connect(amqp_url)
     channel = await connection.channel(publisher_confirms=False)
     queue = await channel.declare_queue(QUEUE, durable=True)
 
     async def handle(message: aio_pika.abc.AbstractIncomingMessage) -> None:
         assert message.reply_to is not None
-        for index, piece in enumerate(answer):
-            reply = aio_pika.Message(piece, correlation_id=message.correlation_id, headers={"last": index == len(answer) - 1})
+        for index, chunk in enumerate(chunks):
+            reply = aio_pika.Message(chunk, correlation_id=message.correlation_id, headers={"last": index == len(chunks) - 1})
             await channel.default_exchange.publish(reply, routing_key=message.reply_to, mandatory=False)
         await message.ack()
 
@@ -43,11 +45,11 @@ async def work(amqp_url: str, answer: list[bytes]) -> None:
 
 
 async def serve(amqp_url: str) -> None:
-    """Serve HTTP requests by calling the worker."""
+    """Serve HTTP requests, one after the other, by calling the worker."""
     connection = await aio_pika.connect(amqp_url)
     channel = await connection.channel()
-    arrived: asyncio.Queue[aio_pika.abc.AbstractIncomingMessage] = asyncio.Queue()
-    await (await channel.get_queue(_REPLY_TO, ensure=False)).consume(arrived.put, no_ack=True)
+    replies: asyncio.Queue[aio_pika.abc.AbstractIncomingMessage] = asyncio.Queue()
+    await (await channel.get_queue(_REPLY_TO, ensure=False)).consume(replies.put, no_ack=True)
 
     async def handle(request: web.Request) -> web.StreamResponse:
         message = aio_pika.Message(await request.read(), reply_to=_REPLY_TO, correlation_id="1")
@@ -55,9 +57,9 @@ async def serve(amqp_url: str) -> None:
         response = web.StreamResponse()
         await response.prepare(request)
         while True:
-            piece = await arrived.get()
-            await response.write(piece.body)
-            if piece.headers["last"]:
+            reply = await replies.get()
+            await response.write(reply.body)
+            if reply.headers["last"]:
                 await response.write_eof()
                 return response
 
@@ -68,6 +70,6 @@ async def serve(amqp_url: str) -> None:
 
 if __name__ == "__main__":
     if sys.argv[1] == "worker":
-        uvloop.run(work(sys.argv[2], cut(Path(sys.argv[3]).read_bytes())))
+        uvloop.run(run_worker(sys.argv[2], chunks_of(Path(sys.argv[3]).read_bytes())))
     else:
         uvloop.run(serve(sys.argv[2]))

@@ -1,4 +1,4 @@
-"""The HTTP server of references: aiohttp alone, on a free port of the loopback interface."""
+"""The HTTP server of reference programs: aiohttp alone, on a free port of the loopback interface."""
 
 import asyncio
 

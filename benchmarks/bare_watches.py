@@ -1,6 +1,6 @@
-"""The reference of watches: aiohttp alone holds open responses that nothing is sent to.
+"""The reference of watches: aiohttp alone keeps responses open without sending events.
 
-``python -m benchmarks.bare_watches``; it prints its address when it is ready.
+``python -m benchmarks.bare_watches`` runs the server, which prints its address when it is ready.
 """
 
 import asyncio
@@ -9,7 +9,7 @@ import uvloop
 from aiohttp import web
 
 
-async def _held(request: web.BaseRequest) -> web.StreamResponse:
+async def _keep_open(request: web.BaseRequest) -> web.StreamResponse:
     response = web.StreamResponse(headers={"Content-Type": "application/json"})
     await response.prepare(request)
     await asyncio.get_running_loop().create_future()
@@ -17,9 +17,10 @@ async def _held(request: web.BaseRequest) -> web.StreamResponse:
 
 
 async def main() -> None:
-    """Serve until the process ends."""
-    runner = web.ServerRunner(web.Server(_held, access_log=None))
+    """Serve until the process ends. Print the address when the server is ready."""
+    runner = web.ServerRunner(web.Server(_keep_open, access_log=None))
     await runner.setup()
+    # Many watches are opened concurrently; the default backlog is 128.
     site = web.TCPSite(runner, "127.0.0.1", 0, backlog=1024)
     await site.start()
     print(f"http://127.0.0.1:{site.port}", flush=True)

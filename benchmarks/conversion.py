@@ -1,4 +1,6 @@
-"""C1: the conversion of dashboards between panels and elements, compared with reading and writing the same JSON.
+"""C1: the conversion of dashboards between versions with panels (v0alpha1, v1) and with elements (v2).
+
+The reference decodes and encodes the same JSON.
 
 ``CONVERSION_CORPUS=<directory>`` takes the dashboards below a directory instead of the generated ones.
 """
@@ -11,16 +13,17 @@ from typing import Any, Final
 
 import orjson
 
-from benchmarks.measurement import Row, compared
+from benchmarks.measurement import Row, compare_functions
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 from dashwright.common.conversion.versions import convert
 
 _GOAL: Final = 3
+#: The numbers of panels of the generated dashboards.
 _PANEL_COUNTS: Final = (5, 20, 60)
 
 
 async def rows() -> list[Row]:
-    """Return the row of the median dashboard in each direction."""
+    """Return a row for each direction, that of the dashboard with the median ratio."""
     dashboards = _corpus()
     classic = [convert(spec, version, "v1", EMPTY_CONTEXT) for spec, version in dashboards]
     elements = [convert(spec, version, "v2", EMPTY_CONTEXT) for spec, version in dashboards]
@@ -35,13 +38,13 @@ async def _median_row(label: str, specs: Sequence[Mapping[str, Any]], source: st
     for spec in specs:
         body = orjson.dumps(spec)
         measured.append(
-            await compared(
+            await compare_functions(
                 "C1",
                 name,
                 _GOAL,
                 partial(convert, spec, source, target, EMPTY_CONTEXT),
                 partial(_read_and_write, body),
-                runs=3,
+                calls=3,
             )
         )
     return sorted(measured, key=lambda row: row.ratio)[len(measured) // 2]
@@ -57,7 +60,7 @@ def _corpus() -> list[tuple[Mapping[str, Any], str]]:
     if not directory:
         return [(_generated(count), "v0alpha1") for count in _PANEL_COUNTS]
     trees = [orjson.loads(path.read_bytes()) for path in sorted(Path(directory).rglob("*.json"))]
-    return [found for tree in trees if (found := _dashboard(tree)) is not None]
+    return [dashboard for tree in trees if (dashboard := _dashboard(tree)) is not None]
 
 
 def _dashboard(tree: Any) -> tuple[Mapping[str, Any], str] | None:

@@ -1,4 +1,4 @@
-"""P: the engine compared with pandas and polars doing the same work on the same points, each with one thread, as a query has."""
+"""P: the engine compared with pandas and polars on the same points. Each has one thread, as an evaluation has."""
 
 import os
 from collections.abc import Callable
@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks import series
-from benchmarks.measurement import Row, compared
+from benchmarks.measurement import Row, compare_functions
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.math.evaluate import Math
 from dashwright.expressions.engine.reduce import Reduce
@@ -19,40 +19,42 @@ _SUM = Reduce.of("A", "sum")
 _ABOVE = Threshold("A", predicate_of("gt", (10.0,)))
 
 
+Operations = dict[str, Callable[[], object]]
+"""Functions by the name of the operation that they run, the same names for each library."""
+
+
 async def rows() -> list[Row]:
-    """Return the rows of P."""
-    found = []
+    """Return the rows of P: P1 compares with pandas, P2 with polars."""
+    rows = []
     for count, length in ((1000, 1000), (1, 1_000_000)):
-        instants = series.times(length)
+        timestamps = series.times(length)
         sets = [
-            series.block(count, instants, 1),
-            series.block(count, instants, 2),
-            series.block(count, instants + length // 2 * series.STEP, 2),
+            series.block(count, timestamps, 1),
+            series.block(count, timestamps, 2),
+            # The first half of its timestamps are the second half of those of the others.
+            series.block(count, timestamps + length // 2 * series.STEP, 2),
         ]
-        ours, pandas, polars = _ours(*sets), _pandas(*sets), _polars(*sets)
-        for work, function in ours.items():
-            path = f"{work}, {count:,} x {length:,}"
-            found.append(await compared("P1", f"{path}, to pandas", 1.0, function, pandas[work]))
-            found.append(await compared("P2", f"{path}, to polars", 1.0, function, polars[work]))
-    return found
+        product, pandas, polars = _product_operations(*sets), _pandas_operations(*sets), _polars_operations(*sets)
+        for operation, function in product.items():
+            path = f"{operation}, {count:,} x {length:,}"
+            rows.append(await compare_functions("P1", f"{path}, to pandas", 1.0, function, pandas[operation]))
+            rows.append(await compare_functions("P2", f"{path}, to polars", 1.0, function, polars[operation]))
+    return rows
 
 
-Work = dict[str, Callable[[], object]]
-
-
-def _ours(left: Series, right: Series, late: Series) -> Work:
+def _product_operations(left: Series, right: Series, shifted: Series) -> Operations:
     return {
         "add": partial(_ADD.evaluate, {"A": left, "B": right}, _LIMITS),
-        "add two sets that share half of their timestamps": partial(_ADD.evaluate, {"A": left, "B": late}, _LIMITS),
+        "add two sets that share half of their timestamps": partial(_ADD.evaluate, {"A": left, "B": shifted}, _LIMITS),
         "sum": partial(_SUM.evaluate, {"A": left}, _LIMITS),
         "threshold: is above 10": partial(_ABOVE.evaluate, {"A": left}, _LIMITS),
     }
 
 
-def _pandas(*sets: Series) -> Work:
+def _pandas_operations(*sets: Series) -> Operations:
     import pandas
 
-    left, right, late = (
+    left, right, shifted = (
         pandas.DataFrame(block.cells.values.T.copy(), pandas.to_datetime(block.axis.times), map(str, item.labels))
         for item in sets
         for block in item.blocks
@@ -60,31 +62,31 @@ def _pandas(*sets: Series) -> Work:
     return {
         "add": lambda: left + right,
         "add two sets that share half of their timestamps": lambda: (
-            left.loc[left.index.intersection(late.index)] + late.loc[late.index.intersection(left.index)]
+            left.loc[left.index.intersection(shifted.index)] + shifted.loc[shifted.index.intersection(left.index)]
         ),
         "sum": lambda: left.sum(),
         "threshold: is above 10": lambda: (left > 10).astype("float64"),
     }
 
 
-def _polars(*sets: Series) -> Work:
-    # Read when polars is imported.
+def _polars_operations(*sets: Series) -> Operations:
+    # polars reads the variable when it is imported.
     os.environ.setdefault("POLARS_MAX_THREADS", "1")
     import polars
 
     def frame(item: Series) -> Any:
         [block] = item.blocks
-        named = zip(map(str, item.labels), block.cells.values, strict=True)
-        return polars.DataFrame({"time": block.axis.times, **dict(named)}).with_columns(polars.col("time").set_sorted())
+        named_columns = zip(map(str, item.labels), block.cells.values, strict=True)
+        return polars.DataFrame({"time": block.axis.times, **dict(named_columns)}).with_columns(polars.col("time").set_sorted())
 
-    left, right, late = map(frame, sets)
+    left, right, shifted = map(frame, sets)
     values = polars.all().exclude("time")
     columns = left.columns[1:]
     sums = [polars.col(name) + polars.col(f"{name}_right") for name in columns]
-    beside = polars.concat([left, right.drop("time").rename(lambda name: f"{name}_right")], how="horizontal")
+    joined = polars.concat([left, right.drop("time").rename(lambda name: f"{name}_right")], how="horizontal")
     return {
-        "add": lambda: beside.select("time", *sums),
-        "add two sets that share half of their timestamps": lambda: left.join(late, on="time").select("time", *sums),
+        "add": lambda: joined.select("time", *sums),
+        "add two sets that share half of their timestamps": lambda: left.join(shifted, on="time").select("time", *sums),
         "sum": lambda: left.select(values.sum()),
         "threshold: is above 10": lambda: left.select("time", (values > 10).cast(polars.Float64)),
     }

@@ -1,6 +1,6 @@
-"""E8 and E9 inside one process: the engine compared with encoding, encoding compared with its library alone.
+"""E8 and E9 inside this process: the engine compared with encoding, and encoding compared with its library alone.
 
-The last row measures how long the event loop is blocked.
+The last rows of E8 measure how long a query blocks the event loop.
 """
 
 import asyncio
@@ -12,7 +12,7 @@ from functools import partial
 import orjson
 
 from benchmarks import points_source, series
-from benchmarks.measurement import ROUNDS, Row, compared, median_of
+from benchmarks.measurement import ROUNDS, Row, compare_functions, median_ms
 from dashwright.common import media
 from dashwright.common.models.query_context import QueryContext
 from dashwright.expressions.engine.evaluate import evaluate
@@ -26,59 +26,67 @@ from dashwright.expressions.engine.values_to_frames import frames_of
 from dashwright.expressions.formats import arrow, codec
 from dashwright.expressions.queries import QuerySettings, respond
 
+#: Numbers of series and of points of each.
 _SHAPES = ((1, 1_000_000), (1000, 1000))
-_STALL = 50.0
-_TICK = 0.001
+_STALL_SHAPES = ((10, 1_000_000), (1, 10_000_000), (10_000, 1000))
+_LONGEST_STALL_MS = 50.0
+#: The interval of the task whose delay is the stall.
+_TICK_SECONDS = 0.001
 #: Ten million points are more than the default limit on a response allows.
-_LARGE = QuerySettings(limits=Limits(query_response_bytes=1024**3))
+_SETTINGS = QuerySettings(limits=Limits(query_response_bytes=1024**3))
 
 
 async def as_json() -> list[Row]:
-    """Measure E8: evaluating a ratio of every series to one total, compared with encoding the outcome."""
+    """Measure E8: evaluating the ratio of every series to a single one, compared with encoding the result."""
     rows = []
     for count, length in _SHAPES:
-        created, one = series.frames(count, length, 1), series.frames(1, length, 2)
-        shown = _evaluated(created, one)
+        dividends, divisor = series.frames(count, length, 1), series.frames(1, length, 2)
+        ratios = _evaluate(dividends, divisor)
         shape = f"{count:,} x {length:,}"
         rows += [
-            await compared(
-                "E8", f"convert, evaluate, present {shape}, to encode", 0.15, partial(_evaluated, created, one), partial(_json, shown)
+            await compare_functions(
+                "E8",
+                f"convert, evaluate, present {shape}, to encode",
+                0.15,
+                partial(_evaluate, dividends, divisor),
+                partial(_encode_json, ratios),
             ),
-            await compared("E8", f"encode {shape}, to bare orjson", 1.2, partial(_json, shown), partial(_bare, shown)),
+            await compare_functions(
+                "E8", f"encode {shape}, to bare orjson", 1.2, partial(_encode_json, ratios), partial(_encode_bare, ratios)
+            ),
         ]
     return rows
 
 
 async def as_arrow() -> list[Row]:
-    """Measure E9: the time of this process for the same frames as Arrow."""
+    """Measure E9: encoding frames as Arrow, compared with encoding them as JSON."""
     rows = []
     for count, length in _SHAPES:
-        shown = series.frames(count, length, 1)
-        rows.append(
-            await compared("E9", f"encode {count:,} x {length:,} as Arrow, to JSON", 1 / 8, partial(_arrow, shown), partial(_json, shown))
-        )
+        frames = series.frames(count, length, 1)
+        path = f"encode {count:,} x {length:,} as Arrow, to JSON"
+        rows.append(await compare_functions("E9", path, 1 / 8, partial(_encode_arrow, frames), partial(_encode_json, frames)))
     return rows
 
 
-def _evaluated(made: Sequence[Frame], one: Sequence[Frame]) -> Sequence[Frame]:
+def _evaluate(dividends: Sequence[Frame], divisor: Sequence[Frame]) -> Sequence[Frame]:
     nodes = [Node("A"), Node("B"), Node("C", Math.parse("$A / $B"))]
-    outcome = evaluate(nodes, {"A": values_of(made), "B": values_of(one)}, Limits())["C"]
+    outcome = evaluate(nodes, {"A": values_of(dividends), "B": values_of(divisor)}, Limits())["C"]
     assert isinstance(outcome, Outcome)
     return frames_of(outcome, "C")
 
 
-def _json(frames: Sequence[Frame]) -> int:
+def _encode_json(frames: Sequence[Frame]) -> int:
     writer = codec.JsonFrameWriter()
-    return sum(len(piece) for piece in codec.chunks(part for frame in frames for part in writer.write(frame)))
+    return sum(len(chunk) for chunk in codec.chunks(part for frame in frames for part in writer.write(frame)))
 
 
-def _arrow(frames: Sequence[Frame]) -> int:
+def _encode_arrow(frames: Sequence[Frame]) -> int:
     writer = arrow.ArrowFrameWriter()
-    return sum(len(piece) for piece in codec.chunks(part for frame in frames for part in writer.write(frame)))
+    return sum(len(chunk) for chunk in codec.chunks(part for frame in frames for part in writer.write(frame)))
 
 
-def _bare(frames: Sequence[Frame]) -> int:
-    """Return the columns as they are, with times in milliseconds and without metadata."""
+def _encode_bare(frames: Sequence[Frame]) -> int:
+    """Encode only the columns, with times in milliseconds, by orjson alone. Return the number of bytes, as the product's encoders do."""
     return sum(
         len(orjson.dumps([frame.fields[0].values // 1_000_000, frame.fields[1].values], option=orjson.OPT_SERIALIZE_NUMPY))
         for frame in frames
@@ -86,36 +94,36 @@ def _bare(frames: Sequence[Frame]) -> int:
 
 
 async def responsiveness() -> list[Row]:
-    """Measure E8: the longest time the event loop is blocked while ten million points are evaluated and encoded."""
+    """Measure E8: the longest time for which the event loop is blocked while ten million points are evaluated and encoded."""
     points_source.register()
     rows = []
-    for shape in ((10, 1_000_000), (1, 10_000_000), (10_000, 1000)):
-        for name, accept in (("JSON", ""), ("Arrow", media.ARROW)):
-            body = points_source.request("$A / $B", *shape)
-            await _longest_stall(body, accept)
-            # What the source keeps for the next round would be gone in service; the collector need not look at it.
+    for count, length in _STALL_SHAPES:
+        for format_name, accept in (("JSON", ""), ("Arrow", media.ARROW)):
+            body = points_source.request("$A / $B", count, length)
+            await _longest_stall_seconds(body, accept)
+            # The source caches its frames. A service would have released them, so the garbage collector must not scan them here.
             gc.freeze()
-            stalls = [[await _longest_stall(body, accept)] for _ in range(ROUNDS)]
-            path = f"longest stall, {shape[0]:,} x {shape[1]:,} as {name}, to 50 ms"
-            rows.append(Row("E8", path, "ms", median_of(stalls, 50) * 1000, _STALL, 1.0))
+            stalls = [[await _longest_stall_seconds(body, accept)] for _ in range(ROUNDS)]
+            path = f"longest stall, {count:,} x {length:,} as {format_name}, to 50 ms"
+            rows.append(Row("E8", path, "ms", median_ms(stalls), _LONGEST_STALL_MS, 1.0))
     return rows
 
 
-async def _longest_stall(body: bytes, accept: str) -> float:
+async def _longest_stall_seconds(body: bytes, accept: str) -> float:
     longest = 0.0
 
     async def tick() -> None:
         nonlocal longest
         while True:
             started = time.perf_counter()
-            await asyncio.sleep(_TICK)
-            longest = max(longest, time.perf_counter() - started - _TICK)
+            await asyncio.sleep(_TICK_SECONDS)
+            longest = max(longest, time.perf_counter() - started - _TICK_SECONDS)
 
-    ticking = asyncio.create_task(tick())
-    answered = await respond(body, QueryContext(accept=accept), _LARGE)
-    assert answered.headers["status"] == 200
-    assert isinstance(answered.body, AsyncIterator)
-    async for _ in answered.body:
+    ticker = asyncio.create_task(tick())
+    reply = await respond(body, QueryContext(accept=accept), _SETTINGS)
+    assert reply.headers["status"] == 200
+    assert isinstance(reply.body, AsyncIterator)
+    async for _ in reply.body:
         pass
-    ticking.cancel()
+    ticker.cancel()
     return longest

@@ -1,7 +1,7 @@
-"""G1 and G2: authenticated, authorized and logged reads of quotas and of a dashboard over HTTP.
+"""G1 and G2: authenticated, authorized and logged requests for quotas and a dashboard.
 
-References run the same statement on the same database: aiohttp alone (G1), and Starlette on uvicorn, alone and with
-the same work around the read (G2). Each is one process, requested concurrently over the same number of connections.
+The references run the same SQL statement on the same database: aiohttp alone (G1), and Starlette on uvicorn, first alone and then with
+authentication, authorization and logging (G2). Each server is one process, which clients call over the same number of connections.
 """
 
 import asyncio
@@ -14,14 +14,16 @@ from pathlib import Path
 
 from tests.acceptance.processes import Stack
 
-from benchmarks.bare_gateway import DASHBOARD, DASHBOARDS, POOL, QUOTAS
-from benchmarks.http_connection import Wire
-from benchmarks.measurement import Round, Row, in_turns, median_of
-from benchmarks.processes import read_line, start, start_service
+from benchmarks.bare_gateway import DASHBOARDS_ROUTE, POOL_SIZE, QUOTAS_PATH
+from benchmarks.http_connection import HttpConnection
+from benchmarks.measurement import Round, Row, alternate, median_percentile
+from benchmarks.processes import start, start_service, wait_for_line
 
 _CONNECTIONS = 16
+#: Requests of a round over all connections.
 _REQUESTS = 4_000
-_COLLECTION = DASHBOARDS.format(namespace="default")
+_DASHBOARD_NAME = "bench"
+_DASHBOARDS_PATH = DASHBOARDS_ROUTE.format(namespace="default")
 
 _PANELS = [
     {
@@ -33,58 +35,60 @@ _PANELS = [
     }
     for number in range(20)
 ]
-_OBJECT = {"metadata": {"name": DASHBOARD}, "spec": {"title": "Services", "panels": _PANELS}}
+_DASHBOARD = {"metadata": {"name": _DASHBOARD_NAME}, "spec": {"title": "Services", "panels": _PANELS}}
 
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Return the rows of G1 and G2."""
-    reads = [(QUOTAS, "quotas", 1 / 0.6), (f"{_COLLECTION}/{DASHBOARD}", "a dashboard", 1 / 0.5)]
-    async with AsyncExitStack() as opened:
+    # The goals for bare aiohttp are 0.6 and 0.5 times its throughput.
+    cases = [(QUOTAS_PATH, "quotas", 1 / 0.6), (f"{_DASHBOARDS_PATH}/{_DASHBOARD_NAME}", "a dashboard", 1 / 0.5)]
+    stack = Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL_SIZE))
+    async with AsyncExitStack() as exit_stack:
         addresses = [
-            await start_service(opened, Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL)), "dashwright-api", folder),
-            await _reference(opened, folder, "benchmarks.bare_gateway", database_url),
-            await _reference(opened, folder, "benchmarks.starlette_gateway", "read", database_url),
-            await _reference(opened, folder, "benchmarks.starlette_gateway", "whole", database_url),
+            await start_service(exit_stack, stack, "dashwright-api", folder),
+            await _start_reference(exit_stack, folder, "benchmarks.bare_gateway", database_url),
+            await _start_reference(exit_stack, folder, "benchmarks.starlette_gateway", "read", database_url),
+            await _start_reference(exit_stack, folder, "benchmarks.starlette_gateway", "complete", database_url),
         ]
-        crowds = [[await _connected(opened, address) for _ in range(_CONNECTIONS)] for address in addresses]
-        wire = crowds[0][0]
-        await wire.call(wire.encode("POST", _COLLECTION, json.dumps(_OBJECT).encode()), status=201)
-        found: list[Row] = []
-        for path, what, goal in reads:
-            measured = await in_turns(*[_together(crowd, path) for crowd in crowds])
-            product, bare, read, complete = [median_of(rounds, 50) * 1e6 for rounds in measured]
-            found += [
-                Row("G1", f"{what}, a request, to bare aiohttp", "us", product, bare, goal),
-                Row("G2", f"{what}, to the read alone in Starlette", "us", product, read, 1),
-                Row("G2", f"{what}, to the same work in Starlette", "us", product, complete, 1),
+        connections_by_server = [[await _connect(exit_stack, address) for _ in range(_CONNECTIONS)] for address in addresses]
+        http = connections_by_server[0][0]
+        await http.call(http.encode("POST", _DASHBOARDS_PATH, json.dumps(_DASHBOARD).encode()), status=201)
+        rows: list[Row] = []
+        for path, label, goal in cases:
+            seconds = await alternate(*[_concurrent_requests(connections, path) for connections in connections_by_server])
+            product, bare, read_only, complete = [median_percentile(rounds, 50) * 1e6 for rounds in seconds]
+            rows += [
+                Row("G1", f"{label}, a request, to bare aiohttp", "us", product, bare, goal),
+                Row("G2", f"{label}, to the read alone in Starlette", "us", product, read_only, 1),
+                Row("G2", f"{label}, to the same work in Starlette", "us", product, complete, 1),
             ]
-    return found
+    return rows
 
 
-def _together(crowd: Sequence[Wire], path: str) -> Round:
-    """Return a round of many requests over several concurrent connections; its figure is the time per request."""
-    request = crowd[0].encode("GET", path)
+def _concurrent_requests(connections: Sequence[HttpConnection], path: str) -> Round:
+    """Return a round of requests over several connections concurrently; its figure is the seconds per request."""
+    request = connections[0].encode("GET", path)
 
-    async def ask(wire: Wire) -> None:
+    async def call_sequentially(http: HttpConnection) -> None:
         for _ in range(_REQUESTS // _CONNECTIONS):
-            await wire.call(request, status=200)
+            await http.call(request, status=200)
 
-    async def play() -> Sequence[float]:
+    async def run_round() -> Sequence[float]:
         started = time.perf_counter()
-        await asyncio.gather(*(ask(wire) for wire in crowd))
+        await asyncio.gather(*(call_sequentially(http) for http in connections))
         return [(time.perf_counter() - started) / _REQUESTS]
 
-    return play
+    return run_round
 
 
-async def _connected(opened: AsyncExitStack, address: str) -> Wire:
-    wire = await Wire.open(address)
-    opened.push_async_callback(wire.close)
-    return wire
+async def _connect(exit_stack: AsyncExitStack, address: str) -> HttpConnection:
+    http = await HttpConnection.open(address)
+    exit_stack.push_async_callback(http.close)
+    return http
 
 
-async def _reference(opened: AsyncExitStack, folder: Path, module: str, *arguments: str) -> str:
+async def _start_reference(exit_stack: AsyncExitStack, folder: Path, module: str, *arguments: str) -> str:
     name = f"{module}-{arguments[0]}" if len(arguments) > 1 else module
     log = folder / f"{name}.log"
-    await start(opened, log, sys.executable, "-m", module, *arguments)
-    return await read_line(log, lambda line: line.strip() if line.startswith("http://") else "")
+    await start(exit_stack, log, sys.executable, "-m", module, *arguments)
+    return await wait_for_line(log, lambda line: line.strip() if line.startswith("http://") else "")

@@ -1,4 +1,4 @@
-"""E1 to E6: the engine's node types on arrays in memory, compared with copying the bytes that they must touch, or with a loop."""
+"""E1 to E6: expressions on series in memory, compared with copying as many bytes as they must read and write, or with a plain loop."""
 
 from contextlib import suppress
 from datetime import UTC, datetime, timedelta
@@ -7,7 +7,7 @@ from functools import partial
 import numpy as np
 
 from benchmarks import series
-from benchmarks.measurement import Row, compared, in_turns, median_of, memcpy, repeated
+from benchmarks.measurement import Row, alternate, compare_functions, function_calls, median_ms, memcpy
 from dashwright.common.errors import TooLarge
 from dashwright.expressions.engine.axis import Axis
 from dashwright.expressions.engine.classic import ClassicConditions, Condition
@@ -23,10 +23,12 @@ from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.engine.union import Union
 from dashwright.expressions.engine.values import Block, Cells, Series, Values
 
-_COUNT = 1000
+_SERIES = 1000
 _POINTS = 1000
-_TOTAL = _COUNT * _POINTS
+_TOTAL_POINTS = _SERIES * _POINTS
+#: Points of a long series.
 _LONG = 1_000_000
+#: The series are the same in each call, so a limit on the memory of math is not needed.
 _LIMITS = Limits(math_bytes=0)
 _ADD = Math.parse("$A + $B")
 
@@ -36,148 +38,172 @@ def _add(left: Series, right: Series) -> Values | Table:
 
 
 async def addition() -> list[Row]:
-    """Measure E1: the whole node, including the label union. 24 bytes per point; with nulls a byte per mask as well."""
+    """Measure E1: an addition of two sets of series, including the matching of their labels.
+
+    Two values are read and one is written, 24 bytes per point.
+    """
     axis = series.times(_POINTS)
-    plain = [series.block(_COUNT, axis, seed) for seed in (1, 2)]
-    holed = [series.block(_COUNT, axis, seed, null_share=0.01) for seed in (1, 2)]
-    copy = memcpy(24 * _TOTAL)
+    plain = [series.block(_SERIES, axis, seed) for seed in (1, 2)]
+    with_nulls = [series.block(_SERIES, axis, seed, null_share=0.01) for seed in (1, 2)]
+    copy = memcpy(24 * _TOTAL_POINTS)
     return [
-        await compared("E1", "$A + $B, 1,000 series x 1,000 on one axis", 1.5, partial(_add, *plain), copy, runs=15),
-        await compared("E1", "$A + $B, 1,000 series x 1,000 with 1 % nulls", 3.0, partial(_add, *holed), copy, runs=15),
+        await compare_functions("E1", "$A + $B, 1,000 series x 1,000 on one axis", 1.5, partial(_add, *plain), copy, calls=15),
+        await compare_functions("E1", "$A + $B, 1,000 series x 1,000 with 1 % nulls", 3.0, partial(_add, *with_nulls), copy, calls=15),
     ]
 
 
 async def alignment() -> list[Row]:
-    """Measure E2: compared with the aligned case of as many shared points, and with a dictionary of points for every pair."""
+    """Measure E2: additions of series with different time axes.
+
+    Regular axes are compared with equal axes, and irregular ones with a loop that uses a dictionary of points for every pair of series.
+    """
     axis = series.times(_POINTS)
-    left = series.block(_COUNT, axis, 1)
-    aligned = series.block(_COUNT, axis, 2)
-    shifted = series.block(_COUNT, axis + 10 * series.STEP, 2)
-    coarse = series.block(_COUNT, series.times(2 * _POINTS, step=series.STEP // 2), 2)
-    ragged = [series.block(_COUNT, _irregular(_POINTS, seed), seed) for seed in (1, 2)]
-    long = [series.block(1, _irregular(_LONG, seed), seed) for seed in (1, 2)]
+    left = series.block(_SERIES, axis, 1)
+    aligned = series.block(_SERIES, axis, 2)
+    shifted = series.block(_SERIES, axis + 10 * series.STEP, 2)
+    coarse = series.block(_SERIES, series.times(2 * _POINTS, step=series.STEP // 2), 2)
+    irregular = [series.block(_SERIES, _irregular(_POINTS, seed), seed) for seed in (1, 2)]
+    long_irregular = [series.block(1, _irregular(_LONG, seed), seed) for seed in (1, 2)]
     return [
-        await compared(
+        await compare_functions(
             "E2", "grids shifted by 10 steps, to the aligned case", 1.3, lambda: _add(left, shifted), lambda: _add(left, aligned)
         ),
-        await compared(
+        await compare_functions(
             "E2",
             "grids of 1 and 1/2 step, to the aligned case",
             1.3,
             partial(_add, left, coarse),
             partial(_add, left, aligned),
-            runs=15,
+            calls=15,
         ),
-        await compared(
-            "E2", "irregular, 1,000 x 1,000, to a dict of points", 1 / 30, lambda: _add(*ragged), lambda: _by_dict(*ragged), runs=1
+        await compare_functions(
+            "E2", "irregular, 1,000 x 1,000, to a dict of points", 1 / 30, lambda: _add(*irregular), lambda: _by_dict(*irregular), calls=1
         ),
-        await compared("E2", "irregular, 1 x 1,000,000, to a dict of points", 1 / 10, lambda: _add(*long), lambda: _by_dict(*long), runs=1),
+        await compare_functions(
+            "E2",
+            "irregular, 1 x 1,000,000, to a dict of points",
+            1 / 10,
+            lambda: _add(*long_irregular),
+            lambda: _by_dict(*long_irregular),
+            calls=1,
+        ),
     ]
 
 
 def _irregular(points: int, seed: int) -> np.ndarray[tuple[int, ...], np.dtype[np.int64]]:
-    """Return irregular instants, of which about half are also in the result of any other seed."""
-    late = np.random.default_rng(seed).random(points) < 0.3
-    return series.times(points) + np.where(late, series.STEP // 2, 0)
+    """Return irregular timestamps, of which about 58 % are also in the result for another seed."""
+    is_late = np.random.default_rng(seed).random(points) < 0.3
+    return series.times(points) + np.where(is_late, series.STEP // 2, 0)
 
 
 def _by_dict(left: Series, right: Series) -> list[list[tuple[int, float]]]:
-    """Run the plain loop: for every pair of series a dictionary from instant to value."""
+    """Return the sums of each pair of series by a plain loop, with a dictionary from timestamp to value."""
     left_times, right_times = left.blocks[0].axis.times.tolist(), right.blocks[0].axis.times.tolist()
     sums = []
     for left_values, right_values in zip(left.blocks[0].cells.values.tolist(), right.blocks[0].cells.values.tolist(), strict=True):
-        known = dict(zip(right_times, right_values, strict=True))
-        sums.append([(time, value + known[time]) for time, value in zip(left_times, left_values, strict=True) if time in known])
+        right_by_time = dict(zip(right_times, right_values, strict=True))
+        sums.append(
+            [(time, value + right_by_time[time]) for time, value in zip(left_times, left_values, strict=True) if time in right_by_time]
+        )
     return sums
 
 
 async def union() -> list[Row]:
-    """Measure E3: labels of two sets in opposite order. The nested scan is measured at a twentieth of each side."""
-    sets = series.labels(10_000)
-    few = [[frozenset(item.pairs) for item in sets[:500]], [frozenset(item.pairs) for item in sets[499::-1]]]
-    turned = tuple(reversed(sets))
+    """Measure E3: matching the labels of two sets of series, the second of which is in reverse order.
+
+    The reference, a nested loop, has a twentieth of the labels of each side, so its time is multiplied by 20².
+    """
+    left = series.labels(10_000)
+    right = tuple(reversed(left))
+    left_sample = [frozenset(item.pairs) for item in left[:500]]
+    right_sample = list(reversed(left_sample))
     return [
-        await compared(
+        await compare_functions(
             "E3",
             "label union of 10,000 x 10,000, to a nested scan",
             1 / 300,
-            lambda: Union(sets, turned).pairs(),
-            lambda: _scan(*few),
-            runs=3,
-            scale=400,
+            lambda: Union(left, right).pairs(),
+            lambda: _scan(left_sample, right_sample),
+            calls=3,
+            reference_scale=400,
         ),
-        await _refusal(),
+        await _refusal_row(),
     ]
 
 
-async def _refusal() -> Row:
-    """Measure how long an expression runs that multiplies three series at each step, until the limit of series refuses it."""
+async def _refusal_row() -> Row:
+    """Measure the time until the limit on series refuses an expression that triples the number of series at each step."""
     labels = [{"h": "a"}, {"z": "x"}, {"h": "a", "z": "x"}]
-    few = Series.stacked(LabelSets.of_mappings(labels), [Block(Axis(series.times(2)), Cells(np.ones((3, 2))))])
-    multiply = Math.parse(" || ".join(["($A % $A > $A)"] * 20))
+    three_series = Series.stacked(LabelSets.of_mappings(labels), [Block(Axis(series.times(2)), Cells(np.ones((3, 2))))])
+    expression = Math.parse(" || ".join(["($A % $A > $A)"] * 20))
 
     def refuse() -> None:
         with suppress(TooLarge):
-            raise AssertionError(multiply.evaluate({"A": few}, Limits()))
+            raise AssertionError(expression.evaluate({"A": three_series}, Limits()))
 
-    (measured,) = await in_turns(repeated(refuse))
-    return Row("E3", "refusal of an expression that multiplies series, to 100 ms", "ms", median_of(measured, 0) * 1000, 100, 1)
+    (seconds,) = await alternate(function_calls(refuse))
+    return Row("E3", "refusal of an expression that multiplies series, to 100 ms", "ms", median_ms(seconds, 0), 100, 1)
 
 
 def _scan(left: list[frozenset[tuple[str, str]]], right: list[frozenset[tuple[str, str]]]) -> list[tuple[int, int]]:
-    return [(i, j) for i, mine in enumerate(left) for j, other in enumerate(right) if mine <= other]
+    return [(i, j) for i, left_labels in enumerate(left) for j, right_labels in enumerate(right) if left_labels <= right_labels]
 
 
 async def reduction() -> list[Row]:
-    """Measure E4: every value is read once, 8 bytes per point; nulls are dropped."""
+    """Measure E4: reductions, which read every value once, 8 bytes per point. With nulls, these are dropped."""
     axis = series.times(_POINTS)
-    plain, holed = series.block(10 * _COUNT, axis, 1), series.block(10 * _COUNT, axis, 1, null_share=0.01)
-    copy = memcpy(8 * 10 * _TOTAL)
+    plain, with_nulls = series.block(10 * _SERIES, axis, 1), series.block(10 * _SERIES, axis, 1, null_share=0.01)
+    copy = memcpy(8 * 10 * _TOTAL_POINTS)
     rows = []
     for name in (name for name in REDUCERS if name != "median"):
         strict, dropping = Reduce.of("A", name), Reduce.of("A", name, ReduceMode.DROP)
-        for path, goal, reduce, values in (("", 1.5, strict, plain), (" with 1 % nulls", 3.0, dropping, holed)):
+        for suffix, goal, reduce, values in (("", 1.5, strict, plain), (" with 1 % nulls", 3.0, dropping, with_nulls)):
             rows.append(
-                await compared(
+                await compare_functions(
                     "E4",
-                    f"reduce {name}, 10,000 series x 1,000{path}",
+                    f"reduce {name}, 10,000 series x 1,000{suffix}",
                     goal,
                     partial(reduce.evaluate, {"A": values}, _LIMITS),
                     copy,
-                    runs=3,
+                    calls=3,
                 )
             )
     return rows
 
 
 async def resampling() -> list[Row]:
-    """Measure E5: irregular times and values are read once, 16 bytes per point."""
-    late = np.sort(series.times(_LONG) + np.random.default_rng(1).integers(0, series.STEP, _LONG))
-    values = series.block(1, late, 2)
-    seconds = _LONG // 10_000 * series.STEP // 10**9
+    """Measure E5: resampling, which reads every timestamp and value once, 16 bytes per point."""
+    irregular = np.sort(series.times(_LONG) + np.random.default_rng(1).integers(0, series.STEP, _LONG))
+    values = series.block(1, irregular, 2)
+    window_seconds = _LONG // 10_000 * series.STEP // 10**9
     start = datetime.fromtimestamp(series.START / 10**9, UTC)
-    span = TimeRange(start, start + timedelta(seconds=seconds * 9_999))
+    time_range = TimeRange(start, start + timedelta(seconds=window_seconds * 9_999))
     rows = []
     for name in ("mean", "last", "max"):
-        resample = Resample.of("A", f"{seconds}s", name, "fillna", span, _LIMITS)
+        resample = Resample.of("A", f"{window_seconds}s", name, "fillna", time_range, _LIMITS)
         path = f"resample 1,000,000 points to 10,000, {name}"
-        rows.append(await compared("E5", path, 3.5, partial(resample.evaluate, {"A": values}, _LIMITS), memcpy(16 * _LONG)))
+        rows.append(await compare_functions("E5", path, 3.5, partial(resample.evaluate, {"A": values}, _LIMITS), memcpy(16 * _LONG)))
     return rows
 
 
 async def conditions() -> list[Row]:
     """Measure E6: a threshold reads and writes 16 bytes per point, a classic condition reads 8."""
-    values = {"A": series.block(_COUNT, series.times(_POINTS), 1)}
-    single, between = (
+    values = {"A": series.block(_SERIES, series.times(_POINTS), 1)}
+    greater_than, within_range = (
         partial(Threshold("A", predicate_of(name, bounds)).evaluate, values, _LIMITS)
         for name, bounds in (("gt", (10.0,)), ("within_range", (-10.0, 10.0)))
     )
     classic = ClassicConditions.of([Condition.of(1, "and", ["A"], "avg", "gt", [10.0])])
-    copy = memcpy(16 * _TOTAL)
+    copy = memcpy(16 * _TOTAL_POINTS)
     return [
-        await compared("E6", "threshold gt, 1,000 series x 1,000", 2.0, single, copy, runs=15),
-        await compared("E6", "threshold within_range, to gt", 1.5, between, single, runs=15),
-        await compared(
-            "E6", "classic avg gt, 1,000 series x 1,000", 2.0, partial(classic.evaluate, values, _LIMITS), memcpy(8 * _TOTAL), runs=15
+        await compare_functions("E6", "threshold gt, 1,000 series x 1,000", 2.0, greater_than, copy, calls=15),
+        await compare_functions("E6", "threshold within_range, to gt", 1.5, within_range, greater_than, calls=15),
+        await compare_functions(
+            "E6",
+            "classic avg gt, 1,000 series x 1,000",
+            2.0,
+            partial(classic.evaluate, values, _LIMITS),
+            memcpy(8 * _TOTAL_POINTS),
+            calls=15,
         ),
     ]

@@ -1,4 +1,4 @@
-"""A row of the table: the figures of the product and its reference, and the goal."""
+"""Measurement of a product and its reference in alternating rounds, and the rows of the result table."""
 
 import gc
 import statistics
@@ -9,20 +9,24 @@ from dataclasses import dataclass
 import numpy as np
 
 Round = Callable[[], Awaitable[Sequence[float]]]
-"""One round: the seconds that each of many operations took."""
+"""Runs one round and returns its figures, which are usually the seconds of each operation."""
 
+#: Measured rounds. An odd number, so that the median is the figure of a round.
 ROUNDS = 5
 
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A measured row."""
+    """A row of the result table: the figures of the product and its reference, and the goal."""
 
+    #: The id of the benchmark, such as ``E8``; several rows can have the same.
     id: str
+    #: What is measured, and after *to* what it is compared with.
     path: str
+    #: The unit of ``product`` and ``reference``.
     unit: str
-    #: The median of the rounds, in ``unit``, as is ``reference``.
     product: float
+    #: A fixed limit if the goal is absolute.
     reference: float
     #: The largest ratio that meets the goal.
     goal: float
@@ -39,56 +43,87 @@ class Row:
 
 
 def percentile(values: Sequence[float], percent: float) -> float:
-    """Return a percentile."""
+    """Return the value below which ``percent`` of the values are; 0 percent is the minimum."""
     ordered = sorted(values)
     return ordered[min(len(ordered) - 1, int(len(ordered) * percent / 100))]
 
 
-async def in_turns(*plays: Round, rounds: int = ROUNDS) -> list[list[Sequence[float]]]:
-    """Run rounds of each alternately, so that a drift of the machine affects all. The first of each is a warm-up."""
-    measured: list[list[Sequence[float]]] = [[] for _ in plays]
-    for index in range(rounds + 1):
-        for kept, play in zip(measured, plays, strict=True):
-            values = await play()
-            if index:
-                kept.append(values)
-    return measured
+async def alternate(*rounds: Round, count: int = ROUNDS) -> list[list[Sequence[float]]]:
+    """Run the rounds in alternation, ``count`` times each, and return the figures by round.
+
+    A change in the speed of the machine thus affects all of them. Each has one additional first run as a warm-up, which is not returned.
+    """
+    figures: list[list[Sequence[float]]] = [[] for _ in rounds]
+    for index in range(count + 1):
+        for measured, run_round in zip(figures, rounds, strict=True):
+            values = await run_round()
+            if index > 0:
+                measured.append(values)
+    return figures
 
 
-def median_of(rounds: Sequence[Sequence[float]], percent: float) -> float:
+def median_percentile(rounds: Sequence[Sequence[float]], percent: float) -> float:
     """Return the median over the rounds of one percentile of each."""
     return statistics.median(percentile(values, percent) for values in rounds)
 
 
-def repeated(function: Callable[[], object], runs: int = 5) -> Round:
-    """Return a round of several calls of a function with the garbage collector disabled."""
+def median_ms(rounds: Sequence[Sequence[float]], percent: float = 50) -> float:
+    """Return the median over the rounds of one percentile of each, converted from seconds to milliseconds."""
+    return median_percentile(rounds, percent) * 1000
 
-    async def play() -> Sequence[float]:
+
+def sequential_calls(call: Callable[[], Awaitable[object]], calls: int) -> Round:
+    """Return a round of calls, one after the other; its figures are the seconds of each call."""
+
+    async def run_round() -> Sequence[float]:
+        seconds = []
+        for _ in range(calls):
+            started = time.perf_counter()
+            await call()
+            seconds.append(time.perf_counter() - started)
+        return seconds
+
+    return run_round
+
+
+def function_calls(function: Callable[[], object], calls: int = 5) -> Round:
+    """Return a round of calls of a synchronous function, with the garbage collector disabled."""
+
+    async def run_round() -> Sequence[float]:
         seconds = []
         gc.collect()
         gc.disable()
-        for _ in range(runs):
+        for _ in range(calls):
             started = time.perf_counter()
             function()
             seconds.append(time.perf_counter() - started)
         gc.enable()
         return seconds
 
-    return play
+    return run_round
 
 
-def memcpy(size: int) -> Callable[[], object]:
-    """Return a function that copies so many bytes that reading and writing them together is ``size``."""
-    source, target = np.ones(size // 16), np.ones(size // 16)
+def memcpy(traffic_bytes: int) -> Callable[[], object]:
+    """Return a function that copies half as many bytes as ``traffic_bytes``, since a copy reads and writes each byte."""
+    float64_count = traffic_bytes // 2 // 8
+    source, target = np.ones(float64_count), np.ones(float64_count)
     return lambda: np.copyto(target, source)
 
 
-async def compared(
-    name: str, path: str, goal: float, product: Callable[[], object], reference: Callable[[], object], *, runs: int = 5, scale: float = 1.0
+async def compare_functions(
+    row_id: str,
+    path: str,
+    goal: float,
+    product: Callable[[], object],
+    reference: Callable[[], object],
+    *,
+    calls: int = 5,
+    reference_scale: float = 1.0,
 ) -> Row:
-    """Return a row of two functions of this process: the fastest run of each round, which other processes disturb least.
+    """Return a row of two functions of this process.
 
-    ``scale`` is the factor by which the reference's work was reduced.
+    The fastest call of each round counts, because other processes disturb it least. The reference's time is multiplied by
+    ``reference_scale``, the factor by which its work was reduced.
     """
-    measured, bare = await in_turns(repeated(product, runs), repeated(reference, runs))
-    return Row(name, path, "ms", median_of(measured, 0) * 1000, median_of(bare, 0) * 1000 * scale, goal)
+    product_seconds, reference_seconds = await alternate(function_calls(product, calls), function_calls(reference, calls))
+    return Row(row_id, path, "ms", median_ms(product_seconds, 0), median_ms(reference_seconds, 0) * reference_scale, goal)

@@ -1,7 +1,7 @@
-"""A data source that only benchmarks have: random points of any number, generated once and kept.
+"""A data source type of benchmarks: any number of random points, which are generated once and cached.
 
-No service knows it. The worker process of this module registers it: ``python -m benchmarks.points_source AMQP_URL
-[FILE]``; with a file it responds to every query with the bytes of that file instead.
+``python -m benchmarks.points_source AMQP_URL`` runs an expressions worker that has this type. ``… AMQP_URL FILE`` runs a worker that
+responds to every query with the bytes of the file. Each prints a line when it is ready.
 """
 
 import asyncio
@@ -15,7 +15,7 @@ import uvloop
 from tests.signer import SIGNER
 
 from benchmarks import series
-from benchmarks.bare_query import cut
+from benchmarks.bare_query import chunks_of
 from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.messaging.rpc_server import RequestHandler
@@ -29,67 +29,68 @@ from dashwright.expressions.sources.source import Source
 
 TYPE = "benchmark_points"
 
-_made = functools.cache(series.frames)
+_cached_frames = functools.cache(series.frames)
 
 
-class Points(Source):
-    """Random series: ``series`` of ``points`` each, by a ``seed``."""
+class PointsSource(Source):
+    """The data source. The members ``series``, ``points`` and ``seed`` of a query are the numbers of series and points, and the seed."""
 
     async def health(self) -> str:
-        """Return that the source is healthy."""
+        """Return the message of a healthy data source."""
         return "Data source is working"
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
-        """Return the frames."""
+        """Return the frames that the members of the query describe."""
         properties = query.model_extra or {}
-        return _made(int(properties["series"]), int(properties["points"]), int(properties["seed"]))
+        return _cached_frames(int(properties["series"]), int(properties["points"]), int(properties["seed"]))
 
 
 def register() -> None:
-    """Register the source in this process only."""
-    registry.BUILT_IN[TYPE] = Points()
+    """Add the type to the data source types of this process."""
+    registry.BUILT_IN[TYPE] = PointsSource()
 
 
-def request(expression: str, count: int, points: int) -> bytes:
-    """Return a query for ``expression`` over ``$A``, of so many series and points, and ``$B``, of one series.
+def request(expression: str, series_count: int, points: int) -> bytes:
+    """Return the body of a query request with a math expression over ``$A`` and ``$B``.
 
-    Only the outcome of the expression is visible.
+    ``$A`` has ``series_count`` series and ``$B`` one series, all of ``points`` points. The response contains only the result of the
+    expression.
     """
     hidden = {"datasource": {"type": TYPE}, "points": points, "hide": True}
     queries = [
-        {"refId": "A", "series": count, "seed": 1, **hidden},
+        {"refId": "A", "series": series_count, "seed": 1, **hidden},
         {"refId": "B", "series": 1, "seed": 2, **hidden},
         {"refId": "C", "datasource": {"type": "__expr__", "uid": "__expr__"}, "type": "math", "expression": expression},
     ]
     return json.dumps({"from": "now-1h", "to": "now", "queries": queries}).encode()
 
 
-async def work(amqp_url: str, ready: bytes | None) -> None:
-    """Run a worker of the product with the additional source, or with a prepared response."""
+async def run_worker(amqp_url: str, prepared_body: bytes | None) -> None:
+    """Run an expressions worker with the additional type, or a worker with a prepared response, until the process ends."""
     register()
     broker = AmqpBroker(amqp_url)
     await broker.start()
     server = (
         QueryConsumer(broker, SIGNER, slots=8)
-        if ready is None
-        else RpcServer(broker, broker.topology.query, _answering(ready), SIGNER, prefetch=8)
+        if prepared_body is None
+        else RpcServer(broker, broker.topology.query, _respond_with(prepared_body), SIGNER, prefetch=8)
     )
     await server.start()
     print("ready", flush=True)
     await asyncio.Future()
 
 
-def _answering(body: bytes) -> RequestHandler:
-    async def answer(_request: Request) -> Reply:
-        return Reply(_pieces(body), {"status": 200, "content_type": "application/json"})
+def _respond_with(body: bytes) -> RequestHandler:
+    async def handle(_request: Request) -> Reply:
+        return Reply(_chunks(body), {"status": 200, "content_type": "application/json"})
 
-    return answer
+    return handle
 
 
-async def _pieces(body: bytes) -> AsyncIterator[bytes]:
-    for piece in cut(body):
-        yield piece
+async def _chunks(body: bytes) -> AsyncIterator[bytes]:
+    for chunk in chunks_of(body):
+        yield chunk
 
 
 if __name__ == "__main__":
-    uvloop.run(work(sys.argv[1], Path(sys.argv[2]).read_bytes() if sys.argv[2:] else None))
+    uvloop.run(run_worker(sys.argv[1], Path(sys.argv[2]).read_bytes() if sys.argv[2:] else None))

@@ -1,6 +1,7 @@
-"""E10: one small math query over HTTP through the queue.
+"""E10: a small math query over HTTP, through the gateway, the broker and an expressions worker.
 
-Reference: a bare round trip over the same broker by direct reply-to, with the same bytes both ways.
+The reference is a round trip over the same broker by direct reply-to: a message with the same body is sent to another process and back.
+``python -m benchmarks.query_path AMQP_URL`` runs that process.
 """
 
 import asyncio
@@ -9,6 +10,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from functools import partial
 from pathlib import Path
 from typing import Self
 
@@ -16,10 +18,10 @@ import aio_pika
 import uvloop
 from tests.acceptance.processes import Stack
 
-from benchmarks.http_connection import Wire
-from benchmarks.measurement import Row, in_turns, median_of
+from benchmarks.http_connection import HttpConnection
+from benchmarks.measurement import Row, alternate, median_ms, sequential_calls
 
-_QUERIES = 200
+_QUERIES_PER_ROUND = 200
 _QUEUE = "bench.query"
 _REPLY_TO = "amq.rabbitmq.reply-to"
 
@@ -51,81 +53,74 @@ REQUEST = json.dumps(
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Return the row of E10."""
     stack = Stack(database_url, amqp_url, folder)
-
-    async def play() -> Sequence[float]:
-        seconds = []
-        for _ in range(_QUERIES):
-            started = time.perf_counter()
-            await wire.call(request, status=200)
-            seconds.append(time.perf_counter() - started)
-        return seconds
-
-    async with AsyncExitStack() as opened:
-        opened.push_async_callback(stack.stop)
+    async with AsyncExitStack() as exit_stack:
+        exit_stack.push_async_callback(stack.stop)
         await stack.start()
-        wire = await Wire.open(stack.address)
-        opened.push_async_callback(wire.close)
-        request = wire.encode("POST", "/api/ds/query", REQUEST)
-        reference = await Reference(amqp_url).open(opened)
-        measured, bare = await in_turns(play, reference.play)
-    return [Row("E10", "/api/ds/query, one small math, p50", "ms", median_of(measured, 50) * 1000, median_of(bare, 50) * 1000, 2.5)]
+        http = await HttpConnection.open(stack.address)
+        exit_stack.push_async_callback(http.close)
+        request = http.encode("POST", "/api/ds/query", REQUEST)
+        reference = await Reference(amqp_url).open(exit_stack)
+        query = sequential_calls(partial(http.call, request, status=200), _QUERIES_PER_ROUND)
+        product_seconds, reference_seconds = await alternate(query, reference.run_round)
+    path = "/api/ds/query, one small math, p50"
+    return [Row("E10", path, "ms", median_ms(product_seconds), median_ms(reference_seconds), 2.5)]
 
 
 class Reference:
-    """A client of a worker process that responds to every message with its own body."""
+    """A client of a process that replies to every message with the body of the message."""
 
     def __init__(self, amqp_url: str) -> None:
         self._amqp_url = amqp_url
-        self._answered: asyncio.Future[None] | None = None
+        self._reply_received: asyncio.Future[None] | None = None
 
-    async def open(self, opened: AsyncExitStack) -> Self:
-        """Connect to the broker."""
+    async def open(self, exit_stack: AsyncExitStack) -> Self:
+        """Start the process and connect to the broker."""
         command = (sys.executable, "-m", "benchmarks.query_path", self._amqp_url)
         echo = await asyncio.create_subprocess_exec(*command, stdout=asyncio.subprocess.PIPE)
-        opened.push_async_callback(echo.wait)
-        opened.callback(echo.terminate)
+        exit_stack.push_async_callback(echo.wait)
+        exit_stack.callback(echo.terminate)
         assert echo.stdout is not None
         await echo.stdout.readline()
         self._connection = await aio_pika.connect(self._amqp_url)
-        opened.push_async_callback(self._connection.close)
+        exit_stack.push_async_callback(self._connection.close)
         self._channel = await self._connection.channel()
         replies = await self._channel.get_queue(_REPLY_TO, ensure=False)
-        await replies.consume(self._answer, no_ack=True)
+        await replies.consume(self._handle_reply, no_ack=True)
         return self
 
-    async def play(self) -> Sequence[float]:
-        """Return the times of one round."""
+    async def run_round(self) -> Sequence[float]:
+        """Return the seconds of each round trip."""
         seconds = []
-        for _ in range(_QUERIES):
-            self._answered = asyncio.get_running_loop().create_future()
+        for _ in range(_QUERIES_PER_ROUND):
+            self._reply_received = asyncio.get_running_loop().create_future()
             started = time.perf_counter()
             message = aio_pika.Message(REQUEST, reply_to=_REPLY_TO, correlation_id="1")
             await self._channel.default_exchange.publish(message, routing_key=_QUEUE)
-            await self._answered
+            await self._reply_received
             seconds.append(time.perf_counter() - started)
         return seconds
 
-    async def _answer(self, _message: aio_pika.abc.AbstractIncomingMessage) -> None:
-        if self._answered is not None and not self._answered.done():
-            self._answered.set_result(None)
+    async def _handle_reply(self, _message: aio_pika.abc.AbstractIncomingMessage) -> None:
+        if self._reply_received is not None and not self._reply_received.done():
+            self._reply_received.set_result(None)
 
 
-async def echo(amqp_url: str) -> None:
-    """Run the reference's worker."""
+async def serve_echo(amqp_url: str) -> None:
+    """Reply to every message with its body until the process ends."""
     connection = await aio_pika.connect(amqp_url)
     channel = await connection.channel()
     queue = await channel.declare_queue(_QUEUE, durable=True)
 
-    async def answer(message: aio_pika.abc.AbstractIncomingMessage) -> None:
+    async def handle(message: aio_pika.abc.AbstractIncomingMessage) -> None:
         reply = aio_pika.Message(message.body, correlation_id=message.correlation_id)
         assert message.reply_to is not None
         await channel.default_exchange.publish(reply, routing_key=message.reply_to, mandatory=False)
         await message.ack()
 
-    await queue.consume(answer)
+    await queue.consume(handle)
     print("ready", flush=True)
     await asyncio.Future()
 
 
 if __name__ == "__main__":
-    uvloop.run(echo(sys.argv[1]))
+    uvloop.run(serve_echo(sys.argv[1]))

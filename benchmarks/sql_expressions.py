@@ -1,12 +1,11 @@
-"""E7: sql expressions with the transfer to the child and back, compared with DuckDB in this process, and with SQLite.
+"""E7: SQL expressions, including the transfer of tables to the child process and back.
 
-DuckDB has one thread on either side, because the sandbox allows it only one.
+The references are DuckDB in this process, and SQLite. DuckDB has one thread on both sides, because the sandbox allows the child only one.
 """
 
 import json
 import sqlite3
-import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import closing
 from functools import partial
 from typing import Any
@@ -17,7 +16,7 @@ import orjson
 from numpy.typing import NDArray
 
 from benchmarks import series
-from benchmarks.measurement import Row, compared, in_turns, median_of
+from benchmarks.measurement import Row, alternate, compare_functions, median_ms, sequential_calls
 from dashwright.expressions import queries
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.engine.limits import Limits
@@ -28,17 +27,19 @@ from dashwright.expressions.sql.expression import SqlExpression
 from dashwright.expressions.sql.tables import relation_of
 
 Columns = dict[str, NDArray[Any]]
+"""Values by name of the column."""
 
 _ROWS = 1_000_000
-_FEWER = 20
+#: SQLite gets a fraction of the rows, 1 of so many, because it is slow.
+_SQLITE_FRACTION = 20
 _LIMITS = Limits()
-_SERIES = (
+_JOIN_SERIES = (
     "SELECT A.host, SUM(A.__value__ * B.__value__) AS s, COUNT(*) AS n FROM A JOIN B ON A.time = B.time AND A.host = B.host GROUP BY A.host"
 )
-_PLAIN = "SELECT A.host, SUM(A.v * B.w) AS s, COUNT(*) AS n FROM A JOIN B ON A.id = B.id GROUP BY A.host"
-_SMALL = "SELECT host, AVG(__value__) AS v FROM A GROUP BY host ORDER BY host"
-_ASKED = 100
-_POINTS = [
+_JOIN_TABLES = "SELECT A.host, SUM(A.v * B.w) AS s, COUNT(*) AS n FROM A JOIN B ON A.id = B.id GROUP BY A.host"
+_SMALL_STATEMENT = "SELECT host, AVG(__value__) AS v FROM A GROUP BY host ORDER BY host"
+_SMALL_STATEMENTS_PER_ROUND = 100
+_SMALL_FRAMES = [
     {
         "schema": {
             "meta": {"type": "timeseries-multi", "typeVersion": [0, 1]},
@@ -55,52 +56,66 @@ async def rows() -> list[Row]:
     engine = SqlEngine(_LIMITS, slots=1)
     engine.warm(60)
     try:
-        return [*await _joins(engine), await _small(engine)]
+        return [*await _join_rows(engine), await _small_row(engine)]
     finally:
         engine.stop()
 
 
-async def _joins(engine: SqlEngine) -> list[Row]:
-    plain, timed = {"A": _table(1), "B": _table(2)}, {"A": _series(1), "B": _series(2)}
-    select = partial(SqlExpression.parse("C", _PLAIN, "", engine).select, plain, _LIMITS)
-    select_series = partial(SqlExpression.parse("C", _SERIES, "", engine).select, timed, _LIMITS)
-    fewer = [{name: column[: _ROWS // _FEWER].tolist() for name, column in _columns(held).items()} for held in plain.values()]
+async def _join_rows(engine: SqlEngine) -> list[Row]:
+    tables = {"A": _table(1, "v"), "B": _table(2, "w")}
+    series_tables = {"A": _series_table(1), "B": _series_table(2)}
+    join_tables = partial(SqlExpression.parse("C", _JOIN_TABLES, "", engine).select, tables, _LIMITS)
+    join_series = partial(SqlExpression.parse("C", _JOIN_SERIES, "", engine).select, series_tables, _LIMITS)
+    sqlite_rows = _ROWS // _SQLITE_FRACTION
+    samples = [{name: column[:sqlite_rows].tolist() for name, column in _columns(table).items()} for table in tables.values()]
     return [
-        await compared("E7", "join two of 1,000 series x 1,000, group", 1.3, select_series, _bare(_SERIES, timed), runs=3),
-        await compared("E7", "join two tables of 1,000,000 rows, group", 1.3, select, _bare(_PLAIN, plain), runs=3),
-        await compared("E7", "join two tables, to SQLite with load", 1 / 50, select, partial(_sqlite, *fewer), runs=1, scale=_FEWER),
+        await compare_functions(
+            "E7", "join two of 1,000 series x 1,000, group", 1.3, join_series, _duckdb(_JOIN_SERIES, series_tables), calls=3
+        ),
+        await compare_functions("E7", "join two tables of 1,000,000 rows, group", 1.3, join_tables, _duckdb(_JOIN_TABLES, tables), calls=3),
+        await compare_functions(
+            "E7",
+            "join two tables, to SQLite with load",
+            1 / 50,
+            join_tables,
+            partial(_sqlite, *samples),
+            calls=1,
+            reference_scale=_SQLITE_FRACTION,
+        ),
     ]
 
 
-def _series(seed: int) -> Table:
-    """Return 1,000 frames, as a data source returns them that declares its type."""
-    declared = {"type": "timeseries-multi", "typeVersion": [0, 1]}
-    return Table(tuple([Frame(frame.fields, meta=declared) for frame in series.frames(1000, _ROWS // 1000, seed)]))
+def _series_table(seed: int) -> Table:
+    """Return 1,000 frames of a data source that declares their type."""
+    meta = {"type": "timeseries-multi", "typeVersion": [0, 1]}
+    return Table(tuple([Frame(frame.fields, meta=meta) for frame in series.frames(1000, _ROWS // 1000, seed)]))
 
 
-def _table(seed: int) -> Table:
+def _table(seed: int, value_column: str) -> Table:
+    """Return a frame of a million rows with permuted ids, 1,000 hosts and random values."""
     random = np.random.default_rng(seed)
     hosts = np.array([f"h{index}" for index in range(1000)], object)[np.arange(_ROWS) % 1000]
     fields = [
         Field("id", FieldType.INT64, random.permutation(_ROWS)),
         Field("host", FieldType.STRING, hosts),
-        Field("v" if seed == 1 else "w", FieldType.FLOAT64, random.normal(size=_ROWS)),
+        Field(value_column, FieldType.FLOAT64, random.normal(size=_ROWS)),
     ]
     return Table((Frame(fields),))
 
 
-def _columns(held: Table) -> Columns:
-    """Return the columns that the statement selects from, as arrays that DuckDB reads without a copy."""
-    found: Columns = {}
-    for column in relation_of("A", held, _LIMITS).columns:
+def _columns(table: Table) -> Columns:
+    """Return the columns of a table, as arrays that DuckDB reads without a copy."""
+    columns: Columns = {}
+    for column in relation_of("A", table, _LIMITS).columns:
         values = column.values if column.dictionary is None else np.array(column.dictionary, object)[column.values]
-        found[column.name] = values.view("datetime64[ns]") if column.type is FieldType.TIME else values
-    return found
+        columns[column.name] = values.view("datetime64[ns]") if column.type is FieldType.TIME else values
+    return columns
 
 
-def _bare(statement: str, tables: Mapping[str, Table]) -> Callable[[], object]:
+def _duckdb(statement: str, tables: Mapping[str, Table]) -> Callable[[], object]:
+    """Return a function that runs a statement in DuckDB alone."""
     connection = duckdb.connect(":memory:", config={"threads": 1})
-    arrays = {name: _columns(held) for name, held in tables.items()}
+    arrays = {name: _columns(table) for name, table in tables.items()}
 
     def run() -> object:
         with closing(connection.cursor()) as cursor:
@@ -112,36 +127,35 @@ def _bare(statement: str, tables: Mapping[str, Table]) -> Callable[[], object]:
 
 
 def _sqlite(*tables: Mapping[str, Sequence[Any]]) -> object:
+    """Load two tables into a new SQLite database, and return the result of their join."""
     with closing(sqlite3.connect(":memory:")) as connection:
         for name, columns in zip("AB", tables, strict=True):
             connection.execute(f"CREATE TABLE {name} ({', '.join(columns)})")
             connection.executemany(f"INSERT INTO {name} VALUES ({', '.join('?' * len(columns))})", zip(*columns.values(), strict=True))
-        return connection.execute(_PLAIN).fetchall()
+        return connection.execute(_JOIN_TABLES).fetchall()
 
 
-async def _small(engine: SqlEngine) -> Row:
+async def _small_row(engine: SqlEngine) -> Row:
     """Measure a statement over two series of three points, from the bytes of the request to those of the response."""
     settings = queries.QuerySettings(_LIMITS, sql=engine)
-    bare = _bare(_SMALL, {"A": Table(tuple(read_frames(orjson.dumps(_POINTS))))})
-    source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame", "rawFrameContent": json.dumps(_POINTS)}
-    body = orjson.dumps({"queries": [{"refId": "A", "hide": True, **source}, {"refId": "B", "type": "sql", "expression": _SMALL}]})
+    duckdb_statement = _duckdb(_SMALL_STATEMENT, {"A": Table(tuple(read_frames(orjson.dumps(_SMALL_FRAMES))))})
+    source = {
+        "datasource": {"type": "grafana-testdata-datasource"},
+        "scenarioId": "raw_frame",
+        "rawFrameContent": json.dumps(_SMALL_FRAMES),
+    }
+    body = orjson.dumps(
+        {"queries": [{"refId": "A", "hide": True, **source}, {"refId": "B", "type": "sql", "expression": _SMALL_STATEMENT}]}
+    )
 
-    async def ask() -> object:
-        found = await queries.respond(body, None, settings)
-        assert int(found.headers["status"]) == 200
-        return found
+    async def query() -> None:
+        reply = await queries.respond(body, None, settings)
+        assert int(reply.headers["status"]) == 200
 
-    async def ask_bare() -> object:
-        return bare()
+    async def query_duckdb() -> None:
+        duckdb_statement()
 
-    measured, reference = await in_turns(partial(_times, ask), partial(_times, ask_bare))
-    return Row("E7", "a small statement, to bare DuckDB, p50", "ms", median_of(measured, 50) * 1000, median_of(reference, 50) * 1000, 6)
-
-
-async def _times(ask: Callable[[], Awaitable[object]]) -> Sequence[float]:
-    seconds = []
-    for _ in range(_ASKED):
-        started = time.perf_counter()
-        await ask()
-        seconds.append(time.perf_counter() - started)
-    return seconds
+    product_seconds, reference_seconds = await alternate(
+        sequential_calls(query, _SMALL_STATEMENTS_PER_ROUND), sequential_calls(query_duckdb, _SMALL_STATEMENTS_PER_ROUND)
+    )
+    return Row("E7", "a small statement, to bare DuckDB, p50", "ms", median_ms(product_seconds), median_ms(reference_seconds), 6)

@@ -1,4 +1,4 @@
-"""T1: the time until a service serves and until a short command ends."""
+"""T1: the time from the start of a process until a service is ready, or until ``dashwright lint`` ends."""
 
 import asyncio
 import statistics
@@ -13,32 +13,31 @@ from tests.acceptance.processes import Service, Stack
 
 from benchmarks.measurement import ROUNDS, Row
 
-_SERVICE: Final = 1500
-"""Milliseconds that a service may take, by the project's own goal."""
-
-_COMMAND: Final = 400
-"""Milliseconds that ``dashwright lint`` may take for a folder of a few files."""
-
+#: The goals, which the project has set itself.
+_SERVICE_MS: Final = 1500
+_LINT_MS: Final = 400
+#: The folder that ``dashwright lint`` checks.
 _EXAMPLES: Final = Path(__file__).parents[1] / "examples"
 
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Return the medians of starts one after the other, each of a new process over a database that has its first user."""
+    """Return the rows of T1. Processes are started one after another, with a database that has its first user."""
     stack = Stack(database_url, amqp_url, folder)
     names = ("dashwright-api", "dashwright-jobs-worker", "dashwright-expressions")
-    found = [
-        Row("T1", f"{name} serves, to {_SERVICE} ms", "ms", await _median(partial(_served, name, stack.settings)), _SERVICE, 1)
+    service_rows = [
+        Row("T1", f"{name} serves, to {_SERVICE_MS} ms", "ms", await _median(partial(_service_ms, name, stack.settings)), _SERVICE_MS, 1)
         for name in names
     ]
-    return [*found, Row("T1", f"dashwright lint, to {_COMMAND} ms", "ms", await _median(_linted), _COMMAND, 1)]
+    return [*service_rows, Row("T1", f"dashwright lint, to {_LINT_MS} ms", "ms", await _median(_lint_ms), _LINT_MS, 1)]
 
 
-async def _median(run: Callable[[], Awaitable[float]]) -> float:
-    await run()  # The first run may compile modules, and makes the first user.
-    return statistics.median([await run() for _ in range(ROUNDS)])
+async def _median(measure: Callable[[], Awaitable[float]]) -> float:
+    # A warm-up: the first start may compile modules, and creates the first user.
+    await measure()
+    return statistics.median([await measure() for _ in range(ROUNDS)])
 
 
-async def _served(name: str, settings: dict[str, str]) -> float:
+async def _service_ms(name: str, settings: dict[str, str]) -> float:
     service, started = Service(name, settings), time.perf_counter()
     await service.start()
     milliseconds = (time.perf_counter() - started) * 1000
@@ -46,7 +45,7 @@ async def _served(name: str, settings: dict[str, str]) -> float:
     return milliseconds
 
 
-async def _linted() -> float:
+async def _lint_ms() -> float:
     program, started = Path(sys.executable).with_name("dashwright"), time.perf_counter()
     process = await asyncio.create_subprocess_exec(program, "lint", _EXAMPLES, stdout=asyncio.subprocess.DEVNULL)
     await process.wait()

@@ -1,8 +1,8 @@
 """Q3, Q4 and Q5: the choice of the next job in a backlog.
 
 Q3 claims jobs from a backlog of 100,000 and from one of 1,000. Q4 measures the delay of single jobs of another organization while
-a worker has the large backlog, and while it has none. Q5 submits, claims and finishes jobs with and without priorities, fairness
-keys, weights and concurrency groups.
+a worker has the large backlog, and while the backlog is hidden from the worker. Q5 submits, claims and finishes jobs, with and without
+priorities, fairness keys, weights and concurrency groups.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ from tests.acceptance.processes import Stack
 from tests.servers import databases
 
 from benchmarks.jobs.small_jobs import spec
-from benchmarks.measurement import Row, in_turns, median_of
+from benchmarks.measurement import Row, alternate, median_ms
 from benchmarks.processes import start_service
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import namespace_of
@@ -31,56 +31,62 @@ from dashwright.common.stores.claims import FinalState
 from dashwright.common.stores.job_records import NewJob, StoredJob
 from dashwright.common.work.wakeups import WakeupPublisher
 
+#: Jobs of each backlog.
 _LARGE, _SMALL = 100_000, 1_000
+#: Claims of a round of Q3.
 _CLAIMS = 100
+#: Jobs of a round of Q4.
 _SINGLE_JOBS = 50
-_DRAINED = 2_000
+#: Jobs of a round of Q5.
+_DRAINED_JOBS = 2_000
 #: Free slots of the worker that drains jobs.
 _SLOTS = 100
-#: Jobs of one submission.
-_SUBMITTED = 1_000
+#: Jobs of one transaction.
+_JOBS_PER_SUBMISSION = 1_000
 _POLL_SECONDS = 0.005
 _LEASE = timedelta(minutes=10)
 
 _WORKING, _SUCCESS = b'{"state":"working"}', b'{"state":"success"}'
 _SPEC = orjson.dumps(spec()).decode()
 
-_BUSY, _OTHER = namespace_of(1), namespace_of(2)
+#: The organization with the backlog, and the one with single jobs.
+_BACKLOG_NAMESPACE, _OTHER_NAMESPACE = namespace_of(1), namespace_of(2)
 
-#: Hides the backlog from workers, or shows it again.
+#: Hide the backlog from workers, and make it visible again: workers skip namespaces without claimable queues.
 _HIDE = "update job_namespace set claimable_queues = 0 where namespace = $1"
 _SHOW = """
     update job_namespace n set claimable_queues = (
         select count(*) from job_queue q where (q.pool, q.namespace) = (n.pool, n.namespace) and q.is_claimable
     ) where namespace = $1
 """
+#: The seconds from the submission of a finished job to its end.
 _DELAY = "select extract(epoch from finished_at - created_at)::float8 from job where uid = $1 and finished_at is not null"
 
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Return the rows of Q3, Q4 and Q5."""
     server_url, template = databases.with_database(database_url, "postgres"), urlsplit(database_url).path[1:]
-    async with AsyncExitStack() as opened:
-        # Copied first, since a database cannot be copied while it has connections.
-        small_url = await opened.enter_async_context(databases.fresh(server_url, template))
-        empty_url = await opened.enter_async_context(databases.fresh(server_url, template))
-        large, small, empty = [await _open(opened, url) for url in (database_url, small_url, empty_url)]
+    async with AsyncExitStack() as exit_stack:
+        # The other databases are created first, because a database with connections cannot be copied.
+        small_url = await exit_stack.enter_async_context(databases.fresh(server_url, template))
+        empty_url = await exit_stack.enter_async_context(databases.fresh(server_url, template))
+        large, small, empty = [await _open(exit_stack, url) for url in (database_url, small_url, empty_url)]
         await _fill(large, _LARGE)
         await _fill(small, _SMALL)
         return [
             await _claim_row(large, small),
-            await _delay_row(opened, large, Stack(database_url, amqp_url, folder, JOB_LEASE_SECONDS="30"), folder),
+            await _delay_row(exit_stack, large, Stack(database_url, amqp_url, folder, JOB_LEASE_SECONDS="30"), folder),
             await _throughput_row(empty),
         ]
 
 
-async def _open(opened: AsyncExitStack, url: str) -> Database:
+async def _open(exit_stack: AsyncExitStack, url: str) -> Database:
     database = await Database.open(url, application_name="backlog")
-    opened.push_async_callback(database.close)
+    exit_stack.push_async_callback(database.close)
     return database
 
 
-def _new_jobs(count: int, *, namespace: str = _BUSY, priorities: int = 1, keys: int = 1, groups: int = 0) -> list[NewJob]:
+def _new_jobs(count: int, *, namespace: str = _BACKLOG_NAMESPACE, priorities: int = 1, keys: int = 1, groups: int = 0) -> list[NewJob]:
     """Return evaluations, spread evenly over priorities, fairness keys with different weights, and concurrency groups."""
     return [
         NewJob(
@@ -105,22 +111,24 @@ def _new_jobs(count: int, *, namespace: str = _BUSY, priorities: int = 1, keys: 
 
 async def _submit(database: Database, new_jobs: Sequence[NewJob]) -> Sequence[StoredJob]:
     submitted: list[StoredJob] = []
-    for start in range(0, len(new_jobs), _SUBMITTED):
+    for start in range(0, len(new_jobs), _JOBS_PER_SUBMISSION):
         async with database.transaction() as connection:
-            result = await jobs.submit(connection, EVALUATION, new_jobs[start : start + _SUBMITTED], submitted_by={"uid": "user:1"})
+            result = await jobs.submit(
+                connection, EVALUATION, new_jobs[start : start + _JOBS_PER_SUBMISSION], submitted_by={"uid": "user:1"}
+            )
         submitted += result.jobs
     return submitted
 
 
 async def _fill(database: Database, count: int) -> None:
-    """Create a backlog in five queues. The tables are vacuumed, as PostgreSQL does by itself."""
+    """Create a backlog in five queues. The tables are vacuumed, which PostgreSQL would do some time later."""
     await _submit(database, _new_jobs(count, keys=5))
     async with database.connection() as connection:
         await connection.execute("vacuum analyze")
 
 
 async def _claim_row(large: Database, small: Database) -> Row:
-    async def claim_some(database: Database) -> Sequence[float]:
+    async def claim_and_requeue(database: Database) -> Sequence[float]:
         seconds = []
         async with database.connection() as connection:
             for _ in range(_CLAIMS):
@@ -131,38 +139,38 @@ async def _claim_row(large: Database, small: Database) -> Row:
                     await claims.requeue(connection, job.uid, owner=owner)
         return seconds
 
-    of_large, of_small = await in_turns(lambda: claim_some(large), lambda: claim_some(small))
+    large_seconds, small_seconds = await alternate(lambda: claim_and_requeue(large), lambda: claim_and_requeue(small))
     path = f"claim with {_LARGE:,} waiting jobs, to {_SMALL:,}, p50"
-    return Row("Q3", path, "ms", median_of(of_large, 50) * 1000, median_of(of_small, 50) * 1000, 1.2)
+    return Row("Q3", path, "ms", median_ms(large_seconds), median_ms(small_seconds), 1.2)
 
 
-async def _delay_row(opened: AsyncExitStack, large: Database, stack: Stack, folder: Path) -> Row:
-    await start_service(opened, stack, "dashwright-expressions", folder)
+async def _delay_row(exit_stack: AsyncExitStack, large: Database, stack: Stack, folder: Path) -> Row:
+    await start_service(exit_stack, stack, "dashwright-expressions", folder)
     broker = AmqpBroker(stack.amqp_url)
     await broker.start()
-    opened.push_async_callback(broker.close)
+    exit_stack.push_async_callback(broker.close)
     wakeups = WakeupPublisher(broker)
 
-    async def run_single_jobs(toggle: str) -> Sequence[float]:
+    async def run_single_jobs(visibility: str) -> Sequence[float]:
         async with large.connection() as connection:
-            await connection.execute(toggle, _BUSY)
+            await connection.execute(visibility, _BACKLOG_NAMESPACE)
         seconds = []
-        for job in _new_jobs(_SINGLE_JOBS, namespace=_OTHER):
+        for job in _new_jobs(_SINGLE_JOBS, namespace=_OTHER_NAMESPACE):
             async with large.transaction() as connection:
                 submitted = await jobs.submit(connection, EVALUATION, [job], submitted_by={"uid": "user:1"})
             wakeups.publish_soon(submitted.wakeups)
-            seconds.append(await _delay(large, submitted.jobs[0].uid))
+            seconds.append(await _delay_seconds(large, submitted.jobs[0].uid))
         return seconds
 
-    with_backlog, alone = await in_turns(lambda: run_single_jobs(_SHOW), lambda: run_single_jobs(_HIDE))
+    with_backlog, alone = await alternate(lambda: run_single_jobs(_SHOW), lambda: run_single_jobs(_HIDE))
     async with large.connection() as connection:
-        assert await jobs.count(connection, EVALUATION, _BUSY) == _LARGE
-    added = max(0.0, median_of(with_backlog, 95) - median_of(alone, 95))
+        assert await jobs.count(connection, EVALUATION, _BACKLOG_NAMESPACE) == _LARGE
+    added_ms = max(0.0, median_ms(with_backlog, 95) - median_ms(alone, 95))
     path = f"one job next to {_LARGE:,} of another organization, p95 added to alone, to 100 ms"
-    return Row("Q4", path, "ms", added * 1000, 100.0, 1.0)
+    return Row("Q4", path, "ms", added_ms, 100.0, 1.0)
 
 
-async def _delay(database: Database, uid: uuid.UUID) -> float:
+async def _delay_seconds(database: Database, uid: uuid.UUID) -> float:
     """Return the seconds from the submission of a job to its end, once it has ended."""
     async with asyncio.timeout(60):
         while True:
@@ -174,7 +182,7 @@ async def _delay(database: Database, uid: uuid.UUID) -> float:
 
 
 async def _throughput_row(database: Database) -> Row:
-    async def drain(new_jobs: Sequence[NewJob]) -> Sequence[float]:
+    async def submit_and_finish(new_jobs: Sequence[NewJob]) -> Sequence[float]:
         started = time.perf_counter()
         await _submit(database, new_jobs)
         owner, finished = uuid.uuid4(), 0
@@ -185,8 +193,9 @@ async def _throughput_row(database: Database) -> Row:
                 finished += len(await claims.finish(connection, [FinalState(job.uid, owner, "success", _SUCCESS) for job in claimed]))
         return [time.perf_counter() - started]
 
-    with_choice, without = await in_turns(
-        lambda: drain(_new_jobs(_DRAINED, priorities=5, keys=4, groups=3)), lambda: drain(_new_jobs(_DRAINED))
+    many_queues_seconds, one_queue_seconds = await alternate(
+        lambda: submit_and_finish(_new_jobs(_DRAINED_JOBS, priorities=5, keys=4, groups=3)),
+        lambda: submit_and_finish(_new_jobs(_DRAINED_JOBS)),
     )
-    path = f"{_DRAINED:,} jobs with priorities, keys, weights, groups, to without"
-    return Row("Q5", path, "ms", median_of(with_choice, 50) * 1000, median_of(without, 50) * 1000, 1 / 0.9)
+    path = f"{_DRAINED_JOBS:,} jobs with priorities, keys, weights, groups, to without"
+    return Row("Q5", path, "ms", median_ms(many_queues_seconds), median_ms(one_queue_seconds), 1 / 0.9)

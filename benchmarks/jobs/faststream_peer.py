@@ -1,4 +1,4 @@
-"""The small job as a subscriber of FastStream. ``python -m benchmarks.jobs.faststream_peer DATABASE_URL AMQP_URL`` is one worker."""
+"""The job of Q2 as a subscriber of FastStream. ``python -m benchmarks.jobs.faststream_peer DATABASE_URL AMQP_URL`` runs a worker."""
 
 import sys
 from collections.abc import Mapping
@@ -8,10 +8,11 @@ import uvloop
 from faststream import FastStream
 from faststream.rabbit import Channel, QueueType, RabbitBroker, RabbitQueue
 
-from benchmarks.jobs.peer_job import PeerWork
+from benchmarks.jobs.peer_job import PeerJobRunner
 
 QUEUE = RabbitQueue("bench.faststream", queue_type=QueueType.QUORUM, durable=True)
 
+#: As many as evaluation slots of the product.
 _PREFETCH = 100
 
 
@@ -23,10 +24,10 @@ def connect(amqp_url: str) -> Any:
 async def serve(database_url: str, amqp_url: str) -> None:
     """Run jobs until the process is terminated."""
     broker = connect(amqp_url)
-    work = await PeerWork.open(database_url)
+    runner = await PeerJobRunner.open(database_url)
 
     async def run(spec: Mapping[str, Any]) -> None:
-        await work.run(spec)
+        await runner.run(spec)
 
     broker.subscriber(QUEUE)(run)
     await FastStream(broker, logger=None).run()

@@ -1,6 +1,6 @@
-"""The handler of a small job in another task queue: it evaluates a panel, and writes the same rows as Dashwright.
+"""The handler of jobs in other task queues: it evaluates a panel, and stores the states of the job and its result as Dashwright does.
 
-These are the job as pending, its start, and its end together with the result as JSON and Arrow, each in a transaction of its own.
+It has three transactions: one inserts the job as pending, one stores its start, and one its end with the result as JSON and Arrow.
 """
 
 from collections.abc import Mapping
@@ -32,13 +32,13 @@ _FINISH = """
     insert into peer_result (uid, json, arrow) select uid, $2, $3 from finished
 """
 
-#: Connections of a process. More made the peers slower on two cores.
+#: Connections to the database per process. More connections made the other task queues slower on two cores.
 _CONNECTIONS = 10
 _CONTEXT = QueryContext(endpoint=QueryEndpoint.PANEL, org_id=1, readable=frozenset())
 
 
-class PeerWork:
-    """The work of the jobs of one process."""
+class PeerJobRunner:
+    """The runner of the jobs of one process."""
 
     def __init__(self, pool: "asyncpg.pool.Pool[asyncpg.Record]") -> None:
         self._pool = pool
@@ -47,10 +47,10 @@ class PeerWork:
     @classmethod
     async def open(cls, database_url: str) -> Self:
         """Connect to the database."""
-        return cls(await asyncpg.create_pool(database_url, min_size=_CONNECTIONS, max_size=_CONNECTIONS, reset=_keep))
+        return cls(await asyncpg.create_pool(database_url, min_size=_CONNECTIONS, max_size=_CONNECTIONS, reset=_keep_state))
 
     async def run(self, spec: Mapping[str, Any]) -> None:
-        """Run a job to its end."""
+        """Evaluate the panel of a job, and store the job with its result."""
         uid = await self._pool.fetchval(_INSERT, orjson.dumps(spec).decode())
         await self._pool.execute(_START, uid)
         request = panel_request(EvaluationSpec.model_validate(spec))
@@ -59,5 +59,5 @@ class PeerWork:
         await self._pool.execute(_FINISH, uid, *bodies)
 
 
-async def _keep(_connection: Any) -> None:
+async def _keep_state(_connection: Any) -> None:
     """Do not reset a returned connection, which saves a round trip, as in Dashwright's pool."""

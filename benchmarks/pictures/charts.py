@@ -1,6 +1,6 @@
-"""The charts of V1 to V3: as a dashboard, as frames, and as Vega-Lite specs.
+"""The charts of V1 to V3 as a dashboard for Dashwright, and as Vega-Lite specs for the reference, vl-convert.
 
-``python -m benchmarks.pictures.charts COUNT`` prints the seconds that the first conversion of the specs takes in a process.
+``python -m benchmarks.pictures.charts COUNT`` prints the seconds that vl-convert takes for its first conversion in a process.
 """
 
 import json
@@ -23,17 +23,22 @@ from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
 from dashwright.expressions.pictures.panels.drawing import PanelProps
 from dashwright.expressions.pictures.theme import THEMES
 
+#: Points of each chart.
 POINTS: Final = 1_200
+#: The width of the picture in pixels.
 WIDTH: Final = 1_000
-#: Of the time range, in seconds since 1970.
+#: The end of the time range, in seconds since 1970.
 END: Final = START + STEP * (POINTS - 1)
 _THEME: Final = THEMES["dark"]
-#: Pixels that axes and titles take of the size of a panel.
-_AXES: Final = 50
+#: Pixels of axes and titles, which Vega-Lite adds to the given size of a chart.
+_AXES_PIXELS: Final = 50
 
 
 def dashboard(count: int) -> dict[str, Any]:
-    """Return a dashboard of so many time series panels, three in a row, whose queries contain the value of the variable ``run``."""
+    """Return a dashboard of time series panels, three in a row.
+
+    Their queries contain the variable ``run``, so that a request can change the text of all queries.
+    """
     source = {"type": "prometheus", "uid": PROMETHEUS}
     panels = [
         {
@@ -64,37 +69,37 @@ def layout(count: int) -> PictureLayout:
     return lay_out(read_dashboard(dashboard(count)).panels, WIDTH, None, is_single_panel=False)
 
 
-def drawn(placed: PictureLayout) -> str:
-    """Return the SVG of the dashboard with a layout: the work of the worker between the queries and the PNG."""
+def draw_svg(picture_layout: PictureLayout) -> str:
+    """Return the SVG of a dashboard, drawn from frames as the worker draws the results of queries."""
     times = np.arange(START, END + 1, STEP, dtype=np.int64) * 1_000_000_000
     outcomes = []
-    for number, box in enumerate(placed.boxes):
+    for number, box in enumerate(picture_layout.boxes):
         frame = Frame([Field("Time", FieldType.TIME, times), Field("Value", FieldType.FLOAT64, _values(number))], ref_id="A")
         drawing = DRAW_FUNCTIONS[box.panel.type](
             PanelProps(box.panel, [frame], *box.content_size, _THEME, START * 1000, END * 1000),
         )
         outcomes.append(PanelOutcome("".join(drawing.elements), State.DRAWN, is_contained=drawing.is_contained))
-    span = TimeRange(datetime.fromtimestamp(START, UTC), datetime.fromtimestamp(END, UTC))
-    return compose(placed, outcomes, _THEME, f"{len(outcomes)} charts", span)
+    time_range = TimeRange(datetime.fromtimestamp(START, UTC), datetime.fromtimestamp(END, UTC))
+    return compose(picture_layout, outcomes, _THEME, f"{len(outcomes)} charts", time_range)
 
 
-def specs(placed: PictureLayout) -> list[str]:
-    """Return a Vega-Lite spec with its data for each panel of a layout."""
-    return [json.dumps(_spec(number, *box.content_size)) for number, box in enumerate(placed.boxes)]
+def vega_lite_specs(picture_layout: PictureLayout) -> list[str]:
+    """Return a Vega-Lite spec with data for each panel of a layout."""
+    return [json.dumps(_spec(number, *box.content_size)) for number, box in enumerate(picture_layout.boxes)]
 
 
-def convert(charts: list[str]) -> None:
-    """Convert each spec to a PNG."""
-    for chart in charts:
-        vl_convert.vegalite_to_png(chart)
+def convert(specs: list[str]) -> None:
+    """Convert each Vega-Lite spec to a PNG."""
+    for spec in specs:
+        vl_convert.vegalite_to_png(spec)
 
 
 def _spec(number: int, width: float, height: float) -> dict[str, Any]:
     times = range(START * 1000, END * 1000 + 1, STEP * 1000)
     return {
         "$schema": "https://vega.github.io/schema/vega-lite/v5.json",
-        "width": width - _AXES,
-        "height": height - _AXES,
+        "width": width - _AXES_PIXELS,
+        "height": height - _AXES_PIXELS,
         "title": f"Load of node {number}",
         "data": {"values": [{"time": time, "value": value} for time, value in zip(times, _values(number).tolist(), strict=True)]},
         "mark": "line",
@@ -103,7 +108,7 @@ def _spec(number: int, width: float, height: float) -> dict[str, Any]:
 
 
 def _values(number: int) -> "np.ndarray[Any, np.dtype[np.float64]]":
-    """Return a random walk, as those of the stub."""
+    """Return a random walk like those of the stub of Prometheus."""
     return np.cumsum(np.random.default_rng(number).uniform(-1, 1, POINTS))
 
 
@@ -113,9 +118,9 @@ def _iso(seconds: int) -> str:
 
 def main() -> None:
     """Print the seconds of the first conversion."""
-    charts = specs(layout(int(sys.argv[1])))
+    specs = vega_lite_specs(layout(int(sys.argv[1])))
     started = time.perf_counter()
-    convert(charts)
+    convert(specs)
     print(time.perf_counter() - started)
 
 

@@ -4,133 +4,141 @@ import asyncio
 import itertools
 import sys
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from pathlib import Path
 from typing import Final
 
 from tests.acceptance.client import Client
 
-from benchmarks.http_connection import Wire
-from benchmarks.measurement import Round, Row, in_turns, median_of
+from benchmarks.http_connection import HttpConnection
+from benchmarks.measurement import Row, alternate, median_ms, sequential_calls
 from benchmarks.pictures import charts
 from benchmarks.processes import start_service
-from benchmarks.sources.services import GATEWAY, WORKER, stack_of, start_stub
+from benchmarks.sources.services import GATEWAY, WORKER, source_stack, start_stub
 from benchmarks.sources.workload import PROMETHEUS
 from dashwright.expressions.pictures.plotter import Plotter
 
-_FEW: Final = 9
-_MANY: Final = 50
+#: Panels of the dashboards.
+_SMALL: Final = 9
+_LARGE: Final = 50
 _ROUNDS: Final = 3
 _GOAL: Final = 1.5
-#: The time of the large picture that is the goal, in milliseconds.
-_MANY_MS: Final = 1_500
-#: Requests of a page that browsers send concurrently.
+#: The goal for the time of the large picture.
+_LARGE_MS: Final = 1_500
+#: Concurrent requests, as many as browsers send to one host.
 _CONNECTIONS: Final = 6
 _DEADLINE_SECONDS: Final = 60.0
 
-_runs = itertools.count(1)
+#: Values of the variable ``run``, which make the queries of each request new.
+_run_numbers = itertools.count(1)
 
 
-async def few(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Measure V1."""
-    return await _rows("V1", _FEW, database_url, amqp_url, folder)
+async def small_dashboard(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Measure V1: a dashboard of nine panels."""
+    return await _rows("V1", _SMALL, database_url, amqp_url, folder)
 
 
-async def many(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Measure V2: the same with more panels."""
-    rows = await _rows("V2", _MANY, database_url, amqp_url, folder)
-    whole = next(row for row in rows if "whole" in row.path)
-    return [*rows, Row("V2", f"{_name(_MANY)}, a whole request, to 1.5 s", "ms", whole.product, _MANY_MS, 1)]
+async def large_dashboard(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Measure V2: a dashboard of 50 panels."""
+    rows = await _rows("V2", _LARGE, database_url, amqp_url, folder)
+    request_row = next(row for row in rows if "whole" in row.path)
+    return [*rows, Row("V2", f"{_label(_LARGE)}, a whole request, to 1.5 s", "ms", request_row.product, _LARGE_MS, 1)]
 
 
-async def page(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Measure V3: a request for each panel, as a page sends them, compared with one request for all."""
-    async with AsyncExitStack() as opened:
-        wires = await _gateway(opened, database_url, amqp_url, folder, _MANY)
-        await start_service(opened, stack_of(database_url, amqp_url, folder), WORKER, folder)
+async def panel_by_panel(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Measure V3: a request for each panel, like the images of a web page, compared with one request for the dashboard."""
+    async with AsyncExitStack() as exit_stack:
+        connections = await _start_gateway(exit_stack, database_url, amqp_url, folder, _LARGE)
+        await start_service(exit_stack, source_stack(database_url, amqp_url, folder), WORKER, folder)
 
-        async def each() -> None:
-            run, panels = next(_runs), iter(range(1, _MANY + 1))
+        async def request_panels() -> None:
+            run, remaining = next(_run_numbers), iter(range(1, _LARGE + 1))
 
-            async def some(wire: Wire) -> None:
-                for panel in panels:
-                    path = f"/render/d-solo/charts-{_MANY}?panelId={panel}&var-run={run}&width=320&height=296"
-                    await wire.call(wire.encode("GET", path), status=200)
+            async def request_remaining(http: HttpConnection) -> None:
+                for panel in remaining:
+                    path = f"/render/d-solo/charts-{_LARGE}?panelId={panel}&var-run={run}&width=320&height=296"
+                    await http.call(http.encode("GET", path), status=200)
 
-            await asyncio.gather(*map(some, wires))
+            await asyncio.gather(*map(request_remaining, connections))
 
-        measured, whole = await in_turns(_once(each), _once(lambda: _request(wires[0], _MANY)), rounds=_ROUNDS)
-    path = f"{_name(_MANY)}, a request each, {_CONNECTIONS} connections, to one"
-    return [Row("V3", path, "ms", median_of(measured, 50) * 1000, median_of(whole, 50) * 1000, _GOAL)]
+        panel_seconds, dashboard_seconds = await alternate(
+            sequential_calls(request_panels, 1),
+            sequential_calls(lambda: _request(connections[0], _LARGE), 1),
+            count=_ROUNDS,
+        )
+    path = f"{_label(_LARGE)}, a request each, {_CONNECTIONS} connections, to one"
+    return [Row("V3", path, "ms", median_ms(panel_seconds), median_ms(dashboard_seconds), _GOAL)]
 
 
 async def _rows(name: str, count: int, database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    placed = charts.layout(count)
-    specs, plotter = charts.specs(placed), Plotter()
+    layout = charts.layout(count)
+    specs, plotter = charts.vega_lite_specs(layout), Plotter()
 
     async def draw() -> None:
-        await plotter.png(charts.drawn(placed), 1, time.monotonic() + _DEADLINE_SECONDS)
+        await plotter.png(charts.draw_svg(layout), 1, time.monotonic() + _DEADLINE_SECONDS)
 
     async def convert() -> None:
         charts.convert(specs)
 
-    async with AsyncExitStack() as opened:
-        opened.push_async_callback(plotter.stop)
-        wires = await _gateway(opened, database_url, amqp_url, folder, count)
-        stack = stack_of(database_url, amqp_url, folder)
+    async with AsyncExitStack() as exit_stack:
+        exit_stack.push_async_callback(plotter.stop)
+        connections = await _start_gateway(exit_stack, database_url, amqp_url, folder, count)
+        stack = source_stack(database_url, amqp_url, folder)
 
-        async def first() -> Sequence[float]:
+        async def request_new_worker() -> Sequence[float]:
             async with AsyncExitStack() as worker:
                 await start_service(worker, stack, WORKER, folder)
-                return await _once(lambda: _request(wires[0], count))()
+                return await sequential_calls(lambda: _request(connections[0], count), 1)()
 
-        cold, bare_cold = await in_turns(first, lambda: _first_conversion(count), rounds=_ROUNDS)
-        await start_service(opened, stack, WORKER, folder)
-        whole, again, alone, bare = await in_turns(
-            _once(lambda: _request(wires[0], count)),
-            _once(lambda: _request(wires[0], count, next(_runs) - 1)),
-            _once(draw),
-            _once(convert),
-            rounds=_ROUNDS,
+        first_request, first_conversion = await alternate(request_new_worker, lambda: _first_conversion(count), count=_ROUNDS)
+        await start_service(exit_stack, stack, WORKER, folder)
+        # The second call of each round repeats the first one, with the last number that was used.
+        request, cached_request, drawing, conversion = await alternate(
+            sequential_calls(lambda: _request(connections[0], count), 1),
+            sequential_calls(lambda: _request(connections[0], count, next(_run_numbers) - 1), 1),
+            sequential_calls(draw, 1),
+            sequential_calls(convert, 1),
+            count=_ROUNDS,
         )
-    reference = median_of(bare, 50) * 1000
+    conversion_ms = median_ms(conversion)
     return [
-        Row(name, f"{_name(count)}, drawing alone, to Vega-Lite", "ms", median_of(alone, 50) * 1000, reference, _GOAL),
-        Row(name, f"{_name(count)}, a whole request, to Vega-Lite", "ms", median_of(whole, 50) * 1000, reference, _GOAL),
-        Row(name, f"{_name(count)}, the same again, to Vega-Lite", "ms", median_of(again, 50) * 1000, reference, _GOAL),
+        Row(name, f"{_label(count)}, drawing alone, to Vega-Lite", "ms", median_ms(drawing), conversion_ms, _GOAL),
+        Row(name, f"{_label(count)}, a whole request, to Vega-Lite", "ms", median_ms(request), conversion_ms, _GOAL),
+        Row(name, f"{_label(count)}, the same again, to Vega-Lite", "ms", median_ms(cached_request), conversion_ms, _GOAL),
         Row(
             name,
-            f"{_name(count)}, the first of a worker, to the first of Vega-Lite",
+            f"{_label(count)}, the first of a worker, to the first of Vega-Lite",
             "ms",
-            median_of(cold, 50) * 1000,
-            median_of(bare_cold, 50) * 1000,
+            median_ms(first_request),
+            median_ms(first_conversion),
             _GOAL,
         ),
     ]
 
 
-async def _gateway(opened: AsyncExitStack, database_url: str, amqp_url: str, folder: Path, count: int) -> list[Wire]:
-    """Start the stub and a gateway with the dashboard. Return connections to it."""
-    stub = await start_stub(opened, folder)
-    address = await start_service(opened, stack_of(database_url, amqp_url, folder), GATEWAY, folder)
+async def _start_gateway(exit_stack: AsyncExitStack, database_url: str, amqp_url: str, folder: Path, count: int) -> list[HttpConnection]:
+    """Start the stub of Prometheus, and a gateway with the dashboard. Return connections to the gateway."""
+    stub = await start_stub(exit_stack, folder)
+    address = await start_service(exit_stack, source_stack(database_url, amqp_url, folder), GATEWAY, folder)
     async with Client(address) as client:
         await client.call("POST", "/api/datasources", json={"name": PROMETHEUS, "uid": PROMETHEUS, "type": "prometheus", "url": stub})
         await client.call("POST", "/api/dashboards/db", json={"dashboard": charts.dashboard(count)})
-    wires = [await Wire.open(address) for _ in range(_CONNECTIONS)]
-    for wire in wires:
-        opened.push_async_callback(wire.close)
-    return wires
+    connections = [await HttpConnection.open(address) for _ in range(_CONNECTIONS)]
+    for http in connections:
+        exit_stack.push_async_callback(http.close)
+    return connections
 
 
-async def _request(wire: Wire, count: int, run: int | None = None) -> None:
-    """Request the picture, by default with another title and queries in another text than all before, so that no cache has it."""
-    run = run or next(_runs)
+async def _request(http: HttpConnection, count: int, run: int | None = None) -> None:
+    """Request the picture. By default, its title and queries differ from those of all earlier requests, so that no cache has it."""
+    run = run or next(_run_numbers)
     path = f"/render/d/charts-{count}?width={charts.WIDTH}&title={run}&var-run={run}"
-    await wire.call(wire.encode("GET", path), status=200)
+    await http.call(http.encode("GET", path), status=200)
 
 
 async def _first_conversion(count: int) -> Sequence[float]:
+    """Return the seconds of the conversion of all specs in a new process."""
     process = await asyncio.create_subprocess_exec(
         sys.executable, "-m", "benchmarks.pictures.charts", str(count), stdout=asyncio.subprocess.PIPE
     )
@@ -138,16 +146,5 @@ async def _first_conversion(count: int) -> Sequence[float]:
     return [float(output)]
 
 
-def _once(call: Callable[[], Awaitable[None]]) -> Round:
-    """Return a round of a single call."""
-
-    async def play() -> Sequence[float]:
-        started = time.perf_counter()
-        await call()
-        return [time.perf_counter() - started]
-
-    return play
-
-
-def _name(count: int) -> str:
+def _label(count: int) -> str:
     return f"{count} panels x {charts.POINTS:,} points"

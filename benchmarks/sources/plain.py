@@ -1,7 +1,7 @@
-"""The references: plain programs that fetch the same data, do the same arithmetic and write as many frames.
+"""The references: plain programs that fetch the same data, do the same arithmetic and encode as many frames.
 
-The program over Prometheus decodes into typed structs, with the points of each series left as they were received.
-All numbers of a body are then parsed by one call of numpy. The program over PostgreSQL has the rows from asyncpg.
+The program over Prometheus decodes a body into typed structs, in which the points of each series are raw JSON. One call of numpy then
+parses all numbers of the body. The program over PostgreSQL gets its rows from asyncpg.
 """
 
 from collections.abc import Mapping, Sequence
@@ -14,11 +14,12 @@ import numpy as np
 import orjson
 from numpy.typing import NDArray
 
-from benchmarks.sources.workload import START, STEP, THRESHOLD, Work
+from benchmarks.sources.workload import START, STEP, THRESHOLD, Workload
 
 Labels = Mapping[str, str]
 Array = NDArray[np.float64]
 
+#: Members of a field in a response.
 _NUMBER = {"type": "number", "typeInfo": {"frame": "float64", "nullable": True}}
 _TIME = {"name": "Time", "type": "time", "typeInfo": {"frame": "time.Time"}}
 _LABELS = ("host", "zone", "job", "pod")
@@ -42,38 +43,39 @@ _DECODER = msgspec.json.Decoder(_Body)
 
 
 class PlainPrometheus:
-    """The program over Prometheus."""
+    """The plain program over Prometheus."""
 
     def __init__(self, session: aiohttp.ClientSession, address: str) -> None:
         self._session = session
         self._address = address
 
-    async def call(self, work: Work) -> bytes:
-        """Return the response to a request."""
-        times = {"start": START, "end": work.end, "step": STEP} if work.points else {"time": work.end}
-        path = "/api/v1/query_range" if work.points else "/api/v1/query"
-        async with self._session.post(self._address + path, data={"query": work.promql(), **times}) as response:
-            return _present(work, await response.read())
+    async def call(self, workload: Workload) -> bytes:
+        """Return the body of the response to a workload."""
+        times = {"start": START, "end": workload.end, "step": STEP} if workload.points else {"time": workload.end}
+        path = "/api/v1/query_range" if workload.points else "/api/v1/query"
+        async with self._session.post(self._address + path, data={"query": workload.promql(), **times}) as response:
+            return _respond(workload, await response.read())
 
 
-def _present(work: Work, body: bytes) -> bytes:
+def _respond(workload: Workload, body: bytes) -> bytes:
     series = _DECODER.decode(body).data.result
-    raw = b",".join([one.values if work.points else one.value for one in series])
-    rows = np.fromstring(raw.translate(None, b'[]"'), sep=",").reshape(len(series), -1, 2)
-    labels = [one.metric for one in series]
-    if not work.shown:
-        return _numbers(work, labels, rows[:, :, 1].mean(axis=1))
-    times = (rows[0, :, 0] * 1000).astype(np.int64)
+    raw = b",".join([item.values if workload.points else item.value for item in series])
+    # The axes are series, point, and time or value.
+    points = np.fromstring(raw.translate(None, b'[]"'), sep=",").reshape(len(series), -1, 2)
+    labels = [item.metric for item in series]
+    if not workload.returns_series:
+        return _encode_thresholds(workload, labels, points[:, :, 1].mean(axis=1))
+    times = (points[0, :, 0] * 1000).astype(np.int64)
     meta = {"type": "timeseries-multi", "typeVersion": [0, 1], "custom": {"resultType": "matrix"}}
     time = {**_TIME, "config": {"interval": STEP * 1000}}
     frames = [
         {
-            "schema": {"refId": work.output, "meta": meta, "fields": [time, _field(one)]},
+            "schema": {"refId": workload.output, "meta": meta, "fields": [time, _field(series_labels)]},
             "data": {"values": [times, values]},
         }
-        for one, values in zip(labels, np.ascontiguousarray(rows[:, :, 1]), strict=True)
+        for series_labels, values in zip(labels, np.ascontiguousarray(points[:, :, 1]), strict=True)
     ]
-    return _written(work, frames)
+    return _encode(workload, frames)
 
 
 def _field(labels: Labels) -> dict[str, Any]:
@@ -82,41 +84,43 @@ def _field(labels: Labels) -> dict[str, Any]:
 
 
 class PlainPostgres:
-    """The program over PostgreSQL."""
+    """The plain program over PostgreSQL."""
 
     def __init__(self, connection: "asyncpg.Connection[Any]") -> None:
         self._connection = connection
 
-    async def call(self, work: Work) -> bytes:
-        """Return the response to a request."""
-        times, *names, values = zip(*await self._connection.fetch(work.sql()), strict=True)
+    async def call(self, workload: Workload) -> bytes:
+        """Return the body of the response to a workload."""
+        times, *names, values = zip(*await self._connection.fetch(workload.sql()), strict=True)
+        # The position of each series by its labels, and the position of the series of each row.
         positions: dict[tuple[str, ...], int] = {}
-        numbers = np.array([positions.setdefault(key, len(positions)) for key in zip(*names, strict=True)])
+        row_positions = np.array([positions.setdefault(key, len(positions)) for key in zip(*names, strict=True)])
         labels = [dict(zip(_LABELS, key, strict=True)) for key in positions]
-        if not work.shown:
-            sums = np.bincount(numbers, np.array(values))
-            return _numbers(work, labels, sums / np.bincount(numbers))
+        if not workload.returns_series:
+            sums = np.bincount(row_positions, np.array(values))
+            return _encode_thresholds(workload, labels, sums / np.bincount(row_positions))
+        # The position of each timestamp.
         axis: dict[Any, int] = {}
-        rows = np.full((len(labels), work.points), np.nan)
-        rows[numbers, [axis.setdefault(time, len(axis)) for time in times]] = values
+        series_values = np.full((len(labels), workload.points), np.nan)
+        series_values[row_positions, [axis.setdefault(time, len(axis)) for time in times]] = values
         meta = {"type": "timeseries-wide", "typeVersion": [0, 1]}
-        fields = [_TIME, *({"name": "value", **_NUMBER, "labels": one} for one in labels)]
-        data = {"values": [[round(time.timestamp() * 1000) for time in axis], *rows]}
-        return _written(work, [{"schema": {"refId": work.output, "meta": meta, "fields": fields}, "data": data}])
+        fields = [_TIME, *({"name": "value", **_NUMBER, "labels": series_labels} for series_labels in labels)]
+        data = {"values": [[round(time.timestamp() * 1000) for time in axis], *series_values]}
+        return _encode(workload, [{"schema": {"refId": workload.output, "meta": meta, "fields": fields}, "data": data}])
 
 
-def _numbers(work: Work, labels: Sequence[Labels], values: Array) -> bytes:
-    """Return the response of a threshold: a frame per number."""
+def _encode_thresholds(workload: Workload, labels: Sequence[Labels], values: Array) -> bytes:
+    """Return the response of a threshold, which has a frame for each value."""
     meta = {"type": "numeric-multi", "typeVersion": [0, 1]}
     frames = [
         {
-            "schema": {"refId": work.output, "meta": meta, "fields": [{"name": work.output, **_NUMBER, "labels": one}]},
+            "schema": {"refId": workload.output, "meta": meta, "fields": [{"name": workload.output, **_NUMBER, "labels": series_labels}]},
             "data": {"values": [[value]]},
         }
-        for one, value in zip(labels, (values > THRESHOLD).astype(float).tolist(), strict=True)
+        for series_labels, value in zip(labels, (values > THRESHOLD).astype(float).tolist(), strict=True)
     ]
-    return _written(work, frames)
+    return _encode(workload, frames)
 
 
-def _written(work: Work, frames: Sequence[Mapping[str, Any]]) -> bytes:
-    return orjson.dumps({"results": {work.output: {"status": 200, "frames": frames}}}, option=orjson.OPT_SERIALIZE_NUMPY)
+def _encode(workload: Workload, frames: Sequence[Mapping[str, Any]]) -> bytes:
+    return orjson.dumps({"results": {workload.output: {"status": 200, "frames": frames}}}, option=orjson.OPT_SERIALIZE_NUMPY)

@@ -1,4 +1,4 @@
-"""The tables of R8, with the series that the stub has, and the role that reads them."""
+"""The tables of R8, whose series have the labels of the stub's series, and the role that reads them."""
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
@@ -12,19 +12,20 @@ import asyncpg
 from benchmarks.sources.prometheus_stub import labels_of
 from benchmarks.sources.workload import POSTGRES, START, STEP
 
+#: Points of each series, and the numbers of series of the tables.
 POINTS: Final = 60
 SERIES: Final = (1_000, 10_000)
 
 
 async def create(connection: "asyncpg.Connection[Any]", database_url: str) -> dict[str, Any]:
-    """Create the tables in the order of time, and return the data source that reads them."""
+    """Create the tables, with rows in the order of time, and return the data source that reads them."""
     for count in SERIES:
         table = f"points_{count}"
         await connection.execute(
             f"create table {table} (time timestamptz not null, host text not null, zone text not null, job text not null, "
             "pod text not null, value double precision not null)"
         )
-        await connection.copy_records_to_table(table, records=_points(count))
+        await connection.copy_records_to_table(table, records=_rows(count))
         await connection.execute(f"create index on {table} (time)")
         await connection.execute(f"vacuum analyze {table}")
     role, password = f"reader_{token_hex(4)}", token_hex(8)
@@ -42,10 +43,10 @@ async def create(connection: "asyncpg.Connection[Any]", database_url: str) -> di
     }
 
 
-def _points(count: int) -> Iterator[tuple[datetime, str, str, str, str, float]]:
-    chance = Random(count)
+def _rows(count: int) -> Iterator[tuple[datetime, str, str, str, str, float]]:
+    rng = Random(count)
     labels = [labels_of(number) for number in range(count)]
     for point in range(POINTS):
         time = datetime.fromtimestamp(START, UTC) + timedelta(seconds=point * STEP)
-        for one in labels:
-            yield time, one["host"], one["zone"], one["job"], one["pod"], round(chance.uniform(0, 100), 6)
+        for series in labels:
+            yield time, series["host"], series["zone"], series["job"], series["pod"], round(rng.uniform(0, 100), 6)

@@ -1,7 +1,7 @@
-"""A stub of Prometheus' HTTP API that sends prepared bodies from memory: ``python -m benchmarks.sources.prometheus_stub``.
+"""A stub of Prometheus' HTTP API that sends bodies from memory.
 
-It prints its address when it is ready. The first word of a query selects the body, so ``compact_1000 > -7`` and
-``compact_1000 > -8`` get the same 1,000 series.
+``python -m benchmarks.sources.prometheus_stub`` prints its address when it is ready. The first word of a query selects the metric and
+the number of series, so ``compact_1000 > -7`` and ``compact_1000 > -8`` return the same 1,000 series.
 """
 
 import asyncio
@@ -32,16 +32,17 @@ def labels_of(number: int) -> dict[str, str]:
 
 @functools.cache
 def _body(metric: str, count: int, start: int, end: int, step: int) -> bytes:
-    """Return the body for a range, or for an instant if ``step`` is 0."""
-    chance = random.Random(count)
+    """Return the body of a response for a range, or for the instant ``end`` if ``step`` is 0. Times are in seconds."""
+    rng = random.Random(count)
     times = range(start, end + 1, step) if step else [end]
     result = []
     for number in range(count):
-        numbers = (chance.uniform(0, 100) for _ in times)
+        numbers = (rng.uniform(0, 100) for _ in times)
+        # A step of a walk is between -1 and 1.
         values = itertools.accumulate(number / 50 - 1 for number in numbers) if metric == WALK else numbers
         points = [[time, f"{value:.6f}"] for time, value in zip(times, values, strict=True)]
-        member: dict[str, Any] = {"values": points} if step else {"value": points[0]}
-        result.append({"metric": {"__name__": metric, **labels_of(number)}, **member})
+        samples: dict[str, Any] = {"values": points} if step else {"value": points[0]}
+        result.append({"metric": {"__name__": metric, **labels_of(number)}, **samples})
     data = {"resultType": "matrix" if step else "vector", "result": result}
     if metric == SPACED:
         reversed_series = [dict(reversed(series.items())) for series in result]
@@ -58,7 +59,7 @@ async def _respond(request: web.BaseRequest) -> web.Response:
 
 
 async def main() -> None:
-    """Serve until the process ends."""
+    """Serve until the process ends. Print the address when the server is ready."""
     runner = web.ServerRunner(web.Server(_respond, access_log=None))
     await runner.setup()
     site = web.TCPSite(runner, "127.0.0.1", 0)

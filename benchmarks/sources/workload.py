@@ -1,4 +1,4 @@
-"""The requests of R1 to R10: queries of a data source, and the expressions over them."""
+"""The requests of R1 to R10: a query of a data source, and expressions over its result."""
 
 import itertools
 from dataclasses import dataclass
@@ -6,34 +6,38 @@ from typing import Any, Final
 
 import orjson
 
-#: The uids of the data sources.
+#: The uids of the data sources, the stub of Prometheus and a PostgreSQL.
 PROMETHEUS: Final = "stub"
 POSTGRES: Final = "points"
 
-#: The beginning of each range and the distance of two points, in seconds.
+#: The start of each time range and the distance of two points, in seconds.
 START: Final = 1_767_225_600
 STEP: Final = 10
 
-#: The names of the metrics of the stub: bodies as Prometheus writes them, bodies with spaces, and random walks.
+#: The metrics of the stub: compact bodies, as Prometheus writes them; bodies with spaces; and random walks.
 COMPACT: Final = "compact"
 SPACED: Final = "spaced"
 WALK: Final = "walk"
 
+#: The values are evenly distributed from 0 to 100, so about half of them are above.
 THRESHOLD: Final = 50.0
 
 _EXPRESSION: Final = {"type": "__expr__", "uid": "__expr__"}
-_SMALL: Final = orjson.dumps({"queries": [{"refId": "A", "datasource": _EXPRESSION, "type": "math", "expression": "1 + 2"}]})
+_SMALL_REQUEST: Final = orjson.dumps({"queries": [{"refId": "A", "datasource": _EXPRESSION, "type": "math", "expression": "1 + 2"}]})
 
-_numbers = itertools.count(1)
+#: Numbers that make each query unique.
+_query_numbers = itertools.count(1)
 
 
 @dataclass(frozen=True, slots=True)
-class Work:
-    """A request: a threshold of each series, after a mean for a range; or the series as they are."""
+class Workload:
+    """The size and kind of a request: a threshold of each series, for ranges after their mean; or the series themselves."""
 
     series: int
-    points: int = 0  #: Of each series; 0 for an instant query.
-    shown: bool = False  #: Whether the series are returned as they are.
+    #: Points of each series; 0 for an instant query.
+    points: int = 0
+    #: True if the response contains the series themselves.
+    returns_series: bool = False
     metric: str = COMPACT
 
     @property
@@ -43,27 +47,27 @@ class Work:
 
     @property
     def output(self) -> str:
-        """The refId of the result."""
-        return "A" if self.shown else "C"
+        """The refId of the result in the response."""
+        return "A" if self.returns_series else "C"
 
     def promql(self) -> str:
-        """Return the query in another text than all queries before, so that no cache has its result."""
-        return f"{self.metric}_{self.series} > -{next(_numbers)}"
+        """Return a query in PromQL with a unique text, so that no cache has its result."""
+        return f"{self.metric}_{self.series} > -{next(_query_numbers)}"
 
     def sql(self) -> str:
-        """Return the statement in another text than all statements before."""
-        condition = f"value > -{next(_numbers)}"
+        """Return an SQL statement with a unique text, so that no cache has its result."""
+        condition = f"value > -{next(_query_numbers)}"
         return f"select time, host, zone, job, pod, value from points_{self.series} where {condition} order by time"
 
 
-def prometheus_request(work: Work) -> bytes:
-    """Return the body of a request over the stub."""
-    is_instant = not work.points
+def prometheus_request(workload: Workload) -> bytes:
+    """Return the body of a request over the stub of Prometheus."""
+    is_instant = not workload.points
     return _request(
-        work,
+        workload,
         {
             "datasource": {"type": "prometheus", "uid": PROMETHEUS},
-            "expr": work.promql(),
+            "expr": workload.promql(),
             "instant": is_instant,
             "range": not is_instant,
             "interval": f"{STEP}s",
@@ -71,24 +75,28 @@ def prometheus_request(work: Work) -> bytes:
     )
 
 
-def postgres_request(work: Work) -> bytes:
+def postgres_request(workload: Workload) -> bytes:
     """Return the body of a request over PostgreSQL."""
     source = {"type": "grafana-postgresql-datasource", "uid": POSTGRES}
-    return _request(work, {"datasource": source, "rawSql": work.sql(), "format": "time_series"})
+    return _request(workload, {"datasource": source, "rawSql": workload.sql(), "format": "time_series"})
 
 
 def small_request() -> bytes:
     """Return the body of the request ``1 + 2``."""
-    return _SMALL
+    return _SMALL_REQUEST
 
 
-def _request(work: Work, query: dict[str, Any]) -> bytes:
-    numbers = "B" if work.points else "A"
-    threshold = [{"evaluator": {"type": "gt", "params": [THRESHOLD]}}]
+def _request(workload: Workload, query: dict[str, Any]) -> bytes:
+    threshold_input = "B" if workload.points else "A"
+    conditions = [{"evaluator": {"type": "gt", "params": [THRESHOLD]}}]
     expressions = [
         {"refId": "B", "datasource": _EXPRESSION, "type": "reduce", "expression": "A", "reducer": "mean", "hide": True},
-        {"refId": "C", "datasource": _EXPRESSION, "type": "threshold", "expression": numbers, "conditions": threshold},
+        {"refId": "C", "datasource": _EXPRESSION, "type": "threshold", "expression": threshold_input, "conditions": conditions},
     ]
-    source = {"refId": "A", "hide": not work.shown, "intervalMs": STEP * 1000, "maxDataPoints": 11_000, **query}
-    wanted = [] if work.shown else expressions if work.points else expressions[1:]
-    return orjson.dumps({"from": str(START * 1000), "to": str(work.end * 1000), "queries": [source, *wanted]})
+    source_query = {"refId": "A", "hide": not workload.returns_series, "intervalMs": STEP * 1000, "maxDataPoints": 11_000, **query}
+    if workload.returns_series:
+        expressions = []
+    elif not workload.points:
+        # An instant query returns numbers, which need no reduction.
+        del expressions[0]
+    return orjson.dumps({"from": str(START * 1000), "to": str(workload.end * 1000), "queries": [source_query, *expressions]})

@@ -1,4 +1,4 @@
-"""S and M: syncs of repositories on a git host, compared with the minimum of work, and their memory.
+"""S and M: the time and memory of syncs of repositories on a git host, compared with minimal programs.
 
-git, its HTTP backend and PostgreSQL are the real ones.
+git, its HTTP backend and PostgreSQL are real; only the REST API of the host is simulated.
 """

@@ -1,11 +1,11 @@
-"""The git host: git's own HTTP backend with the REST API and the webhooks of a Gitea, and a server that controls it.
+"""A simulated Gitea over git's own HTTP backend, with REST API and webhooks, and a control server for benchmarks.
 
-``python -m benchmarks.sync.host FOLDER``; it prints the addresses of both when it is ready. The control server has
+``python -m benchmarks.sync.host FOLDER`` prints the addresses of both when they are ready. The control server has these endpoints:
 
-- ``GET /NAME.git/PATH``: a file in base64 with its blob's name, as in the REST interface of a host;
-- ``GET /requests``: the number of requests that the host has received, for git and for its API;
-- ``GET /deliveries``: the statuses of the responses to its webhooks' deliveries;
-- ``POST /pushes/OWNER/NAME``: the host calls the webhooks of a repository whose branches have changed.
+- ``GET /NAME.git/PATH``: a file in base64 with the hash of its blob, as REST APIs of git hosts return it;
+- ``GET /requests``: the number of requests to the host, to git and to its API;
+- ``GET /deliveries``: the status of the response to each delivery of a webhook;
+- ``POST /pushes/OWNER/NAME``: makes the host call the webhooks of a repository, after its branches were changed on the disk.
 """
 
 import asyncio
@@ -24,15 +24,15 @@ from tests.servers.gitea_host import GiteaHost
 
 from benchmarks.sync.corpus import BRANCH
 
-_PUSHES: Final = "/pushes/"
+_PUSHES_PATH: Final = "/pushes/"
 
 
 @dataclass
 class BenchmarkHost(GiteaHost):
-    """A Gitea whose repositories are those on the disk, at ``OWNER/NAME.git``."""
+    """A simulated Gitea whose repositories are those in its folder, ``OWNER/NAME.git``."""
 
     def folder(self, name: str) -> Path:
-        """Return the folder of a bare repository, as git's own clones name it."""
+        """Return the folder of a bare repository with a name ``OWNER/NAME``."""
         return self.root / f"{name}.git"
 
     def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
@@ -42,14 +42,14 @@ class BenchmarkHost(GiteaHost):
         return super()._call(method, path, sent)
 
     def _refs(self, name: str) -> dict[str, str]:
-        # Without a process for each delivery, which would take the processor from what is measured.
+        # A git process for each delivery, as in the class above, would use processor time of the measured services.
         branches = pygit2.Repository(str(self.folder(name))).branches.local
         return {branch: str(branches[branch].target) for branch in branches}
 
 
 async def _control(host: BenchmarkHost, request: web.BaseRequest) -> web.Response:
-    if request.path.startswith(_PUSHES):
-        host.call_push_hooks(request.path.removeprefix(_PUSHES))
+    if request.path.startswith(_PUSHES_PATH):
+        host.call_push_hooks(request.path.removeprefix(_PUSHES_PATH))
         return web.Response(status=204)
     if request.path == "/requests":
         return web.json_response(len(host.requests) + len(host.calls))
@@ -59,12 +59,12 @@ async def _control(host: BenchmarkHost, request: web.BaseRequest) -> web.Respons
     repository = pygit2.Repository(str(host.root / name))
     blob = repository.revparse_single(f"{BRANCH}:{path}")
     assert isinstance(blob, pygit2.Blob)
-    found = {"path": path, "sha": str(blob.id), "encoding": "base64", "content": base64.b64encode(blob.data).decode()}
-    return web.Response(body=orjson.dumps(found), content_type="application/json")
+    content = {"path": path, "sha": str(blob.id), "encoding": "base64", "content": base64.b64encode(blob.data).decode()}
+    return web.Response(body=orjson.dumps(content), content_type="application/json")
 
 
 async def main() -> None:
-    """Serve until the process ends."""
+    """Serve until the process ends. Print the addresses when both servers are ready."""
     async with git_host.serving(Path(sys.argv[1]), kind=BenchmarkHost) as host:
         assert isinstance(host, BenchmarkHost)
         runner = web.ServerRunner(web.Server(lambda request: _control(host, request), access_log=None))

@@ -1,6 +1,6 @@
 """S5: many repositories in one installation, from their first sync to a push that becomes visible by its webhook.
 
-``REPOSITORIES=<number>`` takes another number than 1,000.
+``REPOSITORIES=<number>`` sets another number than 1,000.
 """
 
 import asyncio
@@ -20,83 +20,100 @@ from tests.acceptance.processes import Service, Stack
 from benchmarks.measurement import Row, percentile
 from benchmarks.processes import processor_seconds, resident_memory
 from benchmarks.sync.corpus import Corpus
-from benchmarks.sync.sync_times import served
+from benchmarks.sync.sync_times import start_host
 
 _REPOSITORIES: Final = int(os.environ.get("REPOSITORIES", "1000"))
+#: Files of each repository.
 _FILES: Final = 100
+#: Measured pushes, each to another repository.
 _PUSHES: Final = 60
-_INTERVAL_SECONDS: Final = 60
+#: The interval in which the worker polls each repository.
+_POLL_INTERVAL_SECONDS: Final = 60
+#: Repositories that are synced before the memory is measured for comparison.
 _WARM_UP: Final = 50
+#: The owner of the repositories on the git host.
 _OWNER: Final = "boards"
 #: One in so many repositories belongs to a second organization.
-_SHARE: Final = 10
-_LOOK_EVERY_SECONDS: Final = 2
-_READY_SECONDS: Final = 1800
+_SECOND_ORGANIZATION_SHARE: Final = 10
+_STATUS_INTERVAL_SECONDS: Final = 2
+_FIRST_SYNCS_TIMEOUT_SECONDS: Final = 1800
+#: The status with which the gateway accepts a delivery of a webhook.
 _ACCEPTED: Final = 202
-_VISIBLE_SECONDS, _PLANNER_CORES, _MEMORY_GROWTH = 2, 0.1, 1.2
+#: The goals: a push until it is visible, the processor time of polls, and the ratio of memory with all and with few repositories.
+_VISIBLE_SECONDS, _POLL_CORES, _MEMORY_GROWTH = 2, 0.1, 1.2
 
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Return the delay of pushes, the processor time at rest, and the growth of the memory of worker and gateway.
+    """Return the rows of S5: the delay of pushes, the cost of polls, and the growth of the memory of worker and gateway.
 
     Raises AssertionError if a push was not delivered to the gateway, or if the gateway did not accept its delivery.
     """
-    async with AsyncExitStack() as opened:
+    async with AsyncExitStack() as exit_stack:
         unlimited: Any = {"QUOTAS_ENABLED": "false", "HOST_REQUESTS": "0"}
         stack = Stack(database_url, amqp_url, folder, DATA_DIR=str(folder), ALLOWED_HOSTS="127.0.0.0/8", SCHEDULING="true", **unlimited)
-        opened.push_async_callback(stack.stop)
-        session = await opened.enter_async_context(aiohttp.ClientSession())
-        host = _Host(session, *await served(opened, folder))
+        exit_stack.push_async_callback(stack.stop)
+        session = await exit_stack.enter_async_context(aiohttp.ClientSession())
+        host = _Host(session, *await start_host(exit_stack, folder))
         await stack.gateway.start()
         # The worker creates webhooks with the address of the gateway, which is known when the gateway serves.
         await asyncio.gather(stack.add_jobs_worker(PUBLIC_URL=stack.gateway.address), stack.expressions.start())
-        client = await opened.enter_async_context(Client(stack.gateway.address))
+        client = await exit_stack.enter_async_context(Client(stack.gateway.address))
         (folder / _OWNER).mkdir()
         corpora = [await asyncio.to_thread(Corpus.make, folder / _OWNER, f"r{index:04}", _FILES) for index in range(_REPOSITORIES)]
         services = (stack.jobs_worker, stack.gateway)
-        first, second = _Organization(client, host, "default"), await _second_organization(client, host)
-        count = _REPOSITORIES // _SHARE
+        first_organization, second_organization = _Organization(client, host, "default"), await _second_organization(client, host)
+        second_count = _REPOSITORIES // _SECOND_ORGANIZATION_SHARE
+        second_corpora, first_corpora = corpora[:second_count], corpora[second_count:]
         started = time.perf_counter()
-        await first.create(corpora[count : count + _WARM_UP])
-        await first.wait()
-        before = _memory(services)
-        await second.create(corpora[:count])
-        await second.wait()
-        await first.create(corpora[count + _WARM_UP :])
+        await first_organization.create(first_corpora[:_WARM_UP])
+        await first_organization.wait()
+        memory_before_mb = _memory_mb(services)
+        await second_organization.create(second_corpora)
+        await second_organization.wait()
+        await first_organization.create(first_corpora[_WARM_UP:])
         are_synced = asyncio.Event()
-        pushing = asyncio.create_task(_push_until(are_synced, second, corpora[:count]))
-        await first.wait()
+        pushing = asyncio.create_task(_push_until(are_synced, second_organization, second_corpora))
+        await first_organization.wait()
         are_synced.set()
-        beside = await pushing
+        delays_during_syncs = await pushing
         seconds = time.perf_counter() - started
         print(f"first sync of {_REPOSITORIES:,} repositories with {_FILES} dashboards: {seconds:.0f} s", file=sys.stderr)
-        # Polls that were late because of the first syncs are not those of the measured minute.
-        await asyncio.sleep(_INTERVAL_SECONDS)
-        used, requests, started = processor_seconds(stack.jobs_worker.pid), await host.requests(), time.perf_counter()
-        await asyncio.sleep(_INTERVAL_SECONDS)
+        # Polls that the first syncs have delayed run before the measured minute.
+        await asyncio.sleep(_POLL_INTERVAL_SECONDS)
+        seconds_before, requests_before = processor_seconds(stack.jobs_worker.pid), await host.requests()
+        started = time.perf_counter()
+        await asyncio.sleep(_POLL_INTERVAL_SECONDS)
         minutes = (time.perf_counter() - started) / 60
-        cores = (processor_seconds(stack.jobs_worker.pid) - used) / minutes / 60
-        polls = (await host.requests() - requests) / minutes / _REPOSITORIES
-        step = max(1, (_REPOSITORIES - count) // _PUSHES)
-        delays = [await first.push(corpus) for corpus in corpora[count::step][:_PUSHES]]
-        after = _memory(services)
+        cores = (processor_seconds(stack.jobs_worker.pid) - seconds_before) / minutes / 60
+        requests_per_minute = (await host.requests() - requests_before) / minutes / _REPOSITORIES
+        step = max(1, len(first_corpora) // _PUSHES)
+        delays = [await first_organization.push(corpus) for corpus in first_corpora[::step][:_PUSHES]]
+        memory_after_mb = _memory_mb(services)
         deliveries = await host.deliveries()
-    if deliveries != [_ACCEPTED] * (len(beside) + len(delays)):
-        raise AssertionError(f"{len(beside) + len(delays)} pushes had deliveries with these statuses: {deliveries}")
-    many = f"{_REPOSITORIES:,} repositories of {_FILES} dashboards"
+    pushes = len(delays_during_syncs) + len(delays)
+    if deliveries != [_ACCEPTED] * pushes:
+        raise AssertionError(f"{pushes} pushes had deliveries with these statuses: {deliveries}")
+    repositories = f"{_REPOSITORIES:,} repositories of {_FILES} dashboards"
     return [
-        Row("S5", f"{many}: a push until visible by its webhook, p95, to 2 s", "s", percentile(delays, 95), _VISIBLE_SECONDS, 1),
-        Row("S5", f"{many}: the same of a second organization during first syncs", "s", percentile(beside, 95), _VISIBLE_SECONDS, 1),
-        Row("S5", f"{many}: the worker's cores while it polls, to 0.1", "cores", cores, _PLANNER_CORES, 1),
-        Row("S5", f"{many}: requests of a poll per repository and minute, to 1", "", polls, 1, 1),
+        Row("S5", f"{repositories}: a push until visible by its webhook, p95, to 2 s", "s", percentile(delays, 95), _VISIBLE_SECONDS, 1),
+        Row(
+            "S5",
+            f"{repositories}: the same of a second organization during first syncs",
+            "s",
+            percentile(delays_during_syncs, 95),
+            _VISIBLE_SECONDS,
+            1,
+        ),
+        Row("S5", f"{repositories}: the worker's cores while it polls, to 0.1", "cores", cores, _POLL_CORES, 1),
+        Row("S5", f"{repositories}: requests of a poll per repository and minute, to 1", "", requests_per_minute, 1, 1),
         *(
-            Row("S5", f"{many}: memory of the {name}, to that with {_WARM_UP}", "MB", now, then, _MEMORY_GROWTH)
-            for name, now, then in zip(("jobs worker", "gateway"), after, before, strict=True)
+            Row("S5", f"{repositories}: memory of the {name}, to that with {_WARM_UP}", "MB", after, before, _MEMORY_GROWTH)
+            for name, after, before in zip(("jobs worker", "gateway"), memory_after_mb, memory_before_mb, strict=True)
         ),
     ]
 
 
-def _memory(services: tuple[Service, ...]) -> list[float]:
+def _memory_mb(services: tuple[Service, ...]) -> list[float]:
     return [resident_memory(service.pid) for service in services]
 
 
@@ -114,14 +131,14 @@ class _Host:
         self._control = control
 
     async def push(self, corpus: Corpus) -> str:
-        """Commit a change, let the host call the webhooks of the repository, and return the new title of the dashboard."""
+        """Commit a change to one file and make the host call the webhooks of its repository. Return the new title of the dashboard."""
         title = await asyncio.to_thread(corpus.change, 1, directories=1)
-        async with self._session.post(f"{self._control}/pushes/{_OWNER}/{corpus.place.stem}") as response:
+        async with self._session.post(f"{self._control}/pushes/{_OWNER}/{corpus.folder.stem}") as response:
             response.raise_for_status()
         return title
 
     async def requests(self) -> int:
-        """Return how many requests the host has received."""
+        """Return the number of requests that the host has received."""
         return int(await self._get("requests"))
 
     async def deliveries(self) -> list[int]:
@@ -135,21 +152,22 @@ class _Host:
 
 
 class _Organization:
-    """The repositories of an organization, named like their corpora."""
+    """An organization with repositories, each named like its corpus."""
 
     def __init__(self, client: Client, host: _Host, namespace: str) -> None:
         self._client = client
         self._host = host
         self._provisioning = f"/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}"
         self._dashboards = f"/apis/dashboard.grafana.app/v1beta1/namespaces/{namespace}/dashboards"
+        #: Names of repositories whose first sync has not ended, or that have no webhook yet.
         self._unready: set[str] = set()
 
     async def create(self, corpora: list[Corpus]) -> None:
-        """Create repositories. Their first syncs start, and the worker creates their webhooks."""
+        """Create repositories. Thereupon the worker runs their first syncs and creates their webhooks."""
         for corpus in corpora:
-            name = corpus.place.stem
+            name = corpus.folder.stem
             spec: dict[str, Any] = {"title": name, "type": "githost", "workflows": []}
-            spec |= {"sync": {"enabled": True, "target": "folder", "intervalSeconds": _INTERVAL_SECONDS}}
+            spec |= {"sync": {"enabled": True, "target": "folder", "intervalSeconds": _POLL_INTERVAL_SECONDS}}
             githost = {"url": f"{self._host.url}/{_OWNER}/{name}.git", "branch": "main"}
             body = {"metadata": {"name": name}, "spec": spec | {"githost": githost}}
             await self._client.call("POST", f"{self._provisioning}/repositories", status=201, json=body)
@@ -157,22 +175,22 @@ class _Organization:
 
     async def wait(self) -> None:
         """Wait until all repositories have been synced and have webhooks. Raises AssertionError if a sync fails."""
-        async with asyncio.timeout(_READY_SECONDS):
+        async with asyncio.timeout(_FIRST_SYNCS_TIMEOUT_SECONDS):
             while self._unready:
                 listed = await self._client.call("GET", f"{self._provisioning}/repositories")
                 statuses = {item["metadata"]["name"]: item["status"] for item in listed["items"]}
                 states = {name: status.get("sync", {}).get("state") for name, status in statuses.items()}
                 if failed := [name for name, state in states.items() if state == "error"]:
                     raise AssertionError(f"the first syncs of {failed[:5]} failed")
-                hooked = {name for name, status in statuses.items() if status.get("webhook", {}).get("id")}
-                self._unready -= {name for name, state in states.items() if state == "success"} & hooked
-                await asyncio.sleep(_LOOK_EVERY_SECONDS)
+                with_webhook = {name for name, status in statuses.items() if status.get("webhook", {}).get("id")}
+                self._unready -= {name for name, state in states.items() if state == "success"} & with_webhook
+                await asyncio.sleep(_STATUS_INTERVAL_SECONDS)
 
     async def push(self, corpus: Corpus) -> float:
         """Push a change, and return the seconds from the beginning of the push until the API returns the changed dashboard."""
         started = time.perf_counter()
         title = await self._host.push(corpus)
-        dashboard = f"{self._dashboards}/{corpus.place.stem}-{corpus.turns % corpus.count:06}"
+        dashboard = f"{self._dashboards}/{corpus.folder.stem}-{corpus.changes % corpus.count:06}"
 
         async def is_visible() -> bool:
             return bool((await self._client.call("GET", dashboard))["spec"]["title"] == title)

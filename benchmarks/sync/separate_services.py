@@ -1,4 +1,4 @@
-"""S4, M1 and M2: the services as separate processes, while a sync is running and at rest."""
+"""S4, M1 and M2: lists during syncs, and the memory of the services, which are separate processes."""
 
 import asyncio
 from collections import Counter
@@ -13,118 +13,136 @@ from tests.acceptance.processes import Stack
 from benchmarks.measurement import Row
 from benchmarks.processes import peak_memory, resident_memory
 from benchmarks.sync.corpus import Corpus
-from benchmarks.sync.sync_times import FEW, MANY, served
+from benchmarks.sync.sync_times import LARGE_CORPUS, SMALL_CORPUS, start_host
 
 _DASHBOARDS: Final = "/apis/dashboard.grafana.app/v1beta1/namespaces/default/dashboards"
 _TABLE: Final = {"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}
-_REVISIONS: Final = 5
+#: S4: commits, each of which is synced, and the dashboards that each changes.
+_COMMITS: Final = 5
 _CHANGED: Final = 500
-_PAGE: Final = 500
-_SECONDS: Final = 1800
+#: Dashboards of a page.
+_PAGE_SIZE: Final = 500
+_SYNC_TIMEOUT_SECONDS: Final = 1800
+#: M1: concurrent readers of the gateway, and the pages that they read together.
 _READERS: Final = 16
 _READS: Final = 400
 
-_REST, _LOAD, _WORKER, _GROWTH = 150, 300, 250, 1.5
+#: The goals in MB: a service without requests, the gateway under load, and the worker after a sync.
+_IDLE_MB, _GATEWAY_MB, _WORKER_MB = 150, 300, 250
+#: The goal for the memory after a sync of many files, divided by that after few.
+_GROWTH: Final = 1.5
 
 
-async def reading(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Measure S4: lists read one after the other while syncs replace hundreds of dashboards.
+async def lists_during_syncs(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+    """Measure S4: the number of lists with only a part of a commit, while syncs replace hundreds of dashboards.
 
-    Lists that show half a commit are counted.
+    Raises AssertionError if there are such lists.
     """
-    async with _service(database_url, amqp_url, folder) as (stack, client, opened):
-        corpus = await asyncio.to_thread(Corpus.make, folder, "bench", FEW)
-        await _synced(client, "bench", (await served(opened, folder))[0])
-        seen: Counter[int] = Counter()
-        for _ in range(_REVISIONS):
+    async with _running_services(database_url, amqp_url, folder) as (stack, client, exit_stack):
+        corpus = await asyncio.to_thread(Corpus.make, folder, "bench", SMALL_CORPUS)
+        await _create_and_sync(client, "bench", (await start_host(exit_stack, folder))[0])
+        # The number of lists by the number of changed dashboards in them.
+        lists: Counter[int] = Counter()
+        for _ in range(_COMMITS):
             title = await asyncio.to_thread(corpus.change, _CHANGED)
-            watching = asyncio.create_task(_watch(client, title, seen))
-            await _finished(client, "bench")
-            watching.cancel()
-            seen[await _shown(client, title)] += 1
+            reader = asyncio.create_task(_list_repeatedly(client, title, lists))
+            await _sync(client, "bench")
+            reader.cancel()
+            lists[await _count_with_title(client, title)] += 1
         assert stack.jobs_worker.is_running
-    complete = seen.pop(0, 0) + seen.pop(_CHANGED, 0)
-    if seen or complete <= _REVISIONS:
-        raise AssertionError(f"in addition to {complete} lists of whole commits, some show only a part of {_CHANGED} changes: {dict(seen)}")
-    return [Row("S4", f"lists of half a commit, of all during {_REVISIONS} syncs", "lists", 0, complete, 0)]
+    consistent = lists.pop(0, 0) + lists.pop(_CHANGED, 0)
+    if lists or consistent <= _COMMITS:
+        raise AssertionError(
+            f"in addition to {consistent} lists of whole commits, some show only a part of {_CHANGED} changes: {dict(lists)}"
+        )
+    return [Row("S4", f"lists of half a commit, of all during {_COMMITS} syncs", "lists", 0, consistent, 0)]
 
 
-async def _watch(client: Client, title: str, seen: Counter[int]) -> None:
+async def _list_repeatedly(client: Client, title: str, lists: Counter[int]) -> None:
     while True:
-        seen[await _shown(client, title)] += 1
+        lists[await _count_with_title(client, title)] += 1
 
 
-async def _shown(client: Client, title: str) -> int:
-    """Return the number of dashboards with a title in a list, read page by page."""
-    shown, rest = 0, ""
+async def _count_with_title(client: Client, title: str) -> int:
+    """Return the number of dashboards with a title in a list, which is read page by page."""
+    count, token = 0, ""
     while True:
-        page = await client.call("GET", _DASHBOARDS, headers=_TABLE, params={"limit": _PAGE, "continue": rest})
-        shown += sum(title in row["cells"] for row in page["rows"])
-        if not (rest := page["metadata"].get("continue", "")):
-            return shown
+        page = await client.call("GET", _DASHBOARDS, headers=_TABLE, params={"limit": _PAGE_SIZE, "continue": token})
+        count += sum(title in row["cells"] for row in page["rows"])
+        if not (token := page["metadata"].get("continue", "")):
+            return count
 
 
 async def memory(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Measure M1: the largest resident memory of workers that have synced one repository each, and of the gateway."""
-    async with _service(database_url, amqp_url, folder) as (stack, client, opened):
+    """Measure M1: the peak memory of workers that have synced one repository each, and of the gateway."""
+    async with _running_services(database_url, amqp_url, folder) as (stack, client, exit_stack):
         gateway = stack.gateway
-        host, _ = await served(opened, folder)
+        host, _ = await start_host(exit_stack, folder)
         peaks = []
-        for name, count in (("few", FEW), ("many", MANY)):
+        for name, count in (("small", SMALL_CORPUS), ("large", LARGE_CORPUS)):
             await asyncio.to_thread(Corpus.make, folder, name, count)
             await stack.jobs_worker.stop()
             worker = await stack.add_jobs_worker()
-            await _synced(client, name, host)
+            await _create_and_sync(client, name, host)
             peaks.append(peak_memory(worker.pid))
-        await _load(stack.address)
-        under_load = peak_memory(gateway.pid)
-    few, many = peaks
+        await _send_load(stack.address)
+        gateway_mb = peak_memory(gateway.pid)
+    small_mb, large_mb = peaks
     return [
-        Row("M1", f"worker that synced {MANY:,}, to one with {FEW:,}", "MB", many, few, _GROWTH),
-        Row("M1", f"worker that synced {MANY:,}, to {_WORKER} MB", "MB", many, _WORKER, 1),
-        Row("M1", f"gateway under load, to {_LOAD} MB", "MB", under_load, _LOAD, 1),
+        Row(
+            "M1",
+            f"worker that synced {LARGE_CORPUS:,}, to one with {SMALL_CORPUS:,}",
+            "MB",
+            large_mb,
+            small_mb,
+            _GROWTH,
+        ),
+        Row("M1", f"worker that synced {LARGE_CORPUS:,}, to {_WORKER_MB} MB", "MB", large_mb, _WORKER_MB, 1),
+        Row("M1", f"gateway under load, to {_GATEWAY_MB} MB", "MB", gateway_mb, _GATEWAY_MB, 1),
     ]
 
 
-async def at_rest(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
+async def idle_memory(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure M2: the resident memory of each service after its start, without any request."""
-    async with _service(database_url, amqp_url, folder) as (stack, _, _):
+    async with _running_services(database_url, amqp_url, folder) as (stack, _, _):
         services = {"gateway": stack.gateway, "jobs worker": stack.jobs_worker, "expressions worker": stack.expressions}
         return [
-            Row("M2", f"{name} at rest, to {_REST} MB", "MB", resident_memory(service.pid), _REST, 1) for name, service in services.items()
+            Row("M2", f"{name} at rest, to {_IDLE_MB} MB", "MB", resident_memory(service.pid), _IDLE_MB, 1)
+            for name, service in services.items()
         ]
 
 
-async def _load(address: str) -> None:
-    """Read pages of bodies and tables of names, by several concurrent readers."""
+async def _send_load(address: str) -> None:
+    """Read pages of dashboards and of tables by several concurrent readers."""
 
     async def read() -> None:
         async with Client(address) as client:
             for index in range(_READS // _READERS):
-                await client.call("GET", f"{_DASHBOARDS}?limit={_PAGE}", headers=_TABLE if index % 2 else {})
+                await client.call("GET", f"{_DASHBOARDS}?limit={_PAGE_SIZE}", headers=_TABLE if index % 2 else {})
 
     await asyncio.gather(*(read() for _ in range(_READERS)))
 
 
 @asynccontextmanager
-async def _service(database_url: str, amqp_url: str, folder: Path) -> AsyncIterator[tuple[Stack, Client, AsyncExitStack]]:
+async def _running_services(database_url: str, amqp_url: str, folder: Path) -> AsyncIterator[tuple[Stack, Client, AsyncExitStack]]:
     stack = Stack(
         database_url, amqp_url, folder, DATA_DIR=str(folder), ALLOWED_HOSTS="127.0.0.0/8", REPOSITORY_FILES="100000", JOB_LEASE_SECONDS="60"
     )
-    async with AsyncExitStack() as opened:
-        opened.push_async_callback(stack.stop)
+    async with AsyncExitStack() as exit_stack:
+        exit_stack.push_async_callback(stack.stop)
         await stack.start()
-        yield stack, await opened.enter_async_context(Client(stack.address)), opened
+        yield stack, await exit_stack.enter_async_context(Client(stack.address)), exit_stack
 
 
-async def _synced(client: Client, name: str, host: str) -> None:
+async def _create_and_sync(client: Client, name: str, host: str) -> None:
     """Create a repository with a name and sync it for the first time."""
     spec = {"title": name, "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     body = {"metadata": {"name": name}, "spec": spec | {"githost": {"url": f"{host}/{name}.git", "branch": "main"}}}
     await client.call("POST", f"{PROVISIONING}/repositories", status=201, json=body)
-    await _finished(client, name)
+    await _sync(client, name)
 
 
-async def _finished(client: Client, name: str) -> None:
-    ended: Any = (await client.wait_for_job(await client.sync(name), seconds=_SECONDS))["status"]
+async def _sync(client: Client, name: str) -> None:
+    """Sync a repository. Raises AssertionError if the job fails."""
+    ended: Any = (await client.wait_for_job(await client.sync(name), seconds=_SYNC_TIMEOUT_SECONDS))["status"]
     assert ended["state"] == "success", ended

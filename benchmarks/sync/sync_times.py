@@ -1,4 +1,4 @@
-"""S1 to S3: one clock in this process, where the worker runs; the git host and PostgreSQL are separate processes."""
+"""S1 to S3: the time of syncs by a worker in this process. The git host and PostgreSQL are separate processes."""
 
 import asyncio
 import statistics
@@ -10,138 +10,175 @@ from functools import partial
 from pathlib import Path
 from typing import Final
 
-from benchmarks.measurement import Round, Row, in_turns, median_of
+from benchmarks.measurement import Round, Row, alternate, median_ms, median_percentile
 from benchmarks.sync.corpus import Corpus
-from benchmarks.sync.minimal_sync import Floor
-from benchmarks.sync.processor import Processor
+from benchmarks.sync.minimal_sync import MinimalSync
+from benchmarks.sync.processor import ProcessorClock
 from benchmarks.sync.worker import Worker
 
-FEW: Final = 5_000
-MANY: Final = 50_000
+#: Files of the small and of the large repository.
+SMALL_CORPUS: Final = 5_000
+LARGE_CORPUS: Final = 50_000
+#: Files of a commit of S3.
 CHANGED: Final = 10
+#: Files that the references request one by one; their time is multiplied.
 _SAMPLE: Final = 300
-_STALL: Final = 0.05
+#: The goal for the longest stall of the event loop.
+_STALL_SECONDS: Final = 0.05
 _ROUND_TRIP_MS: Final = 20
 
 
 async def full(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
     """Measure S1: the first sync of a repository."""
-    async with AsyncExitStack() as opened:
-        corpus, floor, worker, url = await _opened(opened, database_url, folder)
-        processor = await Processor.of(database_url)
+    async with AsyncExitStack() as exit_stack:
+        corpus, reference, worker, url = await _start(exit_stack, database_url, folder)
+        processor = await ProcessorClock.for_database(database_url)
 
         async def product() -> Sequence[float]:
             await worker.empty()
-            repository, before = await worker.add("bench", url), processor.seconds
+            repository, used_before = await worker.add("bench", url), processor.seconds
             seconds = await worker.sync("bench", repository)
-            return [seconds, processor.seconds - before, worker.longest_stall]
+            return [seconds, processor.seconds - used_before, worker.longest_stall_seconds]
 
-        async def bare() -> Sequence[float]:
-            before = processor.seconds
-            return [*await floor.clone(), processor.seconds - before]
+        async def minimal() -> Sequence[float]:
+            used_before = processor.seconds
+            [seconds] = await reference.clone()
+            return [seconds, processor.seconds - used_before]
 
-        plays: list[Round] = [product, bare, lambda: floor.blobs(corpus.place, _SAMPLE), lambda: floor.rest(corpus.place, _SAMPLE)]
-        measured, least, *others = await in_turns(*plays)
+        product_rounds, minimal_rounds, blob_rounds, rest_rounds = await alternate(
+            product, minimal, partial(reference.blobs, corpus.folder, _SAMPLE), partial(reference.rest_api, corpus.folder, _SAMPLE)
+        )
     print(f"{corpus.count:,} files of {corpus.size / corpus.count / 1e3:.1f} KB on average", file=sys.stderr)
-    seconds, used, stall = (statistics.median(values[index] for values in measured) for index in range(3))
-    least_seconds, least_used = (statistics.median(values[index] for values in least) for index in range(2))
-    blobs, rest = (median_of(rounds, 50) for rounds in others)
+    seconds, processor_seconds, stall_seconds = map(statistics.median, zip(*product_rounds, strict=True))
+    minimal_seconds, minimal_processor_seconds = map(statistics.median, zip(*minimal_rounds, strict=True))
+    # For a repository of as many files.
+    blobs_seconds, rest_seconds = [median_percentile(rounds, 50) * SMALL_CORPUS for rounds in (blob_rounds, rest_rounds)]
     return [
-        Row("S1", f"full sync of {FEW:,}, to clone, read, parse, copy", "s", seconds, least_seconds, 1.8),
-        Row("S1", f"full sync of {FEW:,}, processor time, to that of the floor", "s", used, least_used, 1.8),
-        Row("S1", f"full sync of {FEW:,}, to a request per blob (of {_SAMPLE})", "s", seconds, blobs * FEW, 1 / 20),
-        Row("S1", f"full sync of {FEW:,}, to a REST request per file (of {_SAMPLE})", "s", seconds, rest * FEW, 1 / 20),
-        Row("S1", "longest stall of the event loop, to 50 ms", "s", stall, _STALL, 1),
+        Row("S1", f"full sync of {SMALL_CORPUS:,}, to clone, read, parse, copy", "s", seconds, minimal_seconds, 1.8),
+        Row(
+            "S1",
+            f"full sync of {SMALL_CORPUS:,}, processor time, to that of the floor",
+            "s",
+            processor_seconds,
+            minimal_processor_seconds,
+            1.8,
+        ),
+        Row("S1", f"full sync of {SMALL_CORPUS:,}, to a request per blob (of {_SAMPLE})", "s", seconds, blobs_seconds, 1 / 20),
+        Row("S1", f"full sync of {SMALL_CORPUS:,}, to a REST request per file (of {_SAMPLE})", "s", seconds, rest_seconds, 1 / 20),
+        Row("S1", "longest stall of the event loop, to 50 ms", "s", stall_seconds, _STALL_SECONDS, 1),
     ]
 
 
 async def delayed(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
-    """Measure S1 over a network with 20 ms of delay per round trip."""
-    async with AsyncExitStack() as opened:
-        corpus, floor, worker, url = await _opened(opened, database_url, folder, _ROUND_TRIP_MS)
+    """Measure S1 over a network in which a round trip takes 20 ms."""
+    async with AsyncExitStack() as exit_stack:
+        corpus, reference, worker, url = await _start(exit_stack, database_url, folder, _ROUND_TRIP_MS)
 
         async def product() -> Sequence[float]:
             await worker.empty()
             return [await worker.sync("bench", await worker.add("bench", url))]
 
-        plays: list[Round] = [product, floor.clone]
-        plays += [partial(floor.rest, corpus.place, _SAMPLE, workers=workers) for workers in (10, 1)]
-        seconds, least, many, one = (median_of(rounds, 50) for rounds in await in_turns(*plays))
-    text = f"full sync of {FEW:,}, {_ROUND_TRIP_MS} ms per round trip"
+        concurrent_files = partial(reference.rest_api, corpus.folder, _SAMPLE, concurrent=10)
+        single_files = partial(reference.rest_api, corpus.folder, _SAMPLE, concurrent=1)
+        measured = await alternate(product, reference.clone, concurrent_files, single_files)
+    seconds, clone_seconds, concurrent_seconds, single_seconds = [median_percentile(rounds, 50) for rounds in measured]
+    label = f"full sync of {SMALL_CORPUS:,}, {_ROUND_TRIP_MS} ms per round trip"
     return [
-        Row("S1", f"{text}, to clone, read, parse, copy", "s", seconds, least, 1.8),
-        Row("S1", f"{text}, to a REST request per file, ten concurrently", "s", seconds, many * FEW, 1 / 10),
-        Row("S1", f"{text}, to a REST request per file, in sequence", "s", seconds, one * FEW, 1 / 30),
+        Row("S1", f"{label}, to clone, read, parse, copy", "s", seconds, clone_seconds, 1.8),
+        Row(
+            "S1",
+            f"{label}, to a REST request per file, ten concurrently",
+            "s",
+            seconds,
+            concurrent_seconds * SMALL_CORPUS,
+            1 / 10,
+        ),
+        Row("S1", f"{label}, to a REST request per file, in sequence", "s", seconds, single_seconds * SMALL_CORPUS, 1 / 30),
     ]
 
 
 async def unchanged(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
-    """Measure S2: the branch has not moved. Fails if a row, version or event of a dashboard or folder is written."""
-    async with AsyncExitStack() as opened:
-        _, floor, worker, url = await _opened(opened, database_url, folder)
+    """Measure S2: syncs of a branch without new commits.
+
+    Raises AssertionError if such a sync writes a row, version or event of a dashboard or folder.
+    """
+    async with AsyncExitStack() as exit_stack:
+        _, reference, worker, url = await _start(exit_stack, database_url, folder)
         uid = await worker.add("bench", url)
         await worker.sync("bench", uid)
-        before = await worker.written()
+        counts = await worker.write_counts()
 
         async def product() -> Sequence[float]:
             return [await worker.sync("bench", uid) for _ in range(5)]
 
-        async def reference() -> Sequence[float]:
-            return [seconds for _ in range(5) for seconds in await floor.ls_remote()]
+        async def list_remote() -> Sequence[float]:
+            return [seconds for _ in range(5) for seconds in await reference.ls_remote()]
 
-        measured, bare = await in_turns(product, reference)
-        if await worker.written() != before:
-            raise AssertionError(f"a sync of nothing has written: {before} became {await worker.written()}")
-    return [Row("S2", "nothing changed, to git ls-remote", "ms", median_of(measured, 50) * 1e3, median_of(bare, 50) * 1e3, 3)]
+        product_seconds, reference_seconds = await alternate(product, list_remote)
+        if (new_counts := await worker.write_counts()) != counts:
+            raise AssertionError(f"a sync without changes has written: {counts} became {new_counts}")
+    return [Row("S2", "nothing changed, to git ls-remote", "ms", median_ms(product_seconds), median_ms(reference_seconds), 3)]
 
 
 async def incremental(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
-    """Measure S3: the same change to few files and to many."""
-    async with AsyncExitStack() as opened:
-        worker = await Worker.open(opened, database_url, folder)
-        host, _ = await served(opened, folder)
-        plays = []
-        for name, count in (("many", MANY), ("few", FEW)):
+    """Measure S3: a commit of ten files, in a large repository and in a small one."""
+    async with AsyncExitStack() as exit_stack:
+        worker = await Worker.open(exit_stack, database_url, folder)
+        host_url, _ = await start_host(exit_stack, folder)
+        rounds = []
+        for name, count in (("large", LARGE_CORPUS), ("small", SMALL_CORPUS)):
             corpus = await asyncio.to_thread(Corpus.make, folder, name, count)
-            uid = await worker.add(name, f"{host}/{name}.git")
+            uid = await worker.add(name, f"{host_url}/{name}.git")
             print(f"the first {count:,}: {await worker.sync(name, uid):.1f} s", file=sys.stderr)
-            plays.append(_changing(worker, corpus, uid))
-        await worker.settle()
-        many, few = [median_of(rounds, 50) * 1e3 for rounds in await in_turns(*plays)]
-    return [Row("S3", f"{CHANGED} of {MANY:,} changed, to {CHANGED} of {FEW:,}", "ms", many, few, 1.3)]
+            rounds.append(_syncs_of_changes(worker, corpus, uid))
+        await worker.vacuum()
+        large_ms, small_ms = [median_ms(rounds) for rounds in await alternate(*rounds)]
+    return [
+        Row(
+            "S3",
+            f"{CHANGED} of {LARGE_CORPUS:,} changed, to {CHANGED} of {SMALL_CORPUS:,}",
+            "ms",
+            large_ms,
+            small_ms,
+            1.3,
+        )
+    ]
 
 
-def _changing(worker: Worker, corpus: Corpus, uid: uuid.UUID) -> Round:
-    async def play() -> Sequence[float]:
+def _syncs_of_changes(worker: Worker, corpus: Corpus, uid: uuid.UUID) -> Round:
+    async def run_round() -> Sequence[float]:
         seconds = []
         for _ in range(3):
             await asyncio.to_thread(corpus.change, CHANGED)
-            seconds.append(await worker.sync(corpus.place.stem, uid, incremental=True))
+            seconds.append(await worker.sync(corpus.folder.stem, uid, incremental=True))
         return seconds
 
-    return play
+    return run_round
 
 
-async def _opened(opened: AsyncExitStack, database_url: str, folder: Path, round_trip_ms: int = 0) -> tuple[Corpus, Floor, Worker, str]:
-    corpus = await asyncio.to_thread(Corpus.make, folder, "bench", FEW)
-    host, contents = await served(opened, folder)
+async def _start(
+    exit_stack: AsyncExitStack, database_url: str, folder: Path, round_trip_ms: int = 0
+) -> tuple[Corpus, MinimalSync, Worker, str]:
+    """Create a repository, start a git host and a worker. Return the repository, the reference, the worker and the repository's URL."""
+    corpus = await asyncio.to_thread(Corpus.make, folder, "bench", SMALL_CORPUS)
+    host_url, control_url = await start_host(exit_stack, folder)
     if round_trip_ms:
-        host, contents = await _printed(opened, 2, "benchmarks.sync.network", str(round_trip_ms), host, contents)
-    url = f"{host}/{corpus.place.name}"
-    floor = await Floor.open(opened, database_url, url, f"{contents}/{corpus.place.name}", folder)
-    return corpus, floor, await Worker.open(opened, database_url, folder), url
+        host_url, control_url = await _start_module(exit_stack, 2, "benchmarks.sync.network", str(round_trip_ms), host_url, control_url)
+    url = f"{host_url}/{corpus.folder.name}"
+    reference = await MinimalSync.open(exit_stack, database_url, url, f"{control_url}/{corpus.folder.name}", folder)
+    return corpus, reference, await Worker.open(exit_stack, database_url, folder), url
 
 
-async def served(opened: AsyncExitStack, folder: Path) -> tuple[str, str]:
-    """Return the addresses of a git host for the repositories of a folder, and of its files by path."""
-    git, contents = await _printed(opened, 2, "benchmarks.sync.host", str(folder))
-    return git, contents
+async def start_host(exit_stack: AsyncExitStack, folder: Path) -> tuple[str, str]:
+    """Start a git host for the repositories of a folder. Return its URL, and that of its control server."""
+    host_url, control_url = await _start_module(exit_stack, 2, "benchmarks.sync.host", str(folder))
+    return host_url, control_url
 
 
-async def _printed(opened: AsyncExitStack, count: int, module: str, *arguments: str) -> list[str]:
-    """Run a module in a process, and return the first lines that it prints."""
+async def _start_module(exit_stack: AsyncExitStack, line_count: int, module: str, *arguments: str) -> list[str]:
+    """Start a module as a process, and return its first lines, which it prints when it is ready."""
     process = await asyncio.create_subprocess_exec(sys.executable, "-m", module, *arguments, stdout=asyncio.subprocess.PIPE)
-    opened.push_async_callback(process.wait)
-    opened.callback(process.terminate)
+    exit_stack.push_async_callback(process.wait)
+    exit_stack.callback(process.terminate)
     assert process.stdout is not None
-    return [(await process.stdout.readline()).decode().strip() for _ in range(count)]
+    return [(await process.stdout.readline()).decode().strip() for _ in range(line_count)]

@@ -1,7 +1,4 @@
-"""The jobs worker in this process.
-
-It is woken as by a broker, so that one clock measures from there to the job's end.
-"""
+"""A jobs worker in the process of the benchmark, so that one clock measures from the wake-up of a job to its end."""
 
 import asyncio
 import gc
@@ -31,39 +28,47 @@ from dashwright.common.stores.job_records import new_job
 from dashwright.jobs_worker.main import JobsWorker
 
 NAMESPACE = "default"
-_FILES = 100_000
-_TICK = 0.005
-_CLAIM_TICK = 0.001
-_ATTEMPTS = 5
-_WRITTEN = "select count(*), max(resource_version) from resource where resource in ('dashboards', 'folders')"
+#: The limit on files of a repository.
+_FILES_LIMIT = 100_000
+#: The interval of the callback that measures stalls of the event loop.
+_TICK_SECONDS = 0.005
+#: The interval in which a claim is awaited.
+_CLAIM_POLL_SECONDS = 0.001
+_TRUNCATE_ATTEMPTS = 5
+_OBJECTS = "select count(*), max(resource_version) from resource where resource in ('dashboards', 'folders')"
 _EVENTS = "select count(*) from change where feed = 1 and resource <> 'repositories'"
 _HISTORY = "select count(*) from resource_history"
 
 
 class Worker:
-    """A jobs worker."""
+    """The jobs worker, with wake-ups that the benchmark delivers."""
 
     def __init__(self, database: Database, folder: Path) -> None:
         self._database = database
-        self._broker = _Entering()
+        self._broker = _HandlerBroker()
         settings = load(
-            data_dir=folder / "data", secret_key="of benchmarks", allowed_hosts="127.0.0.0/8", scheduling=False, repository_files=_FILES
+            data_dir=folder / "data",
+            secret_key="of benchmarks",
+            allowed_hosts="127.0.0.0/8",
+            scheduling=False,
+            repository_files=_FILES_LIMIT,
         )
         self._worker = JobsWorker(settings, database, self._broker, Clock())
-        self.longest_stall = 0.0
+        self.longest_stall_seconds = 0.0
 
     @classmethod
-    async def open(cls, opened: AsyncExitStack, database_url: str, folder: Path) -> Self:
+    async def open(cls, exit_stack: AsyncExitStack, database_url: str, folder: Path) -> Self:
         """Start the worker."""
         structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(40))
         database = await Database.open(database_url, application_name="bench")
-        opened.push_async_callback(database.close)
+        exit_stack.push_async_callback(database.close)
         worker = cls(database, folder)
         await worker._broker.start()
-        opened.push_async_callback(worker._broker.close)
+        exit_stack.push_async_callback(worker._broker.close)
         await worker._worker.start()
-        opened.push_async_callback(worker._worker.stop)
-        gc.freeze()  # as a worker's process does before it serves
+        exit_stack.push_async_callback(worker._worker.stop)
+        # As the worker does before it serves.
+        gc.freeze()
         return worker
 
     async def add(self, name: str, url: str) -> uuid.UUID:
@@ -84,30 +89,30 @@ class Worker:
             job = (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0]
         message = Message(body=orjson.dumps({"uid": str(job.uid)}))
         delivery = Delivery(message=message, exchange="", routing_key="work.sync", redelivered=False, attempt=1)
-        assert self._broker.handle is not None
-        self.longest_stall = 0.0
-        self._tick(time.perf_counter())
+        assert self._broker.wakeup_handler is not None
+        self.longest_stall_seconds = 0.0
+        self._measure_stall(time.perf_counter())
         started = time.perf_counter()
-        await self._broker.handle(delivery)
-        await asyncio.wait([await self._claimed(f"job {job.name}")])
+        await self._broker.wakeup_handler(delivery)
+        await asyncio.wait([await self._wait_for_task(f"job {job.name}")])
         seconds = time.perf_counter() - started
-        self._ticking.cancel()
+        self._ticker.cancel()
         async with self._database.connection() as connection:
-            ended = await connection.fetchval("select status from job where uid = $1", job.uid)
-        assert orjson.loads(ended)["state"] == "success", ended
+            status = await connection.fetchval("select status from job where uid = $1", job.uid)
+        assert orjson.loads(status)["state"] == "success", status
         return seconds
 
-    async def _claimed(self, name: str) -> asyncio.Task[Any]:
-        """Return the task of a job when the worker has claimed the job."""
+    async def _wait_for_task(self, name: str) -> asyncio.Task[Any]:
+        """Return the task of a job, which exists as soon as the worker has claimed the job."""
         while True:
             for task in asyncio.all_tasks():
                 if task.get_name() == name:
                     return task
-            await asyncio.sleep(_CLAIM_TICK)
+            await asyncio.sleep(_CLAIM_POLL_SECONDS)
 
     async def empty(self) -> None:
-        """Delete everything, as before the first repository. Repeated if one of the worker's chores interferes."""
-        for remaining in reversed(range(_ATTEMPTS)):
+        """Delete all repositories, objects and jobs. A periodic task of the worker can interfere, so deleting is repeated."""
+        for remaining in reversed(range(_TRUNCATE_ATTEMPTS)):
             try:
                 async with self._database.connection() as connection:
                     await connection.execute("truncate resource, resource_history, change, job cascade")
@@ -116,35 +121,36 @@ class Worker:
                 if not remaining:
                     raise
 
-    async def settle(self) -> None:
-        """Run the maintenance that the server does automatically some minutes after many writes."""
+    async def vacuum(self) -> None:
+        """Vacuum and analyze the tables, as PostgreSQL does automatically some minutes after many writes."""
         async with self._database.connection() as connection:
             await connection.execute("vacuum analyze")
 
-    async def written(self) -> tuple[int, ...]:
-        """Return the numbers that a sync without changes must not change: rows, versions and events of objects."""
+    async def write_counts(self) -> tuple[int, ...]:
+        """Return the numbers that a sync without changes must not change: those of rows, versions and events of objects."""
         async with self._database.connection() as connection:
-            found = [await connection.fetch(sql) for sql in (_WRITTEN, _EVENTS, _HISTORY)]
-        return tuple(value for rows in found for row in rows for value in row)
+            rows = [await connection.fetchrow(sql) for sql in (_OBJECTS, _EVENTS, _HISTORY)]
+        return tuple(value for row in rows if row is not None for value in row)
 
-    def _tick(self, wanted: float) -> None:
-        """Measure a stall of the event loop. It is a callback rather than a task, to disturb the measurement less."""
+    def _measure_stall(self, due: float) -> None:
+        """Record by how much this call is later than ``due``, and schedule the next call."""
+        # A callback disturbs the measurement less than a task.
         now = time.perf_counter()
-        self.longest_stall = max(self.longest_stall, now - wanted)
-        self._ticking = asyncio.get_running_loop().call_later(_TICK, self._tick, now + _TICK)
+        self.longest_stall_seconds = max(self.longest_stall_seconds, now - due)
+        self._ticker = asyncio.get_running_loop().call_later(_TICK_SECONDS, self._measure_stall, now + _TICK_SECONDS)
 
 
-class _Entering(MemoryBroker):
-    """A broker that returns the handler of jobs to the benchmark instead of connecting it to a queue."""
+class _HandlerBroker(MemoryBroker):
+    """A broker that keeps the handler of wake-ups for the benchmark instead of connecting it to a queue."""
 
-    handle: Handler | None = None
+    wakeup_handler: Handler | None = None
 
     async def consume(self, queue: str, handler: Handler, *, prefetch: int) -> MemorySubscription:
-        """Keep the handler."""
+        """Consume a queue, except that of wake-ups, whose handler is only kept."""
         if queue == self.topology.work:
-            self.handle, handler = handler, _ignored
+            self.wakeup_handler, handler = handler, _acknowledge
         return await super().consume(queue, handler, prefetch=prefetch)
 
 
-async def _ignored(_delivery: Delivery) -> DeliveryResult:
+async def _acknowledge(_delivery: Delivery) -> DeliveryResult:
     return Ack()
