@@ -1,6 +1,6 @@
-"""Every documented setting in `docker-compose.yml`, for the services that read it, and in `.env.example`.
+"""Writes settings into `docker-compose.yml`, for each service those that it reads, and into `.env.example`.
 
-``python -m deploy.settings`` writes both from the table of docs/reference/settings.md.
+``python -m deploy.settings`` reads them from the table in docs/reference/settings.md.
 """
 
 import re
@@ -14,22 +14,24 @@ COMPOSE, EXAMPLE = ROOT / "docker-compose.yml", ROOT / ".env.example"
 _TABLE: Final = ROOT / "docs" / "reference" / "settings.md"
 
 SERVICES: Final = ("api", "jobs-worker", "expressions")
+#: Words of the column *read by* that include every service.
 _EVERY: Final = ("all", "services")
 
+#: Settings with fixed values in the images: addresses and folders inside the containers.
 FIXED: Final = frozenset(
     {
         *("HTTP_HOST", "HTTP_PORT", "PROBE_HOST", "PROBE_PORT"),
         *("DATABASE_URL", "AMQP_URL", "DATA_DIR", "SECRETS_DIR", "PERMITTED_PATHS"),
     }
 )
-"""Settings that the containers themselves give: addresses and folders inside."""
 
+#: Settings whose defaults differ in the stack. docs/how-to/operations.md shows how they follow from the limits of the containers.
 _DEFAULTS: Final = {
     "ADMIN_PASSWORD": "${DASHWRIGHT_ADMIN_PASSWORD:-admin}",
     "ALLOW_DEFAULT_PASSWORD": "${DASHWRIGHT_ALLOW_DEFAULT_PASSWORD:-true}",
     # The other containers call the gateway by the name of its service.
     "TRUSTED_HOSTS": "api,${DASHWRIGHT_TRUSTED_HOSTS:-}",
-    # Longer than the proxy needs to notice: two checks, one a second.
+    # Longer than two checks of the proxy, which checks each gateway every second.
     "DRAIN_SECONDS": "${DASHWRIGHT_DRAIN_SECONDS:-3}",
     "QUERY_BYTES": "${DASHWRIGHT_QUERY_BYTES:-268435456}",
     "SQL_SLOTS": "${DASHWRIGHT_SQL_SLOTS:-2}",
@@ -37,9 +39,9 @@ _DEFAULTS: Final = {
     "RESULTS_URL": "${DASHWRIGHT_RESULTS_URL:-/results}",
     "SQL_BYTES": "${DASHWRIGHT_SQL_BYTES:-67108864}",
 }
-"""Settings whose default differs here: docs/how-to/operations.md says how they follow from the limits of the containers."""
 
-_STACK: Final = """\
+#: The beginning of `.env.example`.
+_HEADER: Final = """\
 # Settings of the compose stack. Copy this file to .env, remove the # and change what you need; docs/how-to/operations.md explains.
 
 # The port on 127.0.0.1.
@@ -72,20 +74,22 @@ class Row:
     readers: Sequence[str]
 
     def is_read_by(self, service: str) -> bool:
-        """Return whether this service reads the setting from outside its container."""
+        """Return True if the service reads the setting, and its image does not fix the value."""
         return self.name not in FIXED and any(reader in (service, *_EVERY) for reader in self.readers)
 
 
 def rows() -> list[Row]:
     """Return the rows of the table, in its order."""
-    found = re.findall(r"^\| `([A-Z0-9_]+)` \| (.*?) \| .* \| ([^|]+) \|$", _TABLE.read_text(encoding="utf-8"), re.MULTILINE)
-    return [Row(name, default, [reader.strip() for reader in readers.split(",")]) for name, default, readers in found]
+    cells = re.findall(r"^\| `([A-Z0-9_]+)` \| (.*?) \| .* \| ([^|]+) \|$", _TABLE.read_text(encoding="utf-8"), re.MULTILINE)
+    return [Row(name, default, [reader.strip() for reader in readers.split(",")]) for name, default, readers in cells]
 
 
 def compose(text: str) -> str:
-    """Return the compose file with the settings of each service between its marks."""
+    """Return the text of a compose file with the settings of each service between its markers."""
     for service in SERVICES:
-        lines = [f"      DASHWRIGHT_{row.name}:{' ' + given if (given := _DEFAULTS.get(row.name)) else ''}" for row in _read_by(service)]
+        lines = [
+            f"      DASHWRIGHT_{row.name}:{' ' + default if (default := _DEFAULTS.get(row.name)) else ''}" for row in _read_by(service)
+        ]
         begin, end = f"      # settings of {service} (make docs)\n", "      # end of settings\n"
         pattern = re.compile(re.escape(begin) + ".*?" + re.escape(end), re.DOTALL)
         text = pattern.sub(lambda _, begin=begin, lines=lines, end=end: begin + "\n".join(lines) + "\n" + end, text)  # type: ignore[misc]
@@ -94,8 +98,8 @@ def compose(text: str) -> str:
 
 def example() -> str:
     """Return the text of `.env.example`."""
-    read = [row for row in rows() if any(row.is_read_by(service) for service in SERVICES)]
-    return _STACK + "".join(f"#DASHWRIGHT_{row.name}={_default(row)}\n" for row in read)
+    documented = [row for row in rows() if any(row.is_read_by(service) for service in SERVICES)]
+    return _HEADER + "".join(f"#DASHWRIGHT_{row.name}={_default(row)}\n" for row in documented)
 
 
 def _read_by(service: str) -> list[Row]:

@@ -1,6 +1,6 @@
-"""Writes the pictures of the README from examples/pictures (make docs).
+"""Writes the pictures of the README from the dashboard in examples/pictures (``make docs``).
 
-The time range is fixed, so that the pictures do not change from run to run.
+The time range is fixed, so that each run writes the same pictures.
 """
 
 import asyncio

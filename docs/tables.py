@@ -17,17 +17,18 @@ SETTINGS_PAGE = PAGE.with_name("settings.md")
 
 
 def page_with_tables(text: str) -> str:
-    """Return the page with the tables that it has markers for, as the code has them now."""
+    """Return a page whose marked tables are replaced by those generated from the code."""
     for name, rows in _tables().items():
         if f"<!-- {name} -->\n" not in text:
             continue
-        before, marker, rest = text.partition(f"<!-- {name} -->\n")
-        _, end, after = rest.partition("<!-- end -->")
-        text = before + marker + rows + end + after
+        before, marker, table_and_after = text.partition(f"<!-- {name} -->\n")
+        _, end_marker, after = table_and_after.partition("<!-- end -->")
+        text = before + marker + rows + end_marker + after
     return text
 
 
 def _tables() -> Mapping[str, str]:
+    """Return the tables as Markdown, by the name in their marker."""
     tightest_first = sorted(BINARY.items(), key=lambda item: -item[1].precedence)
     operators = ((_code(symbol), str(operator.precedence + 1), operator.doc) for symbol, operator in tightest_first)
     functions = ((_code(f"{name}({', '.join('x' * function.arity)})"), function.doc) for name, function in FUNCTIONS.items())
@@ -58,7 +59,7 @@ def _settings() -> Iterable[tuple[str, str, str, str]]:
 
 
 def _code(text: str) -> str:
-    # A bare bar would end the cell, also within backticks.
+    # An unescaped bar ends a cell even within backticks.
     return f"`{text}`".replace("|", "\\|")
 
 

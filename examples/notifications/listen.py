@@ -11,13 +11,14 @@ import aio_pika
 
 
 async def listen(url: str, key: str) -> None:
-    """Print events until the program is stopped. Those that happen before or after are not for its queue."""
+    """Print events until the program is stopped. Its queue is exclusive, so it misses the events while it does not run."""
     async with await aio_pika.connect(url) as connection:
         channel = await connection.channel()
         queue = await channel.declare_queue(exclusive=True)
         await queue.bind("dashwright.events", key)
         print(f"listening for {key}", flush=True)
-        seen_ids: set[str] = set()  # each event is sent at least once
+        # An event can be delivered more than once.
+        seen_ids: set[str] = set()
         async with queue.iterator() as messages:
             async for message in messages:
                 async with message.process():

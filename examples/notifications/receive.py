@@ -10,17 +10,18 @@ from http.server import BaseHTTPRequestHandler, HTTPServer
 from standardwebhooks.webhooks import Webhook, WebhookVerificationError
 
 webhook = Webhook(sys.argv[1])
-seen_ids: set[str] = set()  # in a real receiver: a unique column of the table that the event is stored in
+# A real receiver stores the ids, for example in a unique column of its table of events.
+seen_ids: set[str] = set()
 
 
 class Receiver(BaseHTTPRequestHandler):
     """Receiver of signed events."""
 
     def do_POST(self) -> None:
-        """Handle one event, or refuse it if its signature is not valid."""
+        """Handle an event, or refuse it if its signature is invalid."""
         body = self.rfile.read(int(self.headers["Content-Length"]))
         try:
-            # Compares the signature, and refuses requests that are more than five minutes old.
+            # It also refuses requests that are more than five minutes old.
             webhook.verify(body.decode(), {name.lower(): value for name, value in self.headers.items()})
         except WebhookVerificationError as error:
             print("refused:", error, flush=True)
@@ -32,11 +33,13 @@ class Receiver(BaseHTTPRequestHandler):
 
     def handle_event(self, event: dict) -> None:
         """Print an event, unless it was received before."""
-        if event["id"] in seen_ids:  # each event is sent at least once
+        # An event can be delivered more than once.
+        if event["id"] in seen_ids:
             return
         seen_ids.add(event["id"])
         data = event["data"]
-        result = data.get("status", data)  # the result of a batch is in its status
+        # The result of a batch is in its status.
+        result = data.get("status", data)
         details = [result[member] for member in ("counts", "files", "message") if member in result]
         print(event["type"], event["subject"], result["state"], *details[:1], flush=True)
 

@@ -1,4 +1,4 @@
-"""Sync many repositories as one batch through the queue, and print what became of each item. Needs the package aio-pika.
+"""Sync many repositories as one batch through the queue, and print whether each item was accepted. Needs the package aio-pika.
 
 python examples/queue/submit_batch.py amqp://USER:PASSWORD@HOST/ BATCH REPOSITORY...
 """
@@ -13,7 +13,7 @@ ITEMS_PER_MESSAGE = 1000
 
 
 async def submit(url: str, batch: str, items: list[dict]) -> list[dict]:
-    """Submit the items of a batch, close it, and return the verdicts on the items."""
+    """Submit the items of a batch and close it. Return the reply for each item, with its status."""
     messages = [items[start : start + ITEMS_PER_MESSAGE] for start in range(0, len(items), ITEMS_PER_MESSAGE)]
     async with await aio_pika.connect(url) as connection:
         channel = await connection.channel(on_return_raises=True)
@@ -24,21 +24,22 @@ async def submit(url: str, batch: str, items: list[dict]) -> list[dict]:
                 json.dumps(body).encode(),
                 headers={"dashwright-batch": batch, "dashwright-close": number == len(messages)},
                 delivery_mode=2,
-                message_id=f"{batch}-{number}",  # The same at each run, so that a second run adds nothing.
+                # The same id at each run, so that a second run submits nothing again.
+                message_id=f"{batch}-{number}",
                 reply_to=replies.name,
             )
             await exchange.publish(message, routing_key="submit.default")
-        verdicts = []
+        item_replies = []
         async with replies.iterator(no_ack=True, timeout=60) as received:
             for _ in messages:
                 reply = json.loads((await anext(received)).body)
                 if reply["kind"] == "Status":
                     raise SystemExit(reply["message"])
-                verdicts += reply["items"]
-        return verdicts
+                item_replies += reply["items"]
+        return item_replies
 
 
 if __name__ == "__main__":
     specs = [{"id": name, "spec": {"repository": name, "sync": {}}} for name in sys.argv[3:]]
-    for verdict in asyncio.run(submit(sys.argv[1], sys.argv[2], specs)):
-        print(json.dumps(verdict))
+    for item_reply in asyncio.run(submit(sys.argv[1], sys.argv[2], specs)):
+        print(json.dumps(item_reply))

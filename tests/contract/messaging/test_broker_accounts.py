@@ -205,8 +205,8 @@ async def test_only_the_jobs_worker_publishes_events(address: Address, name: str
 
 async def test_a_service_reads_no_queue_of_another(address: Address) -> None:
     """A service cannot read requests, which contain identities, from the queue of another service."""
-    queues = {queue for names in accounts.consumed(TOPOLOGY).values() for queue in names}
-    for name, own in accounts.consumed(TOPOLOGY).items():
+    queues = {queue for names in accounts.consumed_queues(TOPOLOGY).values() for queue in names}
+    for name, own in accounts.consumed_queues(TOPOLOGY).items():
         connection = await aio_pika.connect(address(name))
         try:
             for queue in sorted(queues - set(own)):
