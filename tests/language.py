@@ -1,6 +1,7 @@
 """The language check of ``make check``: phrases that docs/style.md rules out, in code, tests and docs.
 
-Python: comments and strings of the product; of tests, comments, docstrings and names. Names of tests are sentences. Markdown: prose
+Python: comments and strings of the product and of its tools (benchmarks, deploy, docs, examples), and names of the tools; of tests,
+comments, docstrings and names. Names of tests are sentences. Markdown: prose
 outside of code. A finding is one line, ``path:line: 'phrase': what to write instead``. What ruff ignores by ``D`` in pyproject.toml is
 not checked.
 """
@@ -46,6 +47,12 @@ _HEADLESS_IN_TESTS = re.compile(
 )
 # Participles and pronouns do not name a thing, and neither do words that have a standard term.
 _NOT_A_NAME = re.compile(r"_?(?:asks?|asked|said|told|wanted|answers?|answered|heard|given|away|theirs|mine|ours|it|they|them|who|whose)")
+# Names of tools must also be more specific than these.
+TOOLS = ("benchmarks/", "deploy/", "docs/", "examples/")
+_NOT_A_NAME_OF_TOOLS = re.compile(
+    rf"{_NOT_A_NAME.pattern}|_?(?:found|shown|placed?|rest|served|drawn|held|beside|one|others?|some|each|few|many|work|at_rest|at_once)",
+    re.IGNORECASE,
+)
 _QUOTED = re.compile(r"\*\w+\*|``[^`\n]*``|`[^`\n]*`|'[^'\s]*'|\"[^\"\s]*\"|\]\([^)\s]*\)|https?://\S+")
 
 
@@ -55,14 +62,14 @@ def findings(text: str) -> Iterator[tuple[str, str]]:
         yield match[0], tuple(PHRASES.values())[int((match.lastgroup or "p0")[1:])]
 
 
-def of_python(text: str, *, strings: bool) -> Iterator[tuple[int, str, str]]:
-    """Yield line, phrase and advice for comments and docstrings, with ``strings`` for every string."""
+def of_python(text: str, *, strings: bool, not_a_name: re.Pattern[str] | None = None) -> Iterator[tuple[int, str, str]]:
+    """Yield line, phrase and advice for comments and docstrings, with ``strings`` for every string, and for names that match a pattern."""
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     texts = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             texts.append((node.lineno, node.name.replace("_", " ")))
-        if not strings and (line_and_name := _named(node)) and _NOT_A_NAME.fullmatch(line_and_name[1]):
+        if not_a_name and (line_and_name := _named(node)) and not_a_name.fullmatch(line_and_name[1]):
             yield *line_and_name, "a noun for a thing, a verb for a function"
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (docstring := ast.get_docstring(node)):
             if match := _HEADLESS.match(docstring):
@@ -106,6 +113,16 @@ def ignored() -> tuple[str, ...]:
     return tuple(glob for glob, rules in ruff.items() if "D" in rules and glob != "tests/**")
 
 
+def is_test(path: str) -> bool:
+    """Return True for a module of the tests, by its path from the root of the repository."""
+    return path.startswith("tests/")
+
+
+def names_of(path: str) -> re.Pattern[str] | None:
+    """Return the pattern of names that a module must not define, or None for a module of the product."""
+    return _NOT_A_NAME if is_test(path) else _NOT_A_NAME_OF_TOOLS if path.startswith(TOOLS) else None
+
+
 def main() -> int:
     """Print the findings of all files under version control; return the exit status."""
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
@@ -115,7 +132,7 @@ def main() -> int:
         if not path.exists() or (not sys.argv[1:] and any(fnmatch(name, glob) for glob in globs)):
             continue
         text = path.read_text()
-        lines = of_markdown(text) if path.suffix == ".md" else of_python(text, strings=not name.startswith("tests/"))
+        lines = of_markdown(text) if path.suffix == ".md" else of_python(text, strings=not is_test(name), not_a_name=names_of(name))
         for line, phrase, advice in lines:
             found += 1
             print(f"{name}:{line}: {phrase!r}: {advice}")
