@@ -62,8 +62,9 @@ def findings(text: str) -> Iterator[tuple[str, str]]:
         yield match[0], tuple(PHRASES.values())[int((match.lastgroup or "p0")[1:])]
 
 
-def of_python(text: str, *, strings: bool, not_a_name: re.Pattern[str] | None = None) -> Iterator[tuple[int, str, str]]:
-    """Yield line, phrase and advice for comments and docstrings, with ``strings`` for every string, and for names that match a pattern."""
+def of_python(text: str, *, strings: bool, is_tool: bool = False) -> Iterator[tuple[int, str, str]]:
+    """Yield line, phrase and advice for comments and docstrings, with ``strings`` for every string; for tests and tools also for names."""
+    not_a_name = _NOT_A_NAME_OF_TOOLS if is_tool else None if strings else _NOT_A_NAME
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     texts = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
     for node in ast.walk(ast.parse(text)):
@@ -113,16 +114,6 @@ def ignored() -> tuple[str, ...]:
     return tuple(glob for glob, rules in ruff.items() if "D" in rules and glob != "tests/**")
 
 
-def is_test(path: str) -> bool:
-    """Return True for a module of the tests, by its path from the root of the repository."""
-    return path.startswith("tests/")
-
-
-def names_of(path: str) -> re.Pattern[str] | None:
-    """Return the pattern of names that a module must not define, or None for a module of the product."""
-    return _NOT_A_NAME if is_test(path) else _NOT_A_NAME_OF_TOOLS if path.startswith(TOOLS) else None
-
-
 def main() -> int:
     """Print the findings of all files under version control; return the exit status."""
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
@@ -132,7 +123,11 @@ def main() -> int:
         if not path.exists() or (not sys.argv[1:] and any(fnmatch(name, glob) for glob in globs)):
             continue
         text = path.read_text()
-        lines = of_markdown(text) if path.suffix == ".md" else of_python(text, strings=not is_test(name), not_a_name=names_of(name))
+        lines = (
+            of_markdown(text)
+            if path.suffix == ".md"
+            else of_python(text, strings=not name.startswith("tests/"), is_tool=name.startswith(TOOLS))
+        )
         for line, phrase, advice in lines:
             found += 1
             print(f"{name}:{line}: {phrase!r}: {advice}")

@@ -61,6 +61,13 @@ def test_names_of_tests_are_nouns_and_verbs(code: str) -> None:
     assert not list(language.of_python(code, strings=True))
 
 
+@pytest.mark.parametrize("code", ["found = 1", "_AT_ONCE = 10", "def shown(): ...", "def rows(one): ..."])
+def test_names_of_tools_name_their_subject(code: str) -> None:
+    """Tools have stricter rules for names than tests, in lower and upper case."""
+    assert len(list(language.of_python(code, strings=True, is_tool=True))) == 1
+    assert not list(language.of_python(code, strings=False))
+
+
 def test_docs_are_judged_by_prose_and_width() -> None:
     """Code blocks and tables are free."""
     page = f"told\n```\ntold {'x' * 100}\n```\n| {'x' * 100} |\n{'x ' * 51}\n"
