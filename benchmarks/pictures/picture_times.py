@@ -19,10 +19,11 @@ from benchmarks.sources.services import GATEWAY, WORKER, source_stack, start_stu
 from benchmarks.sources.workload import PROMETHEUS
 from dashwright.expressions.pictures.plotter import Plotter
 
-#: Panels of the dashboards.
-_SMALL: Final = 9
-_LARGE: Final = 50
+#: Numbers of panels of the dashboards.
+_SMALL_PANELS: Final = 9
+_LARGE_PANELS: Final = 50
 _ROUNDS: Final = 3
+#: The goal for ratios.
 _GOAL: Final = 1.5
 #: The goal for the time of the large picture.
 _LARGE_MS: Final = 1_500
@@ -36,38 +37,38 @@ _run_numbers = itertools.count(1)
 
 async def small_dashboard(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure V1: a dashboard of nine panels."""
-    return await _rows("V1", _SMALL, database_url, amqp_url, folder)
+    return await _rows("V1", _SMALL_PANELS, database_url, amqp_url, folder)
 
 
 async def large_dashboard(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure V2: a dashboard of 50 panels."""
-    rows = await _rows("V2", _LARGE, database_url, amqp_url, folder)
+    rows = await _rows("V2", _LARGE_PANELS, database_url, amqp_url, folder)
     request_row = next(row for row in rows if "whole" in row.path)
-    return [*rows, Row("V2", f"{_label(_LARGE)}, a whole request, to 1.5 s", "ms", request_row.product, _LARGE_MS, 1)]
+    return [*rows, Row("V2", f"{_label(_LARGE_PANELS)}, a whole request, to 1.5 s", "ms", request_row.product, _LARGE_MS, 1)]
 
 
 async def panel_by_panel(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
     """Measure V3: a request for each panel, like the images of a web page, compared with one request for the dashboard."""
     async with AsyncExitStack() as exit_stack:
-        connections = await _start_gateway(exit_stack, database_url, amqp_url, folder, _LARGE)
+        connections = await _start_gateway(exit_stack, database_url, amqp_url, folder, _LARGE_PANELS)
         await start_service(exit_stack, source_stack(database_url, amqp_url, folder), WORKER, folder)
 
         async def request_panels() -> None:
-            run, remaining = next(_run_numbers), iter(range(1, _LARGE + 1))
+            run, remaining = next(_run_numbers), iter(range(1, _LARGE_PANELS + 1))
 
             async def request_remaining(http: HttpConnection) -> None:
                 for panel in remaining:
-                    path = f"/render/d-solo/charts-{_LARGE}?panelId={panel}&var-run={run}&width=320&height=296"
+                    path = f"/render/d-solo/charts-{_LARGE_PANELS}?panelId={panel}&var-run={run}&width=320&height=296"
                     await http.call(http.encode("GET", path), status=200)
 
             await asyncio.gather(*map(request_remaining, connections))
 
         panel_seconds, dashboard_seconds = await alternate(
             sequential_calls(request_panels, 1),
-            sequential_calls(lambda: _request(connections[0], _LARGE), 1),
+            sequential_calls(lambda: _request(connections[0], _LARGE_PANELS), 1),
             count=_ROUNDS,
         )
-    path = f"{_label(_LARGE)}, a request each, {_CONNECTIONS} connections, to one"
+    path = f"{_label(_LARGE_PANELS)}, a request each, {_CONNECTIONS} connections, to one"
     return [Row("V3", path, "ms", median_ms(panel_seconds), median_ms(dashboard_seconds), _GOAL)]
 
 

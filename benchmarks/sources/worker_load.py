@@ -116,8 +116,8 @@ async def _small_request_seconds(gateway: GatewayClient) -> Sequence[float]:
         return time.perf_counter() - planned
 
     background = [asyncio.create_task(repeat(workload)) for workload in _BACKGROUND]
-    first = time.perf_counter() + _INTERVAL_SECONDS
-    seconds = await asyncio.gather(*(send_small_request(first + index * _INTERVAL_SECONDS) for index in range(_SMALL_REQUESTS)))
+    first_start = time.perf_counter() + _INTERVAL_SECONDS
+    seconds = await asyncio.gather(*(send_small_request(first_start + index * _INTERVAL_SECONDS) for index in range(_SMALL_REQUESTS)))
     is_finished.set()
     await asyncio.gather(*background)
     return seconds

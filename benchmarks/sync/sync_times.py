@@ -20,15 +20,15 @@ from benchmarks.sync.worker import Worker
 SMALL_CORPUS: Final = 5_000
 LARGE_CORPUS: Final = 50_000
 #: Files of a commit of S3.
-CHANGED: Final = 10
-#: Files that the references request one by one; their time is multiplied.
-_SAMPLE: Final = 300
+_CHANGED_FILES: Final = 10
+#: Files that the references request one by one. Their time per file is multiplied by the number of files.
+_SAMPLE_FILES: Final = 300
 #: The goal for the longest stall of the event loop.
-_STALL_SECONDS: Final = 0.05
+_LONGEST_STALL_SECONDS: Final = 0.05
 _ROUND_TRIP_MS: Final = 20
 
 
-async def full(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
+async def first_sync(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
     """Measure S1: the first sync of a repository."""
     async with AsyncExitStack() as exit_stack:
         corpus, reference, worker, url = await _start(exit_stack, database_url, folder)
@@ -46,12 +46,15 @@ async def full(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
             return [seconds, processor.seconds - used_before]
 
         product_rounds, minimal_rounds, blob_rounds, rest_rounds = await alternate(
-            product, minimal, partial(reference.blobs, corpus.folder, _SAMPLE), partial(reference.rest_api, corpus.folder, _SAMPLE)
+            product,
+            minimal,
+            partial(reference.blobs, corpus.folder, _SAMPLE_FILES),
+            partial(reference.rest_api, corpus.folder, _SAMPLE_FILES),
         )
     print(f"{corpus.count:,} files of {corpus.size / corpus.count / 1e3:.1f} KB on average", file=sys.stderr)
     seconds, processor_seconds, stall_seconds = map(statistics.median, zip(*product_rounds, strict=True))
     minimal_seconds, minimal_processor_seconds = map(statistics.median, zip(*minimal_rounds, strict=True))
-    # For a repository of as many files.
+    # Multiplied from the seconds per file to those of the whole repository.
     blobs_seconds, rest_seconds = [median_percentile(rounds, 50) * SMALL_CORPUS for rounds in (blob_rounds, rest_rounds)]
     return [
         Row("S1", f"full sync of {SMALL_CORPUS:,}, to clone, read, parse, copy", "s", seconds, minimal_seconds, 1.8),
@@ -63,13 +66,13 @@ async def full(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
             minimal_processor_seconds,
             1.8,
         ),
-        Row("S1", f"full sync of {SMALL_CORPUS:,}, to a request per blob (of {_SAMPLE})", "s", seconds, blobs_seconds, 1 / 20),
-        Row("S1", f"full sync of {SMALL_CORPUS:,}, to a REST request per file (of {_SAMPLE})", "s", seconds, rest_seconds, 1 / 20),
-        Row("S1", "longest stall of the event loop, to 50 ms", "s", stall_seconds, _STALL_SECONDS, 1),
+        Row("S1", f"full sync of {SMALL_CORPUS:,}, to a request per blob (of {_SAMPLE_FILES})", "s", seconds, blobs_seconds, 1 / 20),
+        Row("S1", f"full sync of {SMALL_CORPUS:,}, to a REST request per file (of {_SAMPLE_FILES})", "s", seconds, rest_seconds, 1 / 20),
+        Row("S1", "longest stall of the event loop, to 50 ms", "s", stall_seconds, _LONGEST_STALL_SECONDS, 1),
     ]
 
 
-async def delayed(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
+async def first_sync_with_delay(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
     """Measure S1 over a network in which a round trip takes 20 ms."""
     async with AsyncExitStack() as exit_stack:
         corpus, reference, worker, url = await _start(exit_stack, database_url, folder, _ROUND_TRIP_MS)
@@ -78,8 +81,8 @@ async def delayed(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
             await worker.empty()
             return [await worker.sync("bench", await worker.add("bench", url))]
 
-        concurrent_files = partial(reference.rest_api, corpus.folder, _SAMPLE, concurrent=10)
-        single_files = partial(reference.rest_api, corpus.folder, _SAMPLE, concurrent=1)
+        concurrent_files = partial(reference.rest_api, corpus.folder, _SAMPLE_FILES, concurrent=10)
+        single_files = partial(reference.rest_api, corpus.folder, _SAMPLE_FILES, concurrent=1)
         measured = await alternate(product, reference.clone, concurrent_files, single_files)
     seconds, clone_seconds, concurrent_seconds, single_seconds = [median_percentile(rounds, 50) for rounds in measured]
     label = f"full sync of {SMALL_CORPUS:,}, {_ROUND_TRIP_MS} ms per round trip"
@@ -97,7 +100,7 @@ async def delayed(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
     ]
 
 
-async def unchanged(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
+async def unchanged_sync(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
     """Measure S2: syncs of a branch without new commits.
 
     Raises AssertionError if such a sync writes a row, version or event of a dashboard or folder.
@@ -120,7 +123,7 @@ async def unchanged(database_url: str, _amqp_url: str, folder: Path) -> list[Row
     return [Row("S2", "nothing changed, to git ls-remote", "ms", median_ms(product_seconds), median_ms(reference_seconds), 3)]
 
 
-async def incremental(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
+async def incremental_sync(database_url: str, _amqp_url: str, folder: Path) -> list[Row]:
     """Measure S3: a commit of ten files, in a large repository and in a small one."""
     async with AsyncExitStack() as exit_stack:
         worker = await Worker.open(exit_stack, database_url, folder)
@@ -132,11 +135,11 @@ async def incremental(database_url: str, _amqp_url: str, folder: Path) -> list[R
             print(f"the first {count:,}: {await worker.sync(name, uid):.1f} s", file=sys.stderr)
             rounds.append(_syncs_of_changes(worker, corpus, uid))
         await worker.vacuum()
-        large_ms, small_ms = [median_ms(rounds) for rounds in await alternate(*rounds)]
+        large_ms, small_ms = [median_ms(seconds) for seconds in await alternate(*rounds)]
     return [
         Row(
             "S3",
-            f"{CHANGED} of {LARGE_CORPUS:,} changed, to {CHANGED} of {SMALL_CORPUS:,}",
+            f"{_CHANGED_FILES} of {LARGE_CORPUS:,} changed, to {_CHANGED_FILES} of {SMALL_CORPUS:,}",
             "ms",
             large_ms,
             small_ms,
@@ -149,7 +152,7 @@ def _syncs_of_changes(worker: Worker, corpus: Corpus, uid: uuid.UUID) -> Round:
     async def run_round() -> Sequence[float]:
         seconds = []
         for _ in range(3):
-            await asyncio.to_thread(corpus.change, CHANGED)
+            await asyncio.to_thread(corpus.change, _CHANGED_FILES)
             seconds.append(await worker.sync(corpus.folder.stem, uid, incremental=True))
         return seconds
 
