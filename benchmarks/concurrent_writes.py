@@ -41,9 +41,9 @@ async def rows(database_url: str, _amqp_url: str, _folder: Path) -> list[Row]:
             await asyncio.gather(*(_write(database, *arguments) for arguments in zip(namespaces, writes, strict=True)))
             return [time.perf_counter() - started]
 
-        separate, shared = await alternate(lambda: write_in_organizations(_WRITERS), lambda: write_in_organizations(1))
+        separate_seconds, shared_seconds = await alternate(lambda: write_in_organizations(_WRITERS), lambda: write_in_organizations(1))
     path = f"{_WRITERS} writers, {_WRITERS * _WRITES} dashboards of 7 KB: {_WRITERS} organizations, to one"
-    return [Row("Q7", path, "ms", median_ms(separate), median_ms(shared), 0.5)]
+    return [Row("Q7", path, "ms", median_ms(separate_seconds), median_ms(shared_seconds), 0.5)]
 
 
 def _new_write(writer: int) -> resources.Write:

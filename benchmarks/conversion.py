@@ -2,7 +2,7 @@
 
 The reference decodes and encodes the same JSON.
 
-``CONVERSION_CORPUS=<directory>`` takes the dashboards below a directory instead of the generated ones.
+``CONVERSION_CORPUS=<directory>`` reads the dashboards below a directory instead of generating them.
 """
 
 import os
@@ -17,6 +17,7 @@ from benchmarks.measurement import Row, compare_functions
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 from dashwright.common.conversion.versions import convert
 
+#: The largest ratio that meets the goal, for each direction.
 _GOAL: Final = 3
 #: The numbers of panels of the generated dashboards.
 _PANEL_COUNTS: Final = (5, 20, 60)

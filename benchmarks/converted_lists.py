@@ -26,7 +26,7 @@ _CACHES: Final = {"cached": 64 << 20, "not cached": 0}
 
 
 async def rows(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Measure C2."""
+    """Return the rows of C2."""
     await store_dashboards(database_url, "default", _OBJECTS, panels=8)
     rows: list[Row] = []
     for label, cache_bytes in _CACHES.items():

@@ -33,7 +33,7 @@ _cached_frames = functools.cache(series.frames)
 
 
 class PointsSource(Source):
-    """The data source. The members ``series``, ``points`` and ``seed`` of a query are the numbers of series and points, and the seed."""
+    """The data source. A query sets the number of series, the points of each and the seed: ``series``, ``points``, ``seed``."""
 
     async def health(self) -> str:
         """Return the message of a healthy data source."""

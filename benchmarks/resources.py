@@ -33,7 +33,7 @@ _TABLE = "application/json;as=Table;v=v1;g=meta.k8s.io"
 
 
 async def lists(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Measure G3."""
+    """Measure G3, lists of dashboards."""
     async with AsyncExitStack() as exit_stack:
         await store_dashboards(database_url, "default", _DASHBOARDS, panels=8)
         stack = Stack(database_url, amqp_url, folder, DATABASE_POOL_SIZE=str(POOL_SIZE))
@@ -68,7 +68,7 @@ async def lists(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
 
 
 async def bodies(database_url: str, _amqp_url: str, _folder: Path) -> list[Row]:
-    """Measure D1."""
+    """Measure D1, writes and reads of bodies."""
     texts = [orjson.dumps(dashboard_spec(index, panels=40)).decode() for index in range(_BODIES)]
     connection = await asyncpg.connect(database_url)
     try:

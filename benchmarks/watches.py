@@ -82,7 +82,7 @@ class WatchConnection(asyncio.Protocol):
 
 
 async def many_watches(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Measure W1 and W2."""
+    """Measure W1 and W2, idle watches and the delivery of changes."""
     _raise_open_files_limit()
     async with AsyncExitStack() as exit_stack:
         bare_kb = await _bare_kb(exit_stack)
@@ -116,7 +116,7 @@ async def many_watches(database_url: str, amqp_url: str, folder: Path) -> list[R
 
 
 async def large_namespace(database_url: str, amqp_url: str, folder: Path) -> list[Row]:
-    """Measure W3."""
+    """Measure W3, reads of a namespace with many dashboards."""
     await _store_dashboards(database_url)
     async with AsyncExitStack() as exit_stack:
         stack = Stack(database_url, amqp_url, folder)

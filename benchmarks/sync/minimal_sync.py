@@ -36,7 +36,10 @@ _ENVIRONMENT: Final = {"PATH": os.environ["PATH"], "GIT_CONFIG_GLOBAL": os.devnu
 
 
 class MinimalSync:
-    """Rounds of minimal work on a repository on the git host, each with one figure in seconds."""
+    """Rounds of minimal work on a repository on the git host, each with one figure in seconds.
+
+    In results and docs/explanation/performance.md, ``clone`` is called the *floor* of a sync.
+    """
 
     def __init__(self, url: str, contents_url: str, folder: Path, pool: "asyncpg.Pool[Any]", session: aiohttp.ClientSession) -> None:
         self._url = url
