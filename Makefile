@@ -8,7 +8,7 @@ PYTEST = .venv/bin/python -m pytest
 # The last commit of the version before this one.
 PREVIOUS = 6bb49ebd
 
-help:  ## list the verbs
+help:  ## list the targets
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / {printf "  make %-14s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 run:  ## install what is needed and start the whole system in this terminal
@@ -42,7 +42,7 @@ test-clients: setup  ## run kubectl, Kubernetes' Python clients, tools of Grafan
 test-dashboards: setup  ## draw the dashboards of a directory over generated data, and print what each panel shows (DASHBOARD_CORPUS=examples)
 	@.venv/bin/python -m tests.dashboards
 
-check: setup  ## lint, types, import law, spelling and language
+check: setup  ## lint, types, import rules, spelling and language
 	.venv/bin/ruff check .
 	.venv/bin/ruff format --check .
 	.venv/bin/mypy
