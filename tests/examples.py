@@ -17,6 +17,6 @@ def fix_examples() -> None:
 
 def limit_examples(test: object, maximum: int) -> None:
     """Limit the examples of a property test that sets their number itself, which takes precedence over that of the profile."""
-    own: hypothesis.settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
-    if own is not None and own.max_examples > maximum:
-        test._hypothesis_internal_use_settings = hypothesis.settings(own, max_examples=maximum)  # type: ignore[attr-defined]
+    own_settings: hypothesis.settings | None = getattr(test, "_hypothesis_internal_use_settings", None)
+    if own_settings is not None and own_settings.max_examples > maximum:
+        test._hypothesis_internal_use_settings = hypothesis.settings(own_settings, max_examples=maximum)  # type: ignore[attr-defined]

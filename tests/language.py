@@ -45,12 +45,15 @@ _HEADLESS_IN_TESTS = re.compile(
     r"|The (?:errors?|responses?|repl(?:y|ies)|refusals?|faults?|messages?|reports?|audit events?|exit status|result|reason)"
     r" (?:is|are|has|have|names?|says?|lists?|shows?|does not))\b"
 )
-# Participles and pronouns do not name a thing, and neither do words that have a standard term.
-_NOT_A_NAME = re.compile(r"_?(?:asks?|asked|said|told|wanted|answers?|answered|heard|given|away|theirs|mine|ours|it|they|them|who|whose)")
+# Participles, pronouns and adverbs do not name a thing, and neither do words that have a standard term.
+_NOT_A_NAME = re.compile(
+    r"_?(?:asks?|asked|said|told|wanted|answers?|answered|heard|given|away|theirs|mine|ours|it|they|them|who|whose"
+    r"|what|here|there|behind|apart|found|got|shown|seen|looked|kept|begun|gone|room|one|each|rest)"
+)
 # Names of tools must also be more specific than these.
 TOOLS = ("benchmarks/", "deploy/", "docs/", "examples/")
 _NOT_A_NAME_OF_TOOLS = re.compile(
-    rf"{_NOT_A_NAME.pattern}|_?(?:found|shown|placed?|rest|served|drawn|held|beside|one|others?|some|each|few|many|work|at_rest|at_once)",
+    rf"{_NOT_A_NAME.pattern}|_?(?:placed?|served|drawn|held|beside|others?|some|few|many|work|at_rest|at_once)",
     re.IGNORECASE,
 )
 _QUOTED = re.compile(r"\*\w+\*|``[^`\n]*``|`[^`\n]*`|'[^'\s]*'|\"[^\"\s]*\"|\]\([^)\s]*\)|https?://\S+")
@@ -117,7 +120,7 @@ def ignored() -> tuple[str, ...]:
 def main() -> int:
     """Print the findings of all files under version control; return the exit status."""
     listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
-    globs, found = ignored(), 0
+    globs, count = ignored(), 0
     for name in sys.argv[1:] or listed:
         path = ROOT / name
         if not path.exists() or (not sys.argv[1:] and any(fnmatch(name, glob) for glob in globs)):
@@ -129,9 +132,9 @@ def main() -> int:
             else of_python(text, strings=not name.startswith("tests/"), is_tool=name.startswith(TOOLS))
         )
         for line, phrase, advice in lines:
-            found += 1
+            count += 1
             print(f"{name}:{line}: {phrase!r}: {advice}")
-    return 1 if found else 0
+    return 1 if count else 0
 
 
 if __name__ == "__main__":

@@ -37,7 +37,7 @@ class Source:
 
 def paths_of_sources() -> list[Path]:
     """Return the paths of all modules of the product."""
-    return sorted(path for room in ("libs", "services") for path in (ROOT / room).rglob("*.py"))
+    return sorted(path for directory in ("libs", "services") for path in (ROOT / directory).rglob("*.py"))
 
 
 @cache

@@ -9,7 +9,7 @@ import aiohttp
 PROVISIONING = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
 DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
 FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
-ENDED = ("success", "error")
+ENDED_STATES = ("success", "error")
 
 
 FIRST_USER = aiohttp.encode_basic_auth("admin", "admin")
@@ -65,9 +65,9 @@ class Client:
         name = job["metadata"]["name"]
         async with asyncio.timeout(seconds):
             while True:
-                found = await self.call("GET", f"{PROVISIONING}/jobs/{name}")
-                if found["status"]["state"] in ENDED:
-                    return found
+                current = await self.call("GET", f"{PROVISIONING}/jobs/{name}")
+                if current["status"]["state"] in ENDED_STATES:
+                    return current
                 await asyncio.sleep(0.05)
 
     async def sync_and_wait(self, repository: str) -> Any:

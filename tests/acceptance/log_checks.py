@@ -25,8 +25,8 @@ def check_lines(service: Service, secrets: Iterable[str] = (_HEADER,)) -> None:
         _check_line(service, line, event)
         for secret in secrets:
             # A short password may occur as an ordinary word; it counts only in the credentials of a URL.
-            shown = secret if len(secret) > 7 else f":{secret}@"
-            assert shown not in line, f"{service.name} logged a secret: {line}"
+            forbidden_text = secret if len(secret) > 7 else f":{secret}@"
+            assert forbidden_text not in line, f"{service.name} logged a secret: {line}"
 
 
 def unexpected_failures(service: Service) -> list[str]:

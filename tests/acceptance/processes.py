@@ -72,8 +72,8 @@ class Service:
         try:
             async with asyncio.timeout(seconds), self._news:
                 while True:
-                    if found := self.logged_events(name, after=after, **fields):
-                        return found[0]
+                    if events := self.logged_events(name, after=after, **fields):
+                        return events[0]
                     if self._reader is not None and self._reader.done():
                         raise AssertionError(f"{self.name} ended without {name}: {self.events[-5:]}")
                     await self._news.wait()

@@ -15,8 +15,8 @@ class Records:
 
     async def attempts(self, job: str) -> int:
         """Return how often a job was started."""
-        found: int = await self._connection.fetchval("select attempts from job where name = $1", job)
-        return found
+        count: int = await self._connection.fetchval("select attempts from job where name = $1", job)
+        return count
 
     async def additions(self) -> Counter[str]:
         """Return the number of ADDED changes by dashboard."""
@@ -61,10 +61,10 @@ class Records:
 
     async def count_blocked_syncs(self) -> int:
         """Return the number of connections that wait for the lock of ``blocked_syncs``."""
-        found: int = await self._connection.fetchval(
+        count: int = await self._connection.fetchval(
             "select count(*) from pg_locks where relation = 'resource_history'::regclass and not granted"
         )
-        return found
+        return count
 
     async def _count_rows(self, sql: str) -> Counter[str]:
         return Counter(row[0] for row in await self._connection.fetch(sql))

@@ -81,8 +81,8 @@ async def test_a_body_over_the_limit_is_refused(user: Client, path: str, limit: 
 async def test_a_large_query_is_refused_in_the_classic_shape(user: Client) -> None:
     """The classic API responds to every error with ``{"message": …}``."""
     for body, status in ((b"x" * 17 * MEBIBYTE, 413), (b"{", 400), (b"null", 400), (b"[]", 400), (b"[" * 100_000, 400), (b"{}", 400)):
-        found, response, _ = await user.response("POST", "/api/ds/query", data=io.BytesIO(body))
-        assert found == status, response
+        actual_status, response, _ = await user.response("POST", "/api/ds/query", data=io.BytesIO(body))
+        assert actual_status == status, response
         assert response["message"]
         assert "kind" not in response
 
@@ -124,9 +124,9 @@ async def test_an_invalid_list_parameter_is_refused(user: Client, query: str) ->
 
 async def test_unknown_parameters_trailing_slashes_and_head_are_accepted(shared: Stack, user: Client) -> None:
     """An unknown parameter is ignored, a trailing slash is accepted without a redirect, and HEAD returns the headers of GET."""
-    plain = await user.call("GET", REPOSITORIES)
+    expected_list = await user.call("GET", REPOSITORIES)
     for path in (f"{REPOSITORIES}/", f"{REPOSITORIES}?pretty=true&x=1", f"{REPOSITORIES}/?timeout=32s"):
-        assert (await user.call("GET", path))["items"] == plain["items"]
+        assert (await user.call("GET", path))["items"] == expected_list["items"]
     assert (await user.call("GET", "/api/health/"))["database"] == "ok"
     async with user.request("HEAD", REPOSITORIES, allow_redirects=False) as response:
         assert (response.status, await response.read()) == (200, b"")
@@ -159,12 +159,12 @@ def secret(shared: Stack, tmp_path: Path) -> Iterator[Path]:
     dashboard_files.write(tmp_path / "secret.json", dashboard_files.classic("secret", "Secret"))
     linked = shared.repositories / "linked"
     linked.symlink_to(tmp_path, target_is_directory=True)
-    inside = shared.repositories / "inside"
-    inside.mkdir()
-    (inside / "leak.json").symlink_to(tmp_path / "secret.json")
-    (inside / "leak").symlink_to(tmp_path, target_is_directory=True)
-    os.mkfifo(inside / "pipe.json")
-    dashboard_files.write(inside / "good.json", dashboard_files.classic("good", "Good"))
+    permitted_folder = shared.repositories / "inside"
+    permitted_folder.mkdir()
+    (permitted_folder / "leak.json").symlink_to(tmp_path / "secret.json")
+    (permitted_folder / "leak").symlink_to(tmp_path, target_is_directory=True)
+    os.mkfifo(permitted_folder / "pipe.json")
+    dashboard_files.write(permitted_folder / "good.json", dashboard_files.classic("good", "Good"))
     yield tmp_path
     linked.unlink()
 

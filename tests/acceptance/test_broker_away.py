@@ -58,6 +58,7 @@ async def check_down(client: Client) -> None:
     assert "[+]database ok" in text
     assert (await client.response("GET", "/livez"))[0] == 200
     await client.call("GET", "/api/health")
+    # All dashboards of the repository ``team`` (``make_team``).
     assert len(await client.dashboards()) == 21
     async with asyncio.timeout(QUICK_SECONDS):
         status, body, headers = await client.response("POST", "/api/ds/query", json=QUERY)

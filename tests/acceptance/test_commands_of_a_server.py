@@ -16,11 +16,11 @@ from tests.acceptance.queue_client import Submitter, wait_for_letter
 
 DASHWRIGHT = Path(sys.executable).with_name("dashwright")
 
-Run = Callable[..., Awaitable[tuple[int, str, str]]]
+RunCommand = Callable[..., Awaitable[tuple[int, str, str]]]
 
 
 @pytest.fixture
-async def run(stack: Stack, client: Client, tmp_path: Path) -> Run:
+async def run_command(stack: Stack, client: Client, tmp_path: Path) -> RunCommand:
     """Return a function that runs a command as an administrator, and returns its exit status, output and errors."""
     account = await client.call("POST", "/api/serviceaccounts", status=201, json={"name": "ci", "role": "Admin"})
     token = await client.call("POST", f"/api/serviceaccounts/{account['id']}/tokens", json={"name": "ci"})
@@ -39,45 +39,45 @@ async def run(stack: Stack, client: Client, tmp_path: Path) -> Run:
     return run_process
 
 
-async def read_json(run: Run, *arguments: str, status: int = 0) -> Any:
+async def read_json(run_command: RunCommand, *arguments: str, status: int = 0) -> Any:
     """Return the document that a command prints with ``--json``."""
-    returned, output, errors = await run(*arguments, "--json")
+    returned, output, errors = await run_command(*arguments, "--json")
     assert returned == status, errors
     return json.loads(output)
 
 
-async def test_a_refused_message_is_replayed_and_its_job_waited_for(stack: Stack, client: Client, run: Run) -> None:
+async def test_a_refused_message_is_replayed_and_its_job_waited_for(stack: Stack, client: Client, run_command: RunCommand) -> None:
     """An operator finds the letter of a submission, corrects the cause, replays the letter, waits for the job and discards the letter."""
     async with Submitter(stack.amqp_url) as submitter:
         await submitter.publish({"action": "sync", "repository": "team", "sync": {}})
         name = (await wait_for_letter(stack.gateway, client, '"team" not found'))["metadata"]["name"]
-    [letter] = await read_json(run, "dead-letters", "list", "--state", "dead")
+    [letter] = await read_json(run_command, "dead-letters", "list", "--state", "dead")
     assert letter["metadata"]["name"] == name
-    status, output, _ = await run("dead-letters", "get", name)
+    status, output, _ = await run_command("dead-letters", "get", name)
     assert (status, '"team" not found' in output) == (0, True)
     dashboard_files.make_team(stack.repositories / "team")
     await client.create_repository("team", "team")
     after = len(stack.gateway.events)
-    replayed = await read_json(run, "dead-letters", "replay", name)
+    replayed = await read_json(run_command, "dead-letters", "replay", name)
     assert replayed["status"]["state"] == "replayed"
     job = str((await stack.gateway.event("job_submitted", after=after, message_id=letter["spec"]["messageId"]))["job"])
-    assert (await read_json(run, "jobs", "wait", job, "--timeout", "60"))["status"]["state"] == "success"
-    assert (await run("dead-letters", "replay", name))[:2] == (0, f"{name} replayed\n")
-    assert job in [listed["metadata"]["name"] for listed in await read_json(run, "jobs", "list", "--repository", "team")]
-    assert (await run("dead-letters", "discard", "--all"))[:2] == (0, f"{name} discarded\n")
-    assert (await run("dead-letters", "get", name))[0] == 2
+    assert (await read_json(run_command, "jobs", "wait", job, "--timeout", "60"))["status"]["state"] == "success"
+    assert (await run_command("dead-letters", "replay", name))[:2] == (0, f"{name} replayed\n")
+    assert job in [listed["metadata"]["name"] for listed in await read_json(run_command, "jobs", "list", "--repository", "team")]
+    assert (await run_command("dead-letters", "discard", "--all"))[:2] == (0, f"{name} discarded\n")
+    assert (await run_command("dead-letters", "get", name))[0] == 2
 
 
-async def test_a_submitted_job_is_shown_until_it_ends(stack: Stack, client: Client, run: Run) -> None:
+async def test_a_submitted_job_is_shown_until_it_ends(stack: Stack, client: Client, run_command: RunCommand) -> None:
     """The exit status of a followed submission is that of its job: 0 for a success, 1 for a failure, 2 for a refused job."""
     folder = stack.repositories / "team"
     dashboard_files.make_team(folder)
     await client.create_repository("team", "team")
     sync = '{"action": "sync", "sync": {}}'
-    status, output, _ = await run("jobs", "submit", "team", "-", "--wait", standard_input=sync)
+    status, output, _ = await run_command("jobs", "submit", "team", "-", "--wait", standard_input=sync)
     assert (status, " success: " in output) == (0, True)
     (folder / "broken.json").write_text("{")
-    status, output, _ = await run("jobs", "submit", "team", "-", "--wait", standard_input=sync)
+    status, output, _ = await run_command("jobs", "submit", "team", "-", "--wait", standard_input=sync)
     assert (status, "broken.json" in output) == (1, True)
-    status, output, errors = await run("jobs", "submit", "team", "-", "--wait", standard_input='{"action": "dance"}')
+    status, output, errors = await run_command("jobs", "submit", "team", "-", "--wait", standard_input='{"action": "dance"}')
     assert (status, output, errors.startswith("dashwright jobs: ")) == (2, "", True)

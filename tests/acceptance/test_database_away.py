@@ -71,6 +71,7 @@ async def check_database_outage(stack: Stack, database_url: str, broker_url: str
         assert (await client.wait_for_job(response))["status"]["state"] == "success"
         await wait_until(lambda: has_status(client, "/readyz", 200))
         await client.call("GET", "/api/health")
+        # All dashboards of the repository ``team`` (``make_team``).
         assert len(await client.dashboards()) == 21
         async with open_records(database_url) as records:
             assert len(await records.jobs()) == 2

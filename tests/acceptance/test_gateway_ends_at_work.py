@@ -19,8 +19,8 @@ def large_query() -> dict[str, Any]:
     fields = [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]
     frame = {"schema": {"fields": fields}, "data": {"values": [list(range(POINTS)), list(range(POINTS))]}}
     source = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "hide": True}
-    shown = [{"refId": f"B{index}", "type": "math", "expression": f"$A / {index + 3}"} for index in range(10)]
-    return {"queries": [source | {"scenarioId": "raw_frame", "rawFrameContent": json.dumps([frame])}, *shown]}
+    expressions = [{"refId": f"B{index}", "type": "math", "expression": f"$A / {index + 3}"} for index in range(10)]
+    return {"queries": [source | {"scenarioId": "raw_frame", "rawFrameContent": json.dumps([frame])}, *expressions]}
 
 
 @pytest.mark.parametrize("accept", ["application/json", "application/vnd.apache.arrow.stream"])
@@ -34,10 +34,10 @@ async def test_responses_that_have_begun_are_completed(make_stack: MakeStack, ac
             return await client.request("POST", "/api/ds/query", json=query, headers={"Accept": accept})
 
         complete = await (await send_query()).read()
-        begun = await asyncio.gather(*(send_query() for _ in range(CLIENTS)))
+        responses = await asyncio.gather(*(send_query() for _ in range(CLIENTS)))
         stack.gateway.send(signal.SIGTERM)
         await stack.gateway.event("stopping")
-        bodies = await asyncio.gather(*(response.read() for response in begun))
-        assert [response.status for response in begun] == [200] * CLIENTS
+        bodies = await asyncio.gather(*(response.read() for response in responses))
+        assert [response.status for response in responses] == [200] * CLIENTS
         assert [body == complete for body in bodies] == [True] * CLIENTS
     assert await stack.gateway.wait() == 0

@@ -1,4 +1,4 @@
-"""Gateways that apply the files of repositories: another one continues when the one that applies them is killed."""
+"""Gateways apply the files that declare repositories. If the gateway that applies them is killed, another one continues."""
 
 import json
 from pathlib import Path
@@ -8,7 +8,7 @@ from tests.acceptance.client import PROVISIONING, Client
 from tests.acceptance.conftest import MakeStack
 
 
-def write(file: Path, *names: str) -> None:
+def write_declarations(file: Path, *names: str) -> None:
     """Write the declarations in one step, so that no read finds a part of them."""
     new = file.with_suffix(".new")
     new.write_text(json.dumps({"apiVersion": "v1", "kind": "List", "items": [declaration(name) for name in names]}))
@@ -24,15 +24,15 @@ async def test_another_gateway_applies_the_files(make_stack: MakeStack, tmp_path
     """SIGKILL frees the lock: the other gateway creates newly declared repositories, and deletes those that are no longer declared."""
     (tmp_path / "files").mkdir()
     file = tmp_path / "files" / "repositories.json"
-    write(file, "kept", "removed")
+    write_declarations(file, "kept", "removed")
     stack = await make_stack(PROVISIONING_DIR=str(tmp_path / "files"), PROVISIONING_SECONDS="0.1").start_without_queries()
     await stack.gateway.event("repository_provisioned", repository="removed")
     other = await stack.add_gateway()
     await stack.gateway.kill()
     assert other.logged_events("repository_provisioned") == []
-    write(file, "kept", "added")
+    write_declarations(file, "kept", "added")
     await other.event("repository_provisioned", repository="removed", outcome="deleted")
     await other.event("repository_provisioned", repository="added", outcome="created")
     async with Client(other.address) as client:
-        found = await client.call("GET", f"{PROVISIONING}/repositories")
-    assert {item["metadata"]["name"] for item in found["items"]} >= {"kept", "added"}
+        listing = await client.call("GET", f"{PROVISIONING}/repositories")
+    assert {item["metadata"]["name"] for item in listing["items"]} >= {"kept", "added"}

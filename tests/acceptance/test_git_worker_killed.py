@@ -19,9 +19,9 @@ async def test_the_job_of_a_worker_killed_during_a_fetch_succeeds(make_stack: Ma
     """A job whose worker is killed twice during a fetch succeeds, and the leftovers of git in the mirror are removed."""
     (tmp_path / "server").mkdir()
     async with git.serving(tmp_path / "server") as server:
-        work = server.make("team.git")
+        work_tree = server.create_repository("team.git")
         names = [f"n{index}" for index in range(FILES)]
-        work.commit({f"{name}.json": write_json({"uid": name, "title": name, "panels": []}) for name in names})
+        work_tree.commit({f"{name}.json": write_json({"uid": name, "title": name, "panels": []}) for name in names})
         stack = await make_stack(
             JOB_LEASE_SECONDS="1.5", DATA_DIR=str(tmp_path / "data"), ALLOWED_HOSTS="127.0.0.0/8"
         ).start_without_queries()
@@ -43,14 +43,14 @@ async def test_the_job_of_a_worker_killed_during_a_fetch_succeeds(make_stack: Ma
                 await asyncio.wait_for(requested.wait(), 30)
                 requested.clear()
                 await stack.jobs_worker.kill()
-                (copy,) = [place for place in (tmp_path / "data" / "git").iterdir() if place.is_dir()]
+                (copy,) = [folder for folder in (tmp_path / "data" / "git").iterdir() if folder.is_dir()]
                 (copy / "packed-refs.lock").touch()
                 (copy / "objects" / "pack" / "tmp_pack_left").write_bytes(b"x" * 1000)
                 await stack.add_jobs_worker()
             await asyncio.wait_for(requested.wait(), 30)
             server.fault = None
             finished.set()
-            ended = await client.wait_for_job(job)
-            assert ended["status"]["state"] == "success", ended
+            ended_job = await client.wait_for_job(job)
+            assert ended_job["status"]["state"] == "success", ended_job
             assert sorted(await client.dashboards()) == sorted(names)
         assert not [*(tmp_path / "data" / "git").rglob("tmp_pack_*")]

@@ -17,21 +17,21 @@ NAMES = [f"team-{number:02}" for number in range(60)]
 def check_one_at_a_time(feed: Iterable[asyncpg.Record]) -> int:
     """Raise AssertionError if two jobs of a repository overlap in the feed; return the number of jobs that started."""
     at_work: dict[str, str] = {}
-    begun = 0
+    started_jobs = 0
     for change in feed:
         repository, job = change["repository"], change["name"]
         if change["state"] == "working" and at_work.get(repository) != job:
             assert repository not in at_work, f"{job} was at work beside {at_work[repository]}"
             at_work[repository] = job
-            begun += 1
+            started_jobs += 1
         elif change["state"] != "working" and at_work.get(repository) == job:
             del at_work[repository]
     assert not at_work
-    return begun
+    return started_jobs
 
 
 async def test_sixty_repositories_sync_concurrently(make_stack: MakeStack, records: Records, amqp_url: str) -> None:
-    """Three batches of all repositories run one job of a repository after the other; all succeed, and none is left."""
+    """Syncs of all repositories are requested three times. Jobs of one repository never overlap, all succeed, and none remains."""
     stack = await make_stack().start_without_queries()
     first = stack.jobs_worker
     second = await stack.add_jobs_worker()

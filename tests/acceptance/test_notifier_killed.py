@@ -15,11 +15,11 @@ from tests.servers import git
 
 @pytest.mark.faults
 async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack, database_url: str, tmp_path: Path) -> None:
-    """An event is delivered at least once: again if its sender was killed before the record, and never after the record."""
+    """An event is sent again if its worker was killed before it recorded the delivery, and never after the record."""
     (tmp_path / "server").mkdir()
     async with git.serving(tmp_path / "server") as server, receiving() as receiver:
-        work, never = server.make("team.git"), asyncio.Event()
-        work.commit({"a.json": '{"uid": "a", "title": "A", "panels": []}'})
+        work_tree, never = server.create_repository("team.git"), asyncio.Event()
+        work_tree.commit({"a.json": '{"uid": "a", "title": "A", "panels": []}'})
 
         async def hang(_: ReceivedRequest) -> web.StreamResponse:
             await never.wait()
@@ -45,8 +45,8 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
             receiver.respond = accept
             await _end_leases(database_url)
             await stack.add_jobs_worker()
-            again = await receiver.next()
-            assert (again.id, again.body) == (first.id, first.body)
+            repeated = await receiver.next()
+            assert (repeated.id, repeated.body) == (first.id, first.body)
 
             async def is_recorded() -> bool:
                 status = (await client.call("GET", f"{PROVISIONING}/repositories/team"))["status"]
@@ -56,7 +56,7 @@ async def test_the_event_of_a_killed_worker_is_sent_again(make_stack: MakeStack,
             await stack.jobs_worker.kill()
             await _end_leases(database_url)
             await stack.add_jobs_worker()
-            work.commit({"a.json": '{"uid": "a", "title": "B", "panels": []}'})
+            work_tree.commit({"a.json": '{"uid": "a", "title": "B", "panels": []}'})
             await client.sync_and_wait("team")
             other = await receiver.next()
             assert other.event["type"] == "io.dashwright.repository.sync.success"

@@ -35,8 +35,8 @@ class Installation:
         self._started: list[Service] = []
 
     def service(self, **settings: str) -> Service:
-        usual = {"DATA_DIR": str(self.data), "HTTP_PORT": "0", "JOB_LEASE_SECONDS": "1.5", "SCHEDULING": "false"}
-        self._started.append(Service("dashwright", usual | settings, "serve"))
+        default_settings = {"DATA_DIR": str(self.data), "HTTP_PORT": "0", "JOB_LEASE_SECONDS": "1.5", "SCHEDULING": "false"}
+        self._started.append(Service("dashwright", default_settings | settings, "serve"))
         return self._started[-1]
 
     async def serving(self, **settings: str) -> Service:
@@ -85,26 +85,26 @@ class Process(NamedTuple):
     @classmethod
     def running(cls) -> list[Self]:
         """Return all running processes. Zombies are excluded: they have ended."""
-        found = []
+        processes = []
         for file in Path("/proc").glob("[0-9]*/stat"):
             with suppress(OSError):
-                program, _, rest = file.read_text().rpartition(")")
-                state, parent, *others = rest.split()
+                program, _, status_fields = file.read_text().rpartition(")")
+                state, parent, *others = status_fields.split()
                 if state not in "ZX":
-                    found.append(cls(int(file.parent.name), int(others[17]), int(parent), program))
-        return found
+                    processes.append(cls(int(file.parent.name), int(others[17]), int(parent), program))
+        return processes
 
 
 def family(pid: int) -> set[Process]:
     """Return a process and all its descendants."""
     running = Process.running()
-    found: set[Process] = set()
+    processes: set[Process] = set()
     members = {process for process in running if process.pid == pid}
-    while members - found:
-        found |= members
-        pids = {process.pid for process in found}
-        members = found | {process for process in running if process.parent in pids}
-    return found
+    while members - processes:
+        processes |= members
+        pids = {process.pid for process in processes}
+        members = processes | {process for process in running if process.parent in pids}
+    return processes
 
 
 async def all_ended(processes: set[Process]) -> None:

@@ -20,8 +20,8 @@ from tests.acceptance.queue_client import JOB_SPEC, Submitter, wait_for_letter
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 ROOT = Path(__file__).parents[2]
-GOOD = aiohttp.encode_basic_auth("admin", "admin")
-BAD = aiohttp.encode_basic_auth("admin", "wrong")
+VALID_CREDENTIALS = aiohttp.encode_basic_auth("admin", "admin")
+WRONG_CREDENTIALS = aiohttp.encode_basic_auth("admin", "wrong")
 
 
 @pytest_asyncio.fixture(loop_scope="module")
@@ -36,7 +36,7 @@ async def create_repositories(shared: Stack, user: Client, *names: str) -> None:
         await user.create_repository(name, name)
 
 
-def spec(repository: str) -> dict[str, object]:
+def job_spec(repository: str) -> dict[str, object]:
     return JOB_SPEC | {"repository": repository}
 
 
@@ -45,33 +45,33 @@ def causes(status: Any) -> list[tuple[str, str]]:
 
 
 async def jobs_of(user: Client, repository: str) -> list[Any]:
-    found: list[Any] = (await user.call("GET", f"{PROVISIONING}/repositories/{repository}/jobs"))["items"]
-    return found
+    jobs: list[Any] = (await user.call("GET", f"{PROVISIONING}/repositories/{repository}/jobs"))["items"]
+    return jobs
 
 
 async def test_each_form_of_a_submission_gets_its_reply(shared: Stack, user: Client, submitter: Submitter) -> None:
     """The reply to a JobSpec or a Job is a pending Job, and to a list a JobList in its order; all jobs run."""
     await create_repositories(shared, user, "spec", "whole", "list-a", "list-b")
-    one = await submitter.submit(spec("spec"))
-    assert (one["kind"], one["status"], one["spec"]["repository"]) == ("Job", {"state": "pending"}, "spec")
-    job = {"kind": "Job", "apiVersion": one["apiVersion"], "metadata": {}, "spec": spec("whole")}
+    single = await submitter.submit(job_spec("spec"))
+    assert (single["kind"], single["status"], single["spec"]["repository"]) == ("Job", {"state": "pending"}, "spec")
+    job = {"kind": "Job", "apiVersion": single["apiVersion"], "metadata": {}, "spec": job_spec("whole")}
     complete = await submitter.submit(job)
     assert (complete["kind"], complete["spec"]["repository"]) == ("Job", "whole")
-    several = await submitter.submit([spec("list-b"), spec("list-a"), spec("list-b")])
-    assert several["kind"] == "JobList"
-    assert [item["spec"]["repository"] for item in several["items"]] == ["list-b", "list-a", "list-b"]
-    assert several["items"][0]["metadata"]["uid"] == several["items"][2]["metadata"]["uid"]
-    for submitted in (one, complete, *several["items"]):
+    job_list = await submitter.submit([job_spec("list-b"), job_spec("list-a"), job_spec("list-b")])
+    assert job_list["kind"] == "JobList"
+    assert [item["spec"]["repository"] for item in job_list["items"]] == ["list-b", "list-a", "list-b"]
+    assert job_list["items"][0]["metadata"]["uid"] == job_list["items"][2]["metadata"]["uid"]
+    for submitted in (single, complete, *job_list["items"]):
         assert (await user.wait_for_job(submitted))["status"]["state"] == "success"
 
 
 async def test_a_list_with_a_bad_item_creates_no_job(shared: Stack, user: Client, submitter: Submitter) -> None:
     """Every fault of every item is a cause with the item's index, and no job is created."""
     await create_repositories(shared, user, "innocent")
-    refusal = await submitter.submit([spec("innocent"), spec("nowhere"), {"repository": "innocent"}, 7])
+    refusal = await submitter.submit([job_spec("innocent"), job_spec("nowhere"), {"repository": "innocent"}, 7])
     assert (refusal["kind"], refusal["status"], refusal["code"]) == ("Status", "Failure", 422)
     assert causes(refusal) == [("[2].action", "FieldValueRequired"), ("[3]", "FieldValueTypeInvalid")]
-    refusal = await submitter.submit([spec("innocent"), spec("nowhere")])
+    refusal = await submitter.submit([job_spec("innocent"), job_spec("nowhere")])
     assert causes(refusal) == [("[1].repository", "FieldValueNotFound")]
     assert await jobs_of(user, "innocent") == []
 
@@ -117,19 +117,22 @@ async def test_a_very_large_body_is_refused_with_a_short_message(submitter: Subm
 
 
 async def test_the_authorization_header_decides_the_user(shared: Stack, user: Client, submitter: Submitter) -> None:
-    """A valid authorization submits as its user, an invalid one gets 401, and a missing one submits as the namespace's queue identity."""
+    """A valid authorization header submits as its user, and an invalid one gets 401.
+
+    Without the header, the submitter is the queue identity of the namespace.
+    """
     await create_repositories(shared, user, "identified")
-    assert (await submitter.submit(spec("identified"), authorization=GOOD))["kind"] == "Job"
-    assert (await submitter.submit(spec("identified")))["kind"] == "Job"
-    for header in (BAD, "Basic !!!", "Bearer nothing"):
-        refusal = await submitter.submit(spec("identified"), authorization=header)
+    assert (await submitter.submit(job_spec("identified"), authorization=VALID_CREDENTIALS))["kind"] == "Job"
+    assert (await submitter.submit(job_spec("identified")))["kind"] == "Job"
+    for header in (WRONG_CREDENTIALS, "Basic !!!", "Bearer nothing"):
+        refusal = await submitter.submit(job_spec("identified"), authorization=header)
         assert (refusal["kind"], refusal["code"], refusal["reason"]) == ("Status", 401, "Unauthorized"), header
 
 
 @pytest.mark.parametrize("namespace", ["org-1", "org-x", "elsewhere", "default.more", "org-99"])
 async def test_an_unknown_namespace_is_refused(submitter: Submitter, namespace: str) -> None:
     """An invalid namespace in the routing key is a 400 that lists the valid forms; a namespace without the repository is a 404."""
-    refusal = await submitter.submit(spec("identified"), namespace=namespace)
+    refusal = await submitter.submit(job_spec("identified"), namespace=namespace)
     assert refusal["code"] == (404 if namespace == "org-99" else 400), refusal
 
 
@@ -137,11 +140,11 @@ async def test_one_message_id_is_one_submission(shared: Stack, user: Client, sub
     """A repeated message gets the same job, even after it ended; the same id with another body is refused."""
     await create_repositories(shared, user, "once")
     name = str(uuid.uuid4())
-    first = await submitter.submit(spec("once"), message_id=name)
+    first = await submitter.submit(job_spec("once"), message_id=name)
     await user.wait_for_job(first)
-    repeated = await submitter.submit(spec("once"), message_id=name)
+    repeated = await submitter.submit(job_spec("once"), message_id=name)
     assert (repeated["metadata"]["uid"], repeated["status"]["state"]) == (first["metadata"]["uid"], "success")
-    refusal = await submitter.submit([spec("once")], message_id=name)
+    refusal = await submitter.submit([job_spec("once")], message_id=name)
     assert (refusal["code"], causes(refusal)) == (422, [("message_id", "FieldValueDuplicate")])
     assert len(await jobs_of(user, "once")) == 1
 
@@ -151,7 +154,7 @@ async def test_two_gateways_create_one_job_for_one_message(shared: Stack, user: 
     await create_repositories(shared, user, "copied")
     second = await shared.add_gateway()
     name = str(uuid.uuid4())
-    responses = await asyncio.gather(*(submitter.submit(spec("copied"), message_id=name) for _ in range(20)))
+    responses = await asyncio.gather(*(submitter.submit(job_spec("copied"), message_id=name) for _ in range(20)))
     assert len({response["metadata"]["uid"] for response in responses}) == 1
     await user.wait_for_job(responses[0])
     assert len(await jobs_of(user, "copied")) == 1
@@ -160,7 +163,7 @@ async def test_two_gateways_create_one_job_for_one_message(shared: Stack, user: 
 
 async def test_a_refusal_without_reply_to_is_dead_lettered(shared: Stack, submitter: Submitter, user: Client) -> None:
     """A refused submission without reply_to is stored as a dead letter with its reason."""
-    await submitter.publish(spec("also-missing"))
+    await submitter.publish(job_spec("also-missing"))
     letter = await wait_for_letter(shared.gateway, user, "also-missing")
     assert letter["spec"]["routingKey"] == "submit.default"
 
@@ -211,7 +214,7 @@ async def test_replies_are_as_the_asyncapi_document_describes(shared: Stack, use
     """The reply to each example of ``/asyncapi.json`` matches one of the replies of its operation; all six replies occur."""
     await create_repositories(shared, user, "team", "shop")
     described = await user.call("GET", "/asyncapi.json")
-    components, seen = described["components"], set()
+    components, received_messages = described["components"], set()
     for operation in described["operations"].values():
         if "reply" not in operation:
             continue
@@ -221,10 +224,10 @@ async def test_replies_are_as_the_asyncapi_document_describes(shared: Stack, use
         }
         for message in operation["messages"]:
             for example in components["messages"][_last(message)]["examples"]:
-                reply = await submitter.submit(example["payload"], **{"authorization": GOOD} | example.get("headers", {}))
-                seen.update(matching := [title for title, validator in validators.items() if validator.is_valid(reply)])
+                reply = await submitter.submit(example["payload"], **{"authorization": VALID_CREDENTIALS} | example.get("headers", {}))
+                received_messages.update(matching := [title for title, validator in validators.items() if validator.is_valid(reply)])
                 assert matching == [reply["kind"]], reply
-    assert seen == {"Job", "JobList", "Evaluation", "Batch", "BatchSubmission", "Status"}
+    assert received_messages == {"Job", "JobList", "Evaluation", "Batch", "BatchSubmission", "Status"}
 
 
 def _last(message: Any) -> str:

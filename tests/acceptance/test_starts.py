@@ -1,4 +1,4 @@
-"""Starts of services with a wrong or missing dependency: one error sentence, waiting where it helps, and an exit status."""
+"""Starts of services with wrong settings or a missing server: each ends with a sentence that names the error, or waits for the server."""
 
 import asyncio
 import signal
@@ -11,7 +11,7 @@ from tests.acceptance.processes import Service
 from tests.acceptance.queries import QUERY
 from tests.proxies.tcp_proxy import TcpProxy
 
-NOWHERE = "127.0.0.1:9"
+CLOSED_PORT = "127.0.0.1:9"
 KEY = "of tests only"
 SERVICES = ["dashwright-api", "dashwright-jobs-worker", "dashwright-expressions"]
 
@@ -24,7 +24,7 @@ async def run_to_end(service: Service, *, seconds: float = 20) -> tuple[int, lis
 
 
 @pytest.mark.parametrize(
-    ("name", "wrong"),
+    ("name", "wrong_settings"),
     [
         ("dashwright-api", {"HTTP_PORT": "70000", "FEATURES": "sqlExpression,teleport", "SECRET_KEY": "short"}),
         ("dashwright-api", {"AMQP_URL": ""}),
@@ -32,17 +32,17 @@ async def run_to_end(service: Service, *, seconds: float = 20) -> tuple[int, lis
         ("dashwright-expressions", {"QUERY_SLOTS": "-1", "LOG_LEVEL": "loud"}),
     ],
 )
-async def test_wrong_settings_are_named_in_a_sentence_each(name: str, wrong: dict[str, str]) -> None:
+async def test_wrong_settings_are_named_in_a_sentence_each(name: str, wrong_settings: dict[str, str]) -> None:
     """A service with wrong settings ends with status 2, after one line for each of them, and without a stack.
 
     ``tests/unit/process/test_wrong_settings.py`` has further settings.
     """
-    settings = {"DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d", "AMQP_URL": f"amqp://u:p@{NOWHERE}/", "SECRET_KEY": KEY}
-    service = Service(name, settings | wrong)
+    settings = {"DATABASE_URL": f"postgresql://u:p@{CLOSED_PORT}/d", "AMQP_URL": f"amqp://u:p@{CLOSED_PORT}/", "SECRET_KEY": KEY}
+    service = Service(name, settings | wrong_settings)
     status, errors = await run_to_end(service)
-    assert (status, len(errors)) == (2, len(wrong)), service.lines
+    assert (status, len(errors)) == (2, len(wrong_settings)), service.lines
     assert errors[0].startswith(f"{name}: ")
-    assert all(any(f"DASHWRIGHT_{setting}" in line for line in errors) for setting in wrong)
+    assert all(any(f"DASHWRIGHT_{setting}" in line for line in errors) for setting in wrong_settings)
 
 
 @pytest.mark.parametrize(
@@ -57,12 +57,12 @@ async def test_a_missing_server_ends_the_start(
 ) -> None:
     """Without its server, a service logs that it waits. It ends with status 1 and one line that has the address, but not the password."""
     settings = {"DATABASE_URL": database_url, "AMQP_URL": amqp_url, "START_SECONDS": "2", "SECRET_KEY": KEY}
-    unreachable = {"DATABASE_URL": f"postgresql://user:hunter22@{NOWHERE}/d", "AMQP_URL": f"amqp://user:hunter22@{NOWHERE}/"}
+    unreachable = {"DATABASE_URL": f"postgresql://user:hunter22@{CLOSED_PORT}/d", "AMQP_URL": f"amqp://user:hunter22@{CLOSED_PORT}/"}
     settings[missing] = unreachable[missing]
     service = Service(name, settings | {"HTTP_PORT": "0", "PROBE_PORT": "0"})
     status, errors = await run_to_end(service)
     assert (status, len(errors)) == (1, 1), service.lines
-    assert NOWHERE in errors[0]
+    assert CLOSED_PORT in errors[0]
     assert service.logged_events(event, **fields)
     assert not [line for line in service.lines if "hunter22" in line]
 
@@ -71,8 +71,8 @@ async def test_a_missing_server_ends_the_start(
 async def test_a_service_that_waits_at_its_start_can_be_stopped(name: str) -> None:
     """SIGTERM ends a service that waits for the broker or the database, with status 0."""
     settings = {
-        "DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d",
-        "AMQP_URL": f"amqp://u:p@{NOWHERE}/",
+        "DATABASE_URL": f"postgresql://u:p@{CLOSED_PORT}/d",
+        "AMQP_URL": f"amqp://u:p@{CLOSED_PORT}/",
         "PROBE_PORT": "0",
         "SECRET_KEY": KEY,
     }

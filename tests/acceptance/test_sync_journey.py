@@ -16,6 +16,7 @@ async def test_a_sync_follows_the_files_of_a_folder(stack: Stack, client: Client
     assert counts(status, "folders") == {"total": 8, "create": 8, "write": 8}
     dashboards, folders = await client.dashboards(), await client.folders()
     assert sorted(dashboards) == sorted(names)
+    # The eight folders of directories, and the root folder of the repository.
     assert len(folders) == 9
     assert folders["team"]["spec"]["title"] == "Team"
     titles = {name: folder["spec"]["title"] for name, folder in folders.items()}

@@ -39,9 +39,9 @@ async def test_another_worker_repeats_the_job_of_a_killed_one(make_stack: MakeSt
             await wait_until(records.count_blocked_syncs)
             await stack.jobs_worker.kill()
         successor = await stack.add_jobs_worker()
-        ended = await client.wait_for_job(job)
-        assert (ended["status"]["state"], ended["status"]["message"]) == ("success", "completed successfully")
-        assert counts(ended["status"], "dashboards") == {"total": FILES, "create": FILES, "write": FILES}
+        ended_job = await client.wait_for_job(job)
+        assert (ended_job["status"]["state"], ended_job["status"]["message"]) == ("success", "completed successfully")
+        assert counts(ended_job["status"], "dashboards") == {"total": FILES, "create": FILES, "write": FILES}
         assert (await successor.event("job_started"))["attempt"] == 2
         assert await records.attempts(job["metadata"]["name"]) == 2
         await check_written_once(records, names)
@@ -62,10 +62,10 @@ async def test_a_job_that_kills_its_workers_ends_as_an_error(make_stack: MakeSta
             await wait_until(records.count_blocked_syncs)
             await stack.jobs_worker.kill()
         await stack.add_jobs_worker()
-        ended = await client.wait_for_job(job)
-        assert ended["status"]["state"] == "error"
-        assert "2 attempts" in ended["status"]["message"]
-        assert ended["status"]["errors"] == [ended["status"]["message"]]
+        ended_job = await client.wait_for_job(job)
+        assert ended_job["status"]["state"] == "error"
+        assert "2 attempts" in ended_job["status"]["message"]
+        assert ended_job["status"]["errors"] == [ended_job["status"]["message"]]
         assert await client.dashboards() == {}
         status = await client.sync_and_wait("many")
         assert counts(status, "dashboards") == {"total": FILES, "create": FILES, "write": FILES}
@@ -87,8 +87,8 @@ async def test_a_stopped_worker_returns_its_job_immediately(make_stack: MakeStac
         assert stopped.logged_events("job_handed_back")
         successor = await stack.add_jobs_worker()
         await successor.event("job_started", seconds=10)
-        ended = await client.wait_for_job(job)
-        assert ended["status"]["state"] == "success"
+        ended_job = await client.wait_for_job(job)
+        assert ended_job["status"]["state"] == "success"
         assert await records.attempts(job["metadata"]["name"]) == 1
         await check_written_once(records, names)
 
@@ -101,8 +101,8 @@ async def test_a_stopped_worker_completes_its_job(make_stack: MakeStack, records
         job = await client.sync("many")
         await stack.jobs_worker.event("job_started")
         assert await stack.jobs_worker.stop() == 0
-        ended = stack.jobs_worker.logged_events("job_ended")
-        assert [event["state"] for event in ended] == ["success"]
+        end_events = stack.jobs_worker.logged_events("job_ended")
+        assert [event["state"] for event in end_events] == ["success"]
         assert (await client.wait_for_job(job, seconds=5))["status"]["state"] == "success"
         await check_written_once(records, names)
 
@@ -120,17 +120,17 @@ async def test_a_worker_without_its_lease_writes_nothing(make_stack: MakeStack, 
         frozen.send(signal.SIGSTOP)
         try:
             await stack.add_jobs_worker()
-            ended = await client.wait_for_job(job)
+            ended_job = await client.wait_for_job(job)
         finally:
             frozen.send(signal.SIGCONT)
-        assert ended["status"]["state"] == "success"
+        assert ended_job["status"]["state"] == "success"
 
         async def gave_up() -> bool:
             """Return True if the worker lost its lease, or lost its connection because it was frozen during a write."""
             return bool(frozen.logged_events("job_abandoned") or frozen.logged_events("job_left_to_rescuer"))
 
         await wait_until(gave_up)
-        assert await client.wait_for_job(job) == ended
+        assert await client.wait_for_job(job) == ended_job
         await check_written_once(records, names)
 
 

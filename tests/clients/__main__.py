@@ -19,19 +19,19 @@ async def _judge_all(groups: Sequence[str], folder: Path) -> int:
     """Run the groups in sequence and return the number of complaints."""
     exceptions = expectations.read_expectations(_EXCEPTIONS.read_text())
     complaints = 0
-    for runs, known in ((programs.run, programs.GROUPS), (tools.run, tools.GROUPS), (grafana_client.run, suite.GROUPS)):
-        if chosen := [group for group in groups if group in known]:
-            async for ran in runs(chosen, folder):
-                complaints += group_report.print_report(ran, exceptions)
+    for runs, known_groups in ((programs.run, programs.GROUPS), (tools.run, tools.GROUPS), (grafana_client.run, suite.GROUPS)):
+        if chosen := [group for group in groups if group in known_groups]:
+            async for group_run in runs(chosen, folder):
+                complaints += group_report.print_report(group_run, exceptions)
     return complaints
 
 
 def main(arguments: Sequence[str]) -> int:
     """Return 0 if everything is as expected, 1 if it is not, and 2 if a dependency is missing or a group is unknown."""
-    known = [*programs.GROUPS, *tools.GROUPS, *suite.GROUPS]
-    groups = arguments or known
-    if unknown := [group for group in groups if group not in known]:
-        print(f"unknown groups {', '.join(unknown)}; known: {', '.join(known)}", file=sys.stderr)
+    known_groups = [*programs.GROUPS, *tools.GROUPS, *suite.GROUPS]
+    groups = arguments or known_groups
+    if unknown := [group for group in groups if group not in known_groups]:
+        print(f"unknown groups {', '.join(unknown)}; known: {', '.join(known_groups)}", file=sys.stderr)
         return 2
     # The database's user must be able to enter the folder when this runs as root.
     folder = Path(tempfile.mkdtemp(prefix="dashwright-clients-"))

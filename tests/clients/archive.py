@@ -29,10 +29,10 @@ def unpack(into: Path) -> Path:
 
 def check(archive: Path, sha256: str) -> None:
     """Remove the file and raise Missing unless its content has the hash."""
-    found = hashlib.sha256(archive.read_bytes()).hexdigest()
-    if found != sha256:
+    actual_hash = hashlib.sha256(archive.read_bytes()).hexdigest()
+    if actual_hash != sha256:
         archive.unlink()
-        raise Missing(f"{archive.name} is not the archive that is pinned: its SHA-256 is {found}, not {sha256}; it was removed")
+        raise Missing(f"{archive.name} is not the archive that is pinned: its SHA-256 is {actual_hash}, not {sha256}; it was removed")
 
 
 def _stem() -> str:
@@ -52,11 +52,11 @@ def _download(archive: Path) -> None:
     expected = f"{suite.PROJECT}=={suite.VERSION}"
     command = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", "--no-binary", suite.PROJECT]
     with tempfile.TemporaryDirectory(dir=archive.parent) as folder:
-        done = subprocess.run([*command, "--dest", folder, expected], check=False, capture_output=True, text=True, errors="replace")
-        found = Path(folder) / archive.name
-        if done.returncode != 0 or not found.exists():
+        process = subprocess.run([*command, "--dest", folder, expected], check=False, capture_output=True, text=True, errors="replace")
+        downloaded = Path(folder) / archive.name
+        if process.returncode != 0 or not downloaded.exists():
             raise Missing(
                 f"the source archive of {expected} could not be downloaded from PyPI (or the configured index): it needs the network "
-                f"once, or the file at {archive}. pip said: {done.stderr.strip()[-400:]}"
+                f"once, or the file at {archive}. pip said: {process.stderr.strip()[-400:]}"
             )
-        shutil.move(found, archive)
+        shutil.move(downloaded, archive)

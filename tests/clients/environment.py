@@ -27,12 +27,12 @@ def python(lock: str) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     venv.create(folder, with_pip=True)
     command = [str(program), "-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--require-hashes"]
-    done = subprocess.run([*command, "--requirement", str(locked)], check=False, capture_output=True, text=True, errors="replace")
-    if done.returncode != 0:
+    process = subprocess.run([*command, "--requirement", str(locked)], check=False, capture_output=True, text=True, errors="replace")
+    if process.returncode != 0:
         shutil.rmtree(folder, ignore_errors=True)
         raise Missing(
             f"the packages of {locked.name} could not be installed from PyPI (or the configured index): this needs the network once. "
-            f"pip said: {done.stderr.strip()[-400:]}"
+            f"pip said: {process.stderr.strip()[-400:]}"
         )
     complete.touch()
     return program

@@ -1,4 +1,4 @@
-"""Comparison of a group's test results, in JUnit XML, with the expected ones. It returns the list of complaints, without I/O."""
+"""Comparison of a group's test results, in JUnit XML, with the expected ones."""
 
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from typing import Final
 from xml.etree import ElementTree
 
 #: The largest part of a group's tests that may be expected to fail; one test always may.
-TOLERATED: Final = 0.1
+TOLERATED_SHARE: Final = 0.1
 
 
 class Outcome(StrEnum):
@@ -45,8 +45,9 @@ class Expectations:
 
 
 def read_expectations(text: str) -> Expectations:
-    """Read the TOML tables ``fails`` and ``skips`` of reasons, and ``either`` of tables with ``reason`` and perhaps ``message``.
+    """Read the expectations in a TOML file.
 
+    The tables ``fails`` and ``skips`` have a reason for each test; ``either`` has a table with ``reason`` and optionally ``message``.
     Raises ValueError for a test without a reason, or in two tables.
     """
     tables = tomllib.loads(text)
@@ -65,15 +66,15 @@ def read_expectations(text: str) -> Expectations:
 
 def read_results(xml: str) -> list[Result]:
     """Read JUnit XML of the family ``xunit1``. A test with two results (it failed, and so did its tear-down) failed."""
-    found: dict[str, Result] = {}
+    results: dict[str, Result] = {}
     for case in ElementTree.fromstring(xml).iter("testcase"):
         file, module = case.get("file", ""), case.get("classname", "")
         inner = module.removeprefix(file.removesuffix(".py").replace("/", ".")).strip(".")
         test = "::".join(part for part in (file, *inner.split("."), case.get("name", "")) if part)
         result = _result(test, case)
-        if test not in found or found[test].outcome is not Outcome.FAILED:
-            found[test] = result
-    return list(found.values())
+        if test not in results or results[test].outcome is not Outcome.FAILED:
+            results[test] = result
+    return list(results.values())
 
 
 def _result(test: str, case: ElementTree.Element) -> Result:
@@ -85,16 +86,16 @@ def _result(test: str, case: ElementTree.Element) -> Result:
 
 
 def judge(file: str, results: Sequence[Result], exceptions: Expectations) -> list[str]:
-    """Return what is wrong with a group, whose tests are those of ``file``: a sentence each, empty if all is as expected."""
+    """Return a sentence for each difference between the results of a group and the expectations. The tests of the group are in ``file``."""
     if not results:
         return [f"{file}: no test ran"]
     complaints = [f"{result.test}: {complaint}" for result in results if (complaint := _complaint(result, exceptions))]
-    ran = {result.test for result in results}
+    executed = {result.test for result in results}
     listed = (*exceptions.fails, *exceptions.skips, *exceptions.either)
-    missing = [test for test in listed if test.partition("::")[0] == file and test not in ran]
+    missing = [test for test in listed if test.partition("::")[0] == file and test not in executed]
     complaints += [f"{test}: is listed as an exception, but there is no such test; remove it from the list" for test in missing]
     failing = sum(test.partition("::")[0] == file for test in exceptions.fails)
-    if failing > max(1, TOLERATED * len(results)):
+    if failing > max(1, TOLERATED_SHARE * len(results)):
         complaints.append(f"{file}: {failing} of {len(results)} tests are expected to fail; a group may have one, or a tenth")
     return complaints
 

@@ -12,7 +12,7 @@ LISTENING = "listening"
 @asynccontextmanager
 async def serving(folder: Path, **settings: str) -> AsyncIterator[Service]:
     """Run ``dashwright serve`` on the new folder ``data`` in ``folder``, and write its log next to it in the end."""
-    usual = {
+    default_settings = {
         "DATA_DIR": str(folder / "data"),
         "HTTP_HOST": "127.0.0.1",
         "HTTP_PORT": "0",
@@ -20,7 +20,7 @@ async def serving(folder: Path, **settings: str) -> AsyncIterator[Service]:
         "ADMIN_PASSWORD": "admin",
         "PASSWORD_MIN_LENGTH": "4",  # clients' own tests set short ones
     }
-    service = Service("dashwright", usual | settings, "serve")
+    service = Service("dashwright", default_settings | settings, "serve")
     try:
         await service.start(until=LISTENING)
         yield service

@@ -23,16 +23,17 @@ class GroupRun:
     suspects: Sequence[str]
 
 
-def print_report(ran: GroupRun, exceptions: expectations.Expectations) -> int:
+def print_report(group_run: GroupRun, exceptions: expectations.Expectations) -> int:
     """Print the result of a group and return the number of complaints."""
-    ran.report.with_suffix(".txt").write_text(ran.output)
-    results = expectations.read_results(ran.report.read_text()) if ran.report.exists() else []
-    faults = expectations.judge(ran.file, results, exceptions)
+    group_run.report.with_suffix(".txt").write_text(group_run.output)
+    results = expectations.read_results(group_run.report.read_text()) if group_run.report.exists() else []
+    faults = expectations.judge(group_run.file, results, exceptions)
     counted = Counter(str(result.outcome) for result in results)
     summary = (
-        ", ".join(f"{counted[outcome]} {outcome}" for outcome in expectations.Outcome if counted[outcome]) or ran.output.strip()[-2000:]
+        ", ".join(f"{counted[outcome]} {outcome}" for outcome in expectations.Outcome if counted[outcome])
+        or group_run.output.strip()[-2000:]
     )
-    print(f"{'as expected' if not faults else 'NOT AS EXPECTED':15} {ran.group}: {summary}", flush=True)
-    for line in [*faults, *(ran.suspects if faults else ())]:
+    print(f"{'as expected' if not faults else 'NOT AS EXPECTED':15} {group_run.group}: {summary}", flush=True)
+    for line in [*faults, *(group_run.suspects if faults else ())]:
         print(f"    {line}", flush=True)
     return len(faults)

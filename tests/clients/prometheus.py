@@ -18,8 +18,8 @@ async def url(stack: AsyncExitStack) -> str:
 
     async def has_data() -> bool:
         async with session.get(f"{server.url}/api/v1/query", params=_QUERY) as response:
-            found: dict[str, Any] = await response.json()
-            return bool(found["data"]["result"])
+            result: dict[str, Any] = await response.json()
+            return bool(result["data"]["result"])
 
     await wait_until(has_data, seconds=60)
     return server.url

@@ -29,13 +29,13 @@ async def run(
     python: Path, tests: Path, chosen: Sequence[str], options: Sequence[str], environment: Mapping[str, str], report: Path
 ) -> str:
     """Run the ``chosen`` tests of the folder ``tests`` and return what pytest printed; write JUnit XML to ``report``."""
-    kept = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN_VARIABLES)}
-    plain = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "log_cli=false", "-o", "junit_family=xunit1"]
+    own_environment = {name: value for name, value in os.environ.items() if not name.startswith(_FOREIGN_VARIABLES)}
+    default_options = ["-p", "no:cacheprovider", "-o", "addopts=", "-o", "log_cli=false", "-o", "junit_family=xunit1"]
     reporting = ["--quiet", "--tb=short", f"--timeout={_TEST_SECONDS}", f"--junitxml={report}"]
     process = await asyncio.create_subprocess_exec(
-        *(str(python), "-m", "pytest", *plain, *reporting, *options, *chosen),
+        *(str(python), "-m", "pytest", *default_options, *reporting, *options, *chosen),
         cwd=tests,
-        env={**kept, "PYTHONDONTWRITEBYTECODE": "1", **environment},
+        env={**own_environment, "PYTHONDONTWRITEBYTECODE": "1", **environment},
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.STDOUT,

@@ -23,20 +23,23 @@ _NANOS: Final = 1e9
 
 
 def series_of_query(
-    query: SourceQuery, record: SourceRecord, further: Sequence[str], time_range: TimeRange, limits: Limits
+    query: SourceQuery, record: SourceRecord, extra_labels: Sequence[str], time_range: TimeRange, limits: Limits
 ) -> Sequence[Frame]:
     """Return the frames that the data source for Prometheus makes of generated series.
 
-    The series have the labels of the query, and the labels ``further`` if the query selects series without aggregation.
+    The series have the labels of the query, and ``extra_labels`` if the query selects series without aggregation.
     """
     read = read_query(query, time_range, record)
     read = replace(read, is_range=read.is_range and not read.is_instant)
-    body = {"status": "success", "data": {"resultType": "vector" if read.is_instant else "matrix", "result": list(_items(read, further))}}
+    body = {
+        "status": "success",
+        "data": {"resultType": "vector" if read.is_instant else "matrix", "result": list(_items(read, extra_labels))},
+    }
     return frames_of(parse_response(orjson.dumps(body)), read, limits)
 
 
-def _items(query: PrometheusQuery, further: Sequence[str]) -> Iterator[dict[str, Any]]:
-    names = label_names(query.expr, list(further))
+def _items(query: PrometheusQuery, extra_labels: Sequence[str]) -> Iterator[dict[str, Any]]:
+    names = label_names(query.expr, list(extra_labels))
     values = {name: label_values(query.expr, name, _SERIES) for name in names if name != "le"}
     count = max(map(len, values.values()), default=1)
     bounds: Sequence[str] = _BOUNDS if "le" in names else ("",)

@@ -40,8 +40,8 @@ def table_of_query(
     """Return a table for a query in a language that is not parsed, with the columns in the query and those that the panel uses."""
     members = query.model_extra or {}
     text = "\n".join(_texts(members))
-    own = [read for read in names if _is_named(read.name, text) or not any(_is_named(read.name, str(other)) for other in queries)]
-    columns = {read.name: read.use for read in own}
+    own_names = [read for read in names if _is_named(read.name, text) or not any(_is_named(read.name, str(other)) for other in queries)]
+    columns = {read.name: read.use for read in own_names}
     for name in _columns_of(members, text):
         columns.setdefault(name, "")
     if _returns_series(members, panel_type, columns):

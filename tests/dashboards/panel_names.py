@@ -26,20 +26,20 @@ class ReadName:
 
 def names_read(panel: Mapping[str, Any]) -> list[ReadName]:
     """Return the names of columns that the transformations and options of a panel read and its queries must return."""
-    found: dict[str, ReadName] = {}
-    made: set[str] = set()
+    names: dict[str, ReadName] = {}
+    made_names: set[str] = set()
     for step in read_steps(panel.get("transformations")):
         for read in _names_of_step(step):
             name = _original(read.name)
-            if name and name not in made and (name not in found or (read.use and not found[name].use)):
-                found[name] = ReadName(name, read.use)
-        made |= _names_made(step)
+            if name and name not in made_names and (name not in names or (read.use and not names[name].use)):
+                names[name] = ReadName(name, read.use)
+        made_names |= _names_made(step)
         if step.id in _RESHAPING:
-            return list(found.values())
+            return list(names.values())
     for read in _names_of_options(object_of(panel.get("options"))):
-        if read.name not in made:
-            found.setdefault(read.name, read)
-    return list(found.values())
+        if read.name not in made_names:
+            names.setdefault(read.name, read)
+    return list(names.values())
 
 
 def _original(name: str) -> str:

@@ -22,9 +22,9 @@ _LISTED: Final = re.compile(r"\(?[\w./ -]+(?:\|[\w./ -]+)*\)?")
 _MAX_DEPTH: Final = 30
 
 
-def label_names(query: str, further: list[str]) -> list[str]:
-    """Return the names of the labels. ``further`` are names that a selector without aggregation may have in addition."""
-    names: list[str] = _names_of(query.strip(), further, 0)
+def label_names(query: str, extra_labels: list[str]) -> list[str]:
+    """Return the names of the labels. ``extra_labels`` are names that a selector without aggregation may have in addition."""
+    names: list[str] = _names_of(query.strip(), extra_labels, 0)
     if _TEMPLATE.match(query):
         # The labels of templates are those of all of their aggregations.
         names = [label for matched in _BY.finditer(query) for label in _split(matched[2])]
@@ -36,8 +36,8 @@ def label_names(query: str, further: list[str]) -> list[str]:
 
 def label_values(query: str, name: str, count: int) -> list[str]:
     """Return up to ``count`` values of a label: those that the query selects, else numbered ones."""
-    found = [(match[1], match[2]) for match in _REPLACEMENT.finditer(query)]
-    if replaced := [value for replaced_name, value in found if replaced_name == name and value and "$" not in value]:
+    labels_and_replacements = [(match[1], match[2]) for match in _REPLACEMENT.finditer(query)]
+    if replaced := [value for replaced_name, value in labels_and_replacements if replaced_name == name and value and "$" not in value]:
         return list(dict.fromkeys(replaced))[:count]
     for matched, operator, value in _MATCHER.findall(query):
         if matched == name and operator == "=" and value:
@@ -47,31 +47,33 @@ def label_values(query: str, name: str, count: int) -> list[str]:
     return [f"{name}-{number}" for number in range(1, count + 1)]
 
 
-def _names_of(query: str, further: list[str], depth: int) -> list[str]:
+def _names_of(query: str, extra_labels: list[str], depth: int) -> list[str]:
     """Return the labels of the first operand of an expression."""
     operand = _OPERAND.match(query)
     query = query[operand.end() :] if operand else query
     if not query or depth > _MAX_DEPTH:
         return []
     if query[0] == "(":
-        return _names_of(query[1 : _end(query, 0)].strip(), further, depth + 1)
+        return _names_of(query[1 : _end(query, 0)].strip(), extra_labels, depth + 1)
     name = _NAME.match(query)
     if name is None or name.end() == len(query) or query[name.end()] in "{[ \n":
-        found = _aggregation_labels(query, name.end(), name[0], further, depth) if name and name[0].lower() in _AGGREGATIONS else None
-        return _selector_labels(query, further) if found is None else found
+        argument_names = (
+            _aggregation_labels(query, name.end(), name[0], extra_labels, depth) if name and name[0].lower() in _AGGREGATIONS else None
+        )
+        return _selector_labels(query, extra_labels) if argument_names is None else argument_names
     if query[name.end()] != "(":
-        return _selector_labels(query, further)
+        return _selector_labels(query, extra_labels)
     if name[0].lower() in _AGGREGATIONS:
-        found = _aggregation_labels(query, name.end(), name[0], further, depth)
-        return [] if found is None else found
+        argument_names = _aggregation_labels(query, name.end(), name[0], extra_labels, depth)
+        return [] if argument_names is None else argument_names
     if name[0] in _WITHOUT_LABELS:
         following = _OPERATOR.match(query, _end(query, name.end()) + 1)
-        return _names_of(query[following.end() :], further, depth + 1) if following else []
-    found = _argument(query[name.end() + 1 : _end(query, name.end())], further, depth)
-    return [label for label in found if label != "le"] if name[0] == "histogram_quantile" else found
+        return _names_of(query[following.end() :], extra_labels, depth + 1) if following else []
+    argument_names = _argument(query[name.end() + 1 : _end(query, name.end())], extra_labels, depth)
+    return [label for label in argument_names if label != "le"] if name[0] == "histogram_quantile" else argument_names
 
 
-def _aggregation_labels(query: str, start: int, name: str, further: list[str], depth: int) -> list[str] | None:
+def _aggregation_labels(query: str, start: int, name: str, extra_labels: list[str], depth: int) -> list[str] | None:
     """Return the labels of an aggregation whose name ends at ``start``; None for another expression."""
     before = _BY.match(query, start)
     opening = query.find("(", before.end() if before else start)
@@ -79,26 +81,26 @@ def _aggregation_labels(query: str, start: int, name: str, further: list[str], d
         return None
     closing = _end(query, opening)
     by = before or _BY.match(query, closing + 1)
-    inner = _argument(query[opening + 1 : closing], further, depth)
+    labels_of_argument = _argument(query[opening + 1 : closing], extra_labels, depth)
     if name.lower() in _SELECTIONS and by is None:
-        return inner
+        return labels_of_argument
     if by is None:
         return []
     listed = _split(by[2])
-    return listed if by[1].lower() == "by" else [label for label in inner if label not in listed]
+    return listed if by[1].lower() == "by" else [label for label in labels_of_argument if label not in listed]
 
 
-def _argument(text: str, further: list[str], depth: int) -> list[str]:
+def _argument(text: str, extra_labels: list[str], depth: int) -> list[str]:
     """Return the labels of the first argument that is neither a number nor a text."""
     for argument in _arguments(text):
         if argument and not re.fullmatch(r"[\d.eE+-]+|\".*\"|'.*'", argument, re.DOTALL):
-            return _names_of(argument, further, depth + 1)
+            return _names_of(argument, extra_labels, depth + 1)
     return []
 
 
-def _selector_labels(query: str, further: list[str]) -> list[str]:
+def _selector_labels(query: str, extra_labels: list[str]) -> list[str]:
     names = [name for name, _, _ in _MATCHER.findall(query) if name != "__name__"]
-    return [*names, *further]
+    return [*names, *extra_labels]
 
 
 def _split(listed: str) -> list[str]:

@@ -78,8 +78,8 @@ class GeneratedSource(Source):
             return table_of_query(query, needs.type, needs.names, needs.queries, time_range)
         if needs.type in ("logs", "table") and self._record.type == "loki" and expression.lstrip().startswith("{"):
             return log_lines(query.ref_id, needs.names, time_range)
-        further = [*needs.labels, *(read.name for read in needs.names if _is_label(read))]
-        return series_of_query(query, self._record, further, time_range, limits)
+        extra_labels = [*needs.labels, *(read.name for read in needs.names if _is_label(read))]
+        return series_of_query(query, self._record, extra_labels, time_range, limits)
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
         """Return three options."""

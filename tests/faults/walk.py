@@ -39,10 +39,10 @@ log = structlog.get_logger()
 
 
 class Walk:
-    """Walk of a given duration. Its faults are the same for the same seed; their moments differ."""
+    """Random walk of a given duration. Walks with one seed have the same faults in the same order, at other moments."""
 
     def __init__(self, targets: FaultTargets, *, seed: int, minutes: float) -> None:
-        self._world = targets
+        self._targets = targets
         self._seed = seed
         self._minutes = minutes
         self._injected: Counter[str] = Counter()
@@ -53,7 +53,7 @@ class Walk:
     async def run(self) -> Report:
         """Inject faults for the duration, wait until the system has recovered, and return what the audits found."""
         random.seed(self._seed)
-        system = self._world.system
+        system = self._targets.system
         async with AsyncExitStack() as exits:
             queue = Queue(system.amqp_url)
             exits.push_async_callback(queue.close)
@@ -84,7 +84,7 @@ class Walk:
             for subject in audited:
                 audits.append(await subject.audit(database))
                 log.info("audited", load=audits[-1].load, findings=audits[-1].findings[:3])
-        started, failed = self._starts()
+        started, failed = self._count_starts()
         audits.append(
             Audit("processes", is_operation=False, accepted=started, refused=failed, stuck=self._unhealed, wrong=self._logged_failures())
         )
@@ -106,43 +106,46 @@ class Walk:
 
     async def _reach_missed_points(self, loads: Sequence[Load]) -> None:
         """Kill processes at the points that were not reached, while only the clients that lead to them work."""
-        choices, has_ended = Random(f"{self._seed}/missed"), asyncio.Event()
+        random_source, has_ended = Random(f"{self._seed}/missed"), asyncio.Event()
         names = {point.load for point in self._kill_points.missed}
         clients = [asyncio.create_task(repeat(load, has_ended)) for load in loads if load.name in names for _ in range(_CLIENTS)]
         try:
             with suppress(TimeoutError):  # the report names the points
                 async with asyncio.timeout(_MISSED_POINTS_SECONDS):
                     while self._kill_points.missed:
-                        await self._kill_points.inject(self._world, choices)
+                        await self._kill_points.inject(self._targets, random_source)
                         self._injected[_AT_NAMED_POINT] += 1
-            for member in self._world.system.members:
+            for member in self._targets.system.members:
                 await member.wait_for_replacement()
         finally:
             has_ended.set()
             await asyncio.gather(*clients)
 
-    async def _inject(self, faults: Sequence[Fault], choices: Random, deadline: float) -> None:
+    async def _inject(self, faults: Sequence[Fault], random_source: Random, deadline: float) -> None:
         """Inject faults one after the other until the deadline."""
         loop = asyncio.get_running_loop()
         while loop.time() < deadline:
-            fault, began_at = choices.choice(faults), loop.time()
+            fault, began_at = random_source.choice(faults), loop.time()
             try:
                 async with asyncio.timeout(_LONGEST_FAULT_SECONDS):
-                    await fault.inject(self._world, choices)
+                    await fault.inject(self._targets, random_source)
             except TimeoutError:
                 self._unhealed.append(f"{fault.name} was not healed within {_LONGEST_FAULT_SECONDS:g} s")
             self._injected[fault.name] += 1
             log.info("fault_injected", fault=fault.name, seconds=round(loop.time() - began_at, 1))
-            await asyncio.sleep(choices.uniform(0.0, _LONGEST_PAUSE_SECONDS))
+            await asyncio.sleep(random_source.uniform(0.0, _LONGEST_PAUSE_SECONDS))
 
-    def _starts(self) -> tuple[int, int]:
-        """Return the number of processes that served, and the number of those that ended with a message before, which is permitted."""
-        members = self._world.system.members
+    def _count_starts(self) -> tuple[int, int]:
+        """Return the number of processes that served, and the number of failed starts.
+
+        A failed start, which is permitted, ended with a message.
+        """
+        members = self._targets.system.members
         failed = sum(len(member.failed_starts) for member in members)
         return sum(len(member.processes) for member in members) - failed, failed
 
     def _logged_failures(self) -> list[str]:
         """Return the unexpected failures in the logs of all processes."""
-        members = self._world.system.members
+        members = self._targets.system.members
         failures = [failure for member in members for process in member.processes for failure in unexpected_failures(process)]
         return failures + [failure for member in members for failure in member.failed_starts if "Traceback" in failure]

@@ -122,7 +122,7 @@ class Watcher:
         return audit
 
     def _differences(self, changes: list[Event]) -> list[str]:
-        """Return the objects whose version at the watcher is not that of the stored changes."""
+        """Return the objects whose last version in the watch differs from that of the stored changes."""
         stored: dict[str, int] = {}
         for change in changes:
             if change.type == "DELETED":

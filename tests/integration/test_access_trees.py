@@ -41,7 +41,7 @@ def feed() -> NotifiedFeed:
     return NotifiedFeed()
 
 
-async def write(database: Database, name: str, parent: str = "", *, namespace: str = "default", kind: str = "folders") -> None:
+async def write_folder(database: Database, name: str, parent: str = "", *, namespace: str = "default", kind: str = "folders") -> None:
     annotations = {FOLDER_KEY: parent} if parent else {}
     written = Write(FOLDER if kind == "folders" else DASHBOARD, name, '{"title":"T"}', "v0alpha1", annotations=annotations)
     async with database.transaction() as connection:
@@ -60,9 +60,9 @@ async def remove_all_rules(database: Database, name: str) -> None:
 async def test_a_tree_contains_its_complete_namespace(database: Database, feed: NotifiedFeed) -> None:
     """A tree contains every folder and every list of rules of its namespace, including empty lists."""
     for name, parent in (("a", ""), ("b", "a"), ("c", "b")):
-        await write(database, name, parent)
-    await write(database, "d", "c", kind="dashboards")
-    await write(database, "x", namespace="org-2")
+        await write_folder(database, name, parent)
+    await write_folder(database, "d", "c", kind="dashboards")
+    await write_folder(database, "x", namespace="org-2")
     await remove_all_rules(database, "b")
     await remove_all_rules(database, "d")
     tree = (await TreeCache(database, feed).get("default")).tree
@@ -97,9 +97,9 @@ async def test_a_tree_read_before_a_change_is_not_cached_after_it(database: Data
     await asyncio.sleep(0)
     feed.notify("default")
     after = await trees.get("default")
-    found = await asyncio.gather(*before)
-    assert len({id(each) for each in found}) == 1
-    assert after is not found[0]
+    read_trees = await asyncio.gather(*before)
+    assert len({id(tree) for tree in read_trees}) == 1
+    assert after is not read_trees[0]
     assert await trees.get("default") is after
 
 
@@ -107,7 +107,7 @@ async def test_the_cache_of_trees_is_bounded(database: Database, feed: NotifiedF
     """The least recently used tree is dropped first."""
     for namespace in ("default", "org-2", "org-3"):
         for name in "ab":
-            await write(database, name, namespace=namespace)
+            await write_folder(database, name, namespace=namespace)
     trees = TreeCache(database, feed, max_size=4)
     first = await trees.get("default")
     await trees.get("org-2")
@@ -126,18 +126,18 @@ async def test_a_view_is_cached_by_caller_and_tree(database: Database, feed: Not
     assert await policy.view(other, "default") is not view
     feed.notify("default")
     assert await policy.view(VIC, "default") is not view
-    boss = Identity("user:1", "boss", 1, Role.ADMIN, 1, permissions=permissions_of(Role.ADMIN))
-    assert (await policy.view(boss, "default")).scope(FOLDER) == EVERYTHING
+    admin = Identity("user:1", "boss", 1, Role.ADMIN, 1, permissions=permissions_of(Role.ADMIN))
+    assert (await policy.view(admin, "default")).scope(FOLDER) == EVERYTHING
 
 
 async def test_an_unknown_folder_is_read_again(database: Database, feed: NotifiedFeed) -> None:
     """A gateway that was not notified of a new rule lets the user read the content of the folder."""
     policy = AccessPolicy(database, feed)
-    await write(database, "closed")
+    await write_folder(database, "closed")
     await remove_all_rules(database, "closed")
     assert (await policy.view(VIC, "default")).scope(FOLDER) != EVERYTHING
-    await write(database, "new")
-    await write(database, "d", "new", kind="dashboards")
+    await write_folder(database, "new")
+    await write_folder(database, "d", "new", kind="dashboards")
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", "d")
     await policy.demand(VIC, "dashboards:read", stored)

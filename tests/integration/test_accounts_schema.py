@@ -63,7 +63,7 @@ async def notifications_of(database: Database) -> AsyncIterator[list[str]]:
         payloads.sort()
 
 
-async def run(database: Database, *statements: str) -> None:
+async def execute(database: Database, *statements: str) -> None:
     async with database.transaction() as connection:
         for statement in statements:
             await connection.execute(statement)
@@ -143,7 +143,7 @@ async def test_a_service_account_has_no_password(accounts: Database) -> None:
 async def test_changes_of_a_caller_are_notified(accounts: Database, change: str, sent: list[str]) -> None:
     """Every change of a caller's identity or rights is notified with its id; a record of its last use is not."""
     async with notifications_of(accounts) as payloads:
-        await run(accounts, change)
+        await execute(accounts, change)
     assert payloads == sent
 
 
@@ -151,15 +151,15 @@ async def test_a_rolled_back_change_is_not_notified(accounts: Database) -> None:
     """A rolled back transaction sends no notification."""
     async with notifications_of(accounts) as payloads:
         with pytest.raises(asyncpg.CheckViolationError):
-            await run(accounts, 'update "user" set is_admin = true where id = 2', "update org_user set role = 'King'")
+            await execute(accounts, 'update "user" set is_admin = true where id = 2', "update org_user set role = 'King'")
     assert payloads == []
 
 
 async def test_a_bulk_change_is_one_notification(accounts: Database) -> None:
     """A transaction in bulk mode sends ``all`` once; the next one sends each change."""
     async with notifications_of(accounts) as payloads:
-        await run(accounts, "set local dashwright.bulk = 'on'", "update org_user set role = 'Viewer'", "delete from api_key")
-        await run(accounts, "delete from permission where user_id = 3")
+        await execute(accounts, "set local dashwright.bulk = 'on'", "update org_user set role = 'Viewer'", "delete from api_key")
+        await execute(accounts, "delete from permission where user_id = 3")
     assert payloads == ["all", "user:3"]
 
 
@@ -170,7 +170,7 @@ async def rows_of(database: Database, query: str) -> list[tuple[object, ...]]:
 
 async def test_deleting_a_user_deletes_all_its_rows(accounts: Database) -> None:
     """Memberships, teams, stars, grants, preferences and quotas of a deleted user are deleted, and those of others are kept."""
-    await run(accounts, 'delete from "user" where id = 2')
+    await execute(accounts, 'delete from "user" where id = 2')
     assert await rows_of(accounts, "select org_id, user_id, team_id from preferences") == [(1, 0, 0), (1, 0, 1)]
     assert await rows_of(accounts, "select org_id, user_id from quota") == [(1, 0), (2, 0)]
     assert await rows_of(accounts, "select user_id from permission") == [(3,)]
@@ -180,7 +180,7 @@ async def test_deleting_a_user_deletes_all_its_rows(accounts: Database) -> None:
 
 async def test_deleting_an_organization_deletes_all_its_rows(accounts: Database) -> None:
     """Keys, teams, preferences, stars, quotas and grants of a deleted organization are deleted; global grants are kept."""
-    await run(accounts, "delete from org where id = 1")
+    await execute(accounts, "delete from org where id = 1")
     assert await rows_of(accounts, "select org_id, user_id, team_id from preferences") == [(2, 2, 0)]
     assert await rows_of(accounts, "select org_id, user_id from quota") == [(0, 2), (2, 0)]
     assert await rows_of(accounts, "select user_id, org_id from permission") == [(2, 0), (2, 2)]
@@ -191,14 +191,14 @@ async def test_deleting_an_organization_deletes_all_its_rows(accounts: Database)
 
 async def test_deleting_a_team_deletes_all_its_rows(accounts: Database) -> None:
     """Memberships and preferences of a deleted team are deleted."""
-    await run(accounts, "delete from team")
+    await execute(accounts, "delete from team")
     assert await rows_of(accounts, "select org_id, user_id, team_id from preferences") == [(1, 0, 0), (1, 2, 0), (2, 2, 0)]
     assert await rows_of(accounts, "select id from team_member") == []
 
 
 async def test_rights_end_with_the_membership(accounts: Database) -> None:
     """A user removed from an organization loses grants and teams in it, and keeps global grants and those in others."""
-    await run(accounts, "delete from org_user where org_id = 1 and user_id = 2")
+    await execute(accounts, "delete from org_user where org_id = 1 and user_id = 2")
     assert await rows_of(accounts, "select user_id, org_id from permission") == [(2, 0), (2, 2), (3, 1)]
     assert await rows_of(accounts, "select user_id from team_member") == [(3,)]
 
@@ -206,17 +206,17 @@ async def test_rights_end_with_the_membership(accounts: Database) -> None:
 @pytest.mark.parametrize("change", ["update audit_event set login = 'x'", "delete from audit_event", "truncate audit_event"])
 async def test_audit_is_append_only(database: Database, change: str) -> None:
     """Audit events can be neither changed nor deleted."""
-    await run(database, "insert into audit_event (actor, login, action, outcome, status) values ('user:1', 'a', 'x', 'ok', 200)")
+    await execute(database, "insert into audit_event (actor, login, action, outcome, status) values ('user:1', 'a', 'x', 'ok', 200)")
     with pytest.raises(asyncpg.RaiseError, match="audit events are never changed"):
-        await run(database, change)
+        await execute(database, change)
     assert await rows_of(database, "select login from audit_event") == [("a",)]
 
 
 async def test_retention_may_only_delete(database: Database) -> None:
     """The retention setting of a transaction allows deletion of audit events, and no other change."""
-    await run(database, "insert into audit_event (actor, login, action, outcome, status) values ('user:1', 'a', 'x', 'ok', 200)")
+    await execute(database, "insert into audit_event (actor, login, action, outcome, status) values ('user:1', 'a', 'x', 'ok', 200)")
     for change in ("update audit_event set login = 'x'", "truncate audit_event"):
         with pytest.raises(asyncpg.RaiseError):
-            await run(database, "set local dashwright.retention = 'on'", change)
-    await run(database, "set local dashwright.retention = 'on'", "delete from audit_event")
+            await execute(database, "set local dashwright.retention = 'on'", change)
+    await execute(database, "set local dashwright.retention = 'on'", "delete from audit_event")
     assert await rows_of(database, "select login from audit_event") == []

@@ -69,16 +69,16 @@ async def test_filters_of_events_are_combined(database: Database) -> None:
         Event(ADMIN, "three", "org:2", org_id=2),
         Event(ADMIN, "four", org_id=None),
     )
-    everything = ["four", "three", "two", "one"]
+    all_names = ["four", "three", "two", "one"]
     now = datetime.now(UTC)
-    assert await find_actions(database, EventFilter()) == everything
+    assert await find_actions(database, EventFilter()) == all_names
     assert await find_actions(database, EventFilter(org_id=1)) == ["two", "one"]
     assert await find_actions(database, EventFilter(actor="user:2")) == ["two"]
     assert await find_actions(database, EventFilter(action="three")) == ["three"]
     assert await find_actions(database, EventFilter(object="org:1", outcome=Outcome.OK)) == ["one"]
     assert await find_actions(database, EventFilter(outcome=Outcome.REFUSED)) == ["two"]
     assert await find_actions(database, EventFilter(request_id="r2", org_id=2)) == []
-    assert await find_actions(database, EventFilter(since=now - timedelta(hours=1), until=now + timedelta(hours=1))) == everything
+    assert await find_actions(database, EventFilter(since=now - timedelta(hours=1), until=now + timedelta(hours=1))) == all_names
     assert await find_actions(database, EventFilter(since=now + timedelta(hours=1))) == []
     assert await find_actions(database, EventFilter(until=now - timedelta(hours=1))) == []
 
@@ -87,16 +87,16 @@ async def test_pages_are_stable_while_events_are_added(database: Database) -> No
     """Pages go from the newest event down, each once; later events are on no later page, and the last page has no next one."""
     await record_events(database, *(Event(ADMIN, f"a{number}", org_id=1) for number in range(7)))
     recorded: list[str] = []
-    before: int | None = None
+    next_position: int | None = None
     sizes = []
     while True:
         async with database.connection() as connection:
-            page = await audit.query(connection, EventFilter(org_id=1), before=before, limit=3)
+            page = await audit.query(connection, EventFilter(org_id=1), before=next_position, limit=3)
         await record_events(database, Event(ADMIN, "later", org_id=1))
         recorded += [event.action for event in page.events]
         sizes.append(len(page.events))
-        before = page.next
-        if before is None:
+        next_position = page.next
+        if next_position is None:
             break
     assert recorded == [f"a{number}" for number in reversed(range(7))]
     assert sizes == [3, 3, 1]

@@ -63,9 +63,9 @@ class ObservedAuthentication:
 
     async def settle(self, database: Database) -> None:
         """Wait until every notification sent so far is received."""
-        mark = f"mark:{uuid4()}"
-        await sql(database, "select pg_notify('identity', $1)", mark)
-        await self.wait_for(mark)
+        payload = f"mark:{uuid4()}"
+        await sql(database, "select pg_notify('identity', $1)", payload)
+        await self.wait_for(payload)
 
     async def identify(self, authorization: str, org_id: int | None = None) -> Identity:
         return await self.authentication.authenticator.identify(Credentials(authorization, ADDRESS), org_id)
@@ -81,7 +81,7 @@ async def sql(database: Database, statement: str, *values: object) -> None:
         await connection.execute(statement, *values)
 
 
-async def value(database: Database, statement: str, *values: object) -> object:
+async def fetch_value(database: Database, statement: str, *values: object) -> object:
     async with database.connection() as connection:
         return await connection.fetchval(statement, *values)
 
@@ -115,11 +115,11 @@ async def imported_database(database: Database) -> Database:
     return database
 
 
-Start = Callable[[], Awaitable[ObservedAuthentication]]
+StartAuthentication = Callable[[], Awaitable[ObservedAuthentication]]
 
 
 @pytest.fixture
-async def start(imported_database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[Start]:
+async def start_authentication(imported_database: Database, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StartAuthentication]:
     """Yield a function that starts an authentication and waits until it listens."""
     async with AsyncExitStack() as stack:
 
@@ -134,8 +134,8 @@ async def start(imported_database: Database, monkeypatch: pytest.MonkeyPatch) ->
 
 
 @pytest.fixture
-async def authentication(start: Start) -> ObservedAuthentication:
-    return await start()
+async def authentication(start_authentication: StartAuthentication) -> ObservedAuthentication:
+    return await start_authentication()
 
 
 async def test_a_legacy_key_and_a_token_are_accepted(authentication: ObservedAuthentication) -> None:
@@ -177,19 +177,19 @@ async def test_a_migrated_key_authenticates_its_service_account(
 
 
 async def test_an_imported_password_logs_in_and_is_renewed(
-    authentication: ObservedAuthentication, imported_database: Database, start: Start
+    authentication: ObservedAuthentication, imported_database: Database, start_authentication: StartAuthentication
 ) -> None:
     """A verified password is stored as argon2 without salt, and is accepted afterwards, on any gateway."""
     assert await authentication.refusal(basic("ann", "wrong")) == "password-auth.failed"
-    assert await value(imported_database, 'select password from "user" where id = 2') == IMPORTED_PASSWORD
+    assert await fetch_value(imported_database, 'select password from "user" where id = 2') == IMPORTED_PASSWORD
     assert (await authentication.identify(basic("ANN@x.org", "admin"))).role is Role.EDITOR
-    stored = await value(imported_database, 'select password from "user" where id = 2')
+    stored = await fetch_value(imported_database, 'select password from "user" where id = 2')
     assert str(stored).startswith("$argon2id$")
-    assert await value(imported_database, 'select salt from "user" where id = 2') is None
-    for gateway in (authentication, await start()):
+    assert await fetch_value(imported_database, 'select salt from "user" where id = 2') is None
+    for gateway in (authentication, await start_authentication()):
         assert (await gateway.identify(ANN)).uid == "user:2"
         assert await gateway.refusal(basic("ann", "wrong")) == "password-auth.failed"
-    assert await value(imported_database, 'select password from "user" where id = 2') == stored
+    assert await fetch_value(imported_database, 'select password from "user" where id = 2') == stored
 
 
 async def test_a_service_account_has_no_password(authentication: ObservedAuthentication) -> None:
@@ -236,9 +236,9 @@ async def test_grants_add_to_the_role_in_their_organization(authentication: Obse
     assert (robot.may("teams:read"), robot.may("users.quotas:list", "global.users:2")) == (True, True)
 
     async def rights_in(caller: Identity, org_id: int) -> tuple[Role, list[str]]:
-        seen = await authentication.authentication.authenticator.identity_in(caller, org_id)
-        assert (seen.org_id, seen.uid, seen.key_id) == (org_id, caller.uid, caller.key_id)
-        return seen.role, sorted(set(seen.permissions) & {"teams:read", "teams:write", "orgs:read", "users.quotas:list"})
+        identity = await authentication.authentication.authenticator.identity_in(caller, org_id)
+        assert (identity.org_id, identity.uid, identity.key_id) == (org_id, caller.uid, caller.key_id)
+        return identity.role, sorted(set(identity.permissions) & {"teams:read", "teams:write", "orgs:read", "users.quotas:list"})
 
     assert await rights_in(ann, 1) == (Role.EDITOR, ["orgs:read", "teams:read"])
     assert await rights_in(ann, 2) == (Role.VIEWER, ["orgs:read", "teams:write"])
@@ -254,8 +254,8 @@ async def test_a_server_admin_is_admin_in_every_organization(imported_database: 
     accounts = UserAccounts(imported_database)
     admin = Identity("user:1", "admin", 1, Role.ADMIN, 1, is_server_admin=True)
     for org_id in (0, 2, 9):
-        seen = await accounts.identity_in(admin, org_id)
-        assert (seen.role, seen.is_server_admin, seen.may("orgs:delete", f"org:id:{org_id}")) == (Role.NONE, True, True)
+        identity = await accounts.identity_in(admin, org_id)
+        assert (identity.role, identity.is_server_admin, identity.may("orgs:delete", f"org:id:{org_id}")) == (Role.NONE, True, True)
     await sql(imported_database, 'update "user" set is_disabled = true where id = 1')
     with pytest.raises(Unauthorized):
         await accounts.identity_in(admin, 2)
@@ -288,10 +288,10 @@ CHANGES: dict[str, tuple[str, str, str, str]] = {
 
 @pytest.mark.parametrize(("authorization", "change", "subject", "message_id"), CHANGES.values(), ids=CHANGES)
 async def test_a_revoked_credential_is_refused_on_all_gateways(
-    imported_database: Database, start: Start, authorization: str, change: str, subject: str, message_id: str
+    imported_database: Database, start_authentication: StartAuthentication, authorization: str, change: str, subject: str, message_id: str
 ) -> None:
     """Gateways with a cached identity refuse the credential once the change is committed."""
-    gateways = [await start(), await start()]
+    gateways = [await start_authentication(), await start_authentication()]
     for gateway in gateways:
         await gateway.identify(authorization, 1)
         await gateway.settle(imported_database)  # an imported password was renewed
@@ -315,7 +315,7 @@ RIGHTS: dict[str, tuple[str, str, str]] = {
 
 @pytest.mark.parametrize(("authorization", "change", "subject"), RIGHTS.values(), ids=RIGHTS)
 async def test_revoked_rights_are_gone_at_the_next_request(
-    imported_database: Database, start: Start, authorization: str, change: str, subject: str
+    imported_database: Database, start_authentication: StartAuthentication, authorization: str, change: str, subject: str
 ) -> None:
     """Revoked rights are missing in the caller's own organization and in views from others."""
     for user_id in (2, 3):
@@ -326,23 +326,23 @@ async def test_revoked_rights_are_gone_at_the_next_request(
         )
     if "is_admin" in change:
         await sql(imported_database, 'update "user" set is_admin = true where id = 2')
-    gateways = [await start(), await start()]
+    gateways = [await start_authentication(), await start_authentication()]
 
     async def rights(gateway: ObservedAuthentication) -> tuple[int, ...]:
         caller = await gateway.identify(authorization)
         views = [await gateway.authentication.authenticator.identity_in(caller, org_id) for org_id in (0, 2)]
-        return tuple(len(seen.permissions) for seen in (caller, *views))
+        return tuple(len(identity.permissions) for identity in (caller, *views))
 
     for gateway in gateways:
         await gateway.identify(authorization)
         await gateway.settle(imported_database)
     before = [await rights(gateway) for gateway in gateways]
     await sql(imported_database, change)
-    for gateway, had in zip(gateways, before, strict=True):
+    for gateway, earlier_counts in zip(gateways, before, strict=True):
         await gateway.wait_for(subject)
-        has = await rights(gateway)
-        assert sum(has) < sum(had)
-        assert all(now <= then for now, then in zip(has, had, strict=True))
+        current_counts = await rights(gateway)
+        assert sum(current_counts) < sum(earlier_counts)
+        assert all(current_count <= earlier_count for current_count, earlier_count in zip(current_counts, earlier_counts, strict=True))
 
 
 async def test_nothing_is_cached_while_the_listener_is_down(imported_database: Database, authentication: ObservedAuthentication) -> None:

@@ -85,9 +85,9 @@ class RandomWalk:
 
     async def batch(self, uid: uuid.UUID) -> StoredBatch:
         async with self._database.connection() as connection:
-            found = await batches.find(connection, uid)
-        assert found is not None
-        return found
+            stored = await batches.find(connection, uid)
+        assert stored is not None
+        return stored
 
     async def wrong_counts(self) -> list[object]:
         """Return the batches whose counts differ from their items."""
@@ -187,7 +187,10 @@ class RandomWalk:
 
 @pytest.mark.parametrize("seed", range(8))
 async def test_counts_equal_the_items(database: Database, seed: int) -> None:
-    """After each operation the counts are right, and no item waits for a job that has ended. In the end all batches finish."""
+    """After each operation the stored counts equal the items, and no item waits for a job that has ended.
+
+    At the end of the walk, all batches finish.
+    """
     broker = MemoryBroker()
     await broker.start()
     walk = RandomWalk(database, broker, seed)

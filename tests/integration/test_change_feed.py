@@ -13,7 +13,7 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 from dashwright.common.stores import changes, resources
 from dashwright.common.stores.changes import Change, Snapshot, StreamName
 
-LONG = timedelta(hours=1)
+LONG_RETENTION = timedelta(hours=1)
 _INSERT = """insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
         annotations, created_at, created_by, content_hash, metadata)
     select gen_random_uuid(), $1, $2, $3, name, 0, 1, 'v', '', '{}', '{}', now(), 'user:1', '', '' from unnest($4::text[]) name"""
@@ -24,16 +24,16 @@ async def insert_folders(connection: Connection, *names: str, namespace: str = "
     await connection.execute(_INSERT, kind.group, kind.plural, namespace, list(names))
 
 
-async def move(connection: Connection, name: str, folder: str) -> None:
+async def move_dashboard(connection: Connection, name: str, folder: str) -> None:
     statement = "update resource set annotations = jsonb_build_object('grafana.app/folder', $2::text) where name = $1"
     await connection.execute(statement, name, folder)
 
 
-def summary_of(found: Sequence[Change]) -> list[tuple[str, str]]:
-    return [(change.type, change.name) for change in found]
+def summary_of(changes: Sequence[Change]) -> list[tuple[str, str]]:
+    return [(change.type, change.name) for change in changes]
 
 
-async def read(connection: Connection, version: int = 1, *, within: Snapshot | None = None, **options: Any) -> Sequence[Change]:
+async def read_changes(connection: Connection, version: int = 1, *, within: Snapshot | None = None, **options: Any) -> Sequence[Change]:
     """Return changes of dashboards above a version, by default all up to now."""
     options = {"limit": 10, "kind": DASHBOARD, "namespace": "default", **options}
     within = within or await changes.snapshot(connection)
@@ -60,70 +60,70 @@ async def test_changes_of_a_kind_are_read_in_pages(database: Database) -> None:
         await insert_folders(connection, "a", "b", "c")
         snapshot = await changes.snapshot(connection)
         await insert_folders(connection, "d")
-        first = await read(connection, start, within=snapshot, limit=2)
-        second = await read(connection, first[-1].resource_version, within=snapshot, limit=2)
+        first = await read_changes(connection, start, within=snapshot, limit=2)
+        second = await read_changes(connection, first[-1].resource_version, within=snapshot, limit=2)
         assert summary_of([*first, *second]) == [("ADDED", "a"), ("ADDED", "b"), ("ADDED", "c")]
 
 
 async def test_changes_since_a_snapshot_are_those_of_later_commits(database: Database) -> None:
     """Changes of a transaction that was running are included with any version; committed changes are not."""
-    async with database.connection() as one, database.connection() as other:
-        await insert_folders(other, "a")
-        async with one.transaction():
-            await insert_folders(one, "b", namespace="org-2")
-            await insert_folders(other, "c")
-            snapshot = await changes.snapshot(other)
-            await insert_folders(other, "d", "e", "f")
-            assert await read_since(other, snapshot) == [("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
-        assert await read_since(other, snapshot) == [("ADDED", "b"), ("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
-        assert await read_since(other, snapshot, StreamName.JOBS) == []
-        assert await read_since(other, await changes.snapshot(other)) == []
+    async with database.connection() as first, database.connection() as second:
+        await insert_folders(second, "a")
+        async with first.transaction():
+            await insert_folders(first, "b", namespace="org-2")
+            await insert_folders(second, "c")
+            snapshot = await changes.snapshot(second)
+            await insert_folders(second, "d", "e", "f")
+            assert await read_since(second, snapshot) == [("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
+        assert await read_since(second, snapshot) == [("ADDED", "b"), ("ADDED", "d"), ("ADDED", "e"), ("ADDED", "f")]
+        assert await read_since(second, snapshot, StreamName.JOBS) == []
+        assert await read_since(second, await changes.snapshot(second)) == []
 
 
 async def test_writers_of_one_namespace_wait_for_each_other(database: Database) -> None:
     """A writer waits for the transaction of another writer of its namespace, but not for those of other namespaces."""
-    async with database.connection() as one, database.connection() as other:
-        async with one.transaction():
-            await resources.lock(one, "default")
-            await insert_folders(other, "a", namespace="org-2")
-            waiting = asyncio.create_task(insert_folders(other, "b"))
-            await until_blocked(one)
-            await insert_folders(one, "c")
+    async with database.connection() as first, database.connection() as second:
+        async with first.transaction():
+            await resources.lock(first, "default")
+            await insert_folders(second, "a", namespace="org-2")
+            waiting = asyncio.create_task(insert_folders(second, "b"))
+            await until_blocked(first)
+            await insert_folders(first, "c")
         await waiting
-        assert summary_of(await read(other)) == [("ADDED", "c"), ("ADDED", "b")]
+        assert summary_of(await read_changes(second)) == [("ADDED", "c"), ("ADDED", "b")]
 
 
 async def test_a_settled_version_gets_no_more_changes_below(database: Database) -> None:
     """The namespace of an open transaction is not settled. Any other one has reached the newest version."""
-    async with database.connection() as one, database.connection() as other:
-        async with one.transaction():
-            await insert_folders(one, "a", namespace="org-2")
-            version, namespaces = await changes.settled_version(other, StreamName.OBJECTS, ["default", "org-2", "org-3"])
-            assert version == await changes.latest_version(other)
+    async with database.connection() as first, database.connection() as second:
+        async with first.transaction():
+            await insert_folders(first, "a", namespace="org-2")
+            version, namespaces = await changes.settled_version(second, StreamName.OBJECTS, ["default", "org-2", "org-3"])
+            assert version == await changes.latest_version(second)
             assert set(namespaces) == {"default", "org-3"}
-            assert len((await changes.settled_version(other, StreamName.JOBS, ["org-2"]))[1]) == 1
-        _, namespaces = await changes.settled_version(other, StreamName.OBJECTS, ["org-2"])
+            assert len((await changes.settled_version(second, StreamName.JOBS, ["org-2"]))[1]) == 1
+        _, namespaces = await changes.settled_version(second, StreamName.OBJECTS, ["org-2"])
         assert namespaces == ["org-2"]
 
 
 async def test_writers_share_a_lock_until_older_gateways_are_gone(database: Database) -> None:
     """A gateway that reads in the order of versions keeps writers of all namespaces from writing concurrently."""
-    async with database.connection() as one, database.connection() as other:
-        await one.execute("update feed_order set by_namespace = false")
-        await other.execute("select set_config('application_name', $1, false)", changes.OLD_READERS[0])
-        async with one.transaction():
-            assert not await changes.order_by_namespace(one)
-        async with one.transaction():
-            await insert_folders(one, "a")
-            waiting = asyncio.create_task(insert_folders(other, "b", namespace="org-2"))
-            await until_blocked(one)
+    async with database.connection() as first, database.connection() as second:
+        await first.execute("update feed_order set by_namespace = false")
+        await second.execute("select set_config('application_name', $1, false)", changes.OLD_READERS[0])
+        async with first.transaction():
+            assert not await changes.order_by_namespace(first)
+        async with first.transaction():
+            await insert_folders(first, "a")
+            waiting = asyncio.create_task(insert_folders(second, "b", namespace="org-2"))
+            await until_blocked(first)
         await waiting
-        await other.execute("reset application_name")
-        async with one.transaction():
-            assert await changes.order_by_namespace(one)
-        async with one.transaction():
-            await insert_folders(one, "c")
-            await insert_folders(other, "d", namespace="org-2")
+        await second.execute("reset application_name")
+        async with first.transaction():
+            assert await changes.order_by_namespace(first)
+        async with first.transaction():
+            await insert_folders(first, "c")
+            await insert_folders(second, "d", namespace="org-2")
 
 
 async def test_the_changes_of_a_kind_include_changes_of_access(database: Database) -> None:
@@ -132,18 +132,18 @@ async def test_the_changes_of_a_kind_include_changes_of_access(database: Databas
         await insert_folders(connection, "f", "g", folders=True)
         await insert_folders(connection, "a", "b")
         await insert_folders(connection, "a", namespace="org-2")
-        await move(connection, "f", "g")
+        await move_dashboard(connection, "f", "g")
         await connection.execute("update resource set title = 'new' where name = 'g'")
 
         async def changes_of(namespace: str = "default", name: str | None = None) -> list[tuple[str, str]]:
-            return summary_of(await read(connection, namespace=namespace, name=name))
+            return summary_of(await read_changes(connection, namespace=namespace, name=name))
 
         assert await changes_of() == [("ADDED", "a"), ("ADDED", "b"), ("MODIFIED", "f")]
         assert await changes_of(name="b") == [("ADDED", "b"), ("MODIFIED", "f")]
         assert await changes_of(namespace="org-2") == [("ADDED", "a")]
-        folders = await read(connection, kind=FOLDER)
+        folders = await read_changes(connection, kind=FOLDER)
         assert summary_of(folders) == [("ADDED", "f"), ("ADDED", "g"), ("MODIFIED", "f"), ("MODIFIED", "f"), ("MODIFIED", "g")]
-        named = await read(connection, kind=FOLDER, name="f")
+        named = await read_changes(connection, kind=FOLDER, name="f")
         assert summary_of(named) == [("ADDED", "f"), ("MODIFIED", "f"), ("MODIFIED", "f")]
         assert [change.changes_access for change in folders] == [False, False, False, True, False]
 
@@ -152,8 +152,8 @@ async def test_an_update_includes_the_previous_state(database: Database) -> None
     """An update has the previous state with its version."""
     async with database.connection() as connection:
         await insert_folders(connection, "a")
-        await move(connection, "a", "f")
-        created, moved = await read(connection)
+        await move_dashboard(connection, "a", "f")
+        created, moved = await read_changes(connection)
     assert created.old is None
     assert moved.old is not None
     assert (moved.old.folder, moved.state.folder, moved.old_resource_version) == (None, "f", created.resource_version)
@@ -165,24 +165,25 @@ async def test_a_version_below_the_horizon_is_an_error(database: Database) -> No
         await insert_folders(connection, "a")
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
         await insert_folders(connection, "b")
-        trimmed = await changes.trim(connection, older_than=LONG)
+        trimmed = await changes.trim(connection, older_than=LONG_RETENTION)
         horizon = await changes.horizon(connection)
         assert (len(trimmed.objects), trimmed.is_more) == (1, False)
         for kind in (DASHBOARD, FOLDER):
             with pytest.raises(Gone):
-                await read(connection, horizon - 1, kind=kind)
-        assert summary_of(await read(connection, horizon)) == [("ADDED", "b")]
+                await read_changes(connection, horizon - 1, kind=kind)
+        assert summary_of(await read_changes(connection, horizon)) == [("ADDED", "b")]
 
 
 async def test_the_feed_is_trimmed_to_a_number_of_changes(database: Database) -> None:
     """The oldest changes are deleted, except for recent ones, whose neighbours may not be committed yet."""
     async with database.connection() as connection:
         await insert_folders(connection, *"abcdef")
-        await changes.trim(connection, older_than=LONG, max_changes=2)
+        await changes.trim(connection, older_than=LONG_RETENTION, max_changes=2)
+        # All six changes are recent.
         assert await connection.fetchval("select count(*) from change") == 6
         await connection.execute("update change set changed_at = now() - interval '20 minutes'")
-        await changes.trim(connection, older_than=LONG, max_changes=2)
-        assert summary_of(await read(connection, await changes.horizon(connection))) == [
+        await changes.trim(connection, older_than=LONG_RETENTION, max_changes=2)
+        assert summary_of(await read_changes(connection, await changes.horizon(connection))) == [
             ("ADDED", "e"),
             ("ADDED", "f"),
         ]
@@ -190,10 +191,10 @@ async def test_the_feed_is_trimmed_to_a_number_of_changes(database: Database) ->
 
 async def test_the_latest_version_includes_open_transactions(database: Database) -> None:
     """The latest version includes versions of uncommitted transactions; the head does not."""
-    async with database.connection() as one, database.connection() as other:
-        async with one.transaction():
-            await insert_folders(one, "a")
-            drawn = await one.fetchval("select resource_version from resource")
-            assert await changes.latest_version(other) >= drawn
-            assert await changes.head(other, StreamName.OBJECTS, "default") < drawn
-        assert await changes.head(other, StreamName.OBJECTS, "default") == drawn
+    async with database.connection() as first, database.connection() as second:
+        async with first.transaction():
+            await insert_folders(first, "a")
+            drawn = await first.fetchval("select resource_version from resource")
+            assert await changes.latest_version(second) >= drawn
+            assert await changes.head(second, StreamName.OBJECTS, "default") < drawn
+        assert await changes.head(second, StreamName.OBJECTS, "default") == drawn

@@ -20,14 +20,14 @@ NOW = Clock().now()
 SPEC = '{"title":"R","workflows":[],"type":"local","sync":{"enabled":true,"target":"folder"}}'
 
 
-async def create(database: Database, write: resources.Write) -> uuid.UUID:
+async def create_object(database: Database, write: resources.Write) -> uuid.UUID:
     async with database.transaction() as connection:
         return (await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=NOW)).uid
 
 
 async def test_a_commit_belongs_to_one_generation(database: Database) -> None:
     """The newest commit counts, an empty one means none, and it is deleted with the repository."""
-    uid = await create(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    uid = await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         assert await repositories.stored_commit(connection, uid, generation=3) == StoredCommit(0, None)
         for edition, commit in enumerate(("c1", "c2")):
@@ -45,7 +45,7 @@ async def test_a_commit_belongs_to_one_generation(database: Database) -> None:
 
 async def test_an_outdated_edition_stores_no_commit(database: Database) -> None:
     """A commit is stored only for the present edition, not for an earlier or later one."""
-    uid = await create(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    uid = await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         assert await repositories.record_commit(connection, uid, "c1", generation=3, edition=0)
         for edition in (0, 2):
@@ -58,16 +58,16 @@ async def test_a_quarantine_replaces_the_examined_paths(database: Database) -> N
 
     The quarantine is deleted with the repository.
     """
-    uid = await create(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
-    long = "ü" * 5000 + ".json"
+    uid = await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    long_path = "ü" * 5000 + ".json"
     later = NOW + timedelta(hours=1)
     async with database.connection() as connection:
-        first = [QuarantineEntry(path, "", "bad", "c1", "rules", NOW) for path in ("a.json", "b.json", long)]
+        first = [QuarantineEntry(path, "", "bad", "c1", "rules", NOW) for path in ("a.json", "b.json", long_path)]
         await repositories.quarantine(connection, uid, first, paths=None)
         assert await repositories.list_quarantined(connection, uid) == first
         assert await repositories.list_quarantined(connection, uid, limit=2) == first[:2]
         await repositories.quarantine(
-            connection, uid, [QuarantineEntry("b.json", "n", "worse", "", "", later)], paths={long, "b.json", "c.json"}
+            connection, uid, [QuarantineEntry("b.json", "n", "worse", "", "", later)], paths={long_path, "b.json", "c.json"}
         )
         assert await repositories.list_quarantined(connection, uid) == [first[0], QuarantineEntry("b.json", "n", "worse", "", "", NOW)]
         await repositories.quarantine(connection, uid, [QuarantineEntry("c.json", "", "bad", "", "", later)], paths=None)
@@ -81,7 +81,7 @@ async def test_a_quarantine_replaces_the_examined_paths(database: Database) -> N
 
 async def test_a_difference_from_another_commit_is_incomplete(database: Database) -> None:
     """A difference from another commit could miss changes that were reverted; one from the stored commit continues it."""
-    uid = await create(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    uid = await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
     async with database.connection() as connection:
         await repositories.record_commit(connection, uid, "c1", generation=3, edition=0, entries=10)
         assert await repositories.record_commit(
@@ -108,10 +108,10 @@ async def test_objects_are_found_by_path(database: Database) -> None:
         ("long", DASHBOARD, "r", "ü" * 5000 + ".json"),
     ):
         notes = {MANAGED_BY: "repo", MANAGER_ID: owner} | ({SOURCE_PATH: path} if path else {})
-        await create(database, resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes))
+        await create_object(database, resources.Write(kind, name, '{"title":"T"}', kind.version, extract=Extract("T"), annotations=notes))
     stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=synced_repository.repository("r"), edition=0)
     keys = [Key(DASHBOARD.group, DASHBOARD.plural, name) for name in ("a", "b", "theirs", "none")]
-    found = await stored.managed_at("default", "r", ["x/", "x/a.json", "none/"], [*keys, Key(FOLDER.group, FOLDER.plural, "r")])
-    assert sorted(item.key.name for item in found) == ["a", "b", "r", "x"]
+    objects = await stored.managed_at("default", "r", ["x/", "x/a.json", "none/"], [*keys, Key(FOLDER.group, FOLDER.plural, "r")])
+    assert sorted(item.key.name for item in objects) == ["a", "b", "r", "x"]
     assert [item.key.name for item in await stored.managed_at("default", "r", ["ü" * 5000 + ".json"], [])] == ["long"]
     assert list(await stored.managed_at("default", "r", [], [])) == []

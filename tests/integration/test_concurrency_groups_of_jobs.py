@@ -34,20 +34,20 @@ def evaluation_of(namespace: str, **scheduling: Any) -> NewJob:
     return NewJob(name, namespace, "{}", None, "evaluate", {}, "2026-01-01T00:00:00Z", None, None, "evaluate", **scheduling)
 
 
-async def submit(database: Database, *submitted: NewJob) -> list[uuid.UUID]:
+async def submit_jobs(database: Database, *submitted: NewJob) -> list[uuid.UUID]:
     """Submit jobs and return their ids."""
     async with database.transaction() as connection:
         return [job.uid for job in (await jobs.submit(connection, JOB, submitted, submitted_by={})).jobs]
 
 
-async def claim(database: Database, owner: uuid.UUID, *, limit: int = 1, reserved: int = 0, pool: str = "work") -> list[StoredJob]:
+async def claim_jobs(database: Database, owner: uuid.UUID, *, limit: int = 1, reserved: int = 0, pool: str = "work") -> list[StoredJob]:
     async with database.connection() as connection:
         return [*await claims.claim(connection, pool, limit=limit, reserved=reserved, owner=owner, lease=LEASE, status=WORKING)]
 
 
 async def claim_uid(database: Database, owner: uuid.UUID) -> uuid.UUID | None:
     """Return the uid of the claimed job, or None."""
-    return next((job.uid for job in await claim(database, owner)), None)
+    return next((job.uid for job in await claim_jobs(database, owner)), None)
 
 
 async def finish(database: Database, uid: uuid.UUID, owner: uuid.UUID) -> None:
@@ -77,13 +77,13 @@ async def test_groups_keep_their_limits_and_all_jobs_run(database: Database, see
     submitted = [job_of("pr", number) for number in range(24)] + [job_of("export", number) for number in range(6)] + [job_of("sync", 0)]
     submitted += [job_of("pr", number, "other") for number in range(6)]
     chance.shuffle(submitted)
-    await submit(database, *submitted)
+    await submit_jobs(database, *submitted)
     maximum: Counter[tuple[str, bool]] = Counter()
 
     async def worker() -> None:
         owner = uuid.uuid4()
         while (await states(database))["pending"]:
-            for job in await claim(database, owner, limit=chance.randint(1, 6)):
+            for job in await claim_jobs(database, owner, limit=chance.randint(1, 6)):
                 maximum.update({group: max(0, number - maximum[group]) for group, number in (await count_working(database)).items()})
                 await finish(database, job.uid, owner)
 
@@ -95,11 +95,11 @@ async def test_groups_keep_their_limits_and_all_jobs_run(database: Database, see
 
 async def test_syncs_and_exports_exclude_each_other(database: Database) -> None:
     """A sync makes an export of its repository wait, and neither makes a pull request wait."""
-    (sync,), (export,) = await submit(database, job_of("sync", 0)), await submit(database, job_of("export", 1))
+    (sync,), (export,) = await submit_jobs(database, job_of("sync", 0)), await submit_jobs(database, job_of("export", 1))
     owner = uuid.uuid4()
     assert await claim_uid(database, owner) == sync
     assert await claim_uid(database, uuid.uuid4()) is None
-    (pr,) = await submit(database, job_of("pr", 1))
+    (pr,) = await submit_jobs(database, job_of("pr", 1))
     assert await claim_uid(database, uuid.uuid4()) == pr
     await finish(database, sync, owner)
     assert await claim_uid(database, uuid.uuid4()) == export
@@ -108,9 +108,9 @@ async def test_syncs_and_exports_exclude_each_other(database: Database) -> None:
 async def test_one_job_of_a_pull_request_runs_at_a_time(database: Database) -> None:
     """A second job of a pull request waits for the first, so that the later one reports last, and makes no other job wait."""
     owner = uuid.uuid4()
-    (first,) = await submit(database, job_of("pr", 7))
+    (first,) = await submit_jobs(database, job_of("pr", 7))
     assert await claim_uid(database, owner) == first
-    repeated, other = [(await submit(database, job_of("pr", number)))[0] for number in (7, 8)]
+    repeated, other = [(await submit_jobs(database, job_of("pr", number)))[0] for number in (7, 8)]
     assert repeated != first
     assert await claim_uid(database, owner) == other
     assert await claim_uid(database, owner) is None
@@ -121,19 +121,19 @@ async def test_one_job_of_a_pull_request_runs_at_a_time(database: Database) -> N
 async def test_repositories_share_the_workers(database: Database) -> None:
     """The next job is the oldest one of the repository with the fewest working jobs."""
     for index in range(6):
-        await submit(database, job_of("pr", index))
-    await submit(database, job_of("export", 1, "late"))
-    await submit(database, job_of("pr", 1, "last"))
-    claimed = [job.repository for _ in range(7) for job in await claim(database, uuid.uuid4())]
+        await submit_jobs(database, job_of("pr", index))
+    await submit_jobs(database, job_of("export", 1, "late"))
+    await submit_jobs(database, job_of("pr", 1, "last"))
+    claimed = [job.repository for _ in range(7) for job in await claim_jobs(database, uuid.uuid4())]
     assert claimed == ["r", "late", "last", "r", "r", "r"]
 
 
 async def test_organizations_share_the_workers(database: Database) -> None:
     """Free slots go to the organizations with the fewest working jobs, even if hosts of one organization are slow."""
     for index in range(5):
-        await submit(database, job_of("sync", 0, f"slow-{index}"))
-    await submit(database, job_of("sync", 0, "theirs", "org-2"))
-    claimed = [job.namespace for _ in range(7) for job in await claim(database, uuid.uuid4())]
+        await submit_jobs(database, job_of("sync", 0, f"slow-{index}"))
+    await submit_jobs(database, job_of("sync", 0, "theirs", "org-2"))
+    claimed = [job.namespace for _ in range(7) for job in await claim_jobs(database, uuid.uuid4())]
     assert claimed == ["default", "org-2", "default", "default", "default", "default"]
 
 
@@ -144,31 +144,31 @@ async def test_the_last_slot_is_reserved_for_organizations_without_working_jobs(
     async def claim_all() -> list[str]:
         """Claim jobs until no free slot remains that the waiting jobs may take; return their namespaces."""
         claimed: list[str] = []
-        while len(claimed) < 4 and (found := await claim(database, owner, limit=4 - len(claimed), reserved=1)):
-            claimed += [job.namespace for job in found]
+        while len(claimed) < 4 and (jobs := await claim_jobs(database, owner, limit=4 - len(claimed), reserved=1)):
+            claimed += [job.namespace for job in jobs]
         return claimed
 
-    await submit(database, *(job_of("sync", 0, f"only-{index}") for index in range(4)))
-    working = await claim(database, owner, limit=4, reserved=1)
+    await submit_jobs(database, *(job_of("sync", 0, f"only-{index}") for index in range(4)))
+    working = await claim_jobs(database, owner, limit=4, reserved=1)
     assert len(working) == 4
-    await submit(database, job_of("sync", 0, "small", "org-2"))
-    working += await claim(database, owner)
+    await submit_jobs(database, job_of("sync", 0, "small", "org-2"))
+    working += await claim_jobs(database, owner)
     for job in working:
         await finish(database, job.uid, owner)
-    await submit(database, *(job_of("sync", 0, f"slow-{index}") for index in range(5)))
+    await submit_jobs(database, *(job_of("sync", 0, f"slow-{index}") for index in range(5)))
     assert await claim_all() == ["default"] * 3
-    await submit(database, *(job_of("sync", 0, f"small-{index}", "org-2") for index in range(2)))
-    assert [job.namespace for job in await claim(database, owner, limit=1, reserved=1)] == ["org-2"]
-    assert await claim(database, owner, limit=1, reserved=1) == []
+    await submit_jobs(database, *(job_of("sync", 0, f"small-{index}", "org-2") for index in range(2)))
+    assert [job.namespace for job in await claim_jobs(database, owner, limit=1, reserved=1)] == ["org-2"]
+    assert await claim_jobs(database, owner, limit=1, reserved=1) == []
 
 
 async def test_a_claim_of_many_jobs_leaves_others_their_share(database: Database) -> None:
     """A worker with eight free slots claims four jobs of an organization if another one has jobs, too."""
-    await submit(database, *(evaluation_of("default") for _ in range(20)))
-    await submit(database, evaluation_of("org-2"))
+    await submit_jobs(database, *(evaluation_of("default") for _ in range(20)))
+    await submit_jobs(database, evaluation_of("org-2"))
     owner = uuid.uuid4()
-    claimed = [job.namespace for job in await claim(database, owner, limit=8, pool="evaluate")]
-    claimed += [job.namespace for job in await claim(database, owner, limit=4, pool="evaluate")]
+    claimed = [job.namespace for job in await claim_jobs(database, owner, limit=8, pool="evaluate")]
+    claimed += [job.namespace for job in await claim_jobs(database, owner, limit=4, pool="evaluate")]
     assert claimed == ["default"] * 4 + ["org-2"]
 
 
@@ -178,9 +178,9 @@ async def test_a_claim_of_many_jobs_equals_many_claims_of_one(database: Database
     chosen = random.Random(seed)
     for _ in range(3):
         # Some queues have working jobs, finished jobs, or a shared concurrency group.
-        await submit(database, *(random_evaluation(chosen) for _ in range(10)))
+        await submit_jobs(database, *(random_evaluation(chosen) for _ in range(10)))
         owner = uuid.uuid4()
-        for job in await claim(database, owner, limit=4, pool="evaluate"):
+        for job in await claim_jobs(database, owner, limit=4, pool="evaluate"):
             if chosen.random() < 0.5:
                 await finish(database, job.uid, owner)
     for limit in (1, 2, 5, 50):
@@ -200,8 +200,8 @@ async def preview_claims(database: Database, limits: Sequence[int]) -> set[uuid.
         transaction = connection.transaction()
         await transaction.start()
         for limit in limits:
-            found = await claims.claim(connection, "evaluate", limit=limit, owner=uuid.uuid4(), lease=LEASE, status=WORKING)
-            claimed |= {job.uid for job in found}
+            jobs = await claims.claim(connection, "evaluate", limit=limit, owner=uuid.uuid4(), lease=LEASE, status=WORKING)
+            claimed |= {job.uid for job in jobs}
         await transaction.rollback()
     return claimed
 
@@ -209,10 +209,10 @@ async def preview_claims(database: Database, limits: Sequence[int]) -> set[uuid.
 async def test_weights_divide_the_claims(database: Database) -> None:
     """The key with the weight 3 gets three of four claims, and the key with the weight 1 the fourth one."""
     weighted = (("a", 3.0), ("b", 1.0))
-    await submit(database, *(evaluation_of("default", fairness_key=key, weight=weight) for key, weight in weighted for _ in range(12)))
+    await submit_jobs(database, *(evaluation_of("default", fairness_key=key, weight=weight) for key, weight in weighted for _ in range(12)))
     owner, claimed = uuid.uuid4(), []
     for _ in range(12):
-        (job,) = await claim(database, owner, pool="evaluate")
+        (job,) = await claim_jobs(database, owner, pool="evaluate")
         claimed.append(job.name.partition("-")[0])
         await finish(database, job.uid, owner)
     assert Counter(claimed) == {"a": 9, "b": 3}
@@ -221,15 +221,15 @@ async def test_weights_divide_the_claims(database: Database) -> None:
 async def test_urgent_jobs_are_claimed_first(database: Database) -> None:
     """Jobs of a higher priority are claimed first within an organization, those of one submission in its order."""
     priorities = (1, 3, 5, 3)
-    uids = await submit(database, *(evaluation_of("default", priority=priority) for priority in priorities))
-    claimed = [job.uid for _ in priorities for job in await claim(database, uuid.uuid4(), pool="evaluate")]
+    uids = await submit_jobs(database, *(evaluation_of("default", priority=priority) for priority in priorities))
+    claimed = [job.uid for _ in priorities for job in await claim_jobs(database, uuid.uuid4(), pool="evaluate")]
     assert claimed == [uids[2], uids[1], uids[3], uids[0]]
 
 
 async def test_a_postponed_job_is_claimed_when_due(database: Database) -> None:
     """A postponed job is pending without an attempt until it is due, and other jobs of its group run before it."""
     owner = uuid.uuid4()
-    (sync,), (export,) = await submit(database, job_of("sync", 0)), await submit(database, job_of("export", 1))
+    (sync,), (export,) = await submit_jobs(database, job_of("sync", 0)), await submit_jobs(database, job_of("export", 1))
     assert await claim_uid(database, owner) == sync
     assert await postpone(database, sync, owner, timedelta(seconds=60))
     assert await claim_uid(database, owner) == export
@@ -238,13 +238,13 @@ async def test_a_postponed_job_is_claimed_when_due(database: Database) -> None:
     assert await claim_uid(database, owner) is None
     async with database.connection() as connection:
         await connection.execute("update job set not_before = not_before - interval '61 seconds'")
-    (claimed,) = await claim(database, owner)
+    (claimed,) = await claim_jobs(database, owner)
     assert (claimed.uid, claimed.attempts) == (sync, 1)
 
 
 async def test_a_job_that_becomes_due_is_placed(database: Database) -> None:
     """Time passes without a change of the row, so workers look for jobs that are due."""
-    (uid,) = await submit(database, job_of("sync", 0))
+    (uid,) = await submit_jobs(database, job_of("sync", 0))
     async with database.connection() as connection:
         await connection.execute("update job set not_before = now() + interval '1 hour'")
         assert await claim_uid(database, uuid.uuid4()) is None
@@ -260,9 +260,9 @@ async def test_a_job_that_becomes_due_is_placed(database: Database) -> None:
 async def test_a_postponed_job_and_an_equal_pending_one_both_run(database: Database) -> None:
     """Both jobs are kept, and the older one runs first when it is due."""
     owner = uuid.uuid4()
-    (first,) = await submit(database, job_of("sync", 0))
+    (first,) = await submit_jobs(database, job_of("sync", 0))
     assert await claim_uid(database, owner) == first
-    (second,) = await submit(database, job_of("sync", 0))
+    (second,) = await submit_jobs(database, job_of("sync", 0))
     assert await postpone(database, first, owner, timedelta(0))
     assert await states(database) == {"pending": 2}
     assert await claim_uid(database, owner) == first
@@ -273,7 +273,7 @@ async def test_a_postponed_job_and_an_equal_pending_one_both_run(database: Datab
 
 async def test_only_the_owner_postpones(database: Database) -> None:
     """A worker that lost its lease cannot postpone the job of the new owner."""
-    (uid,) = await submit(database, job_of("sync", 0))
+    (uid,) = await submit_jobs(database, job_of("sync", 0))
     assert await claim_uid(database, uuid.uuid4()) == uid
     assert not await postpone(database, uid, uuid.uuid4(), timedelta(0))
     assert await states(database) == {"working": 1}

@@ -91,15 +91,15 @@ def test_code_in_a_child_reaches_nothing(program: str, tmp_path: Path, listener:
         folder.chmod(0o755)
     port = listener.getsockname()[1]
     command = [EXPRESSIONS / program / "child.py", json.dumps(options(program)), secret, port, tmp_path]
-    done = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-I", "-c", DRIVER, *map(str, command)],
         capture_output=True,
         text=True,
         env={"PATH": os.defpath, "OPENBLAS_NUM_THREADS": "1"},
         check=False,
     )
-    assert done.returncode == 0, done.stderr
-    outcome = json.loads(done.stdout)
+    assert process.returncode == 0, process.stderr
+    outcome = json.loads(process.stdout)
     assert {name for name, result in outcome.items() if result != "refused"} == set(), outcome
 
 
@@ -201,10 +201,12 @@ def test_the_filter_refuses_listed_calls_only(name: str) -> None:
         if number not in special:
             assert result_of(number) == (refused if number in machine.denied_calls else allow), number
     assert [result_of(machine.clone, flags) for flags in (0x3D0F00, 0x11, 0x10000000)] == [allow, refused, refused]
+    # SECCOMP_RET_ERRNO with ENOSYS (38), after which the C library falls back to ``clone``.
     assert result_of(machine.clone3) == 0x00050026
     assert [result_of(machine.tgkill, target) for target in (pid, 1)] == [allow, refused]
     assert [result_of(machine.prlimit64, target) for target in (0, pid, 1)] == [allow, allow, refused]
     assert result_of(0x40000000 | 41) == refused
+    # A call by the table of i386 (AUDIT_ARCH_I386) kills the process (SECCOMP_RET_KILL_PROCESS).
     assert outcome(machine.architecture, code, 0, machine=0x40000003) == 0x80000000
 
 

@@ -21,7 +21,7 @@ COUNTED = """
     from resource group by 1, 2, 3, 4 order by 1, 2, 3, 4
 """
 
-PUT = """
+INSERT_OBJECTS = """
     insert into resource (uid, api_group, resource, namespace, name, resource_version, generation, stored_version, title, labels,
                           annotations, created_at, created_by, content_hash, metadata)
     select gen_random_uuid(), 'dashboard.grafana.app', $1, $2, name, 0, 1, 'v0alpha1', 'T', '{}',
@@ -54,7 +54,7 @@ async def test_a_count_of_zero_is_deleted(database: Database) -> None:
     """Deleted repositories leave no rows with a count of zero."""
     async with database.connection() as connection:
         for emptied in (REMOVE, RELEASE):
-            await connection.execute(PUT, "dashboards", "default", ["a", "b"], "repo", "r")
+            await connection.execute(INSERT_OBJECTS, "dashboards", "default", ["a", "b"], "repo", "r")
             await connection.execute(emptied, "r" if emptied is RELEASE else ["a", "b"])
             assert not await connection.fetch("select from resource_count where repository = 'r' or count = 0")
         await connection.execute("truncate resource cascade")
@@ -65,8 +65,8 @@ async def test_the_migration_counts_existing_objects(postgres_dsn: str, tmp_path
     """The first counts include the objects that exist before the migration."""
     async with databases.at_migration_before(postgres_dsn, SINCE, tmp_path) as url:
         connection = await asyncpg.connect(url)
-        await connection.execute(PUT, "dashboards", "default", ["a", "b"], "repo", "r")
-        await connection.execute(PUT, "folders", "default", ["c"], None, None)
+        await connection.execute(INSERT_OBJECTS, "dashboards", "default", ["a", "b"], "repo", "r")
+        await connection.execute(INSERT_OBJECTS, "folders", "default", ["c"], None, None)
         with as_file(schema.MIGRATIONS) as folder:
             shutil.copy(folder / SINCE, tmp_path)
         assert await schema.migrate(url, tmp_path) == [SINCE]
@@ -83,7 +83,7 @@ async def _write(connection: Connection, rolls: random.Random) -> None:
     match rolls.choice(["put", "put", "put", "rename", "release", "move", "remove"]):
         case "put":
             kind, namespace = rolls.choice(["dashboards", "folders"]), rolls.choice(["default", "org-2"])
-            await connection.execute(PUT, kind, namespace, names, manager, identity)
+            await connection.execute(INSERT_OBJECTS, kind, namespace, names, manager, identity)
         case "rename":
             await connection.execute(RENAME, names)
         case "release":

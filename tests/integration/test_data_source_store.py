@@ -98,21 +98,23 @@ async def test_a_change_keeps_the_secrets_it_does_not_name(database: Database, s
     changed = await store.change(ACTOR, prometheus.id, replace_by(prometheus.fields), {"token": "", "tlsClientKey": "k"}, version=1)
     assert (changed.version, changed.secret_names) == (2, ("basicAuthPassword", "tlsClientKey"))
     assert await secrets(database, "p") == {"basicAuthPassword": "hunter22", "tlsClientKey": "k"}
-    lost = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
-    await lost.change(ACTOR, prometheus.id, replace_by(prometheus.fields), {}, version=None)
+    store_with_another_key = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
+    await store_with_another_key.change(ACTOR, prometheus.id, replace_by(prometheus.fields), {}, version=None)
     assert (await secrets(database, "p"))["basicAuthPassword"] == "hunter22"
 
 
 async def test_secrets_move_with_the_uid(database: Database, store: DataSources, prometheus: StoredDataSource) -> None:
     """A new uid seals the secrets again; without their key the uid can change only if all secrets are given again."""
     moved = Fields("Prometheus", "prometheus", uid="q")
-    lost = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
+    store_with_another_key = DataSources(database, SecretCipher.from_keys("another key"), NO_LIMITS)
     with pytest.raises(Conflict, match="another DASHWRIGHT_SECRET_KEY"):
-        await lost.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
+        await store_with_another_key.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
     await store.change(ACTOR, prometheus.id, replace_by(moved), {"token": "new"}, version=None)
     assert await secrets(database, "q") == {"basicAuthPassword": "hunter22", "token": "new"}
     new_secrets = {"basicAuthPassword": "b", "token": ""}
-    await lost.change(ACTOR, prometheus.id, replace_by(Fields("Prometheus", "prometheus", uid="r")), new_secrets, version=None)
+    await store_with_another_key.change(
+        ACTOR, prometheus.id, replace_by(Fields("Prometheus", "prometheus", uid="r")), new_secrets, version=None
+    )
     assert await secrets(database, "r", cipher=SecretCipher.from_keys("another key")) == {"basicAuthPassword": "b"}
 
 
@@ -122,6 +124,7 @@ async def test_concurrent_requests_leave_one_default(database: Database, store: 
     created += [store.create(ELSEWHERE, Fields("d", "x", is_default=True), {})]
     await asyncio.gather(*created)
     assert await sql(database, "select array_agg(org_id order by org_id) from data_source where is_default") == [1, 2]
+    # Eight in organization 1 and one in organization 2.
     assert await sql(database, "select count(*) from data_source") == 9
 
 
@@ -156,9 +159,9 @@ async def test_the_quota_limits_data_sources(database: Database, store: DataSour
     await limited.remove(ACTOR, stored[1].id)
     await limited.create(ACTOR, Fields("again", "x"), {})
     async with database.connection() as connection:
-        found = await quotas.list_for_org(connection, NO_LIMITS, 1)
-    assert found is not None
-    assert [quota.used for quota in found if quota.target == "data_source"] == [3]
+        listed_quotas = await quotas.list_for_org(connection, NO_LIMITS, 1)
+    assert listed_quotas is not None
+    assert [quota.used for quota in listed_quotas if quota.target == "data_source"] == [3]
 
 
 async def test_deleting_a_data_source_deletes_its_secrets_and_grants(

@@ -43,10 +43,10 @@ async def test_a_lost_listener_reconnects_and_reports_a_gap(database: Database) 
     async with database.listen("jobs", notifications.on_payload, notifications.on_gap):
         await notifications.gaps.get()
         async with database.connection() as connection:
-            ended = await connection.fetch(
+            terminated = await connection.fetch(
                 "select pg_terminate_backend(pid) from pg_stat_activity where datname = current_database() and query ilike 'listen%'"
             )
-        assert len(ended) == 1
+        assert len(terminated) == 1
         await notifications.gaps.get()
         await notify(database, "after")
         assert await notifications.payloads.get() == "after"

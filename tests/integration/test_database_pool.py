@@ -14,14 +14,14 @@ from dashwright.common.database import pool
 from dashwright.common.database.pool import Connection, Database, Timeouts
 from dashwright.common.errors import Unavailable
 
-SHORT = Timeouts(acquire=0.5, statement=1.5, lock=0.5)
+SHORT_TIMEOUTS = Timeouts(acquire=0.5, statement=1.5, lock=0.5)
 PATIENCE = 300.0
 
 
 @pytest.fixture
 async def narrow(database_url: str) -> AsyncIterator[Database]:
     """Open a pool of one connection with short limits."""
-    opened = await Database.open(database_url, application_name="narrow", max_size=1, timeouts=SHORT)
+    opened = await Database.open(database_url, application_name="narrow", max_size=1, timeouts=SHORT_TIMEOUTS)
     yield opened
     await opened.close()
 
@@ -48,7 +48,7 @@ async def silencing_proxy(url: str) -> AsyncIterator[tuple[str, asyncio.Event]]:
 
     async def accept(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         to_reader, to_writer = await asyncio.open_connection(parts.hostname, parts.port)
-        tasks.update(asyncio.create_task(pass_on(*ends)) for ends in ((reader, to_writer), (to_reader, writer)))
+        tasks.update(asyncio.create_task(pass_on(*streams)) for streams in ((reader, to_writer), (to_reader, writer)))
         writers.extend((writer, to_writer))
 
     writers: list[asyncio.StreamWriter] = []
@@ -208,21 +208,21 @@ async def test_a_wait_for_a_lock_is_limited(database_url: str) -> None:
 
 async def test_a_client_frozen_in_a_transaction_loses_its_locks(database_url: str, database: Database) -> None:
     """The locks are released after ``idle``. When the client continues, it receives Unavailable, and its next connection works."""
-    taken = False
+    is_lock_free = False
     idle = await Database.open(database_url, application_name="idle", max_size=1, timeouts=Timeouts(idle=0.2))
 
     async def freeze() -> None:
-        nonlocal taken
+        nonlocal is_lock_free
         async with idle.transaction() as frozen:
             await frozen.execute("select pg_advisory_xact_lock(7)")
             async with database.transaction() as connection:
                 await connection.execute("select pg_advisory_xact_lock(7)")
-                taken = True
+                is_lock_free = True
             await frozen.execute("select 1")
 
     with pytest.raises(Unavailable):
         await freeze()
-    assert taken
+    assert is_lock_free
     await idle.check()
     await idle.close()
 
@@ -282,7 +282,7 @@ async def test_a_silent_server_is_unavailable(database_url: str, monkeypatch: py
     """A server that neither responds nor closes is given up at the client's limit, slightly after the server's."""
     monkeypatch.setattr(pool, "_CANCEL_ALLOWANCE_SECONDS", 0.2)
     async with silencing_proxy(database_url) as (url, silence):
-        database = await Database.open(url, application_name="silent", timeouts=SHORT)
+        database = await Database.open(url, application_name="silent", timeouts=SHORT_TIMEOUTS)
         silence.set()
         with pytest.raises(Unavailable):
             await database.check()
@@ -292,10 +292,10 @@ async def test_a_silent_server_is_unavailable(database_url: str, monkeypatch: py
 async def test_the_pool_recovers_when_the_server_returns(private_postgres: postgres.Private) -> None:
     """Calls are Unavailable while the server is down, and work with the same pool once it is up."""
     database = await Database.open(private_postgres.dsn, application_name="test", min_size=3, timeouts=Timeouts(acquire=2))
-    async with database.connection() as held:
+    async with database.connection() as open_connection:
         await private_postgres.stop()
         with pytest.raises(asyncpg.InterfaceError):
-            await held.execute("select 1")
+            await open_connection.execute("select 1")
     for _ in range(5):
         with pytest.raises(Unavailable):
             await database.check()

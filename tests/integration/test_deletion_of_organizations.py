@@ -57,7 +57,7 @@ def organizations(database: Database, invalidated_subjects: InvalidatedSubjects)
     return Organizations(RightsTransactions(database, invalidated_subjects), QuotaRules())
 
 
-async def fill(database: Database, namespace: str, count: int) -> None:
+async def create_dashboards(database: Database, namespace: str, count: int) -> None:
     """Create dashboards of a repository."""
     writes = [
         resources.Write(DASHBOARD, f"d{index}", '{"title":"T"}', DASHBOARD.version, annotations={MANAGED_BY: "repo", MANAGER_ID: "r"})
@@ -102,8 +102,8 @@ async def test_a_large_organization_is_deleted_completely(
     database: Database, organizations: Organizations, invalidated_subjects: InvalidatedSubjects, second_organization: int
 ) -> None:
     """Every dashboard is in the feed as deleted, other organizations keep theirs, and cached identities are dropped."""
-    await fill(database, f"org-{second_organization}", DASHBOARD_COUNT)
-    await fill(database, "default", 3)
+    await create_dashboards(database, f"org-{second_organization}", DASHBOARD_COUNT)
+    await create_dashboards(database, "default", 3)
     await organizations.remove(ACTOR, second_organization)
     assert await count_rows(database, "select count(*) from resource where namespace = $1", f"org-{second_organization}") == 0
     assert await count_rows(database, "select count(*) from resource where namespace = 'default'") == 3
@@ -122,7 +122,7 @@ async def test_a_running_sync_writes_nothing_into_a_deleted_organization(
 ) -> None:
     """The deletion does not wait for a sync that has not begun to write, and its later write is refused as a whole."""
     namespace = f"org-{second_organization}"
-    await fill(database, namespace, DASHBOARD_COUNT)
+    await create_dashboards(database, namespace, DASHBOARD_COUNT)
     stored = await started_sync(database, namespace)
     gate, reached = asyncio.Event(), asyncio.Event()
     sync = asyncio.create_task(stored.apply(namespace, changes(DASHBOARD_COUNT + 10, gate, reached), Snapshot()))
@@ -140,13 +140,13 @@ async def test_a_concurrent_sync_stores_nothing_permanently(
 ) -> None:
     """The objects of the sync are stored and then deleted, or rejected."""
     namespace = f"org-{second_organization}"
-    await fill(database, namespace, DASHBOARD_COUNT)
+    await create_dashboards(database, namespace, DASHBOARD_COUNT)
     stored = await started_sync(database, namespace)
-    done = await asyncio.gather(
+    results = await asyncio.gather(
         stored.apply(namespace, changes(DASHBOARD_COUNT + 10), Snapshot()),
         organizations.remove(ACTOR, second_organization),
         return_exceptions=True,
     )
-    assert done[1] is None
-    assert done[0] is None or isinstance(done[0], LeaseLost)
+    assert results[1] is None
+    assert results[0] is None or isinstance(results[0], LeaseLost)
     assert await count_rows(database, "select count(*) from resource where namespace = $1", namespace) == 0

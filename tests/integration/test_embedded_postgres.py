@@ -60,7 +60,7 @@ async def running(data_dir: Path) -> AsyncIterator[str]:
         await embedded.stop()
 
 
-async def run(url: str, query: str) -> object:
+async def fetch_value(url: str, query: str) -> object:
     connection = await asyncpg.connect(url)
     try:
         return await connection.fetchval(query)
@@ -89,36 +89,36 @@ def wait_for_end(pid: int) -> None:
 async def test_the_first_start_creates_a_database(data_dir: Path) -> None:
     """A start on an empty folder returns the URL of a working database, reachable through a Unix socket only."""
     async with running(data_dir) as url:
-        assert await run(url, "select current_database() || current_setting('listen_addresses')") == "dashwright"
+        assert await fetch_value(url, "select current_database() || current_setting('listen_addresses')") == "dashwright"
         assert (data_dir / "postgres").stat().st_mode & 0o777 == 0o700
 
 
 async def test_the_second_start_keeps_the_data(cluster_dir: Path) -> None:
     """Committed rows exist after the next start, at the same URL, and the server is ready within a second."""
     async with running(cluster_dir) as first:
-        await run(first, "create table kept as select 7 as x")
+        await fetch_value(first, "create table kept as select 7 as x")
     async with asyncio.timeout(1), running(cluster_dir) as second:
         assert second == first
-        assert await run(second, "select x from kept") == 7
+        assert await fetch_value(second, "select x from kept") == 7
 
 
 async def test_a_start_recovers_from_a_killed_server(cluster_dir: Path) -> None:
     """A killed server loses no committed row, and the next start takes over automatically."""
     async with running(cluster_dir) as url:
-        await run(url, "create table kept as select 7 as x")
+        await fetch_value(url, "create table kept as select 7 as x")
         os.kill(server_pid(cluster_dir / "postgres"), signal.SIGKILL)
     async with running(cluster_dir) as url:
-        assert await run(url, "select x from kept") == 7
+        assert await fetch_value(url, "select x from kept") == 7
 
 
 async def test_an_orphaned_server_is_stopped_first(cluster_dir: Path) -> None:
     """A server whose Dashwright process is gone is shut down before the next one starts."""
     abandoned = EmbeddedPostgres(cluster_dir)
-    await run(await abandoned.start(), "create table kept as select 7 as x")
+    await fetch_value(await abandoned.start(), "create table kept as select 7 as x")
     former = server_pid(cluster_dir / "postgres")
     abandoned._exit_stack.close()
     async with running(cluster_dir) as url:
-        assert await run(url, "select x from kept") == 7
+        assert await fetch_value(url, "select x from kept") == 7
         wait_for_end(former)
     await abandoned.stop()
 
@@ -138,7 +138,7 @@ async def test_a_start_waits_for_a_previous_server(cluster_dir: Path, monkeypatc
     monkeypatch.setattr(postgres, "stop_orphan", AsyncMock())
     monkeypatch.setattr(EmbeddedPostgres, "_start_once", end_the_previous_after_one_try)
     async with running(cluster_dir) as url:
-        assert await run(url, "select 1") == 1
+        assert await fetch_value(url, "select 1") == 1
     assert tries == [False, True]
 
 
@@ -151,7 +151,7 @@ async def test_a_stale_pid_file_is_ignored(cluster_dir: Path) -> None:
         other = child.spawn(["/bin/sleep", "60"], account=account, output=output, parent_end_signal=signal.SIGKILL)
     (cluster_dir / "postgres" / "postmaster.pid").write_text(f"{other.pid}\n{cluster_dir}/postgres\n")
     async with running(cluster_dir) as url:
-        assert await run(url, "select 1") == 1
+        assert await fetch_value(url, "select 1") == 1
     assert other.poll() is None
     child.stop(other, signal.SIGKILL, timeout_seconds=10)
 
@@ -161,7 +161,7 @@ async def test_a_second_start_on_a_folder_is_refused(cluster_dir: Path) -> None:
     async with running(cluster_dir) as url:
         with pytest.raises(Unavailable, match=f"process {os.getpid()}"):
             await EmbeddedPostgres(cluster_dir).start()
-        assert await run(url, "select 1") == 1
+        assert await fetch_value(url, "select 1") == 1
 
 
 async def test_an_interrupted_initdb_is_discarded(data_dir: Path) -> None:
@@ -169,13 +169,13 @@ async def test_an_interrupted_initdb_is_discarded(data_dir: Path) -> None:
     (data_dir / "postgres.new").mkdir()
     (data_dir / "postgres.new" / "PG_VERSION").write_text("18\n")
     async with running(data_dir) as url:
-        assert await run(url, "select 1") == 1
+        assert await fetch_value(url, "select 1") == 1
 
 
 async def test_a_long_path_moves_the_socket(data_dir: Path) -> None:
     """If the path of the data directory is too long for a socket, the socket is created elsewhere and removed in the end."""
     async with running(data_dir / ("long" * 30)) as url:
-        assert await run(url, "select 1") == 1
+        assert await fetch_value(url, "select 1") == 1
         sockets = parse_qs(urlsplit(url).query)["host"][0]
         assert not sockets.startswith(str(data_dir))
     assert is_gone(sockets)
@@ -217,17 +217,17 @@ async def test_a_closed_folder_keeps_its_permissions(data_dir: Path) -> None:
     """
     closed = data_dir / "closed"
     closed.mkdir(mode=0o700)
-    inside = closed / "data"
+    data_folder = closed / "data"
     try:
         for _ in range(2):
-            async with running(inside) as url:
-                assert await run(url, "select 1") == 1
+            async with running(data_folder) as url:
+                assert await fetch_value(url, "select 1") == 1
         assert closed.stat().st_mode & 0o777 == 0o700
-        assert (inside / placement.LOCATION_FILE).exists() == (os.getuid() == 0)
-        assert (inside / "postgres").exists() == (os.getuid() != 0)
+        assert (data_folder / placement.LOCATION_FILE).exists() == (os.getuid() == 0)
+        assert (data_folder / "postgres").exists() == (os.getuid() != 0)
     finally:
-        if (inside / placement.LOCATION_FILE).exists():
-            shutil.rmtree((inside / placement.LOCATION_FILE).read_text().strip())
+        if (data_folder / placement.LOCATION_FILE).exists():
+            shutil.rmtree((data_folder / placement.LOCATION_FILE).read_text().strip())
 
 
 def test_unreachable_programs_are_copied(data_dir: Path) -> None:

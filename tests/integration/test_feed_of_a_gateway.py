@@ -31,8 +31,8 @@ async def next_names(cursor: Cursor) -> list[str]:
     """Return the names of the next changes that a cursor is woken for."""
     async with asyncio.timeout(20):
         while True:
-            if found := await cursor.read_changes():
-                return [change.name for change in found]
+            if changes := await cursor.read_changes():
+                return [change.name for change in changes]
             if cursor.is_caught_up:
                 await cursor.wait()
                 cursor.take_wake_reasons()
@@ -100,13 +100,13 @@ async def test_a_watcher_who_joins_after_a_read_is_polled_for(database: Database
     first = await watch_from_head(database, feed)
     await insert_dashboard(database, "a")
     assert await next_names(first) == ["a"]
-    advance, began, may_end, ended = ChangeStream.advance, asyncio.Event(), asyncio.Event(), asyncio.Event()
+    advance, began, may_end, has_ended = ChangeStream.advance, asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def slow_advance(stream: ChangeStream) -> set[str] | None:
         began.set()
         await may_end.wait()
         changed_namespaces = await advance(stream)
-        ended.set()
+        has_ended.set()
         return changed_namespaces
 
     monkeypatch.setattr(ChangeStream, "advance", slow_advance)
@@ -114,7 +114,7 @@ async def test_a_watcher_who_joins_after_a_read_is_polled_for(database: Database
         await began.wait()
         feed.leave(first)
         may_end.set()
-        await ended.wait()
+        await has_ended.wait()
     await insert_dashboard(database, "b")
     second = feed.watch(DASHBOARD, "default", None, WATCHER, seconds=100, bookmarks=False)
     second.start(first.version, first.index)

@@ -13,7 +13,7 @@ from dashwright.common.stores.job_records import NewJob, StoredJob
 ACTOR = Actor(uid="user:1", login="admin", org_id=1, address="", request_id="r", trace_id="0" * 32)
 
 
-def new(name: str, namespace: str = "default") -> NewJob:
+def new_evaluation(name: str, namespace: str = "default") -> NewJob:
     return NewJob(name, namespace, '{"panel":{}}', None, "evaluate", {}, "2026-01-01T00:00:00Z", None, None, "evaluate")
 
 
@@ -45,14 +45,14 @@ async def test_each_evaluation_of_a_group_has_its_own_outcome(database: Database
     outcomes = await submit_during_commit(
         database,
         store,
-        (new("first"), "1"),
-        (new("second"), "2"),
-        (new("first"), "3"),
-        (new("repeated"), "1"),
-        (new("third"), "4"),
-        (new("fourth"), "6"),
-        (new("fifth"), "7"),
-        (new("other", "org-2"), "8"),
+        (new_evaluation("first"), "1"),
+        (new_evaluation("second"), "2"),
+        (new_evaluation("first"), "3"),
+        (new_evaluation("repeated"), "1"),
+        (new_evaluation("third"), "4"),
+        (new_evaluation("fourth"), "6"),
+        (new_evaluation("fifth"), "7"),
+        (new_evaluation("other", "org-2"), "8"),
     )
     expected = ["first", "second", AlreadyExists, AcceptedConcurrently, "third", "fourth", Forbidden, "other"]
     assert outcomes == expected
@@ -68,7 +68,7 @@ async def test_each_evaluation_of_a_group_has_its_own_outcome(database: Database
 async def test_the_second_of_two_evaluations_with_one_name_is_refused(database: Database) -> None:
     """The first of two evaluations with the same name is stored, and the other ones of the group are not affected."""
     store = EvaluationSubmissions(database, max_evaluations=100, max_waiting_jobs=1_000)
-    submitted = [(new(name), str(index)) for index, name in enumerate(["first", "same", "same", "last"])]
+    submitted = [(new_evaluation(name), str(index)) for index, name in enumerate(["first", "same", "same", "last"])]
     assert await submit_during_commit(database, store, *submitted) == ["first", "same", AlreadyExists, "last"]
 
 
@@ -76,7 +76,7 @@ async def test_a_group_without_faults_is_one_transaction(database: Database) -> 
     """Valid evaluations that arrive during a commit are stored in the next transaction, all of them in one."""
     store = EvaluationSubmissions(database, max_evaluations=100, max_waiting_jobs=1_000)
     names = [f"e{index}" for index in range(5)]
-    assert await submit_during_commit(database, store, *((new(name), name) for name in names)) == names
+    assert await submit_during_commit(database, store, *((new_evaluation(name), name) for name in names)) == names
     async with database.connection() as connection:
         rows = await connection.fetch("select count(*) as jobs from change group by xid order by xid")
     assert [row["jobs"] for row in rows] == [1, 4]

@@ -20,7 +20,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 IMMEDIATELY = timedelta(0)
 
 
-AGE = """
+AGE_CHANGES = """
 update change set changed_at = now() - interval '2 hours'
 where resource_version <= (select percentile_disc($1) within group (order by resource_version) from change)"""
 
@@ -36,7 +36,7 @@ with told as (
 select * from told where not exists (select from resource_history h where h.uid = told.uid and h.generation = told.generation)"""
 
 
-async def save(database: Database, name: str, *titles: str, folder: str = "") -> uuid.UUID:
+async def save_versions(database: Database, name: str, *titles: str, folder: str = "") -> uuid.UUID:
     """Save a dashboard with each title in turn and return its uid."""
     async with database.transaction() as connection:
         for title in titles:
@@ -59,14 +59,14 @@ async def restore(database: Database, name: str) -> None:
         items = await histories.list_trash(connection, DASHBOARD, "default", name=name, limit=1)
         if not items or await resources.find_resource_version(connection, DASHBOARD, "default", name) is not None:
             return
-        taken = await histories.restore(connection, DASHBOARD, "default", name, str(items[0].uid))
-        assert taken is not None
+        restored = await histories.restore(connection, DASHBOARD, "default", name, str(items[0].uid))
+        assert restored is not None
         write = resources.Write(DASHBOARD, name, '{"title":"again"}', "v2alpha1", extract=Extract("again"))
-        write = replace(write, uid=taken.uid, generation=taken.generation + 1, number=taken.number)
+        write = replace(write, uid=restored.uid, generation=restored.generation + 1, number=restored.number)
         await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=NOW)
 
 
-async def clean(
+async def delete_old_generations(
     database: Database, *, keep: int = 2, changes_for: timedelta = IMMEDIATELY, trash_for: timedelta = timedelta(days=1)
 ) -> None:
     """Run the part of a housekeeping round that deletes generations."""
@@ -81,7 +81,7 @@ async def generations(connection: Connection, uid: uuid.UUID) -> list[int]:
 
 async def test_versions_are_listed_newest_first_in_pages(database: Database) -> None:
     """Each version has its author and message, but no body."""
-    uid = await save(database, "a", "one", "two", "three")
+    uid = await save_versions(database, "a", "one", "two", "three")
     async with database.connection() as connection:
         first = await histories.versions(connection, uid, limit=2)
         second = await histories.versions(connection, uid, before=first[-1].generation, limit=2)
@@ -93,16 +93,16 @@ async def test_versions_are_listed_newest_first_in_pages(database: Database) -> 
 
 async def test_a_version_is_the_object_at_that_time(database: Database) -> None:
     """A version has its own annotations, message and numbers; an unknown generation is not found."""
-    uid = await save(database, "a", "one", folder="f")
-    await save(database, "a", "two")
+    uid = await save_versions(database, "a", "one", folder="f")
+    await save_versions(database, "a", "two")
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", "a")
-        found = await histories.version(connection, uid, 1)
+        version = await histories.version(connection, uid, 1)
         assert await histories.version(connection, uid, 3) is None
-    assert found is not None
-    then = found.to_object(stored)
-    result: dict[str, Any] = orjson.loads(then.encode("v2alpha1"))
-    assert (result["spec"], result["metadata"]["generation"], then.folder) == ({"title": "one"}, 1, "f")
+    assert version is not None
+    earlier_object = version.to_object(stored)
+    result: dict[str, Any] = orjson.loads(earlier_object.encode("v2alpha1"))
+    assert (result["spec"], result["metadata"]["generation"], earlier_object.folder) == ({"title": "one"}, 1, "f")
     assert result["metadata"]["annotations"] == {
         "grafana.app/folder": "f",
         "grafana.app/message": "to one",
@@ -113,30 +113,32 @@ async def test_a_version_is_the_object_at_that_time(database: Database) -> None:
 
 async def test_an_old_layout_is_a_placeholder_with_its_former_title(database: Database) -> None:
     """An API version that cannot represent a layout returns a placeholder with the title of that generation."""
-    uid = await save(database, "a", "new")
+    uid = await save_versions(database, "a", "new")
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", "a")
-        found = await histories.version(connection, uid, 1)
-    assert found is not None
-    then = replace(found, spec='{"title":"old","layout":{"kind":"Unknown"}}', layout=True).to_object(stored)
-    assert orjson.loads(then.encode("v1beta1"))["spec"] == {"title": "old", "schemaVersion": 9999}
+        version = await histories.version(connection, uid, 1)
+    assert version is not None
+    earlier_object = replace(version, spec='{"title":"old","layout":{"kind":"Unknown"}}', layout=True).to_object(stored)
+    assert orjson.loads(earlier_object.encode("v1beta1"))["spec"] == {"title": "old", "schemaVersion": 9999}
 
 
 async def test_deleted_objects_are_in_the_trash(database: Database) -> None:
     """The trash is listed by name in pages, with time and author of the deletion, including several objects of one name."""
     for name in ("b", "a", "a"):
-        await save(database, name, "T", folder="f" if name == "b" else "")
+        await save_versions(database, name, "T", folder="f" if name == "b" else "")
         await delete_to_trash(database, name)
     async with database.connection() as connection:
         first = await histories.list_trash(connection, DASHBOARD, "default", limit=2)
-        rest = await histories.list_trash(connection, DASHBOARD, "default", after=TrashPosition(first[-1].name, first[-1].uid), limit=2)
+        second_page = await histories.list_trash(
+            connection, DASHBOARD, "default", after=TrashPosition(first[-1].name, first[-1].uid), limit=2
+        )
         named = await histories.list_trash(connection, DASHBOARD, "default", name="b", limit=2)
-        seen = [
+        listed = [
             len(await histories.list_trash(connection, DASHBOARD, "default", limit=9, deleted_by=f"user:{number}")) for number in (1, 2)
         ]
-    assert [item.name for item in (*first, *rest)] == ["a", "a", "b"]
-    assert [item.uid for item in named] == [item.uid for item in rest]
-    assert seen == [0, 3]
+    assert [item.name for item in (*first, *second_page)] == ["a", "a", "b"]
+    assert [item.uid for item in named] == [item.uid for item in second_page]
+    assert listed == [0, 3]
     metadata = orjson.loads(named[0].encode("v2alpha1"))["metadata"]
     assert metadata["annotations"]["grafana.app/updatedBy"] == "user:2"
     assert metadata["deletionTimestamp"] == metadata["annotations"]["grafana.app/updatedTimestamp"]
@@ -144,19 +146,19 @@ async def test_deleted_objects_are_in_the_trash(database: Database) -> None:
 
 async def test_a_restored_object_is_removed_from_the_trash(database: Database) -> None:
     """A deleted object is restored once, by its own name."""
-    uid = await save(database, "a", "one", "two")
+    uid = await save_versions(database, "a", "one", "two")
     await delete_to_trash(database, "a")
     async with database.transaction() as connection:
         assert await histories.restore(connection, DASHBOARD, "default", "b", str(uid)) is None
-        taken = await histories.restore(connection, DASHBOARD, "default", "a", str(uid))
+        restored = await histories.restore(connection, DASHBOARD, "default", "a", str(uid))
         assert await histories.restore(connection, DASHBOARD, "default", "a", str(uid)) is None
-    assert taken is not None
-    assert (taken.uid, taken.generation) == (uid, 2)
+    assert restored is not None
+    assert (restored.uid, restored.generation) == (uid, 2)
 
 
 async def test_an_object_deleted_twice_is_in_the_trash_once(database: Database) -> None:
     """An object that was created again under its old uid, as by an import, is in the trash in its last state."""
-    uid = await save(database, "a", "one")
+    uid = await save_versions(database, "a", "one")
     await delete_to_trash(database, "a")
     async with database.transaction() as connection:
         write = resources.Write(DASHBOARD, "a", '{"title":"two"}', "v2alpha1", extract=Extract("two"), uid=uid, generation=2)
@@ -169,11 +171,11 @@ async def test_an_object_deleted_twice_is_in_the_trash_once(database: Database) 
 
 async def test_the_newest_generations_are_kept(database: Database) -> None:
     """Older generations are deleted once the feed no longer contains them; the current one is always kept."""
-    uid = await save(database, "a", "one", "two", "three", "four")
-    await clean(database, changes_for=timedelta(hours=1))
+    uid = await save_versions(database, "a", "one", "two", "three", "four")
+    await delete_old_generations(database, changes_for=timedelta(hours=1))
     async with database.connection() as connection:
         assert await generations(connection, uid) == [4, 3, 2, 1]
-    await clean(database)
+    await delete_old_generations(database)
     async with database.connection() as connection:
         assert await generations(connection, uid) == [4, 3]
         assert (await resources.get(connection, DASHBOARD, "default", "a")).spec == '{"title":"four"}'
@@ -181,11 +183,11 @@ async def test_the_newest_generations_are_kept(database: Database) -> None:
 
 async def test_generations_in_the_feed_are_kept(database: Database) -> None:
     """A change in the feed may need the generation it created and the one before."""
-    uid = await save(database, "a", "one", "two", "three")
+    uid = await save_versions(database, "a", "one", "two", "three")
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '1 hour'")
-    await save(database, "a", "four", "five")
-    await clean(database, keep=1, changes_for=timedelta(minutes=1))
+    await save_versions(database, "a", "four", "five")
+    await delete_old_generations(database, keep=1, changes_for=timedelta(minutes=1))
     async with database.connection() as connection:
         assert await generations(connection, uid) == [5, 4, 3]
         needed = await connection.fetch("select generation from change union select old_generation from change order by 1")
@@ -194,10 +196,10 @@ async def test_generations_in_the_feed_are_kept(database: Database) -> None:
 
 async def test_imported_versions_do_not_delete_the_current_one(database: Database) -> None:
     """The current generation is kept while its change is in the feed, even if older versions are imported later."""
-    uid = await save(database, "a", "one")
+    uid = await save_versions(database, "a", "one")
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '1 hour'")
-    await save(database, "a", "two")
+    await save_versions(database, "a", "two")
     async with database.transaction() as connection:
         # Makes generations 2 and 3 part of the change that created the fourth.
         await connection.execute("update resource set generation = 4")
@@ -208,46 +210,46 @@ async def test_imported_versions_do_not_delete_the_current_one(database: Databas
             "insert into resource_history (uid, generation, metadata, stored_version, spec, created_by) "
             "select uid, n, metadata, stored_version, spec, created_by from resource_history, generate_series(2, 3) n where generation = 4"
         )
-    await clean(database, keep=1, changes_for=timedelta(minutes=1))
+    await delete_old_generations(database, keep=1, changes_for=timedelta(minutes=1))
     async with database.connection() as connection:
         assert await generations(connection, uid) == [4, 3, 2, 1]
-    await clean(database, keep=1)
+    await delete_old_generations(database, keep=1)
     async with database.connection() as connection:
         assert await generations(connection, uid) == [4]
 
 
 async def test_the_history_of_a_deleted_object_is_deleted(database: Database) -> None:
     """History is deleted once neither the feed nor the trash contains the object."""
-    gone, trashed = await save(database, "gone", "one"), await save(database, "trashed", "one", "two", "three")
+    deleted_uid, trashed_uid = await save_versions(database, "gone", "one"), await save_versions(database, "trashed", "one", "two", "three")
     await delete_to_trash(database, "trashed")
     async with database.transaction() as connection:
         await resources.delete(connection, DASHBOARD, "default", ["gone"], actor="user:1")
-    await clean(database, changes_for=timedelta(hours=1))
+    await delete_old_generations(database, changes_for=timedelta(hours=1))
     async with database.connection() as connection:
-        assert (await generations(connection, gone), await generations(connection, trashed)) == ([1], [3, 2, 1])
-    await clean(database)
+        assert (await generations(connection, deleted_uid), await generations(connection, trashed_uid)) == ([1], [3, 2, 1])
+    await delete_old_generations(database)
     async with database.connection() as connection:
-        assert (await generations(connection, gone), await generations(connection, trashed)) == ([], [3, 2])
+        assert (await generations(connection, deleted_uid), await generations(connection, trashed_uid)) == ([], [3, 2])
 
 
-@pytest.mark.parametrize(("changes_for", "left"), [(IMMEDIATELY, []), (timedelta(hours=1), [1])], ids=["trimmed feed", "kept feed"])
-async def test_expired_trash_is_deleted(database: Database, changes_for: timedelta, left: list[int]) -> None:
+@pytest.mark.parametrize(("changes_for", "remaining"), [(IMMEDIATELY, []), (timedelta(hours=1), [1])], ids=["trimmed feed", "kept feed"])
+async def test_expired_trash_is_deleted(database: Database, changes_for: timedelta, remaining: list[int]) -> None:
     """Expired objects cannot be restored, and their history is deleted unless the feed still contains it."""
-    uid = await save(database, "a", "one")
+    uid = await save_versions(database, "a", "one")
     await delete_to_trash(database, "a")
-    await clean(database, changes_for=changes_for)
+    await delete_old_generations(database, changes_for=changes_for)
     async with database.connection() as connection:
         assert len(await histories.list_trash(connection, DASHBOARD, "default", limit=9)) == 1
-    await clean(database, changes_for=changes_for, trash_for=IMMEDIATELY)
+    await delete_old_generations(database, changes_for=changes_for, trash_for=IMMEDIATELY)
     async with database.connection() as connection:
         assert await histories.list_trash(connection, DASHBOARD, "default", limit=9) == []
-        assert await generations(connection, uid) == left
+        assert await generations(connection, uid) == remaining
 
 
 async def test_housekeeping_follows_the_settings(database: Database) -> None:
     """Versions, changes and trash are kept as long as the settings say."""
-    uid = await save(database, "a", "one", "two", "three")
-    await save(database, "b", "one")
+    uid = await save_versions(database, "a", "one", "two", "three")
+    await save_versions(database, "b", "one")
     await delete_to_trash(database, "b")
     async with database.transaction() as connection:
         await connection.execute("update change set changed_at = now() - interval '2 hours'")
@@ -273,7 +275,7 @@ async def test_no_referenced_body_is_deleted(database: Database, seed: int) -> N
         name = chance.choice("abc")
         match chance.choice(["save", "save", "save", "throw away", "delete", "restore", "clean", "empty"]):
             case "save":
-                await save(database, name, f"title {saved}")
+                await save_versions(database, name, f"title {saved}")
                 saved += 1
             case "throw away":
                 await delete_to_trash(database, name)
@@ -284,9 +286,9 @@ async def test_no_referenced_body_is_deleted(database: Database, seed: int) -> N
                 await restore(database, name)
             case "clean":
                 async with database.transaction() as connection:
-                    await connection.execute(AGE, chance.random())
-                await clean(database, keep=2, changes_for=timedelta(hours=1))
+                    await connection.execute(AGE_CHANGES, chance.random())
+                await delete_old_generations(database, keep=2, changes_for=timedelta(hours=1))
             case "empty":
-                await clean(database, changes_for=timedelta(hours=1), trash_for=IMMEDIATELY)
+                await delete_old_generations(database, changes_for=timedelta(hours=1), trash_for=IMMEDIATELY)
         async with database.connection() as connection:
             assert await connection.fetch(WITHOUT_BODY) == []

@@ -33,7 +33,7 @@ class ManualClock(Clock):
         return (START + self.passed).timestamp()
 
 
-async def values(database: Database, statement: str, *arguments: Any) -> list[Any]:
+async def fetch_values(database: Database, statement: str, *arguments: Any) -> list[Any]:
     async with database.connection() as connection:
         return [row[0] for row in await connection.fetch(statement, *arguments)]
 
@@ -53,8 +53,8 @@ async def credential_rows(database: Database) -> Database:
     return database
 
 
-USED = "select last_used_at from api_key order by id"
-SEEN = 'select last_seen_at from "user" order by id'
+SELECT_LAST_USED = "select last_used_at from api_key order by id"
+SELECT_LAST_SEEN = 'select last_seen_at from "user" order by id'
 
 
 async def test_times_of_last_use_are_written_in_batches(credential_rows: Database) -> None:
@@ -64,10 +64,10 @@ async def test_times_of_last_use_are_written_in_batches(credential_rows: Databas
     for caller in (USER, TOKEN, KEY, TOKEN, USER):
         time.passed += timedelta(seconds=1)
         last_used.record(caller)
-    assert await values(credential_rows, USED) == [None, None, None]
+    assert await fetch_values(credential_rows, SELECT_LAST_USED) == [None, None, None]
     await last_used.flush()
-    assert await values(credential_rows, USED) == [START + timedelta(seconds=4), START + timedelta(seconds=3), None]
-    assert await values(credential_rows, SEEN) == [START + timedelta(seconds=5), None]
+    assert await fetch_values(credential_rows, SELECT_LAST_USED) == [START + timedelta(seconds=4), START + timedelta(seconds=3), None]
+    assert await fetch_values(credential_rows, SELECT_LAST_SEEN) == [START + timedelta(seconds=5), None]
 
 
 async def test_a_batch_sends_no_notification_and_keeps_newer_times(credential_rows: Database) -> None:
@@ -79,19 +79,19 @@ async def test_a_batch_sends_no_notification_and_keeps_newer_times(credential_ro
     late.record(TOKEN)
     late.record(KEY)
     recorded: asyncio.Queue[str] = asyncio.Queue()
-    begun = asyncio.Event()
-    async with credential_rows.listen("identity", recorded.put_nowait, begun.set):
-        await begun.wait()
-        await values(credential_rows, "delete from api_key where id = 2")
+    is_listening = asyncio.Event()
+    async with credential_rows.listen("identity", recorded.put_nowait, is_listening.set):
+        await is_listening.wait()
+        await fetch_values(credential_rows, "delete from api_key where id = 2")
         await late.flush()
-        before = await values(credential_rows, "select xmin::text from api_key order by id")
+        before = await fetch_values(credential_rows, "select xmin::text from api_key order by id")
         await early.flush()
         await early.flush()
-        assert await values(credential_rows, "select xmin::text from api_key order by id") == before
-        await values(credential_rows, "select pg_notify('identity', 'end')")
+        assert await fetch_values(credential_rows, "select xmin::text from api_key order by id") == before
+        await fetch_values(credential_rows, "select pg_notify('identity', 'end')")
         async with asyncio.timeout(10):
             assert [await recorded.get(), await recorded.get()] == ["key:2", "end"]
-    assert await values(credential_rows, USED) == [START + timedelta(seconds=9), None]
+    assert await fetch_values(credential_rows, SELECT_LAST_USED) == [START + timedelta(seconds=9), None]
 
 
 async def test_concurrent_batches_do_not_deadlock(credential_rows: Database) -> None:
@@ -104,7 +104,7 @@ async def test_concurrent_batches_do_not_deadlock(credential_rows: Database) -> 
                 time.passed += timedelta(seconds=1)
                 last_used.record(caller)
         await asyncio.gather(*(last_used.flush() for last_used in gateways))
-    assert max(await values(credential_rows, "select last_used_at from api_key where id < 3")) <= START + time.passed
+    assert max(await fetch_values(credential_rows, "select last_used_at from api_key where id < 3")) <= START + time.passed
 
 
 async def test_a_failed_batch_is_repeated(credential_rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +125,7 @@ async def test_a_failed_batch_is_repeated(credential_rows: Database, monkeypatch
     time.passed += timedelta(seconds=5)
     last_used.record(TOKEN)
     await last_used.flush()
-    assert await values(credential_rows, USED) == [START + timedelta(seconds=5), START, None]
+    assert await fetch_values(credential_rows, SELECT_LAST_USED) == [START + timedelta(seconds=5), START, None]
 
 
 def days_ago(days: float) -> int:
@@ -135,49 +135,55 @@ def days_ago(days: float) -> int:
 async def test_long_expired_tokens_are_deleted(credential_rows: Database) -> None:
     """Tokens are deleted the configured number of days after they expire; legacy keys are kept for their owners."""
     for number, days in ((1, 31), (2, 400), (3, 29)):
-        await values(credential_rows, "update api_key set expires = $2 where id = $1", number, days_ago(days))
+        await fetch_values(credential_rows, "update api_key set expires = $2 where id = $1", number, days_ago(days))
     await Cleaner(credential_rows, ManualClock(), expired_token_days=0, audit_days=0).clean()
-    assert await values(credential_rows, "select id from api_key order by id") == [1, 2, 3]
+    assert await fetch_values(credential_rows, "select id from api_key order by id") == [1, 2, 3]
     await Cleaner(credential_rows, ManualClock(), expired_token_days=30, audit_days=0).clean()
-    assert await values(credential_rows, "select id from api_key order by id") == [2, 3]
+    assert await fetch_values(credential_rows, "select id from api_key order by id") == [2, 3]
 
 
 async def add_events(database: Database, *days: float) -> None:
-    for each in days:
-        await values(
+    for age in days:
+        await fetch_values(
             database,
             "insert into audit_event (at, actor, login, action, outcome, status) values ($1, 'user:1', 'admin', 'x', 'ok', 200)",
-            START - timedelta(days=each),
+            START - timedelta(days=age),
         )
 
 
-AGES = "select extract(day from $1::timestamptz - at)::int from audit_event order by at"
+SELECT_AGES = "select extract(day from $1::timestamptz - at)::int from audit_event order by at"
 
 
 async def test_old_audit_events_are_deleted(credential_rows: Database) -> None:
     """Audit events are deleted after their retention, and the audit is append-only afterwards."""
     await add_events(credential_rows, 400, 366, 364, 1)
     await Cleaner(credential_rows, ManualClock(), expired_token_days=0, audit_days=0).clean()
-    assert len(await values(credential_rows, AGES, START)) == 4
+    assert len(await fetch_values(credential_rows, SELECT_AGES, START)) == 4
     await Cleaner(credential_rows, ManualClock(), expired_token_days=0, audit_days=365).clean()
-    assert await values(credential_rows, AGES, START) == [364, 1]
+    assert await fetch_values(credential_rows, SELECT_AGES, START) == [364, 1]
 
 
 async def test_one_gateway_at_a_time_does_housekeeping(credential_rows: Database) -> None:
     """While another gateway does housekeeping, a round does nothing and does not wait."""
     await add_events(credential_rows, 400)
-    await values(credential_rows, "update api_key set expires = 1 where id = 1")
+    await fetch_values(credential_rows, "update api_key set expires = 1 where id = 1")
     cleaning = Cleaner(credential_rows, ManualClock(), expired_token_days=30, audit_days=365)
     async with credential_rows.transaction() as connection:
         assert await keys.lock_cleanup(connection)
         await cleaning.clean()
-        assert (len(await values(credential_rows, AGES, START)), len(await values(credential_rows, USED))) == (1, 3)
+        assert (
+            len(await fetch_values(credential_rows, SELECT_AGES, START)),
+            len(await fetch_values(credential_rows, SELECT_LAST_USED)),
+        ) == (1, 3)
     await cleaning.clean()
-    assert (len(await values(credential_rows, AGES, START)), len(await values(credential_rows, USED))) == (0, 2)
+    assert (len(await fetch_values(credential_rows, SELECT_AGES, START)), len(await fetch_values(credential_rows, SELECT_LAST_USED))) == (
+        0,
+        2,
+    )
 
 
 ACTOR = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
-STRANGER = replace(ACTOR, uid="anonymous", org_id=0)
+UNAUTHENTICATED = replace(ACTOR, uid="anonymous", org_id=0)
 
 
 async def test_refusals_are_recorded_in_batches(credential_rows: Database, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -186,7 +192,7 @@ async def test_refusals_are_recorded_in_batches(credential_rows: Database, monke
     Excess refusals are dropped, and failed writes are repeated. Unauthenticated clients have a small share of the buffer.
     """
     refusals = RefusalBuffer(credential_rows, size=3)
-    for actor, org_id, status in ((STRANGER, 0, 401), (STRANGER, 0, 403), (ACTOR, 5, 401), (ACTOR, 1, 403), (ACTOR, 1, 403)):
+    for actor, org_id, status in ((UNAUTHENTICATED, 0, 401), (UNAUTHENTICATED, 0, 403), (ACTOR, 5, 401), (ACTOR, 1, 403), (ACTOR, 1, 403)):
         refusals.record(actor, "org.update", org_id=org_id, status=status)
 
     async def fail(*_: object) -> None:
@@ -196,14 +202,14 @@ async def test_refusals_are_recorded_in_batches(credential_rows: Database, monke
         patched.setattr("dashwright.api.stores.audit.record_all", fail)
         with pytest.raises(Unavailable):
             await refusals.flush()
-    assert await values(credential_rows, "select count(*) from audit_event") == [0]
+    assert await fetch_values(credential_rows, "select count(*) from audit_event") == [0]
     await refusals.flush()
     await refusals.flush()
-    recorded = await values(
+    recorded = await fetch_values(
         credential_rows, "select action || ' ' || outcome || ' ' || status || ' ' || address from audit_event order by id"
     )
     assert recorded == [f"org.update refused {status} 192.0.2.1" for status in (401, 401, 403)]
-    assert await values(credential_rows, "select org_id from audit_event order by id") == [None, 5, 1]
-    refusals.record(STRANGER, "org.update", org_id=0, status=401)
+    assert await fetch_values(credential_rows, "select org_id from audit_event order by id") == [None, 5, 1]
+    refusals.record(UNAUTHENTICATED, "org.update", org_id=0, status=401)
     await refusals.flush()
-    assert await values(credential_rows, "select count(*) from audit_event") == [4]
+    assert await fetch_values(credential_rows, "select count(*) from audit_event") == [4]

@@ -152,10 +152,10 @@ async def test_jobs_of_a_concurrency_group_run_in_sequence(database: Database, b
 
 async def test_a_cancelled_job_stops(database: Database, broker: MemoryBroker) -> None:
     """Cancelling a working job ends it. Its worker is notified, stops without waiting for the lease, and keeps the status."""
-    begun, stopped = asyncio.Event(), asyncio.Event()
+    has_begun, stopped = asyncio.Event(), asyncio.Event()
 
     async def work(_job: StoredJob, _execution: Execution) -> JobStatus:
-        begun.set()
+        has_begun.set()
         try:
             await asyncio.Event().wait()
         finally:
@@ -165,7 +165,7 @@ async def test_a_cancelled_job_stops(database: Database, broker: MemoryBroker) -
     worker = WorkerUnderTest(database, broker, ScriptedRunner(work), lease=timedelta(hours=1))
     await worker.consumer.start()
     uid = await worker.submit("a")
-    await begun.wait()
+    await has_begun.wait()
     async with database.transaction() as connection:
         await jobs.cancel(connection, JOB, "default", "a", now=1)
     async with asyncio.timeout(20):
@@ -178,17 +178,17 @@ async def test_a_cancelled_job_stops(database: Database, broker: MemoryBroker) -
 
 async def test_a_stopping_worker_returns_its_job(database: Database, broker: MemoryBroker) -> None:
     """A job still working at the end of the grace period is pending again immediately, and another worker claims it."""
-    begun = asyncio.Event()
+    has_begun = asyncio.Event()
 
     async def hang(_job: StoredJob, _execution: Execution) -> JobStatus:
-        begun.set()
+        has_begun.set()
         await asyncio.Event().wait()
         raise AssertionError
 
     first = WorkerUnderTest(database, broker, ScriptedRunner(hang))
     await first.consumer.start()
     uid = await first.submit("a")
-    await begun.wait()
+    await has_begun.wait()
     await first.consumer.stop(drain=0.05)
     await first.wakeups.stop()
     handed_back = await first.find(uid)
@@ -234,7 +234,7 @@ async def test_a_failed_recovery_does_not_stop_the_others(
     """The round continues with the next job; only requeued jobs are counted and logged."""
     worker = WorkerUnderTest(database, broker, ScriptedRunner(succeed))
     recovery = JobRecovery(database, worker.wakeups, Clock(), max_attempts=2)
-    stuck, free = await submit_with_expired_lease(worker, "stuck"), await submit_with_expired_lease(worker, "free")
+    stuck, recovered = await submit_with_expired_lease(worker, "stuck"), await submit_with_expired_lease(worker, "free")
     original = claims.requeue_expired
 
     async def requeue_unless_stuck(connection: Connection, job: StoredJob) -> bool:
@@ -247,7 +247,7 @@ async def test_a_failed_recovery_does_not_stop_the_others(
     with structlog.testing.capture_logs() as logs:
         await recovery.run_once()
     await worker.wakeups.stop()
-    assert [(await worker.find(uid)).state for uid in (stuck, free)] == ["working", "pending"]
+    assert [(await worker.find(uid)).state for uid in (stuck, recovered)] == ["working", "pending"]
     assert [(line["event"], line["job"]) for line in logs if "job" in line] == [("job_not_rescued", "stuck"), ("job_rescued", "free")]
     assert metrics.jobs_taken_up_again._value.get() - before == 1
 
@@ -262,9 +262,9 @@ async def test_a_lease_renewed_during_the_recovery_is_kept(
     original = claims.list_with_expired_lease
 
     async def list_then_renew(connection: Connection, *, limit: int) -> Sequence[StoredJob]:
-        found = await original(connection, limit=limit)
+        expired = await original(connection, limit=limit)
         await connection.execute("update job_lease set expires_at = now() + interval '1 minute'")
-        return found
+        return expired
 
     monkeypatch.setattr(claims, "list_with_expired_lease", list_then_renew)
     before = metrics.jobs_taken_up_again._value.get()
@@ -286,15 +286,15 @@ async def test_an_expired_job_runs_although_an_equal_one_is_pending(database: Da
         async with database.connection() as connection:
             return (await jobs.submit(connection, JOB, [expected], submitted_by={})).jobs[0].uid
 
-    lost = await submit("lost")
+    expired = await submit("lost")
     async with database.transaction() as connection:
         await claims.claim(connection, "work", limit=1, owner=uuid.uuid4(), lease=timedelta(0), status=b'{"state":"working"}')
     waiting = await submit("waiting")
     await recovery.run_once()
     await worker.wakeups.stop()
-    assert [(await worker.find(uid)).state for uid in (lost, waiting)] == ["pending", "pending"]
+    assert [(await worker.find(uid)).state for uid in (expired, waiting)] == ["pending", "pending"]
     await worker.consumer.start()
-    assert [(await worker.wait_until(uid, "success", "error")).state for uid in (lost, waiting)] == ["success", "success"]
+    assert [(await worker.wait_until(uid, "success", "error")).state for uid in (expired, waiting)] == ["success", "success"]
     await worker.consumer.stop(drain=5)
 
 
@@ -403,10 +403,10 @@ async def test_a_wakeup_during_a_search_wakes_another(database: Database, broker
 
 async def test_the_repositorys_status_follows_its_sync(database: Database, broker: MemoryBroker) -> None:
     """The sync status of a repository follows its job: claimed, returned, claimed again, cancelled."""
-    begun = asyncio.Event()
+    has_begun = asyncio.Event()
 
     async def hang(_job: StoredJob, _execution: Execution) -> JobStatus:
-        begun.set()
+        has_begun.set()
         await asyncio.Event().wait()
         raise AssertionError
 
@@ -425,7 +425,7 @@ async def test_the_repositorys_status_follows_its_sync(database: Database, broke
     worker = WorkerUnderTest(database, broker, ScriptedRunner(hang))
     await worker.consumer.start()
     uid = await worker.submit("a")
-    await begun.wait()
+    await has_begun.wait()
     assert await sync_status() == ("working", str(uid))
     await worker.consumer.stop(drain=0.05)
     await worker.wakeups.stop()

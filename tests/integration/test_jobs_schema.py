@@ -9,14 +9,14 @@ from tests.servers import databases
 
 from dashwright.common.database import schema
 
-BEFORE = ("0001_resources.sql", "0002_identity.sql", "0003_accounts.sql", "0004_quotas_audit.sql")
+EARLIER_MIGRATIONS = ("0001_resources.sql", "0002_identity.sql", "0003_accounts.sql", "0004_quotas_audit.sql")
 SINCE = "0006_repository_of_job.sql"
 
 
 async def test_the_migration_assigns_jobs_to_repositories(postgres_dsn: str, tmp_path: Path) -> None:
     """An existing job belongs to the repository of its name if that is not younger than the job; no change is recorded."""
     with as_file(schema.MIGRATIONS) as folder:
-        for name in BEFORE:
+        for name in EARLIER_MIGRATIONS:
             shutil.copy(folder / name, tmp_path)
     async with databases.fresh(postgres_dsn, "template0") as url:
         await schema.migrate(url, tmp_path)

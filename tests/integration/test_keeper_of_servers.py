@@ -27,7 +27,7 @@ sys.stdin.read()
 
 
 @pytest.fixture
-def run() -> Iterator[subprocess.Popen[str]]:
+def requester() -> Iterator[subprocess.Popen[str]]:
     """Run a process that requests a PostgreSQL from its keeper and prints the URL and the keeper's process id."""
     folder = tempfile.mkdtemp(prefix="dashwright-run-")
     Path(folder).chmod(0o711)
@@ -42,15 +42,15 @@ def run() -> Iterator[subprocess.Popen[str]]:
 
 
 @pytest.mark.parametrize("killed", ["run", "keeper"])
-async def test_a_killed_run_stops_its_server(run: subprocess.Popen[str], killed: str) -> None:
+async def test_a_killed_run_stops_its_server(requester: subprocess.Popen[str], killed: str) -> None:
     """The server ends when the run or its keeper is killed."""
-    assert run.stdout
-    url, keeper_pid = run.stdout.readline().split()
+    assert requester.stdout
+    url, keeper_pid = requester.stdout.readline().split()
     watcher = await asyncpg.connect(url)
-    ended = asyncio.Event()
-    watcher.add_termination_listener(lambda _connection: ended.set())
-    os.kill(run.pid if killed == "run" else int(keeper_pid), signal.SIGKILL)
-    await asyncio.wait_for(ended.wait(), 30)
+    has_ended = asyncio.Event()
+    watcher.add_termination_listener(lambda _connection: has_ended.set())
+    os.kill(requester.pid if killed == "run" else int(keeper_pid), signal.SIGKILL)
+    await asyncio.wait_for(has_ended.wait(), 30)
 
 
 async def test_all_workers_get_the_same_server(postgres_dsn: str) -> None:

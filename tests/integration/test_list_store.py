@@ -24,7 +24,7 @@ NOW = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMES = ["a", "B", "c-1", "c.2", "Z", "ä"]
 
 
-async def put(connection: Connection, name: str, title: str = "T", *, folder: str = "", **labels: str) -> None:
+async def put_dashboard(connection: Connection, name: str, title: str = "T", *, folder: str = "", **labels: str) -> None:
     annotations = {"grafana.app/folder": folder} if folder else {}
     spec = orjson.dumps({"title": title}).decode()
     write = Write(DASHBOARD, name, spec, "v2alpha1", extract=Extract(title), labels=labels, annotations=annotations)
@@ -44,17 +44,17 @@ async def remove(connection: Connection, name: str) -> None:
 
 async def everything(connection: Connection, **options: Any) -> list[StoredObject]:
     """Return all objects in pages of one object each, at the newest version or the given one."""
-    at = options.pop("at", None) or await changes.head(connection, StreamName.OBJECTS, "default")
-    found: list[StoredObject] = []
+    version = options.pop("at", None) or await changes.head(connection, StreamName.OBJECTS, "default")
+    objects: list[StoredObject] = []
     after: str | None = ""
     while after is not None:
-        page = await lists.page(connection, DASHBOARD, "default", version=at, after=after, limit=1, **options)
-        found += page.items
+        page = await lists.page(connection, DASHBOARD, "default", version=version, after=after, limit=1, **options)
+        objects += page.items
         after = page.after
-    return found
+    return objects
 
 
-async def names(connection: Connection, **options: Any) -> set[str]:
+async def listed_names(connection: Connection, **options: Any) -> set[str]:
     return {item.name for item in await everything(connection, **options)}
 
 
@@ -83,20 +83,20 @@ async def _walk(url: str, before: list[tuple[str, ...]], between: list[tuple[str
             await transaction.start()
             for step in before:
                 await _do(connection, step)
-            at = await changes.head(connection, StreamName.OBJECTS, "default")
-            found: list[StoredObject] = []
+            version = await changes.head(connection, StreamName.OBJECTS, "default")
+            objects: list[StoredObject] = []
             after: str | None = ""
             for step in (*between, *[("read",)] * (len(NAMES) + 1)):
                 if step[0] != "read":
                     await _do(connection, step)
                 elif after is not None:
-                    page = await lists.page(connection, DASHBOARD, "default", version=at, after=after, limit=limit)
-                    found += page.items
+                    page = await lists.page(connection, DASHBOARD, "default", version=version, after=after, limit=limit)
+                    objects += page.items
                     after = page.after
             assert after is None
-            assert [_summary(item) for item in found] == await _replay_changes(connection, at)
-            selected = await everything(connection, at=at, labels=[("label", "in", ["x"])], scope=ObjectScope(folders=["f"]))
-            assert selected == [item for item in found if item.folder == "f" and '"label":"x"' in item.metadata.replace(" ", "")]
+            assert [_summary(item) for item in objects] == await _replay_changes(connection, version)
+            selected = await everything(connection, at=version, labels=[("label", "in", ["x"])], scope=ObjectScope(folders=["f"]))
+            assert selected == [item for item in objects if item.folder == "f" and '"label":"x"' in item.metadata.replace(" ", "")]
             await transaction.rollback()
     finally:
         await database.close()
@@ -105,7 +105,7 @@ async def _walk(url: str, before: list[tuple[str, ...]], between: list[tuple[str
 async def _do(connection: Connection, step: tuple[str, ...]) -> None:
     match step:
         case ("put", name, title, folder, label):
-            await put(connection, name, title, folder=folder, **({"label": label} if label else {}))
+            await put_dashboard(connection, name, title, folder=folder, **({"label": label} if label else {}))
         case ("remove", name):
             await remove(connection, name)
         case ("status", name, status):
@@ -116,13 +116,13 @@ def _summary(item: StoredObject) -> tuple[Any, ...]:
     return (item.name, item.uid, item.resource_version, item.generation, item.metadata, item.spec, item.status, item.title, item.folder)
 
 
-async def _replay_changes(connection: Connection, at: int) -> list[tuple[Any, ...]]:
+async def _replay_changes(connection: Connection, version: int) -> list[tuple[Any, ...]]:
     """Return the objects ordered by name, computed from every change up to a version."""
     objects: dict[str, tuple[Any, ...]] = {}
     statement = (
         "select c.*, h.spec as body from change c left join resource_history h using (uid, generation) where c.resource_version <= $1"
     )
-    for row in await connection.fetch(f"{statement} order by c.resource_version", at):
+    for row in await connection.fetch(f"{statement} order by c.resource_version", version):
         objects.pop(row["name"], None)
         if row["type"] != "DELETED":
             result = ("name", "uid", "resource_version", "generation", "metadata", "body", "status", "title", "folder")
@@ -139,28 +139,30 @@ async def connection(database: Database) -> Any:
 
 async def test_a_list_below_the_horizon_is_expired(connection: Connection) -> None:
     """A list at an older version than the horizon fails; at the horizon it succeeds."""
-    await put(connection, "a")
-    at = await changes.head(connection, StreamName.OBJECTS, "default")
-    await connection.execute("update change_horizon set resource_version = $1", at)
-    assert await names(connection, at=at) == {"a"}
+    await put_dashboard(connection, "a")
+    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    await connection.execute("update change_horizon set resource_version = $1", version)
+    assert await listed_names(connection, at=version) == {"a"}
     with pytest.raises(Gone):
-        await lists.page(connection, DASHBOARD, "default", version=at - 1, after="", limit=10)
+        await lists.page(connection, DASHBOARD, "default", version=version - 1, after="", limit=10)
     await remove(connection, "a")
     with pytest.raises(Gone):
-        await lists.page(connection, FOLDER, "default", version=at - 1, after="", limit=10)
+        await lists.page(connection, FOLDER, "default", version=version - 1, after="", limit=10)
 
 
 async def test_a_missing_body_is_an_error(connection: Connection) -> None:
     """A page is not returned without one of its objects, since it would look complete."""
-    await put(connection, "a")
-    at = await changes.head(connection, StreamName.OBJECTS, "default")
-    await put(connection, "a", "U")
-    (without,) = (await lists.page(connection, DASHBOARD, "default", version=at, after="", limit=1, with_bodies=False)).items
+    await put_dashboard(connection, "a")
+    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    await put_dashboard(connection, "a", "U")
+    (object_without_body,) = (
+        await lists.page(connection, DASHBOARD, "default", version=version, after="", limit=1, with_bodies=False)
+    ).items
     await connection.execute("delete from resource_history where generation = 1")
     with pytest.raises(Gone):
-        await lists.page(connection, DASHBOARD, "default", version=at, after="", limit=1)
+        await lists.page(connection, DASHBOARD, "default", version=version, after="", limit=1)
     with pytest.raises(Gone):
-        await lists.read_bodies(connection, [without])
+        await lists.read_bodies(connection, [object_without_body])
 
 
 @pytest.mark.parametrize(
@@ -179,83 +181,83 @@ async def test_a_missing_body_is_an_error(connection: Connection) -> None:
 )
 async def test_labels_select_objects(connection: Connection, requirement: tuple[str, str, list[str]], selected: str) -> None:
     """Each kind of requirement applies to current objects and to former states."""
-    await put(connection, "a", tier="gold", team="x")
-    await put(connection, "b", tier="gold")
-    await put(connection, "c", tier="lead")
-    await put(connection, "d", team="")
-    at = await changes.head(connection, StreamName.OBJECTS, "default")
-    assert await names(connection, labels=[requirement]) == set(selected)
-    assert await names(connection, labels=[requirement, ("tier", "in", ["gold"])]) == set(selected) & {"a", "b"}
+    await put_dashboard(connection, "a", tier="gold", team="x")
+    await put_dashboard(connection, "b", tier="gold")
+    await put_dashboard(connection, "c", tier="lead")
+    await put_dashboard(connection, "d", team="")
+    version = await changes.head(connection, StreamName.OBJECTS, "default")
+    assert await listed_names(connection, labels=[requirement]) == set(selected)
+    assert await listed_names(connection, labels=[requirement, ("tier", "in", ["gold"])]) == set(selected) & {"a", "b"}
     for name in "abcd":
-        await put(connection, name, tier="none", team="none", other="1")
+        await put_dashboard(connection, name, tier="none", team="none", other="1")
     await remove(connection, "a")
-    assert await names(connection, labels=[requirement], at=at) == set(selected)
+    assert await listed_names(connection, labels=[requirement], at=version) == set(selected)
 
 
 async def test_contradicting_labels_select_nothing(connection: Connection) -> None:
     """Two required values of one label match no object."""
-    await put(connection, "a", tier="gold")
-    both = [("tier", "in", ["gold"]), ("tier", "in", ["lead"])]
-    assert await names(connection, labels=both) == set()
-    assert await names(connection, labels=both[::-1]) == set()
+    await put_dashboard(connection, "a", tier="gold")
+    selectors = [("tier", "in", ["gold"]), ("tier", "in", ["lead"])]
+    assert await listed_names(connection, labels=selectors) == set()
+    assert await listed_names(connection, labels=selectors[::-1]) == set()
 
 
 async def test_names_and_numbers_find_one_object(connection: Connection) -> None:
     """An object is found now, and in its former state after its deletion."""
     for name in ("a", "b", "c"):
-        await put(connection, name)
+        await put_dashboard(connection, name)
     number = (await everything(connection, name="b"))[0].number
-    at = await changes.head(connection, StreamName.OBJECTS, "default")
+    version = await changes.head(connection, StreamName.OBJECTS, "default")
     for _ in range(2):
-        assert await names(connection, at=at, name="b") == {"b"}
-        assert await names(connection, at=at, numeric_id=number) == {"b"}
-        assert await names(connection, at=at, excluded_names=["b", "x"]) == {"a", "c"}
-        assert await names(connection, at=at, numeric_id=number, name="a") == set()
+        assert await listed_names(connection, at=version, name="b") == {"b"}
+        assert await listed_names(connection, at=version, numeric_id=number) == {"b"}
+        assert await listed_names(connection, at=version, excluded_names=["b", "x"]) == {"a", "c"}
+        assert await listed_names(connection, at=version, numeric_id=number, name="a") == set()
         await remove(connection, "b")
-    assert (await everything(connection, at=at, name="b"))[0].number == number
+    assert (await everything(connection, at=version, name="b"))[0].number == number
 
 
 async def test_a_scope_limits_a_list(connection: Connection) -> None:
     """A scope selects by folder, by the root without hidden objects, or by name; an empty scope selects nothing."""
-    await put(connection, "a", folder="f")
-    await put(connection, "b", folder="g")
-    await put(connection, "c")
-    await put(connection, "d")
-    at = await changes.head(connection, StreamName.OBJECTS, "default")
+    await put_dashboard(connection, "a", folder="f")
+    await put_dashboard(connection, "b", folder="g")
+    await put_dashboard(connection, "c")
+    await put_dashboard(connection, "d")
+    version = await changes.head(connection, StreamName.OBJECTS, "default")
     for _ in range(2):
-        assert await names(connection, at=at, scope=NOTHING) == set()
-        assert await names(connection, at=at, scope=ObjectScope(folders=["f", "x"])) == {"a"}
-        assert await names(connection, at=at, scope=ObjectScope(includes_root=True)) == {"c", "d"}
-        assert await names(connection, at=at, scope=ObjectScope(includes_root=True, hidden_names=["c"])) == {"d"}
-        assert await names(connection, at=at, scope=ObjectScope(hidden_names=["c"], names=["c", "b"])) == {"b", "c"}
+        assert await listed_names(connection, at=version, scope=NOTHING) == set()
+        assert await listed_names(connection, at=version, scope=ObjectScope(folders=["f", "x"])) == {"a"}
+        assert await listed_names(connection, at=version, scope=ObjectScope(includes_root=True)) == {"c", "d"}
+        assert await listed_names(connection, at=version, scope=ObjectScope(includes_root=True, hidden_names=["c"])) == {"d"}
+        assert await listed_names(connection, at=version, scope=ObjectScope(hidden_names=["c"], names=["c", "b"])) == {"b", "c"}
         for name, folder in zip("abcd", ["", "f", "f", "g"], strict=True):
-            await put(connection, name, folder=folder)
+            await put_dashboard(connection, name, folder=folder)
 
 
 async def test_bodies_are_included_up_to_a_size(connection: Connection) -> None:
     """The first bodies that fit are included; others are read by name and generation, and none if none is requested."""
     for name in ("a", "b", "c"):
-        await put(connection, name, name)
-    at = await changes.head(connection, StreamName.OBJECTS, "default")
+        await put_dashboard(connection, name, name)
+    version = await changes.head(connection, StreamName.OBJECTS, "default")
     size = len('{"title":"a"}')
-    page = await lists.page(connection, DASHBOARD, "default", version=at, after="", limit=3, max_body_bytes=2 * size)
+    page = await lists.page(connection, DASHBOARD, "default", version=version, after="", limit=3, max_body_bytes=2 * size)
     assert [item.spec for item in page.items] == ['{"title":"a"}', '{"title":"b"}', ""]
     assert page.sizes == [size] * 3
     assert await lists.read_bodies(connection, page.items[2:]) == {page.items[2].uid: '{"title":"c"}'}
-    bare = await lists.page(connection, DASHBOARD, "default", version=at, after="", limit=3, with_bodies=False)
+    bare = await lists.page(connection, DASHBOARD, "default", version=version, after="", limit=3, with_bodies=False)
     assert [(item.name, item.spec) for item in bare.items] == [("a", ""), ("b", ""), ("c", "")]
 
 
 async def test_objects_are_counted_by_kind_and_namespace(connection: Connection) -> None:
     """The count gives the number of remaining items of a list."""
-    await put(connection, "a")
-    await put(connection, "b")
+    await put_dashboard(connection, "a")
+    await put_dashboard(connection, "b")
     assert await lists.count(connection, DASHBOARD, "default") == 2
     assert await lists.count(connection, FOLDER, "default") == 0
     assert await lists.count(connection, DASHBOARD, "org-2") == 0
     assert await lists.count(connection, DASHBOARD, None) == 2
-    at = await changes.head(connection, StreamName.OBJECTS, "default")
+    version = await changes.head(connection, StreamName.OBJECTS, "default")
     await write(connection, "delete from resource")
-    assert await lists.namespaces(connection, DASHBOARD, version=at) == ["default"]
-    assert await lists.namespaces(connection, DASHBOARD, version=at, first="org-2") == []
+    assert await lists.namespaces(connection, DASHBOARD, version=version) == ["default"]
+    assert await lists.namespaces(connection, DASHBOARD, version=version, first="org-2") == []
     assert await lists.namespaces(connection, DASHBOARD, version=await changes.head(connection, StreamName.OBJECTS, "default")) == []

@@ -25,7 +25,7 @@ def storage(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[ObjectSt
             yield ObjectStorage.at(bucket_at(endpoint))
 
 
-async def write(storage: ObjectStorage, path: str, *chunks: bytes) -> None:
+async def write_object(storage: ObjectStorage, path: str, *chunks: bytes) -> None:
     async with storage.writer(path) as writer:
         for chunk in chunks:
             await writer.write(chunk)
@@ -42,11 +42,11 @@ async def test_an_object_is_read_as_it_was_written(storage: ObjectStorage, size:
     """Objects of any size are written in chunks and read in ranges."""
     data = bytes(number % 251 for number in range(1000)) * (size // 1000 + 1)
     data = data[:size]
-    await write(storage, "b/1", *(data[start : start + (1 << 20)] for start in range(0, size, 1 << 20)))
-    found = bytearray()
-    while len(found) < size:
-        found += await storage.read("b/1", start=len(found), size=size)
-    assert found == data
+    await write_object(storage, "b/1", *(data[start : start + (1 << 20)] for start in range(0, size, 1 << 20)))
+    content = bytearray()
+    while len(content) < size:
+        content += await storage.read("b/1", start=len(content), size=size)
+    assert content == data
 
 
 async def test_a_failed_writer_creates_no_object(storage: ObjectStorage) -> None:
@@ -61,7 +61,7 @@ async def test_a_failed_writer_creates_no_object(storage: ObjectStorage) -> None
 async def test_objects_are_deleted_by_path_and_prefix(storage: ObjectStorage) -> None:
     """A deletion leaves objects with other prefixes, and ignores missing ones."""
     for path in ("b/1", "b/2", "bc/1"):
-        await write(storage, path, b"x")
+        await write_object(storage, path, b"x")
     await storage.delete("b/1", "b/9")
     assert await storage.list_paths("b/") == ["b/2"]
     await storage.delete_all("b/")
@@ -75,7 +75,7 @@ async def test_a_missing_bucket_is_unavailable() -> None:
     with s3_server() as endpoint:
         storage = ObjectStorage.at(bucket_at(endpoint, bucket="absent"))
         with pytest.raises(Unavailable) as caught:
-            await write(storage, "b/1", b"x")
+            await write_object(storage, "b/1", b"x")
     assert endpoint not in caught.value.message
 
 
@@ -83,4 +83,4 @@ async def test_a_file_in_place_of_the_directory_is_unavailable(tmp_path: Path) -
     """A directory that cannot be used raises Unavailable."""
     (tmp_path / "file").touch()
     with pytest.raises(Unavailable):
-        await write(ObjectStorage.in_directory(tmp_path / "file"), "b/1", b"x")
+        await write_object(ObjectStorage.in_directory(tmp_path / "file"), "b/1", b"x")

@@ -18,14 +18,14 @@ SPEC = (
     '{"title":"R","workflows":[],"type":"githost","githost":{"url":"https://git.example/r"},"sync":{"enabled":true,"target":"folder"},'
     '"notifications":[{"name":"chat","url":"https://chat.example/hook"},{"name":"pager","url":"https://p.example/","events":["health"]}]}'
 )
-DONE = JobStatus(state=State.SUCCESS, finished=1, message="done")
+SUCCESS_STATUS = JobStatus(state=State.SUCCESS, finished=1, message="done")
 
 
 class WorkerDied(Exception):
     """End of a process in the middle of a transaction."""
 
 
-async def submit(connection: Connection) -> StoredJob:
+async def submit_sync(connection: Connection) -> StoredJob:
     """Store a repository and a sync of it."""
     write = resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R"))
     await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:1", now=Clock().now())
@@ -41,7 +41,7 @@ async def stored_events(connection: Connection) -> list[Any]:
 
 async def update_and_die(database: Database, job: StoredJob) -> None:
     async with database.transaction() as connection:
-        await sync_status.update(connection, job, DONE)
+        await sync_status.update(connection, job, SUCCESS_STATUS)
         assert len(await stored_events(connection)) == 2
         raise WorkerDied
 
@@ -49,14 +49,14 @@ async def update_and_die(database: Database, job: StoredJob) -> None:
 async def test_an_event_is_stored_with_the_end_of_the_sync_or_not_at_all(database: Database) -> None:
     """A rolled-back transaction stores neither the end of the sync nor its events; a committed one stores both."""
     async with database.transaction() as connection:
-        job = await submit(connection)
+        job = await submit_sync(connection)
     with pytest.raises(WorkerDied):
         await update_and_die(database, job)
     async with database.connection() as connection:
         assert await stored_events(connection) == []
         assert "success" not in str(await connection.fetchval("select status from resource where name = 'r'"))
     async with database.transaction() as connection:
-        await sync_status.update(connection, job, DONE)
+        await sync_status.update(connection, job, SUCCESS_STATUS)
     async with database.connection() as connection:
         assert await stored_events(connection) == [
             ("exchange", "repository.sync.success.default", "exchange/default"),
@@ -65,12 +65,12 @@ async def test_an_event_is_stored_with_the_end_of_the_sync_or_not_at_all(databas
 
 
 async def test_only_ended_syncs_are_events(database: Database) -> None:
-    """A sync that waits or works, or whose repository was deleted in the meantime, stores nothing."""
+    """No event is stored for a sync that is pending or working, or whose repository was deleted before the sync ended."""
     async with database.transaction() as connection:
-        job = await submit(connection)
+        job = await submit_sync(connection)
         for state in (State.PENDING, State.WORKING):
             await sync_status.update(connection, job, JobStatus(state=state))
         assert await stored_events(connection) == []
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
-        await sync_status.update(connection, job, DONE)
+        await sync_status.update(connection, job, SUCCESS_STATUS)
         assert await stored_events(connection) == []

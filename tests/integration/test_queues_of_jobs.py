@@ -20,7 +20,7 @@ def new_job(name: str, namespace: str, group: str) -> NewJob:
     return NewJob(name, namespace, "{}", group, "sync", {}, "2026-01-01T00:00:00Z", None, group, "work.sync")
 
 
-async def submit(database: Database, *requested_jobs: NewJob) -> None:
+async def submit_jobs(database: Database, *requested_jobs: NewJob) -> None:
     async with database.transaction() as connection:
         await jobs.submit(connection, JOB, requested_jobs, submitted_by={})
 
@@ -74,13 +74,13 @@ async def wrong_counters(database: Database) -> list[str]:
 
 async def test_an_empty_queue_is_deleted_and_created_again(database: Database) -> None:
     """Queues with ready or working jobs remain. A queue that was deleted returns with the next job of its group."""
-    await submit(database, new_job("a", "default", "a"), new_job("b", "default", "b"), new_job("b2", "default", "b"))
+    await submit_jobs(database, new_job("a", "default", "a"), new_job("b", "default", "b"), new_job("b2", "default", "b"))
     assert await delete_empty(database) == 0
     while await run_next(database) and await queues(database) != [("a", 0, 0), ("b", 1, 0)]:
         pass
     assert await delete_empty(database) == 1
     assert await queues(database) == [("b", 1, 0)]
-    await submit(database, new_job("a2", "default", "a"))
+    await submit_jobs(database, new_job("a2", "default", "a"))
     assert await queues(database) == [("a", 1, 0), ("b", 1, 0)]
     assert await wrong_counters(database) == []
 
@@ -88,7 +88,7 @@ async def test_an_empty_queue_is_deleted_and_created_again(database: Database) -
 async def test_a_full_group_closes_all_its_queues(database: Database) -> None:
     """A job that ends opens the queues of its group. Queues without a group are open while they have ready jobs."""
     keys = "abc"
-    await submit(
+    await submit_jobs(
         database,
         *(replace(new_job(f"{key}{number}", "default", "group"), fairness_key=key, group_limit=2) for key in keys for number in range(2)),
         replace(new_job("ungrouped", "default", "group"), concurrency_group=None),
@@ -116,9 +116,9 @@ async def test_the_plan_of_the_number_of_waiting_jobs_is_kept(database: Database
 
 
 async def test_an_organization_that_writes_is_left_out(database: Database) -> None:
-    """A transaction that holds the lock of an organization neither delays the deletion nor loses its queue."""
+    """A deletion of empty queues does not wait for a transaction that holds the lock of an organization, and keeps its queues."""
     for namespace in NAMESPACES:
-        await submit(database, new_job("a", namespace, "a"))
+        await submit_jobs(database, new_job("a", namespace, "a"))
     while await run_next(database):
         pass
     async with database.transaction() as connection:
@@ -131,7 +131,7 @@ async def test_an_organization_that_writes_is_left_out(database: Database) -> No
 
 async def test_the_number_of_deleted_queues_is_limited(database: Database) -> None:
     """One transaction deletes at most as many queues as requested, so that its locks are short."""
-    await submit(database, *(new_job(group, "default", group) for group in "abcde"))
+    await submit_jobs(database, *(new_job(group, "default", group) for group in "abcde"))
     while await run_next(database):
         pass
     assert [await delete_empty(database, limit=2) for _ in range(4)] == [2, 2, 1, 0]
@@ -144,7 +144,7 @@ async def test_counters_are_right_with_concurrent_writers_and_deletions(database
     async def submit_and_work(namespace: str) -> int:
         finished = 0
         for number in range(ROUNDS):
-            await submit(database, *(new_job(f"{number}-{group}", namespace, group) for group in "ab"))
+            await submit_jobs(database, *(new_job(f"{number}-{group}", namespace, group) for group in "ab"))
             finished += await run_next(database) + await run_next(database)
         return finished
 

@@ -39,7 +39,7 @@ from dashwright.common.stores.quotas import Claim, QuotaReached
 from dashwright.jobs_worker.adapters.store import Attempt, DatabaseObjectStore
 from dashwright.jobs_worker.domain.objects import Change, Key, Removal, Snapshot, Write
 
-NONE = QuotaRules()
+NO_RULES = QuotaRules()
 SEALING = secret_sealers(SecretCipher.from_keys("of tests only"))
 ADMIN = Actor("user:1", "admin", 1, "192.0.2.1", "request", "trace")
 
@@ -53,7 +53,7 @@ async def limited_organization(database: Database) -> Database:
     return database
 
 
-def writer_of(database: Database, rules: QuotaRules = NONE) -> Writer:
+def writer_of(database: Database, rules: QuotaRules = NO_RULES) -> Writer:
     broker, clock = MemoryBroker(), Clock()
     rpc = RpcClient(broker, SIGNER)
     edits = Edits(database, RepositoryClient(database, broker, rpc, RepositoryHealthClient(broker, rpc, clock)), clock)
@@ -67,7 +67,9 @@ def admin_of(namespace: str) -> WriteContext:
     return WriteContext(Identity("user:1", "admin", org_id, Role.ADMIN, permissions=permissions_of(Role.ADMIN)), ADMIN)
 
 
-async def create(database: Database, name: str, kind: Kind = DASHBOARD, namespace: str = "default", rules: QuotaRules = NONE) -> None:
+async def create_object(
+    database: Database, name: str, kind: Kind = DASHBOARD, namespace: str = "default", rules: QuotaRules = NO_RULES
+) -> None:
     spec: dict[str, object] = {"title": name}
     if kind is REPOSITORY:
         spec |= {"workflows": [], "type": "local", "local": {"path": "/srv/r"}, "sync": {"enabled": True, "target": "folder"}}
@@ -76,8 +78,8 @@ async def create(database: Database, name: str, kind: Kind = DASHBOARD, namespac
     await writer_of(database, rules).create(DesiredObject(kind, name, kind.version, spec), admin_of(namespace))
 
 
-async def sync(
-    database: Database, writes: Sequence[str] = (), removals: Sequence[str] = (), *, rules: QuotaRules = NONE, kind: Kind = DASHBOARD
+async def run_sync(
+    database: Database, writes: Sequence[str] = (), removals: Sequence[str] = (), *, rules: QuotaRules = NO_RULES, kind: Kind = DASHBOARD
 ) -> None:
     """Run a sync of the repository ``r`` that holds its lease."""
     name = uuid.uuid4().hex
@@ -116,9 +118,9 @@ async def stored_names(database: Database, namespace: str = "default") -> set[st
 async def test_the_api_stops_at_the_limit(limited_organization: Database) -> None:
     """An object beyond the limit is refused with limit and use, and leaves no row; a freed place can be used."""
     for name in ("a", "b", "c"):
-        await create(limited_organization, name)
+        await create_object(limited_organization, name)
     with pytest.raises(QuotaReached) as caught:
-        await create(limited_organization, "d")
+        await create_object(limited_organization, "d")
     error = caught.value
     assert error.message == "dashboard Quota reached: limit 3, used 3"
     assert [(cause.field, cause.reason, cause.message) for cause in error.causes] == [
@@ -128,9 +130,9 @@ async def test_the_api_stops_at_the_limit(limited_organization: Database) -> Non
     async with limited_organization.connection() as connection:
         assert await connection.fetchval("select count(*) from change where name = 'd'") == 0
     with pytest.raises(AlreadyExists):
-        await create(limited_organization, "a")
+        await create_object(limited_organization, "a")
     await writer_of(limited_organization).delete(DASHBOARD, "default", "a", admin_of("default"))
-    await create(limited_organization, "d")
+    await create_object(limited_organization, "d")
     assert await stored_names(limited_organization) == {"b", "c", "d"}
 
 
@@ -140,13 +142,13 @@ async def test_the_limit_is_exact(limited_organization: Database, limit: int, ma
     async with limited_organization.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=limit)
     for rules, namespace in (
-        (NONE, "default"),
+        (NO_RULES, "default"),
         (QuotaRules(defaults={"org_dashboard": limit}), "org-2"),
         (QuotaRules(defaults={"global_dashboard": limit if limit < 0 else limit + made * 2}), "org-3"),
     ):
         for name in ("a", "b", "c", "d"):
             try:
-                await create(limited_organization, name, namespace=namespace, rules=rules)
+                await create_object(limited_organization, name, namespace=namespace, rules=rules)
             except QuotaReached:
                 break
         assert len(await stored_names(limited_organization, namespace)) == made
@@ -155,13 +157,13 @@ async def test_the_limit_is_exact(limited_organization: Database, limit: int, ma
 async def test_only_dashboards_of_the_organization_count(limited_organization: Database) -> None:
     """Folders, repositories and dashboards of other organizations are not counted; disabled quotas limit nothing."""
     for index in range(5):
-        await create(limited_organization, f"f{index}", FOLDER)
-        await create(limited_organization, f"d{index}", namespace="org-2")
+        await create_object(limited_organization, f"f{index}", FOLDER)
+        await create_object(limited_organization, f"d{index}", namespace="org-2")
     for name in ("a", "b", "c"):
-        await create(limited_organization, name)
-    await create(limited_organization, "d", rules=QuotaRules(enabled=False))
-    await sync(limited_organization, ["e"], rules=QuotaRules(enabled=False))
-    await sync(limited_organization, ["s1", "s2"], kind=FOLDER)
+        await create_object(limited_organization, name)
+    await create_object(limited_organization, "d", rules=QuotaRules(enabled=False))
+    await run_sync(limited_organization, ["e"], rules=QuotaRules(enabled=False))
+    await run_sync(limited_organization, ["s1", "s2"], kind=FOLDER)
     assert len(await stored_names(limited_organization)) == 5
 
 
@@ -170,42 +172,42 @@ async def test_every_counted_kind_is_limited(limited_organization: Database, kin
     """No entry point creates an object of a counted kind if the limit is 0."""
     rules = QuotaRules(defaults={f"global_{target}": 0 for target in ("dashboard", "data_source", "alert_rule")})
     async with limited_organization.connection() as connection:
-        before = [quota.used for quota in await quotas.list_for_org(connection, NONE, 1) or ()]
+        before = [quota.used for quota in await quotas.list_for_org(connection, NO_RULES, 1) or ()]
     with suppress(QuotaReached):
-        await create(limited_organization, "a", kind, rules=rules)
+        await create_object(limited_organization, "a", kind, rules=rules)
     with suppress(QuotaReached):
-        await sync(limited_organization, ["b"], rules=rules, kind=kind)
+        await run_sync(limited_organization, ["b"], rules=rules, kind=kind)
     async with limited_organization.connection() as connection:
-        assert before == [quota.used for quota in await quotas.list_for_org(connection, NONE, 1) or ()]
+        assert before == [quota.used for quota in await quotas.list_for_org(connection, NO_RULES, 1) or ()]
 
 
 async def test_a_sync_beyond_the_limit_writes_nothing(limited_organization: Database) -> None:
     """The whole sync is refused, including removals; the error has the limit, the use, and what would be added and removed."""
-    await create(limited_organization, "own")
-    await sync(limited_organization, ["a"])
+    await create_object(limited_organization, "own")
+    await run_sync(limited_organization, ["a"])
     message = "dashboard Quota reached: the organization may have 3, it has 2 and this sync would add 3 and remove 1; nothing was written"
     with pytest.raises(QuotaReached, match=f"^{message}$"):
-        await sync(limited_organization, ["b", "c", "d"], ["a"])
+        await run_sync(limited_organization, ["b", "c", "d"], ["a"])
     assert await stored_names(limited_organization) == {"own", "a"}
 
 
 async def test_a_sync_may_replace_at_the_limit(limited_organization: Database) -> None:
     """Removals make room for additions, and updates are not counted."""
-    await sync(limited_organization, ["a", "b", "c"])
-    await sync(limited_organization, ["c", "d", "e"], ["a", "b"])
+    await run_sync(limited_organization, ["a", "b", "c"])
+    await run_sync(limited_organization, ["c", "d", "e"], ["a", "b"])
     assert await stored_names(limited_organization) == {"c", "d", "e"}
 
 
 async def test_updates_above_a_lowered_limit_succeed(limited_organization: Database) -> None:
     """After the limit is lowered below the use, updates and removals succeed, and additions are refused."""
-    await sync(limited_organization, ["a", "b", "c"])
+    await run_sync(limited_organization, ["a", "b", "c"])
     async with limited_organization.transaction() as connection:
         await quotas.set_limit(connection, org_id=1, target="dashboard", limit=1)
-    await sync(limited_organization, ["a", "b"], ["c"])
+    await run_sync(limited_organization, ["a", "b"], ["c"])
     with pytest.raises(QuotaReached, match="may have 1, it has 2 and this sync would add 1; nothing"):
-        await sync(limited_organization, ["a", "d"])
+        await run_sync(limited_organization, ["a", "d"])
     with pytest.raises(QuotaReached, match="limit 1, used 2"):
-        await create(limited_organization, "d")
+        await create_object(limited_organization, "d")
     assert await stored_names(limited_organization) == {"a", "b"}
 
 
@@ -219,9 +221,9 @@ async def test_concurrent_creates_and_syncs_never_exceed_the_limit(limited_organ
         database = (limited_organization, other)[number % 2]
         try:
             if number % 5 == 0:
-                await sync(database, [f"s{number}-a", f"s{number}-b"])
+                await run_sync(database, [f"s{number}-a", f"s{number}-b"])
                 return 2
-            await create(database, f"d{number}")
+            await create_object(database, f"d{number}")
         except QuotaReached:
             return 0
         return 1
@@ -243,7 +245,7 @@ async def test_setting_the_limit_waits_for_running_creators(limited_organization
             assert not setting.done()
     await setting
     with pytest.raises(QuotaReached):
-        await create(limited_organization, "a")
+        await create_object(limited_organization, "a")
 
 
 async def _lower(database: Database) -> None:
@@ -255,21 +257,21 @@ async def test_dashboards_can_be_reserved(limited_organization: Database) -> Non
     """Code that creates many objects under the lock of objects reserves places like for any other target."""
     async with limited_organization.transaction() as connection:
         await resources.lock(connection, "default")
-        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", count=3))
+        await quotas.reserve(connection, NO_RULES, Claim(Scope.ORG, 1, "dashboard", count=3))
         with pytest.raises(QuotaReached, match=r"^dashboard Quota reached$"):
-            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "dashboard", count=4))
+            await quotas.reserve(connection, NO_RULES, Claim(Scope.ORG, 1, "dashboard", count=4))
 
 
 @pytest.mark.parametrize(("created", "removed"), [(2, 0), (3, 1), (1, 0), (2, 1), (0, 0)])
 async def test_the_refusal_of_a_sync_is_predicted(limited_organization: Database, created: int, removed: int) -> None:
     """The prediction is the message of the later refusal, or empty if the sync succeeds."""
     for name in ("x", "y"):
-        await sync(limited_organization, [name])
-    store = DatabaseObjectStore(limited_organization, Clock(), NONE, repository=synced_repository.repository("r"), edition=0)
+        await run_sync(limited_organization, [name])
+    store = DatabaseObjectStore(limited_organization, Clock(), NO_RULES, repository=synced_repository.repository("r"), edition=0)
     predicted = await store.quota_refusal("default", created=created, removed=removed)
     refused = ""
     try:
-        await sync(limited_organization, [f"n{index}" for index in range(created)], ["x"] * removed)
+        await run_sync(limited_organization, [f"n{index}" for index in range(created)], ["x"] * removed)
     except QuotaReached as error:
         refused = error.message
     assert predicted == refused

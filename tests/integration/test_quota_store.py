@@ -13,7 +13,7 @@ from dashwright.common.models.quotas import QuotaRules, Scope
 from dashwright.common.stores import quotas
 from dashwright.common.stores.quotas import Claim, QuotaReached
 
-NONE = QuotaRules()
+NO_RULES = QuotaRules()
 
 
 @pytest.fixture
@@ -29,11 +29,11 @@ async def orgs(database: Database) -> Database:
     return database
 
 
-async def use_by_target(database: Database, org_id: int, rules: QuotaRules = NONE) -> dict[str, tuple[int, int]]:
+async def use_by_target(database: Database, org_id: int, rules: QuotaRules = NO_RULES) -> dict[str, tuple[int, int]]:
     async with database.connection() as connection:
-        found = await quotas.list_for_org(connection, rules, org_id)
-    assert found is not None
-    return {quota.target: (quota.limit, quota.used) for quota in found}
+        quota_list = await quotas.list_for_org(connection, rules, org_id)
+    assert quota_list is not None
+    return {quota.target: (quota.limit, quota.used) for quota in quota_list}
 
 
 async def limit(database: Database, target: str, number: int, *, org_id: int = 0, user_id: int = 0) -> None:
@@ -45,7 +45,7 @@ async def add_key(connection: Connection, name: str, org_id: int = 1) -> None:
     await connection.execute("insert into api_key (org_id, name, key, role) values ($1, $2, $2, 'Viewer')", org_id, name)
 
 
-async def make_key(database: Database, name: str, rules: QuotaRules = NONE, org_id: int = 1) -> None:
+async def make_key(database: Database, name: str, rules: QuotaRules = NO_RULES, org_id: int = 1) -> None:
     async with database.transaction() as connection:
         await quotas.reserve(connection, rules, Claim(Scope.ORG, org_id, "api_key"), Claim(Scope.GLOBAL, 0, "api_key"))
         await add_key(connection, name, org_id)
@@ -66,7 +66,7 @@ async def test_an_unlimited_organization_lists_every_target(orgs: Database) -> N
             insert into api_key (org_id, name, key, role, service_account_id, expires)
             values (1, 't', 't', 'Viewer', 3, 1), (2, 't', 'u', 'None', null, null)
         """)
-        assert [quota.target for quota in await quotas.list_for_org(connection, NONE, 1) or ()] == [
+        assert [quota.target for quota in await quotas.list_for_org(connection, NO_RULES, 1) or ()] == [
             "org_user",
             "dashboard",
             "data_source",
@@ -89,17 +89,17 @@ async def test_a_user_has_one_quota(orgs: Database) -> None:
         assert await quotas.list_for_user(connection, QuotaRules(defaults={"user_org": 10}), 2) == [
             quotas.Quota("org_user", 10, 1, user_id=2)
         ]
-        assert await quotas.list_for_user(connection, NONE, 3) is None
-        assert await quotas.list_for_user(connection, NONE, 9007) is None
-        assert await quotas.list_for_org(connection, NONE, 9007) is None
+        assert await quotas.list_for_user(connection, NO_RULES, 3) is None
+        assert await quotas.list_for_user(connection, NO_RULES, 9007) is None
+        assert await quotas.list_for_org(connection, NO_RULES, 9007) is None
 
 
 async def test_a_set_limit_overrides_the_default(orgs: Database) -> None:
     """A set limit applies to its owner and target; setting it again replaces it, and any negative number means unlimited."""
     rules = QuotaRules(defaults={"org_user": 10, "org_dashboard": 100})
-    for number, kept in ((7, 7), (0, 0), (-5, -1), (2**63 - 1, 2**63 - 1)):
+    for number, stored in ((7, 7), (0, 0), (-5, -1), (2**63 - 1, 2**63 - 1)):
         await limit(orgs, "org_user", number, org_id=1)
-        assert (await use_by_target(orgs, 1, rules))["org_user"] == (kept, 2)
+        assert (await use_by_target(orgs, 1, rules))["org_user"] == (stored, 2)
     assert (await use_by_target(orgs, 1, rules))["dashboard"] == (100, 0)
     assert (await use_by_target(orgs, 2, rules))["org_user"] == (10, 0)
     await limit(orgs, "org_user", 3, user_id=2)
@@ -150,14 +150,14 @@ async def test_the_error_names_the_reached_quota(orgs: Database) -> None:
     await limit(orgs, "org_user", 2, org_id=1)
     async with orgs.transaction() as connection:
         with pytest.raises(QuotaReached) as caught:
-            await quotas.reserve(connection, NONE, Claim(Scope.USER, 2, "org_user"), Claim(Scope.ORG, 1, "org_user"))
+            await quotas.reserve(connection, NO_RULES, Claim(Scope.USER, 2, "org_user"), Claim(Scope.ORG, 1, "org_user"))
     error = caught.value
     assert (error.status, error.message, error.message_id) == (403, "org Quota reached", "quota.reached")
     assert error.extra == {"scope": "org", "target": "org_user", "limit": 2, "used": 2}
     assert [(cause.field, cause.reason, cause.message) for cause in error.causes] == [("quota.org_user", "QuotaReached", "limit 2, used 2")]
     async with orgs.transaction() as connection:
         with pytest.raises(QuotaReached, match=r"^Quota reached$"):
-            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "org_user"), message="Quota reached")
+            await quotas.reserve(connection, NO_RULES, Claim(Scope.ORG, 1, "org_user"), message="Quota reached")
 
 
 async def test_a_claim_for_several_is_all_or_nothing(orgs: Database) -> None:
@@ -165,9 +165,9 @@ async def test_a_claim_for_several_is_all_or_nothing(orgs: Database) -> None:
     await limit(orgs, "api_key", 5, org_id=1)
     await make_key(orgs, "a")
     async with orgs.transaction() as connection:
-        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key", count=4))
+        await quotas.reserve(connection, NO_RULES, Claim(Scope.ORG, 1, "api_key", count=4))
         with pytest.raises(QuotaReached):
-            await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key", count=5))
+            await quotas.reserve(connection, NO_RULES, Claim(Scope.ORG, 1, "api_key", count=5))
 
 
 async def test_global_limits_count_all_organizations(orgs: Database) -> None:
@@ -188,14 +188,14 @@ async def test_unlimited_quotas_take_no_lock(orgs: Database) -> None:
     """Only a finite limit makes creations wait for each other; disabled quotas limit nothing."""
     claim = Claim(Scope.ORG, 1, "api_key")
     async with orgs.transaction() as connection:
-        await quotas.reserve(connection, NONE, claim)
+        await quotas.reserve(connection, NO_RULES, claim)
         assert await quota_locks(connection) == 0
     await limit(orgs, "api_key", 0, org_id=1)
     async with orgs.transaction() as connection:
         await quotas.reserve(connection, QuotaRules(enabled=False), claim)
         assert await quota_locks(connection) == 0
         with pytest.raises(QuotaReached):
-            await quotas.reserve(connection, NONE, claim, Claim(Scope.ORG, 2, "api_key"))
+            await quotas.reserve(connection, NO_RULES, claim, Claim(Scope.ORG, 2, "api_key"))
         assert await quota_locks(connection) == 1
 
 
@@ -259,7 +259,7 @@ async def test_a_new_limit_applies_to_the_next_creator(orgs: Database) -> None:
     """Setting a limit waits for a running creator; the next creator sees the new limit."""
     await limit(orgs, "api_key", 5, org_id=1)
     async with orgs.transaction() as connection:
-        await quotas.reserve(connection, NONE, Claim(Scope.ORG, 1, "api_key"))
+        await quotas.reserve(connection, NO_RULES, Claim(Scope.ORG, 1, "api_key"))
         setting = asyncio.create_task(limit(orgs, "api_key", 0, org_id=1))
         waiting = "select exists (select from pg_locks where locktype = 'advisory' and classid = 3 and not granted)"
         while not await connection.fetchval(waiting):
@@ -309,11 +309,11 @@ async def _walk(url: str, steps: list[tuple[str, int]]) -> None:
             members = [(row["org_id"], row["user_id"]) for row in await connection.fetch("select * from org_user")]
             keys = [row["org_id"] for row in await connection.fetch("select * from api_key")]
             for org in await connection.fetch("select id from org"):
-                found = {quota.target: quota.used for quota in await quotas.list_for_org(connection, NONE, org["id"]) or ()}
-                assert found["org_user"] == sum(1 for org_id, user_id in members if org_id == org["id"] and user_id in persons)
-                assert found["api_key"] == keys.count(org["id"])
+                used_by_target = {quota.target: quota.used for quota in await quotas.list_for_org(connection, NO_RULES, org["id"]) or ()}
+                assert used_by_target["org_user"] == sum(1 for org_id, user_id in members if org_id == org["id"] and user_id in persons)
+                assert used_by_target["api_key"] == keys.count(org["id"])
             for person in persons:
-                assert [quota.used for quota in await quotas.list_for_user(connection, NONE, person) or ()] == [
+                assert [quota.used for quota in await quotas.list_for_user(connection, NO_RULES, person) or ()] == [
                     sum(1 for _, user_id in members if user_id == person)
                 ]
             await transaction.rollback()

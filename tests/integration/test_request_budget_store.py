@@ -12,11 +12,17 @@ from dashwright.jobs_worker.stores import git_hosts
 from dashwright.jobs_worker.stores.git_hosts import Wait
 
 HOST = "git.example.org:443"
-OWN = "default"
+OWN_NAMESPACE = "default"
 
 
-async def take(
-    database: Database, requests: float = 1, *, most: float = 60, at_least: float | None = None, host: str = HOST, namespace: str = OWN
+async def take_requests(
+    database: Database,
+    requests: float = 1,
+    *,
+    most: float = 60,
+    at_least: float | None = None,
+    host: str = HOST,
+    namespace: str = OWN_NAMESPACE,
 ) -> Wait | None:
     async with database.connection() as connection:
         return await git_hosts.charge(
@@ -24,7 +30,7 @@ async def take(
         )
 
 
-async def pause(database: Database, retry_after: float | None = None, *, namespace: str = OWN) -> float:
+async def pause_host(database: Database, retry_after: float | None = None, *, namespace: str = OWN_NAMESPACE) -> float:
     async with database.connection() as connection:
         return await git_hosts.pause(connection, HOST, namespace, None if retry_after is None else timedelta(seconds=retry_after))
 
@@ -41,24 +47,25 @@ async def pass_time(database: Database, seconds: float) -> None:
 
 async def test_workers_share_the_limit_of_a_host(database: Database) -> None:
     """Concurrent workers use a minute's requests exactly once; another host has its own count."""
-    begun = time.monotonic()
-    responses = await asyncio.gather(*(take(database, most=60, namespace=f"org-{index}") for index in range(100)))
-    assert 60 <= responses.count(None) <= 61 + (time.monotonic() - begun)
-    assert await take(database, host="other.example.org:443") is None
+    start_time = time.monotonic()
+    responses = await asyncio.gather(*(take_requests(database, most=60, namespace=f"org-{index}") for index in range(100)))
+    # A full budget has 60 requests, and one request is refilled each second.
+    assert 60 <= responses.count(None) <= 61 + (time.monotonic() - start_time)
+    assert await take_requests(database, host="other.example.org:443") is None
 
 
 async def test_the_budget_refills_up_to_one_minute(database: Database) -> None:
     """The returned wait is exact, and the budget never exceeds a minute's requests."""
-    assert await take(database, 60) is None
-    wait = await take(database, 3, namespace="org-2")
+    assert await take_requests(database, 60) is None
+    wait = await take_requests(database, 3, namespace="org-2")
     assert wait is not None
     assert wait.seconds == pytest.approx(3, abs=1)
     assert not wait.is_paused
     await pass_time(database, wait.seconds)
-    assert await take(database, 3, namespace="org-2") is None
+    assert await take_requests(database, 3, namespace="org-2") is None
     await pass_time(database, 3600)
-    assert await take(database, 60) is None
-    assert await take(database, 3) is not None
+    assert await take_requests(database, 60) is None
+    assert await take_requests(database, 3) is not None
 
 
 async def test_an_organization_leaves_a_share_to_others(database: Database) -> None:
@@ -66,7 +73,7 @@ async def test_an_organization_leaves_a_share_to_others(database: Database) -> N
 
     async def take_all(namespace: str) -> int:
         count = 0
-        while await take(database, namespace=namespace) is None:
+        while await take_requests(database, namespace=namespace) is None:
             count += 1
         return count
 
@@ -77,58 +84,58 @@ async def test_an_organization_leaves_a_share_to_others(database: Database) -> N
         await pass_time(database, 6)
         in_ten_minutes += await take_all("greedy")
     assert in_ten_minutes == pytest.approx(600, rel=0.05)
-    assert await take(database, 5, namespace="third") is None
+    assert await take_requests(database, 5, namespace="third") is None
 
 
 async def test_the_wait_for_a_share_is_an_upper_bound(database: Database) -> None:
     """After the returned wait for a share, the organization is served."""
-    while (wait := await take(database)) is None:
+    while (wait := await take_requests(database)) is None:
         pass
     await pass_time(database, wait.seconds + 0.1)
-    assert await take(database) is None
+    assert await take_requests(database) is None
 
 
 async def test_a_limit_below_one_step_still_allows_steps(database: Database) -> None:
-    """A step that used the whole limit may use it again once it is refilled."""
+    """A step that needs the whole limit is allowed again whenever the budget is refilled."""
     for _ in range(3):
-        assert await take(database, 2, most=2) is None
+        assert await take_requests(database, 2, most=2) is None
         await pass_time(database, 60)
 
 
 async def test_low_priority_requests_stop_earlier(database: Database) -> None:
     """The last quarter of the budget is reserved for requests of normal priority."""
-    assert await take(database, 50) is None
-    assert await take(database, 2, at_least=15) is not None
-    assert await take(database, 2) is None
+    assert await take_requests(database, 50) is None
+    assert await take_requests(database, 2, at_least=15) is not None
+    assert await take_requests(database, 2) is None
 
 
 async def test_an_organization_pauses_as_long_as_the_host_requests(database: Database) -> None:
     """A pause that a host requests is for one organization: another one, which has its own token, continues."""
-    assert await pause(database, 120) == pytest.approx(120, abs=1)
-    wait = await take(database)
+    assert await pause_host(database, 120) == pytest.approx(120, abs=1)
+    wait = await take_requests(database)
     assert wait is not None
     assert wait.is_paused
     assert wait.seconds == pytest.approx(120, abs=2)
-    assert await take(database, namespace="org-2") is None
+    assert await take_requests(database, namespace="org-2") is None
     await pass_time(database, 121)
-    assert await take(database) is None
+    assert await take_requests(database) is None
 
 
 async def test_the_default_pause_grows_with_each_refusal(database: Database) -> None:
     """Pauses grow from 30 s to 15 minutes, and start at 30 s again after a time without refusals."""
     for expected in (30, 60, 120, 240, 480, 900, 900):
-        assert await pause(database) == pytest.approx(expected, abs=1)
+        assert await pause_host(database) == pytest.approx(expected, abs=1)
         await pass_time(database, expected + 1)
     await pass_time(database, 900)
-    assert await pause(database) == pytest.approx(30, abs=1)
+    assert await pause_host(database) == pytest.approx(30, abs=1)
 
 
 async def test_refusals_at_the_same_time_are_one_pause(database: Database) -> None:
     """A longer requested pause counts, a shorter one does not shorten it, and none exceeds an hour."""
     for _ in range(3):
-        assert await pause(database) == pytest.approx(30, abs=1)
-    assert await pause(database, 5) == pytest.approx(30, abs=1)
-    assert await pause(database, 1e6) == pytest.approx(3600, abs=1)
+        assert await pause_host(database) == pytest.approx(30, abs=1)
+    assert await pause_host(database, 5) == pytest.approx(30, abs=1)
+    assert await pause_host(database, 1e6) == pytest.approx(3600, abs=1)
 
 
 async def test_unused_hosts_are_deleted(database: Database) -> None:
@@ -139,12 +146,12 @@ async def test_unused_hosts_are_deleted(database: Database) -> None:
             await git_hosts.delete_unused(connection, older_than=timedelta(hours=1))
             return [row["host"] for row in await connection.fetch(f"select host from {table}")]
 
-    await take(database, host="other")
-    await take(database)
+    await take_requests(database, host="other")
+    await take_requests(database)
     assert set(await known_hosts("git_host")) == set(await known_hosts("git_host_share")) == {HOST, "other"}
     await pass_time(database, 3601)
-    await pause(database)
+    await pause_host(database)
     assert (await known_hosts("git_host"), await known_hosts("git_host_share")) == ([], [HOST])
-    wait = await take(database)
+    wait = await take_requests(database)
     assert wait is not None
     assert wait.is_paused

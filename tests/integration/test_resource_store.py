@@ -32,7 +32,7 @@ async def write_objects(database: Database, *writes: resources.Write, actor: str
         return await staging.write("default", actor=actor, now=NOW)
 
 
-async def read(database: Database, name: str) -> dict[str, Any]:
+async def read_dashboard(database: Database, name: str) -> dict[str, Any]:
     async with database.connection() as connection:
         stored = await resources.get(connection, DASHBOARD, "default", name)
     decoded: dict[str, Any] = orjson.loads(stored.encode("v2alpha1"))
@@ -49,10 +49,10 @@ async def test_a_created_object_is_read_as_it_was_sent(database: Database) -> No
     async with database.transaction() as connection:
         write = dashboard("a", folder="f")
         written = await resources.create(await resources.lock(connection, "default"), "default", write, actor="user:7", now=NOW)
-    found = await read(database, "a")
-    assert found["spec"] == {"title": "T"}
-    assert found["apiVersion"] == "dashboard.grafana.app/v2alpha1"
-    metadata = found["metadata"]
+    stored = await read_dashboard(database, "a")
+    assert stored["spec"] == {"title": "T"}
+    assert stored["apiVersion"] == "dashboard.grafana.app/v2alpha1"
+    metadata = stored["metadata"]
     assert ("a", "default", str(written.uid)) == (metadata["name"], metadata["namespace"], metadata["uid"])
     assert (str(written.resource_version), 1) == (metadata["resourceVersion"], metadata["generation"])
     assert metadata["creationTimestamp"] == "2026-01-02T03:04:05Z"
@@ -66,7 +66,7 @@ async def test_a_duplicate_name_is_rejected(database: Database) -> None:
     with pytest.raises(AlreadyExists, match=r'dashboards\.dashboard\.grafana\.app "a" already exists'):
         async with database.transaction() as connection:
             await resources.create(await resources.lock(connection, "default"), "default", dashboard("a", "other"), actor="user:1", now=NOW)
-    assert (await read(database, "a"))["spec"] == {"title": "T"}
+    assert (await read_dashboard(database, "a"))["spec"] == {"title": "T"}
 
 
 async def test_one_of_two_concurrent_creates_succeeds(database: Database) -> None:
@@ -88,9 +88,9 @@ async def test_one_of_two_concurrent_creates_succeeds(database: Database) -> Non
 async def test_an_unchanged_write_has_no_effect(database: Database) -> None:
     """Writing an equal object creates no version, no generation, no history and no change."""
     await write_objects(database, dashboard("a"))
-    before = await read(database, "a")
+    before = await read_dashboard(database, "a")
     assert await write_objects(database, dashboard("a"), actor="user:2") == 0
-    assert before == await read(database, "a")
+    assert before == await read_dashboard(database, "a")
     async with database.connection() as connection:
         assert await feed(connection) == [("a", "ADDED", 1)]
         assert await connection.fetchval("select count(*) from resource_history") == 1
@@ -100,14 +100,14 @@ async def test_generation_grows_with_spec_and_folder_only(database: Database) ->
     """A new spec or folder is a new generation with its author; a new label or annotation is a new version only."""
     await write_objects(database, dashboard("a"))
     await write_objects(database, dashboard("a", team="x"), actor="user:2")
-    found = (await read(database, "a"))["metadata"]
-    assert found["generation"] == 1
-    assert "grafana.app/updatedBy" not in found["annotations"]
+    metadata = (await read_dashboard(database, "a"))["metadata"]
+    assert metadata["generation"] == 1
+    assert "grafana.app/updatedBy" not in metadata["annotations"]
     await write_objects(database, dashboard("a", "new"), actor="user:3")
     await write_objects(database, dashboard("a", "new", folder="f"), actor="user:4")
-    found = (await read(database, "a"))["metadata"]
-    assert found["generation"] == 3
-    assert found["annotations"]["grafana.app/updatedBy"] == "user:4"
+    metadata = (await read_dashboard(database, "a"))["metadata"]
+    assert metadata["generation"] == 3
+    assert metadata["annotations"]["grafana.app/updatedBy"] == "user:4"
     async with database.connection() as connection:
         assert await feed(connection) == [("a", "ADDED", 1), ("a", "MODIFIED", 1), ("a", "MODIFIED", 2), ("a", "MODIFIED", 3)]
         history = await connection.fetch("select generation, created_by, spec from resource_history order by generation")
@@ -118,7 +118,7 @@ async def test_generation_grows_with_spec_and_folder_only(database: Database) ->
 async def test_server_fields_cannot_be_written(database: Database) -> None:
     """Values for createdBy and updatedBy in a write are ignored."""
     await write_objects(database, dashboard("a", createdBy="user:99", updatedBy="user:99"))
-    assert (await read(database, "a"))["metadata"]["annotations"] == {"grafana.app/createdBy": "user:1"}
+    assert (await read_dashboard(database, "a"))["metadata"]["annotations"] == {"grafana.app/createdBy": "user:1"}
 
 
 async def test_a_deletion_is_recorded(database: Database) -> None:
@@ -127,7 +127,7 @@ async def test_a_deletion_is_recorded(database: Database) -> None:
     async with database.transaction() as connection:
         assert await resources.delete(connection, DASHBOARD, "default", ["a", "unknown"], actor="user:1") == ["a"]
     with pytest.raises(NotFound, match=r'dashboards\.dashboard\.grafana\.app "a" not found'):
-        await read(database, "a")
+        await read_dashboard(database, "a")
     async with database.connection() as connection:
         assert (await feed(connection))[-1] == ("a", "DELETED", 1)
         assert await connection.fetchval("select count(*) from resource_history") == 2
@@ -160,7 +160,7 @@ async def test_names_are_unique_within_namespace_and_kind(database: Database) ->
         await resources.create(await resources.lock(connection, "org-2"), "org-2", dashboard("a", "other"), actor="user:1", now=NOW)
         assert (await resources.get(connection, FOLDER, "default", "a")).spec == '{"title":"F"}'
         assert (await resources.get(connection, DASHBOARD, "org-2", "a")).spec == '{"title":"other"}'
-    assert (await read(database, "a"))["spec"] == {"title": "T"}
+    assert (await read_dashboard(database, "a"))["spec"] == {"title": "T"}
 
 
 async def test_versions_become_visible_in_order(database: Database) -> None:
@@ -215,25 +215,25 @@ async def test_a_change_includes_the_previous_state(database: Database) -> None:
     await write_objects(database, replace(dashboard("a", "new"), labels={"n": "2"}))
     async with database.transaction() as connection:
         await resources.delete(connection, DASHBOARD, "default", ["a"], actor="user:1")
-        created, changed, gone = await connection.fetch("select * from change order by resource_version")
-    assert [row["feed"] for row in (created, changed, gone)] == [1, 1, 1]
+        created, changed, deleted = await connection.fetch("select * from change order by resource_version")
+    assert [row["feed"] for row in (created, changed, deleted)] == [1, 1, 1]
     result = ("generation", "title", "folder", "labels", "stored_version", "layout", "metadata", "status")
     assert [created[f"old_{field}"] for field in result] == [None] * len(result)
     assert [created[field] for field in result] == [changed[f"old_{field}"] for field in result]
-    assert [changed[field] for field in result] == [gone[field] for field in result]
+    assert [changed[field] for field in result] == [deleted[field] for field in result]
     assert (created["title"], created["folder"], created["labels"]) == ("old", "f", '{"n": "1"}')
     assert (changed["title"], changed["folder"], changed["labels"]) == ("new", None, '{"n": "2"}')
     assert created["old_resource_version"] is None
-    assert (created["resource_version"], changed["resource_version"]) == (changed["old_resource_version"], gone["old_resource_version"])
+    assert (created["resource_version"], changed["resource_version"]) == (changed["old_resource_version"], deleted["old_resource_version"])
 
 
 async def test_history_has_the_first_version_of_a_generation(database: Database) -> None:
-    """The version is that of the write that created the generation; writes without a new generation do not change it."""
+    """The version in the history is that of the write that created the generation. Writes without a new generation do not change it."""
     await write_objects(database, replace(dashboard("a", "old"), extract=Extract("old", layout=True)))
-    first = (await read(database, "a"))["metadata"]["resourceVersion"]
+    first = (await read_dashboard(database, "a"))["metadata"]["resourceVersion"]
     await write_objects(database, dashboard("a", "old", team="x"))
     await write_objects(database, dashboard("a", "new"))
-    second = (await read(database, "a"))["metadata"]["resourceVersion"]
+    second = (await read_dashboard(database, "a"))["metadata"]["resourceVersion"]
     async with database.connection() as connection:
         rows = await connection.fetch("select resource_version, layout from resource_history order by generation")
     assert [tuple(row) for row in rows] == [(int(first), True), (int(second), False)]
@@ -241,14 +241,14 @@ async def test_history_has_the_first_version_of_a_generation(database: Database)
 
 async def test_a_large_sync_is_fast_after_a_single_change(database: Database) -> None:
     """The query plan of the feed is cached: a plan for a single row would join thousands of rows with each other for minutes."""
-    many = [dashboard(f"d{index}") for index in range(8000)]
-    await write_objects(database, *many)
+    dashboards = [dashboard(f"d{index}") for index in range(8000)]
+    await write_objects(database, *dashboards)
     async with database.transaction() as connection:
         await connection.execute("set local statement_timeout = '20s'")
         for index in range(10):
             await connection.execute("update resource set status = $1 where name = 'd1'", f"{index}")
         await connection.execute("update resource set status = 'all'")
-        assert await connection.fetchval("select count(*) from change where status = 'all'") == len(many)
+        assert await connection.fetchval("select count(*) from change where status = 'all'") == len(dashboards)
 
 
 async def test_trimming_raises_the_horizon(database: Database) -> None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 import pytest
-from tests.integration.test_commit_of_a_repository import NOW, SPEC, create
+from tests.integration.test_commit_of_a_repository import NOW, SPEC, create_object
 
 from dashwright.common.database.pool import Connection, Database
 from dashwright.common.kinds.kind import Extract
@@ -18,7 +18,7 @@ from dashwright.common.stores.job_records import NewJob, new_job
 
 @pytest.fixture
 async def uid(database: Database) -> uuid.UUID:
-    return await create(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    return await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
 
 
 async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -> None:
@@ -31,7 +31,7 @@ async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -
 
 
 @pytest.mark.parametrize(
-    ("commits", "known", "before"),
+    ("commits", "expected_summary", "before"),
     [
         ("", "", None),
         ("a", "A", None),
@@ -49,19 +49,19 @@ async def store_commits(connection: Connection, uid: uuid.UUID, *commits: str) -
     ],
 )
 async def test_a_rollback_restores_the_commit_stored_before(
-    database: Database, uid: uuid.UUID, commits: str, known: str, before: str | None
+    database: Database, uid: uuid.UUID, commits: str, expected_summary: str, before: str | None
 ) -> None:
-    """A rollback restores the commit that was stored before.
+    """A rollback restores the commit that was stored before the current one.
 
-    In each case, letters are stored commits, with the current one in upper case; commits after a hyphen were rolled back, and ``_``
-    is an incomplete sync.
+    In each case, a letter is a stored commit, in upper case if it is the current one. Commits after a hyphen were rolled back, and
+    ``_`` is an incomplete sync.
     """
     async with database.connection() as connection:
         await store_commits(connection, uid, *(commit.strip("_") for commit in commits))
-        found = await revisions.list_all(connection, uid)
-    shown = "".join(("-" if item.withdrawn else "") + (item.ref.upper() if item.current else item.ref) for item in found)
-    target = revisions.previous(found)
-    assert (shown, target.ref if target else None) == (known, before)
+        items = await revisions.list_all(connection, uid)
+    summary = "".join(("-" if item.withdrawn else "") + (item.ref.upper() if item.current else item.ref) for item in items)
+    target = revisions.previous(items)
+    assert (summary, target.ref if target else None) == (expected_summary, before)
 
 
 async def test_a_number_of_commits_is_kept(database: Database, uid: uuid.UUID) -> None:
@@ -70,9 +70,9 @@ async def test_a_number_of_commits_is_kept(database: Database, uid: uuid.UUID) -
     async with database.connection() as connection:
         for index in range(revisions.MAX_REVISIONS + 3):
             await revisions.record(connection, uid, f"c{index}", job=job, now=NOW + timedelta(seconds=index))
-        found = await revisions.list_all(connection, uid)
-        assert [item.ref for item in found] == [f"c{index}" for index in range(revisions.MAX_REVISIONS + 2, 2, -1)]
-        assert (found[0].at, found[0].job) == (NOW + timedelta(seconds=revisions.MAX_REVISIONS + 2), job)
+        items = await revisions.list_all(connection, uid)
+        assert [item.ref for item in items] == [f"c{index}" for index in range(revisions.MAX_REVISIONS + 2, 2, -1)]
+        assert (items[0].at, items[0].job) == (NOW + timedelta(seconds=revisions.MAX_REVISIONS + 2), job)
         await revisions.hold_at(connection, uid, "c1", generation=1)
     async with database.transaction() as connection:
         await resources.delete(connection, REPOSITORY, "default", ["r"], actor="user:1")
@@ -108,7 +108,7 @@ async def test_a_requested_sync_belongs_to_its_user(database: Database, uid: uui
     """Only an automatic sync respects a hold, even if one is pending before or after the requested sync."""
     async with database.transaction() as connection:
         for asker in askers:
-            await jobs.submit(connection, JOB, [sync(uid)], submitted_by={"uid": asker})
+            await jobs.submit(connection, JOB, [sync_job(uid)], submitted_by={"uid": asker})
         assert [row["uid"] for row in await connection.fetch("select submitted_by ->> 'uid' as uid from job")] == [expected]
 
 
@@ -116,11 +116,11 @@ async def test_a_rollback_is_a_separate_job(database: Database, uid: uuid.UUID) 
     """A rollback equals neither a pending sync nor another rollback; the same rollback twice is one job."""
     async with database.transaction() as connection:
         for ref in (None, "a", "b", "a"):
-            submitted = await jobs.submit(connection, JOB, [sync(uid, ref)], submitted_by={"uid": "user:1"})
+            submitted = await jobs.submit(connection, JOB, [sync_job(uid, ref)], submitted_by={"uid": "user:1"})
             assert jobs.rollback_commit(submitted.jobs[0]) == (ref or "")
         assert await connection.fetchval("select count(*) from job") == 3
 
 
-def sync(uid: uuid.UUID, ref: str | None = None) -> NewJob:
+def sync_job(uid: uuid.UUID, ref: str | None = None) -> NewJob:
     spec = JobSpec(action=Action.SYNC, repository="r", sync=SyncJobOptions(ref=ref))
     return new_job("default", spec, uid=uid, repository_type=RepositoryType.GITHOST, now=NOW)

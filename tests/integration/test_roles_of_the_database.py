@@ -27,7 +27,7 @@ EXAMPLES: Final = Path(__file__).parents[2] / "examples"
 BASIC: Final = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
 REPOSITORIES: Final = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
 EVALUATIONS: Final = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
-ENDED: Final = ("success", "error")
+ENDED_STATES: Final = ("success", "error")
 TESTDATA: Final = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "random_walk"}
 PANEL: Final = {"panel": {"type": "timeseries", "targets": [TESTDATA]}, "from": "now-1h", "to": "now"}
 Address = Callable[[str], str]
@@ -85,25 +85,27 @@ async def test_services_work_with_their_roles(session: aiohttp.ClientSession) ->
     async def wait_until(path: str, condition: Callable[[Any], bool]) -> Any:
         async with asyncio.timeout(60):
             while True:
-                found = await call("GET", path)
-                if condition(found):
-                    return found
+                polled_body = await call("GET", path)
+                if condition(polled_body):
+                    return polled_body
                 await asyncio.sleep(0.05)
 
     await call("POST", REPOSITORIES, json=orjson.loads((EXAMPLES / "repository.json").read_bytes()))
-    jobs = await wait_until(f"{REPOSITORIES}/examples/jobs", lambda found: any(job["status"]["state"] in ENDED for job in found["items"]))
+    jobs = await wait_until(
+        f"{REPOSITORIES}/examples/jobs", lambda polled_body: any(job["status"]["state"] in ENDED_STATES for job in polled_body["items"])
+    )
     assert [job["status"]["state"] for job in jobs["items"]] == ["success"]
     source = {"name": "P", "type": "prometheus", "url": "http://127.0.0.1:1", "secureJsonData": {"basicAuthPassword": "x"}}
     await call("POST", "/api/datasources", json=source)
     results = await call("POST", "/api/ds/query", json=orjson.loads((EXAMPLES / "query.json").read_bytes()))
     assert results["results"]["worst"]["status"] == 200
     await call("POST", EVALUATIONS, json={"metadata": {"name": "e"}, "spec": PANEL})
-    evaluated = await wait_until(f"{EVALUATIONS}/e", lambda found: found["status"]["state"] in ENDED)
+    evaluated = await wait_until(f"{EVALUATIONS}/e", lambda polled_body: polled_body["status"]["state"] in ENDED_STATES)
     assert evaluated["status"]["state"] == "success"
     assert await call("GET", "/render/d/orders")
     await call("POST", "/api/admin/users", json={"login": "ed", "password": "a-long-password"})
     await call("DELETE", f"{REPOSITORIES}/examples")
-    await wait_until(REPOSITORIES, lambda found: not found["items"])
+    await wait_until(REPOSITORIES, lambda polled_body: not polled_body["items"])
     assert await call("GET", "/api/search?type=dash-db") == []
 
 

@@ -20,12 +20,12 @@ from dashwright.common.stores.notifications import Notification, Receiver
 from dashwright.standalone import resealing
 from dashwright.standalone.rotation import _rotate
 
-FORMER, NEXT, LOST = (
+FORMER_CIPHER, NEXT_CIPHER, CIPHER_OF_LOST_KEY = (
     SecretCipher.from_keys("the former key"),
     SecretCipher.from_keys("the next key"),
     SecretCipher.from_keys("a key that was lost"),
 )
-BOTH = SecretCipher.from_keys("the next key", "the former key")
+CIPHER_OF_BOTH_KEYS = SecretCipher.from_keys("the next key", "the former key")
 TOKEN, HOOK = token_owner("default", "r"), webhook_secret_owner("default", "r")
 SIGNING_KEY = signing_key_owner("default", "r")
 SSH_KEY = ssh_key_owner("default", "r")
@@ -34,10 +34,10 @@ RECEIVERS = {name: receiver_secret_owner("default", "r", name) for name in ("cha
 
 
 def text(secret: str, binding: str) -> str:
-    return base64.b64encode(FORMER.encrypt(secret, binding)).decode()
+    return base64.b64encode(FORMER_CIPHER.encrypt(secret, binding)).decode()
 
 
-async def fill(connection: Connection) -> None:
+async def store_secrets(connection: Connection) -> None:
     """Store a secret in each place: three generations of a repository, its webhook in three, a data source with three, a batch in two."""
     for kind, member, sealed in (
         ("githost", "encryptedToken", text("token 1", TOKEN)),
@@ -71,7 +71,7 @@ async def fill(connection: Connection) -> None:
         receivers=[receiver, Receiver("queue", "q", "q")],
     )
     await notifications.add(connection, notification)
-    await data_sources.put_secrets(connection, FORMER, 1, source, "p", {"a": "1", "b": "2", "c": "3"})
+    await data_sources.put_secrets(connection, FORMER_CIPHER, 1, source, "p", {"a": "1", "b": "2", "c": "3"})
 
 
 async def open_all(connection: Connection, cipher: SecretCipher) -> list[str]:
@@ -115,51 +115,55 @@ SECRETS = sorted(
 
 
 async def totals(database: Database, cipher: SecretCipher, *, batch: int, dry_run: bool = False) -> tuple[int, int, int]:
-    done = [one async for one in resealing.reseal(database, cipher, batch=batch, dry_run=dry_run)]
-    return sum(one.resealed for one in done), sum(one.current for one in done), sum(one.unreadable for one in done)
+    reports = [progress async for progress in resealing.reseal(database, cipher, batch=batch, dry_run=dry_run)]
+    return (
+        sum(progress.resealed for progress in reports),
+        sum(progress.current for progress in reports),
+        sum(progress.unreadable for progress in reports),
+    )
 
 
 @pytest.mark.parametrize("batch", [1, 2, 100])
 async def test_every_secret_is_sealed_under_the_current_key(database: Database, batch: int) -> None:
     """Batches of any size seal every secret and keep the numbers of specs; a second run finds nothing to do."""
     async with database.transaction() as connection:
-        await fill(connection)
-        assert await open_all(connection, FORMER) == SECRETS
-    assert await totals(database, BOTH, batch=batch, dry_run=True) == (20, 0, 0)
-    assert await totals(database, FORMER, batch=batch, dry_run=True) == (0, 20, 0)
-    assert await totals(database, BOTH, batch=batch) == (20, 0, 0)
+        await store_secrets(connection)
+        assert await open_all(connection, FORMER_CIPHER) == SECRETS
+    assert await totals(database, CIPHER_OF_BOTH_KEYS, batch=batch, dry_run=True) == (20, 0, 0)
+    assert await totals(database, FORMER_CIPHER, batch=batch, dry_run=True) == (0, 20, 0)
+    assert await totals(database, CIPHER_OF_BOTH_KEYS, batch=batch) == (20, 0, 0)
     async with database.connection() as connection:
-        assert await open_all(connection, NEXT) == SECRETS
+        assert await open_all(connection, NEXT_CIPHER) == SECRETS
         assert await connection.fetchval("select count(*) from resource_history where spec like '%1152921504606846976%'") == 3
-    assert await totals(database, NEXT, batch=batch) == (0, 20, 0)
+    assert await totals(database, NEXT_CIPHER, batch=batch) == (0, 20, 0)
 
 
 async def test_an_interrupted_rotation_continues(database: Database) -> None:
     """Sealed secrets remain sealed, and all secrets can be opened with both keys in between."""
     async with database.transaction() as connection:
-        await fill(connection)
-    running = resealing.reseal(database, BOTH, batch=2, dry_run=False)
+        await store_secrets(connection)
+    running = resealing.reseal(database, CIPHER_OF_BOTH_KEYS, batch=2, dry_run=False)
     first = await anext(running)
     await running.aclose()  # type: ignore[attr-defined]
     assert first.resealed == 2
     async with database.connection() as connection:
-        assert await open_all(connection, BOTH) == SECRETS
-    assert await totals(database, BOTH, batch=2) == (18, 2, 0)
+        assert await open_all(connection, CIPHER_OF_BOTH_KEYS) == SECRETS
+    assert await totals(database, CIPHER_OF_BOTH_KEYS, batch=2) == (18, 2, 0)
 
 
 async def test_an_unreadable_secret_is_counted_and_kept(database: Database) -> None:
     """A secret that no key opens is not changed, and can be opened once its key is available."""
     async with database.transaction() as connection:
-        await fill(connection)
-    assert await totals(database, LOST, batch=3) == (0, 0, 20)
+        await store_secrets(connection)
+    assert await totals(database, CIPHER_OF_LOST_KEY, batch=3) == (0, 0, 20)
     async with database.connection() as connection:
-        assert await open_all(connection, FORMER) == SECRETS
+        assert await open_all(connection, FORMER_CIPHER) == SECRETS
 
 
 async def test_the_command_uses_the_settings(database: Database, database_url: str) -> None:
     """SECRET_KEY seals, and SECRET_KEYS_ACCEPTED open."""
     async with database.transaction() as connection:
-        await fill(connection)
+        await store_secrets(connection)
     settings = load(secret_key="the next key", secret_keys_accepted="another, the former key", database_url=SecretStr(database_url))
     counted = await _rotate(settings, batch=100, dry_run=False)
     assert {kind: counted[kind, "resealed"] for kind, outcome in counted if outcome == "resealed"} == {
@@ -169,4 +173,4 @@ async def test_the_command_uses_the_settings(database: Database, database_url: s
         "batches": 2,
     }
     async with database.connection() as connection:
-        assert await open_all(connection, NEXT) == SECRETS
+        assert await open_all(connection, NEXT_CIPHER) == SECRETS

@@ -48,7 +48,7 @@ async def test_each_file_runs_once_and_in_order(empty_url: str, source: Path) ->
     assert await fetch(empty_url, "select sum(x) from two") == 4
 
 
-async def test_pending_changes_nothing(empty_url: str, source: Path) -> None:
+async def test_listing_pending_files_changes_nothing(empty_url: str, source: Path) -> None:
     """Listing the pending files leaves an empty database empty."""
     await schema.pending_migrations(empty_url, source)
     assert await fetch(empty_url, "select count(*) from pg_tables where schemaname = 'public'") == 0
@@ -56,8 +56,8 @@ async def test_pending_changes_nothing(empty_url: str, source: Path) -> None:
 
 async def test_concurrent_migrators_apply_each_file_once(empty_url: str, source: Path) -> None:
     """The second of two concurrent migrators waits and then finds nothing to do."""
-    done = await asyncio.gather(*(schema.migrate(empty_url, source) for _ in range(4)))
-    assert sorted(done) == [[], [], [], ["0001_one.sql", "0002_two.sql"]]
+    applied_files = await asyncio.gather(*(schema.migrate(empty_url, source) for _ in range(4)))
+    assert sorted(applied_files) == [[], [], [], ["0001_one.sql", "0002_two.sql"]]
 
 
 async def test_the_wait_for_another_migrator_is_limited(empty_url: str, source: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -27,7 +27,7 @@ from dashwright.expressions.sql.shared_tables import SharedMemory
 
 MEMORY = 64 * 1024 * 1024
 PATIENCE = 60.0
-LONG = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
+LONG_STATEMENT = "SELECT count(*) FROM range(1000000) a, range(1000000) b WHERE (a.range * b.range) % 7 = 3"
 TABLE = Relation(
     (RelationColumn("n", FieldType.INT64, np.arange(3)), RelationColumn("s", FieldType.STRING, np.array(["a", "b", "c"], object))), 3
 )
@@ -39,10 +39,10 @@ class TimeLimitExpired(Exception):
 
 def within(seconds: float) -> Callable[[], RemainingSeconds]:
     def working() -> RemainingSeconds:
-        ends = time.monotonic() + seconds
+        deadline = time.monotonic() + seconds
 
         def wait() -> float:
-            if (remaining := ends - time.monotonic()) <= 0:
+            if (remaining := deadline - time.monotonic()) <= 0:
                 raise TimeLimitExpired
             return remaining
 
@@ -51,21 +51,21 @@ def within(seconds: float) -> Callable[[], RemainingSeconds]:
     return working
 
 
-def run(sandbox: Sandbox, sql: str, *, seconds: float = PATIENCE, **tables: Relation) -> ChildResponse:
+def run_statement(sandbox: Sandbox, sql: str, *, seconds: float = PATIENCE, **tables: Relation) -> ChildResponse:
     request = {"sql": sql, "cells": 1000, "bytes": sandbox.settings.bytes}
     return sandbox.run(request, tables, within(seconds)(), within(seconds))
 
 
 def serves_on(sandbox: Sandbox) -> None:
-    (field,) = frame_of(run(sandbox, "SELECT count(*) AS n FROM A", A=TABLE)).fields
+    (field,) = frame_of(run_statement(sandbox, "SELECT count(*) AS n FROM A", A=TABLE)).fields
     assert field.values.tolist() == [3]
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
     """Wait for a state of another process, as long as a slow machine may need."""
-    ends, pause = time.monotonic() + PATIENCE, threading.Event()
+    deadline, pause = time.monotonic() + PATIENCE, threading.Event()
     while not condition():
-        assert time.monotonic() < ends
+        assert time.monotonic() < deadline
         pause.wait(0.01)
 
 
@@ -98,7 +98,7 @@ def own_sandbox() -> Iterator[Sandbox]:
 
 def test_a_statement_reads_its_tables(sandbox: Sandbox) -> None:
     """A statement reads its tables, and macros that were defined before the database was locked."""
-    response = run(sandbox, 'SELECT twice(n) AS n, s FROM "A" WHERE n > 0 ORDER BY n', A=TABLE)
+    response = run_statement(sandbox, 'SELECT twice(n) AS n, s FROM "A" WHERE n > 0 ORDER BY n', A=TABLE)
     assert [field.values.tolist() for field in frame_of(response).fields] == [[2, 4], ["b", "c"]]
 
 
@@ -163,7 +163,7 @@ def test_a_statement_reads_its_tables(sandbox: Sandbox) -> None:
 def test_a_child_only_selects(sandbox: Sandbox, statement: str) -> None:
     """Files, network, settings, extensions, variables, objects and second statements are refused, and the child continues."""
     (before,) = sandbox.pids or [0]
-    head = run(sandbox, statement, A=TABLE).head
+    head = run_statement(sandbox, statement, A=TABLE).head
     assert set(head) == {"error", "text", "cpu"}, head
     serves_on(sandbox)
     assert not before or sandbox.pids == [before]
@@ -186,8 +186,8 @@ def test_each_setting_of_the_database_is_effective(sandbox: Sandbox) -> None:
         "lock_configuration": "true",
     }
     request = ", ".join(f"cast(current_setting('{name}') as varchar)" for name in settings)
-    found = frame_of(run(sandbox, f"SELECT {request}")).fields
-    assert dict(zip(settings, (field.values[0] for field in found), strict=True)) == settings
+    fields = frame_of(run_statement(sandbox, f"SELECT {request}")).fields
+    assert dict(zip(settings, (field.values[0] for field in fields), strict=True)) == settings
 
 
 @pytest.mark.parametrize(
@@ -204,7 +204,7 @@ def test_each_setting_of_the_database_is_effective(sandbox: Sandbox) -> None:
 def test_memory_is_limited(sandbox: Sandbox, statement: str) -> None:
     """A statement beyond its memory limit ends with an error or, in the worst case, with its process."""
     try:
-        head = run(sandbox, statement).head
+        head = run_statement(sandbox, statement).head
     except ChildEnded:
         pass
     else:
@@ -228,19 +228,19 @@ def test_memory_is_limited(sandbox: Sandbox, statement: str) -> None:
 def test_a_child_handles_statements_of_any_form(sandbox: Sandbox, statement: str) -> None:
     """Too deep or very long statements end with a result, an error, or the end of that process."""
     with suppress(ChildEnded, TimeLimitExpired):
-        run(sandbox, statement, seconds=10, A=TABLE)
+        run_statement(sandbox, statement, seconds=10, A=TABLE)
     serves_on(sandbox)
 
 
 @pytest.mark.parametrize(
-    "statement", [LONG, "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT (n + 1) % 10 FROM r) SELECT max(n) FROM r"]
+    "statement", [LONG_STATEMENT, "WITH RECURSIVE r AS (SELECT 1 AS n UNION ALL SELECT (n + 1) % 10 FROM r) SELECT max(n) FROM r"]
 )
 def test_a_statement_ends_at_its_time_limit(sandbox: Sandbox, statement: str) -> None:
     """Endless joins and recursions end with their process at the limit."""
     sandbox.warm(within(PATIENCE)())
     (before,) = sandbox.pids
     with pytest.raises(TimeLimitExpired):
-        run(sandbox, statement, seconds=0.5)
+        run_statement(sandbox, statement, seconds=0.5)
     assert is_gone(before)
     serves_on(sandbox)
 
@@ -248,8 +248,8 @@ def test_a_statement_ends_at_its_time_limit(sandbox: Sandbox, statement: str) ->
 def test_a_child_inherits_nothing(sandbox: Sandbox, monkeypatch: pytest.MonkeyPatch) -> None:
     """A child process has two environment variables, its own descriptors, no terminal, and no access to files, processes or memory."""
     monkeypatch.setenv("DASHWRIGHT_SECRET", "x")
-    with Path(__file__).open() as held:
-        os.set_inheritable(held.fileno(), True)
+    with Path(__file__).open() as open_file:
+        os.set_inheritable(open_file.fileno(), True)
         created = Sandbox(sandbox.settings, 1)
         try:
             created.warm(within(PATIENCE)())
@@ -280,10 +280,10 @@ def test_shared_memory_is_read_only(sandbox: Sandbox) -> None:
     assert os.fstat(memory.descriptor).st_size == 0
     memory.close()
     serves_on(sandbox)
-    assert "does not exist" in run(sandbox, "SELECT * FROM A").head["text"]
+    assert "does not exist" in run_statement(sandbox, "SELECT * FROM A").head["text"]
     (pid,) = sandbox.pids
-    (held,) = [path for path in Path(f"/proc/{pid}/fd").iterdir() if "memfd" in str(path.readlink())]
-    assert held.stat().st_size == 0
+    (memory_file,) = [path for path in Path(f"/proc/{pid}/fd").iterdir() if "memfd" in str(path.readlink())]
+    assert memory_file.stat().st_size == 0
 
 
 def test_an_unlinked_file_replaces_a_memory_file(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -304,7 +304,7 @@ def running_statement(own_sandbox: Sandbox) -> Iterator[tuple[int, Future[Any]]]
     (pid,) = own_sandbox.pids
     idle = processor_ticks(pid)
     with ThreadPoolExecutor(1) as thread:
-        running = thread.submit(run, own_sandbox, LONG)
+        running = thread.submit(run_statement, own_sandbox, LONG_STATEMENT)
         wait_until(lambda: processor_ticks(pid) > idle + 5)
         yield pid, running
 
@@ -366,7 +366,7 @@ def test_a_stop_ends_running_statements(own_sandbox: Sandbox) -> None:
     assert own_sandbox.pids == []
     assert is_gone(pid)
     with pytest.raises(ChildUnavailable, match="stopping"):
-        run(own_sandbox, "SELECT 1")
+        run_statement(own_sandbox, "SELECT 1")
 
 
 def test_the_wait_for_a_slot_is_limited(own_sandbox: Sandbox) -> None:
@@ -388,7 +388,7 @@ from dashwright.expressions.sql.sandbox import Sandbox, SandboxSettings
 sandbox = Sandbox(SandboxSettings({MEMORY}, 60), 1)
 sandbox.warm(lambda: 60.0)
 print(sandbox.pids[0], flush=True)
-sandbox.run({{"sql": {LONG!r}, "cells": 1, "bytes": 1}}, {{}}, lambda: 60.0, lambda: lambda: 60.0)
+sandbox.run({{"sql": {LONG_STATEMENT!r}, "cells": 1, "bytes": 1}}, {{}}, lambda: 60.0, lambda: lambda: 60.0)
 """
     with subprocess.Popen([sys.executable, "-c", program], stdout=subprocess.PIPE) as parent:
         assert parent.stdout is not None
@@ -403,7 +403,7 @@ def length_prefixed(text: str) -> bytes:
     return struct.pack(">I", len(text)) + text.encode()
 
 
-UNABLE = length_prefixed('{"error": "IOException", "text": "no settings"}')
+START_ERROR = length_prefixed('{"error": "IOException", "text": "no settings"}')
 INVALID_OUTPUTS = {
     "no length": b"\x00",
     "a length without end": b"\xff\xff\xff\xff",
@@ -427,7 +427,7 @@ def test_a_child_with_invalid_output_is_killed(output: bytes, tmp_path: Path, mo
     created = Sandbox(SandboxSettings(MEMORY, PATIENCE), 1)
     try:
         with pytest.raises(ChildEnded):
-            run(created, "SELECT 1")
+            run_statement(created, "SELECT 1")
         assert created.pids == []
     finally:
         created.stop()
@@ -437,7 +437,7 @@ def test_a_child_with_invalid_output_is_killed(output: bytes, tmp_path: Path, mo
     ("text", "fault"),
     [
         ("raise SystemExit(3)", "did not start: it ended with status 3"),
-        (f"import os\nos.write(1, {UNABLE!r})", "IOException: no settings"),
+        (f"import os\nos.write(1, {START_ERROR!r})", "IOException: no settings"),
     ],
 )
 def test_a_child_that_cannot_start_is_an_error(text: str, fault: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

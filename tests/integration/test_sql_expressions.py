@@ -28,7 +28,7 @@ LOAD = [
     frame(TIME, ("load", "number", [1, None], {"host": "a"}), kind="timeseries-multi"),
     frame(TIME, ("load", "number", [3, 5], {"host": "b"}), kind="timeseries-multi"),
 ]
-PLAIN = [frame(("host", "string", ["a", "b", None]), ("v", "number", [1, 2, 3]))]
+SMALL_TABLE = [frame(("host", "string", ["a", "b", None]), ("v", "number", [1, 2, 3]))]
 
 
 @pytest.fixture(scope="module")
@@ -58,12 +58,12 @@ async def send_queries(
 
 def columns(result: Any) -> dict[str, list[Any]]:
     assert "error" not in result, result["error"]
-    (shown,) = result["frames"]
-    names = [field["name"] for field in shown["schema"]["fields"]]
-    return dict(zip(names, shown["data"]["values"], strict=True))
+    (frame,) = result["frames"]
+    names = [field["name"] for field in frame["schema"]["fields"]]
+    return dict(zip(names, frame["data"]["values"], strict=True))
 
 
-async def table(engine: SqlEngine, statement: str, *queries: Any, **fields: Any) -> dict[str, list[Any]]:
+async def result_table(engine: SqlEngine, statement: str, *queries: Any, **fields: Any) -> dict[str, list[Any]]:
     return columns((await send_queries(engine, *queries, sql("S", statement), **fields))["results"]["S"])
 
 
@@ -77,8 +77,8 @@ async def error(engine: SqlEngine | None, statement: str, *queries: Any, **field
 async def test_a_statement_selects_from_a_query(engine: SqlEngine) -> None:
     """The result of a statement is one frame with the refId as its name; null is NULL, which aggregates ignore."""
     body = await send_queries(engine, raw("A", LOAD), sql("S", "SELECT host, AVG(__value__) AS mean FROM A GROUP BY host ORDER BY host"))
-    (shown,) = body["results"]["S"]["frames"]
-    assert (shown["schema"]["name"], shown["schema"]["refId"]) == ("S", "S")
+    (frame,) = body["results"]["S"]["frames"]
+    assert (frame["schema"]["name"], frame["schema"]["refId"]) == ("S", "S")
     assert columns(body["results"]["S"]) == {"host": ["a", "b"], "mean": [1, 4]}
 
 
@@ -86,7 +86,10 @@ async def test_a_statement_selects_from_a_query(engine: SqlEngine) -> None:
 async def test_tables_are_joined_at_every_endpoint(engine: SqlEngine, endpoint: QueryEndpoint) -> None:
     """Columns of any type can be joined, and refIds of any spelling are quoted with backticks."""
     statement = "SELECT a.host, SUM(a.__value__ * b.v) AS s FROM A AS a JOIN `my query` AS b ON a.host = b.host GROUP BY a.host ORDER BY 1"
-    assert await table(engine, statement, raw("A", LOAD), raw("my query", PLAIN), endpoint=endpoint) == {"host": ["a", "b"], "s": [1, 16]}
+    assert await result_table(engine, statement, raw("A", LOAD), raw("my query", SMALL_TABLE), endpoint=endpoint) == {
+        "host": ["a", "b"],
+        "s": [1, 16],
+    }
 
 
 async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: SqlEngine) -> None:
@@ -96,15 +99,15 @@ async def test_a_panel_with_a_statement_is_validated_without_running_it(engine: 
     faults = (await send_queries(engine, sql("S", "SELECT * FROM B"), raw("b", LOAD), endpoint=QueryEndpoint.VALIDATION))["faults"]
     assert [fault["pointer"] for fault in faults] == ["/queries/0/expression"]
     assert "selects from table (refId/query) [B] and that table was not found; write it [b]" in faults[0]["message"]
-    off = (await send_queries(None, sql("S", "SELECT 1"), endpoint=QueryEndpoint.VALIDATION))["faults"]
-    assert "DASHWRIGHT_FEATURES=sqlExpression" in off[0]["message"]
+    faults_without_sql = (await send_queries(None, sql("S", "SELECT 1"), endpoint=QueryEndpoint.VALIDATION))["faults"]
+    assert "DASHWRIGHT_FEATURES=sqlExpression" in faults_without_sql[0]["message"]
 
 
 def run_statement(
     ref_id: str, engine: SqlEngine, statement: str, tables: dict[str, Frame], form: str = "", limits: Limits | None = None
 ) -> Any:
-    held = {name: Table((sent,)) for name, sent in tables.items()}
-    return SqlExpression.parse(ref_id, statement, form, engine).select(held, limits or Limits()).values
+    inputs = {name: Table((sent,)) for name, sent in tables.items()}
+    return SqlExpression.parse(ref_id, statement, form, engine).select(inputs, limits or Limits()).values
 
 
 def every_type() -> Frame:
@@ -139,9 +142,9 @@ def values_with_nulls(field: Field) -> list[Any]:
 def test_every_type_keeps_its_values_nulls_and_width(engine: SqlEngine) -> None:
     """Integers are exact to the last bit, times to the nanosecond, texts are unchanged, and NaN differs from null."""
     sent = every_type()
-    (found,) = run_statement("S", engine, "SELECT * FROM A", {"A": sent}).frames
-    assert [field.name for field in found.fields] == [field.name for field in sent.fields]
-    for old, new in zip(sent.fields, found.fields, strict=True):
+    (result,) = run_statement("S", engine, "SELECT * FROM A", {"A": sent}).frames
+    assert [field.name for field in result.fields] == [field.name for field in sent.fields]
+    for old, new in zip(sent.fields, result.fields, strict=True):
         assert (new.type, new.nullable) == (old.type, old.nullable), old.name
         assert repr(values_with_nulls(new)) == repr(values_with_nulls(old)), old.name
         assert new.values.dtype == new.type.dtype
@@ -155,9 +158,9 @@ def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
     texts[:] = [f"ü{index % 7}" for index in range(count)]
     nulls = numbers % 3 == 0
     sent = Frame([Field("n", FieldType.INT64, numbers), Field("s", FieldType.STRING, texts, nulls, nullable=True)])
-    (found,) = run_statement("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": sent}).frames
-    assert found.fields[0].values.tolist() == numbers.tolist()
-    assert values_with_nulls(found.fields[1]) == values_with_nulls(sent.fields[1])
+    (result,) = run_statement("S", engine, "SELECT n, s FROM A ORDER BY n", {"A": sent}).frames
+    assert result.fields[0].values.tolist() == numbers.tolist()
+    assert values_with_nulls(result.fields[1]) == values_with_nulls(sent.fields[1])
 
 
 @pytest.mark.parametrize(
@@ -179,21 +182,21 @@ def test_many_rows_are_returned_in_order(engine: SqlEngine) -> None:
 def test_computed_columns_have_the_type_of_their_kind(engine: SqlEngine, expression: str, kind: FieldType, value: Any) -> None:
     """Decimals and sums of integers are 64-bit floats."""
     sent = Frame([Field("n", FieldType.INT64, np.array([1, 2]))])
-    (found,) = run_statement("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": sent}).frames
-    assert found.fields[0].type is kind
-    assert values_with_nulls(found.fields[0]) == [value]
+    (result,) = run_statement("S", engine, f"SELECT {expression} AS x FROM A LIMIT 1", {"A": sent}).frames
+    assert result.fields[0].type is kind
+    assert values_with_nulls(result.fields[0]) == [value]
 
 
 async def test_a_division_by_zero_is_null(engine: SqlEngine) -> None:
     """A division by zero is null, because the database's settings apply to every statement."""
-    found = await table(engine, "SELECT v / 0 AS a, v % 0 AS b, v DIV 0 AS c, 1 / 0 AS d FROM A LIMIT 1", raw("A", PLAIN))
-    assert found == {"a": [None], "b": [None], "c": [None], "d": [None]}
+    result = await result_table(engine, "SELECT v / 0 AS a, v % 0 AS b, v DIV 0 AS c, 1 / 0 AS d FROM A LIMIT 1", raw("A", SMALL_TABLE))
+    assert result == {"a": [None], "b": [None], "c": [None], "d": [None]}
 
 
 async def test_a_result_without_rows_keeps_its_columns(engine: SqlEngine) -> None:
     """An empty result is a frame; another expression reads it as no data."""
     body = await send_queries(
-        engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A WHERE v > 9"), {"refId": "B", "type": "math", "expression": "$S"}
+        engine, raw("A", SMALL_TABLE), sql("S", "SELECT v, host FROM A WHERE v > 9"), {"refId": "B", "type": "math", "expression": "$S"}
     )
     assert columns(body["results"]["S"]) == {"v": [], "host": []}
     assert [field["type"] for field in body["results"]["S"]["frames"][0]["schema"]["fields"]] == ["number", "string"]
@@ -203,8 +206,8 @@ async def test_a_result_without_rows_keeps_its_columns(engine: SqlEngine) -> Non
 @pytest.mark.parametrize("frames", [[], [{"schema": {"fields": []}, "data": {"values": []}}]])
 async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames: list[Any]) -> None:
     """The statement runs even if the other queries return no data."""
-    assert await table(engine, "SELECT COUNT(*) AS n, MAX(__value__) AS m FROM A", raw("A", frames)) == {"n": [0], "m": [None]}
-    assert await table(engine, "SELECT time, __value__, __metric_name__ FROM A", raw("A", frames)) == {
+    assert await result_table(engine, "SELECT COUNT(*) AS n, MAX(__value__) AS m FROM A", raw("A", frames)) == {"n": [0], "m": [None]}
+    assert await result_table(engine, "SELECT time, __value__, __metric_name__ FROM A", raw("A", frames)) == {
         "time": [],
         "__value__": [],
         "__metric_name__": [],
@@ -214,10 +217,10 @@ async def test_a_query_without_data_is_an_empty_table(engine: SqlEngine, frames:
 async def test_two_columns_may_have_one_name(engine: SqlEngine) -> None:
     """Both columns are in the result; a later statement reads the second one under another name, with a notice."""
     body = await send_queries(
-        engine, raw("A", PLAIN), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S")
+        engine, raw("A", SMALL_TABLE), sql("S", "SELECT v AS x, v + 1 AS x FROM A LIMIT 1"), sql("T", "SELECT x, x_1 FROM S")
     )
-    (shown,) = body["results"]["S"]["frames"]
-    assert [field["name"] for field in shown["schema"]["fields"]] == ["x", "x"]
+    (frame,) = body["results"]["S"]["frames"]
+    assert [field["name"] for field in frame["schema"]["fields"]] == ["x", "x"]
     assert columns(body["results"]["T"]) == {"x": [1], "x_1": [2]}
     (notice,) = body["results"]["T"]["frames"][0]["schema"]["meta"]["notices"]
     assert "column 2 ('x') is x_1 in the table" in notice["text"]
@@ -238,7 +241,7 @@ async def test_expressions_and_statements_can_be_chained(engine: SqlEngine) -> N
     )
     results = body["results"]
     assert results["S"]["frames"][0]["data"]["values"][2] == [None, 37, None, 57]
-    assert [(shown["schema"]["fields"][0]["labels"], shown["data"]["values"]) for shown in results["T"]["frames"]] == [
+    assert [(frame["schema"]["fields"][0]["labels"], frame["data"]["values"]) for frame in results["T"]["frames"]] == [
         ({"host": "a"}, [[None]]),
         ({"host": "b"}, [[57.0]]),
     ]
@@ -248,13 +251,13 @@ async def test_expressions_and_statements_can_be_chained(engine: SqlEngine) -> N
 
 async def test_a_query_may_be_the_input_of_a_statement_and_an_expression(engine: SqlEngine) -> None:
     """A statement reads the frames of a query, and another expression its series; if the latter fails, the statement still runs."""
-    long = [frame(TIME, ("host", "string", ["a", "b"]), ("v", "number", [1, 2]))]
+    long_frame = [frame(TIME, ("host", "string", ["a", "b"]), ("v", "number", [1, 2]))]
     body = await send_queries(
-        engine, raw("A", long), {"refId": "B", "type": "math", "expression": "$A"}, sql("S", "SELECT v FROM A ORDER BY v")
+        engine, raw("A", long_frame), {"refId": "B", "type": "math", "expression": "$A"}, sql("S", "SELECT v FROM A ORDER BY v")
     )
     assert (
         "got type long"
-        in (await send_queries(engine, raw("A", long, hide=False), {"refId": "B", "type": "math", "expression": "$A"}))["message"]
+        in (await send_queries(engine, raw("A", long_frame, hide=False), {"refId": "B", "type": "math", "expression": "$A"}))["message"]
     )
     assert body["results"]["B"]["error"].startswith("[sse.dependencyError]")
     assert columns(body["results"]["S"]) == {"v": [1, 2]}
@@ -312,21 +315,21 @@ def test_an_invalid_result_for_an_alert_rule_is_an_error(engine: SqlEngine, stat
 async def test_the_format_for_alert_rules_is_accepted_for_saved_rules(engine: SqlEngine) -> None:
     """The format for alert rules is accepted in a panel's target, although the schema does not list it."""
     target = sql("S", "SELECT host, v FROM A WHERE host IS NOT NULL ORDER BY v", format="alerting")
-    body = await send_queries(engine, raw("A", PLAIN), target)
-    assert [shown["schema"]["meta"]["type"] for shown in body["results"]["S"]["frames"]] == ["numeric-multi"] * 2
-    assert "format" in (await send_queries(engine, raw("A", PLAIN), target, endpoint=QueryEndpoint.PANEL))["message"]
+    body = await send_queries(engine, raw("A", SMALL_TABLE), target)
+    assert [frame["schema"]["meta"]["type"] for frame in body["results"]["S"]["frames"]] == ["numeric-multi"] * 2
+    assert "format" in (await send_queries(engine, raw("A", SMALL_TABLE), target, endpoint=QueryEndpoint.PANEL))["message"]
 
 
 async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: SqlEngine) -> None:
     """The truncated result has the first complete rows."""
     limits = Limits(sql_output_cells=5)
-    body = await send_queries(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A ORDER BY v DESC"), limits=limits)
+    body = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v, host FROM A ORDER BY v DESC"), limits=limits)
     assert columns(body["results"]["S"]) == {"v": [3, 2], "host": [None, "b"]}
     (notice,) = body["results"]["S"]["frames"][0]["schema"]["meta"]["notices"]
     assert notice["severity"] == "warning"
     assert "cut after 2 rows of 2 columns" in notice["text"]
     assert "DASHWRIGHT_SQL_OUTPUT_CELLS" in notice["text"]
-    complete = await send_queries(engine, raw("A", PLAIN), sql("S", "SELECT v, host FROM A"), limits=Limits(sql_output_cells=6))
+    complete = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v, host FROM A"), limits=Limits(sql_output_cells=6))
     assert "meta" not in complete["results"]["S"]["frames"][0]["schema"]
 
 
@@ -352,7 +355,7 @@ async def test_a_result_with_too_many_cells_is_truncated_with_a_notice(engine: S
 async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: str, message_id: str, fault: str) -> None:
     """An error has the reason and what to do. The error belongs to its refId alone, and all other nodes run."""
     labelled = [frame(TIME, ("v", "number", [1, 2], {"h": "a"}))]
-    refusal = await error(engine, statement, raw("A", PLAIN, hide=False), raw("F", [1]), raw("L", labelled))
+    refusal = await error(engine, statement, raw("A", SMALL_TABLE, hide=False), raw("F", [1]), raw("L", labelled))
     assert refusal["status"] == 400
     assert refusal["error"].startswith(f"[{message_id}] ")
     assert fault in refusal["error"]
@@ -360,13 +363,13 @@ async def test_an_error_has_its_reason_and_remedy(engine: SqlEngine, statement: 
 
 async def test_tables_that_differ_in_case_only_are_refused(engine: SqlEngine) -> None:
     """Tables whose names differ in case only are refused, because DuckDB would read the wrong one."""
-    refusal = await error(engine, "SELECT * FROM A JOIN a", raw("A", PLAIN), raw("a", PLAIN))
+    refusal = await error(engine, "SELECT * FROM A JOIN a", raw("A", SMALL_TABLE), raw("a", SMALL_TABLE))
     assert "the results 'A' and 'a' differ in small and capital letters only" in refusal["error"]
 
 
 async def test_tables_above_the_memory_limit_are_rejected(engine: SqlEngine) -> None:
     """Large tables are rejected before they are copied."""
-    refusal = await error(engine, "SELECT * FROM A", raw("A", PLAIN), limits=Limits(sql_bytes=40))
+    refusal = await error(engine, "SELECT * FROM A", raw("A", SMALL_TABLE), limits=Limits(sql_bytes=40))
     assert refusal["error"].startswith("[sse.limit]")
     assert "more than the 40 allowed (setting DASHWRIGHT_SQL_BYTES)" in refusal["error"]
 
@@ -399,14 +402,14 @@ async def test_points_of_tables_count_for_the_request(engine: SqlEngine) -> None
     """The table of a statement counts like any other result."""
     statement = sql("S", "SELECT A.v FROM A CROSS JOIN A AS b")
     enough = Limits(request_points=6 + 32 + 9 + 32)
-    assert (await send_queries(engine, raw("A", PLAIN), statement, limits=enough))["results"]["S"]["status"] == 200
-    body = await send_queries(engine, raw("A", PLAIN), statement, limits=replace(enough, request_points=78))
+    assert (await send_queries(engine, raw("A", SMALL_TABLE), statement, limits=enough))["results"]["S"]["status"] == 200
+    body = await send_queries(engine, raw("A", SMALL_TABLE), statement, limits=replace(enough, request_points=78))
     assert "with S the queries and expressions of the request hold 79 points" in body["results"]["S"]["error"]
 
 
 async def test_an_explanation_includes_tables(engine: SqlEngine) -> None:
     """The explanation has the frames and cells that a statement read and returned."""
-    body = await send_queries(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A"), explain=True)
+    body = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v FROM A"), explain=True)
     node = body["meta"]["explain"]["nodes"]["S"]
     assert node["inputs"] == [{"refId": "A", "type": "tableData", "items": 1, "points": 6}]
     assert node["output"] == {"type": "tableData", "items": 1, "points": 3}
@@ -415,13 +418,13 @@ async def test_an_explanation_includes_tables(engine: SqlEngine) -> None:
 async def test_results_are_checked_by_assertions(engine: SqlEngine) -> None:
     """A statement's result has no frame type, so an assertion on its type fails."""
     asserted = {"type": "timeseries-multi", "typeVersion": [0, 1]}
-    body = await send_queries(engine, raw("A", PLAIN), sql("S", "SELECT v FROM A", resultAssertions=asserted))
+    body = await send_queries(engine, raw("A", SMALL_TABLE), sql("S", "SELECT v FROM A", resultAssertions=asserted))
     assert "expected frame type [timeseries-multi], but the type is unknown" in body["results"]["S"]["error"]
 
 
 async def test_statements_run_concurrently(engine: SqlEngine) -> None:
     """More statements than slots run, and each gets its own result."""
-    tasks = [table(engine, f"SELECT SUM(v) + {index} AS s FROM A", raw("A", PLAIN)) for index in range(12)]
+    tasks = [result_table(engine, f"SELECT SUM(v) + {index} AS s FROM A", raw("A", SMALL_TABLE)) for index in range(12)]
     assert await asyncio.gather(*tasks) == [{"s": [6 + index]} for index in range(12)]
     assert len(engine.sandbox.pids) <= 2
 

@@ -44,8 +44,8 @@ def statements(path: Path) -> list[str]:
     file = queries.parse(path.read_text(encoding="utf-8"), location=path.name)
     if path.stem == "api.lists":  # its page ends with one of two other queries
         return [file.page + file.with_bodies, file.page + file.without_bodies, file.bodies, file.count, file.namespaces]
-    found = [sql for name in dir(file) if _STATEMENT.match(sql := getattr(file, name))]
-    return sorted(found, key=lambda sql: "create temporary table" not in sql.lower())
+    texts = [sql for name in dir(file) if _STATEMENT.match(sql := getattr(file, name))]
+    return sorted(texts, key=lambda sql: "create temporary table" not in sql.lower())
 
 
 @pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
@@ -59,7 +59,7 @@ async def test_every_recorded_statement_is_valid(database: Database, path: Path)
                 await connection.prepare(sql)
 
 
-def new(name: str, group: str | None = "r") -> NewJob:
+def new_job(name: str, group: str | None = "r") -> NewJob:
     return NewJob(name, "default", '{"repository":"r"}', group, "sync", {}, "2026-01-01T00:00:00Z", None, group, "work.sync")
 
 
@@ -101,11 +101,11 @@ async def submit_by_previous(connection: Connection, name: str) -> uuid.UUID:
     return uid
 
 
-async def claim_by_previous(connection: Connection, woken: uuid.UUID) -> uuid.UUID | None:
+async def claim_by_previous(connection: Connection, uid_of_wakeup: uuid.UUID) -> uuid.UUID | None:
     """Claim a job as the previous version does for a wake-up, and return the owner of its lease."""
     sql, owner = recorded_queries("common.jobs"), uuid.uuid4()
     await connection.execute(sql.lock)
-    row = await connection.fetchrow(sql.claim, woken, '{"state":"working"}', "work.sync")
+    row = await connection.fetchrow(sql.claim, uid_of_wakeup, '{"state":"working"}', "work.sync")
     if row is None:
         return None
     await connection.execute(sql.lease, row["uid"], owner, LEASE)
@@ -120,7 +120,7 @@ async def finish_by_previous(connection: Connection, uid: uuid.UUID, owner: uuid
     return row is not None
 
 
-async def claim(database: Database) -> tuple[list[uuid.UUID], uuid.UUID]:
+async def claim_job(database: Database) -> tuple[list[uuid.UUID], uuid.UUID]:
     owner = uuid.uuid4()
     async with database.connection() as connection:
         claimed = await claims.claim(connection, "work", limit=4, owner=owner, lease=LEASE, status=b'{"state":"working"}')
@@ -132,7 +132,7 @@ async def test_this_version_runs_a_job_of_the_previous_one(database: Database) -
     async with database.transaction() as connection:
         uid = await submit_by_previous(connection, "a")
     assert await wrong_counters(database) == []
-    claimed, owner = await claim(database)
+    claimed, owner = await claim_job(database)
     assert claimed == [uid]
     async with database.transaction() as connection:
         assert await claim_by_previous(connection, uid) is None
@@ -145,17 +145,17 @@ async def test_this_version_runs_a_job_of_the_previous_one(database: Database) -
 async def test_the_previous_version_runs_a_job_of_this_one(database: Database) -> None:
     """A job of this gateway is run by a worker of the previous version. While it runs, its group is full for this version."""
     async with database.transaction() as connection:
-        submitted = await jobs.submit(connection, JOB, [new("a"), new("b")], submitted_by={})
+        submitted = await jobs.submit(connection, JOB, [new_job("a"), new_job("b")], submitted_by={})
     first, second = (job.uid for job in submitted.jobs)
     async with database.transaction() as connection:
         owner = await claim_by_previous(connection, first)
     assert owner is not None
     assert await wrong_counters(database) == []
-    assert (await claim(database))[0] == []
+    assert (await claim_job(database))[0] == []
     async with database.transaction() as connection:
         assert await finish_by_previous(connection, first, owner)
         assert not await finish_by_previous(connection, first, owner)
-    assert (await claim(database))[0] == [second]
+    assert (await claim_job(database))[0] == [second]
     assert await wrong_counters(database) == []
 
 
@@ -163,7 +163,7 @@ async def test_a_lease_of_one_version_is_respected_by_the_other(database: Databa
     """A worker of the previous version cannot finish a job whose lease a worker of this version holds, nor the other way round."""
     async with database.transaction() as connection:
         uid = await submit_by_previous(connection, "a")
-    (claimed,), owner = await claim(database)
+    (claimed,), owner = await claim_job(database)
     async with database.transaction() as connection:
         assert not await finish_by_previous(connection, claimed, uuid.uuid4())
         assert await connection.fetchval(recorded_queries("common.jobs").renew, uid, owner, LEASE) == uid

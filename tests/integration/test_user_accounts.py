@@ -80,8 +80,8 @@ async def test_a_user_is_found_by_login_or_email_in_any_case(first: Database) ->
 async def test_an_identity_belongs_to_the_requested_organization(first: Database) -> None:
     """By default the organization is the current one, or the user's first one; without membership there is no identity."""
     user_id = await add_user(first, "ann", "ann@x.org", org_id=3)
-    two = await add_org(first, "Two", (user_id, Role.VIEWER))
-    three = await add_org(first, "Three", (user_id, Role.EDITOR))
+    second_org_id = await add_org(first, "Two", (user_id, Role.VIEWER))
+    third_org_id = await add_org(first, "Three", (user_id, Role.EDITOR))
     accounts = UserAccounts(first)
 
     async def identity_in(requested: int | None) -> tuple[int, Role] | None:
@@ -89,15 +89,15 @@ async def test_an_identity_belongs_to_the_requested_organization(first: Database
         assert account is not None
         return None if account.identity is None else (account.identity.org_id, account.identity.role)
 
-    assert [await identity_in(requested) for requested in (None, two, three, 1)] == [
-        (three, Role.EDITOR),
-        (two, Role.VIEWER),
-        (three, Role.EDITOR),
+    assert [await identity_in(requested) for requested in (None, second_org_id, third_org_id, 1)] == [
+        (third_org_id, Role.EDITOR),
+        (second_org_id, Role.VIEWER),
+        (third_org_id, Role.EDITOR),
         None,
     ]
     async with first.connection() as connection:
-        await connection.execute("delete from org_user where org_id = $1", three)
-    assert await identity_in(None) == (two, Role.VIEWER)
+        await connection.execute("delete from org_user where org_id = $1", third_org_id)
+    assert await identity_in(None) == (second_org_id, Role.VIEWER)
 
 
 async def test_the_first_user_may_do_everything(first: Database) -> None:
@@ -120,14 +120,14 @@ async def test_logins_and_emails_are_unique(first: Database, login: str, email: 
 async def test_a_users_role_depends_on_the_organization(first: Database) -> None:
     """A user has no role and no permission outside their organizations; a server admin has all permissions everywhere."""
     user_id = await add_user(first, "ann", "ann@x.org")
-    two = await add_org(first, "Two", (user_id, Role.EDITOR))
+    second_org_id = await add_org(first, "Two", (user_id, Role.EDITOR))
     accounts = UserAccounts(first)
-    found = {login: await accounts.find(login, None) for login in ("ann", "admin")}
-    views = {login: account.identity for login, account in found.items() if account is not None and account.identity is not None}
-    for org_id, role in ((two, Role.EDITOR), (1, Role.NONE), (9999, Role.NONE), (-1, Role.NONE), (0, Role.NONE)):
+    identities = {login: await accounts.find(login, None) for login in ("ann", "admin")}
+    views = {login: account.identity for login, account in identities.items() if account is not None and account.identity is not None}
+    for org_id, role in ((second_org_id, Role.EDITOR), (1, Role.NONE), (9999, Role.NONE), (-1, Role.NONE), (0, Role.NONE)):
         identity = await accounts.identity_in(views["ann"], org_id)
         assert (identity.org_id, identity.role, identity.may("dashboards:write")) == (org_id, role, role is Role.EDITOR)
         assert (identity.uid, identity.user_id) == (f"user:{user_id}", user_id)
-        boss = await accounts.identity_in(views["admin"], org_id)
-        assert boss.role is (Role.ADMIN if org_id == 1 else Role.NONE)
-        assert boss.may("orgs.quotas:write", "org:id:1")
+        server_admin = await accounts.identity_in(views["admin"], org_id)
+        assert server_admin.role is (Role.ADMIN if org_id == 1 else Role.NONE)
+        assert server_admin.may("orgs.quotas:write", "org:id:1")

@@ -61,15 +61,15 @@ async def test_a_pool_that_a_test_has_spoiled_is_replaced(database_url: str, lea
     await pools.close()
 
 
-@pytest.mark.parametrize(("statement", "ends"), [("select 1", False), ("begin; lock table org", True)])
-def test_a_session_ends_with_its_test_if_it_holds_a_lock(postgres_dsn: str, statement: str, ends: bool) -> None:
+@pytest.mark.parametrize(("statement", "is_ended"), [("select 1", False), ("begin; lock table org", True)])
+def test_a_session_ends_with_its_test_if_it_holds_a_lock(postgres_dsn: str, statement: str, is_ended: bool) -> None:
     """A transaction or a lock of one test does not reach the next one; a session that holds nothing remains."""
     with asyncio.Runner() as runner:
         databases = Databases(postgres_dsn, runner.run(make_template(postgres_dsn)))
         with databases.lend() as url:
             connection = runner.run(asyncpg.connect(url, server_settings={"application_name": WARM_SESSIONS}))
             runner.run(connection.execute(statement))
-        if ends:
+        if is_ended:
             with pytest.raises((asyncpg.PostgresConnectionError, asyncpg.InterfaceError, asyncpg.AdminShutdownError)):
                 runner.run(connection.fetchval("select 1"))
         else:

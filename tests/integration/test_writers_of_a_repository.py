@@ -63,8 +63,8 @@ async def number_writes(text: str) -> AsyncIterator[Change]:
 
 async def count_up(database: Database, repository: Repository, times: int, pauses: random.Random) -> None:
     """Increase the stored number, repeating each attempt that another writer overtook."""
-    done = 0
-    while done < times:
+    writes = 0
+    while writes < times:
         before = await edition(database, repository)
         stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=before)
         body = str(int(await title(stored)) + 1)
@@ -72,7 +72,7 @@ async def count_up(database: Database, repository: Repository, times: int, pause
             await asyncio.sleep(0)
         try:
             await stored.apply("default", number_writes(body), Snapshot())
-            done += 1
+            writes += 1
         except Overtaken:
             continue
 
@@ -82,6 +82,7 @@ async def test_no_write_is_lost(database: Database, repository: Repository, seed
     """Two writers read, wait and write in any order, and every write builds on the one before."""
     pauses = random.Random(seed)
     await asyncio.gather(*(count_up(database, repository, 8, pauses) for _ in range(2)))
+    # Each of two writers makes eight writes.
     assert await edition(database, repository) == 16
     assert await title(DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=16)) == "16"
 
@@ -96,14 +97,14 @@ class ChangingTree(Tree):
         self._repository = repository
 
     async def entries(self) -> Sequence[Entry]:
-        found = await super().entries()
+        entries_of_tree = await super().entries()
         if self.times > 0:
             self.times -= 1
             self.files = {"counter.json": classic("counter", str(self.times))}
             before = await edition(self._database, self._repository)
             other = DatabaseObjectStore(self._database, Clock(), QuotaRules(), repository=self._repository, edition=before)
             await other.apply("default", number_writes(str(self.times)), Snapshot())
-        return found
+        return entries_of_tree
 
 
 class GrownCommit(Tree):
@@ -132,7 +133,7 @@ class NoCommits:
         return
 
 
-async def run(database: Database, checkout: Tree) -> tuple[State | None, str | None]:
+async def run_sync(database: Database, checkout: Tree) -> tuple[State | None, str | None]:
     """Run a sync of the repository like a worker."""
     expected = NewJob("a", "default", '{"sync":{"incremental":true}}', "r", "sync", {}, "2026-01-01T00:00:00Z", "a", "r", "work.sync")
     owner, lease = uuid.uuid4(), timedelta(minutes=5)
@@ -165,14 +166,14 @@ async def run(database: Database, checkout: Tree) -> tuple[State | None, str | N
         open_tools=open_tools,
         max_entries=1000,
     )
-    ended = await RepositoryRunner(database, runner.run, attempts=ATTEMPTS).run(job, Execution(database, job, owner, Clock(), lease=lease))
-    return ended.state, ended.message
+    status = await RepositoryRunner(database, runner.run, attempts=ATTEMPTS).run(job, Execution(database, job, owner, Clock(), lease=lease))
+    return status.state, status.message
 
 
 async def test_an_overtaken_sync_starts_again(database: Database, repository: Repository) -> None:
     """An overtaken sync reads the files again and keeps the other writer's objects where the files agree."""
     checkout = ChangingTree(database, repository, 4)
-    assert await run(database, checkout) == (State.SUCCESS, "completed successfully")
+    assert await run_sync(database, checkout) == (State.SUCCESS, "completed successfully")
     stored = DatabaseObjectStore(database, Clock(), QuotaRules(), repository=repository, edition=0)
     assert [(item.path, item.title) for item in await stored.managed("default", "r")] == [("counter.json", "0")]
 
@@ -180,7 +181,7 @@ async def test_an_overtaken_sync_starts_again(database: Database, repository: Re
 async def test_a_sync_that_is_always_overtaken_fails(database: Database, repository: Repository) -> None:
     """The sync fails with the reason and keeps the other writer's objects."""
     with pytest.raises(Conflict, match="other writers changed the repository 5 times during this sync"):
-        await run(database, ChangingTree(database, repository, 100))
+        await run_sync(database, ChangingTree(database, repository, 100))
     assert await edition(database, repository) == 5
 
 
@@ -195,6 +196,6 @@ async def test_a_difference_beyond_the_bound_is_refused(
     async with database.connection() as connection:
         await repositories.record_commit(connection, uid, "c1", generation=1, edition=0, entries=999)
     with pytest.raises(TooLarge) if outcome.commit == "c1" else nullcontext():
-        await run(database, GrownCommit(growth))
+        await run_sync(database, GrownCommit(growth))
     async with database.connection() as connection:
         assert await repositories.stored_commit(connection, uid, generation=1) == outcome

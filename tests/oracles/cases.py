@@ -19,7 +19,7 @@ from dashwright.expressions.sql.macros import MACROS
 from dashwright.expressions.sql.statement import parse_statement
 
 _FILE = Path(__file__).parent / "expressions.txt"
-_PLACE = re.compile(r"@(\w+)")
+_LIST_NAME = re.compile(r"@(\w+)")
 
 #: Rows of JSON values. ``{"exact": text}`` is a decimal number; ``{"error": true}`` stands for a failure.
 CaseResult = Any
@@ -31,21 +31,21 @@ NO_RESULT: CaseResult = {"error": True}
 def cases() -> list[str]:
     """Return every expression and statement, with the lists expanded."""
     lists: dict[str, list[str]] = {}
-    found: dict[str, None] = {}
+    expressions: dict[str, None] = {}
     for line in _FILE.read_text().splitlines():
         if line.startswith("let "):
             name, _, values = line.removeprefix("let ").partition(" = ")
             lists[name] = [value.strip() for value in values.split(" ;; ")]
         elif line and not line.startswith("# "):
-            found.update(dict.fromkeys(_written_out(line, lists)))
-    return list(found)
+            expressions.update(dict.fromkeys(_written_out(line, lists)))
+    return list(expressions)
 
 
 def _written_out(line: str, lists: dict[str, list[str]]) -> Iterator[str]:
-    names = [name for name in dict.fromkeys(_PLACE.findall(line)) if name in lists]
+    names = [name for name in dict.fromkeys(_LIST_NAME.findall(line)) if name in lists]
     for values in itertools.product(*(lists[name] for name in names)):
         chosen = dict(zip(names, values, strict=True))
-        yield _PLACE.sub(lambda match: chosen.get(match[1], match[0]), line)  # noqa: B023 (the lambda is called before the next iteration)
+        yield _LIST_NAME.sub(lambda match: chosen.get(match[1], match[0]), line)  # noqa: B023 (the lambda is called before the next iteration)
 
 
 def is_statement(case: str) -> bool:
@@ -148,11 +148,11 @@ def _clock(value: timedelta) -> str:
     return text + (f".{part:06}".rstrip("0") if part else "")
 
 
-def same(own: CaseResult, reference: CaseResult) -> bool:
+def same(duckdb_result: CaseResult, reference: CaseResult) -> bool:
     """Return True if both failed, or if rows are equal up to the written precision of numbers."""
-    if isinstance(own, dict) or isinstance(reference, dict):
-        return isinstance(own, dict) and isinstance(reference, dict)
-    return len(own) == len(reference) and all(map(_same_row, own, reference))
+    if isinstance(duckdb_result, dict) or isinstance(reference, dict):
+        return isinstance(duckdb_result, dict) and isinstance(reference, dict)
+    return len(duckdb_result) == len(reference) and all(map(_same_row, duckdb_result, reference))
 
 
 def _same_row(own: Sequence[Any], reference: Sequence[Any]) -> bool:

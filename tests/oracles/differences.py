@@ -13,7 +13,7 @@ _ROW = re.compile(r"^\| `(.+?)` \| (.+?) \| (.+?) \| (.+?) \|$", re.MULTILINE)
 
 
 class Difference(NamedTuple):
-    """The two results, formatted by ``shown``, and the reason for the difference."""
+    """The two results, formatted by ``result_text``, and the reason for the difference."""
 
     own: str
     reference: str
@@ -23,9 +23,9 @@ class Difference(NamedTuple):
 @cache
 def differences() -> dict[str, Difference]:
     """Return the listed differences by case."""
-    _, _, rest = PAGE.read_text().partition("<!-- differences -->\n")
-    table, _, _ = rest.partition("<!-- end -->")
-    return {case.replace("\\|", "|"): Difference(own, reference, why) for case, own, reference, why in _ROW.findall(table)}
+    _, _, after_marker = PAGE.read_text().partition("<!-- differences -->\n")
+    table, _, _ = after_marker.partition("<!-- end -->")
+    return {case.replace("\\|", "|"): Difference(own, reference, reason) for case, own, reference, reason in _ROW.findall(table)}
 
 
 def check_case(connection: duckdb.DuckDBPyConnection, case: str, reference: CaseResult) -> str | None:

@@ -66,8 +66,8 @@ class AmqpConversation:
     def _client_method(self, frame: bytes, number: int, payload: bytes) -> Unit:
         method, channel = struct.unpack(">HH", payload[:4]), self._channels[number]
         if method == _PUBLISH:
-            exchange, rest = _short_string(payload[6:])
-            channel.publishing = f"publish {_published_kind(exchange, _short_string(rest)[0])}"
+            exchange, arguments = _short_string(payload[6:])
+            channel.publishing = f"publish {_published_kind(exchange, _short_string(arguments)[0])}"
             return Unit(frame, [Moment("before", channel.publishing)])
         if method in (_ACK, _REJECT):
             step = f"{'acknowledge' if method == _ACK else 'reject'} {channel.delivered.pop(int.from_bytes(payload[4:12]), 'message')}"
@@ -93,14 +93,14 @@ class AmqpConversation:
     def _server_method(self, frame: bytes, number: int, payload: bytes) -> Unit:
         method, channel = struct.unpack(">HH", payload[:4]), self._channels[number]
         if method == _DELIVER:
-            _consumer, rest = _short_string(payload[4:])
-            tag = int.from_bytes(rest[:8])
-            exchange, rest = _short_string(rest[9:])
-            channel.delivered[tag] = _delivered_kind(exchange, _short_string(rest)[0])
+            _consumer, arguments = _short_string(payload[4:])
+            tag = int.from_bytes(arguments[:8])
+            exchange, arguments = _short_string(arguments[9:])
+            channel.delivered[tag] = _delivered_kind(exchange, _short_string(arguments)[0])
         elif method in (_ACK, _NACK):
             tag, is_multiple = int.from_bytes(payload[4:12]), bool(payload[12] & 1)
-            tags = [known for known in channel.unconfirmed if known <= tag] if is_multiple else [tag]
-            steps = [channel.unconfirmed.pop(known) for known in tags if known in channel.unconfirmed]
+            tags = [delivery_tag for delivery_tag in channel.unconfirmed if delivery_tag <= tag] if is_multiple else [tag]
+            steps = [channel.unconfirmed.pop(delivery_tag) for delivery_tag in tags if delivery_tag in channel.unconfirmed]
             return Unit(frame, [Moment("after", step) for step in steps if method == _ACK])
         return Unit(frame)
 

@@ -25,27 +25,27 @@ def differences(request: Json, expected_value: Mapping[str, Outcome | Refused], 
     failed = [ref_id for ref_id, result in results.items() if "error" in result]
     if status != (400 if failed else 200) or ("message" in response) != bool(failed):
         yield f"HTTP {status}, message {response.get('message')}, and errors in {failed}"
-    read = _read(request)
+    read = _running_expressions(request)
     for ref_id, query in visible.items():
         result = results[ref_id]
         if "type" in query:
-            found = _of_expression(ref_id, expected_value[ref_id], result, classic=query["type"] == "classic_conditions")
+            differing = _of_expression(ref_id, expected_value[ref_id], result, classic=query["type"] == "classic_conditions")
         else:
-            found = _of_query(query, expected_value[ref_id] if ref_id in read else None, result)
-        yield from (f"{ref_id}: {difference}" for difference in found)
+            differing = _of_query(query, expected_value[ref_id] if ref_id in read else None, result)
+        yield from (f"{ref_id}: {difference}" for difference in differing)
 
 
-def _read(request: Json) -> set[str]:
+def _running_expressions(request: Json) -> set[str]:
     """Return the refIds of expressions that run: visible ones, and those that they read, directly or through others."""
     expressions = {query["refId"]: parsed(query, request) for query in request["queries"] if "type" in query}
     waiting = [query["refId"] for query in request["queries"] if not query.get("hide")]
-    found: set[str] = set()
+    ref_ids: set[str] = set()
     while waiting:
         expression = expressions.get(waiting.pop())
         names = [] if expression is None or isinstance(expression, Refused) else inputs_of(expression)
-        waiting += [name for name in names if name not in found]
-        found |= set(names)
-    return found
+        waiting += [name for name in names if name not in ref_ids]
+        ref_ids |= set(names)
+    return ref_ids
 
 
 def _of_query(query: Json, expected_value: Outcome | Refused | None, result: Json) -> Iterator[str]:
@@ -53,7 +53,10 @@ def _of_query(query: Json, expected_value: Outcome | Refused | None, result: Jso
     frames, source_frames = result["frames"], json.loads(query["rawFrameContent"])
     if [frame["schema"].get("refId") for frame in frames] != [query["refId"]] * len(source_frames):
         yield "the frames are not as many as given, each with the refId"
-    elif not all(_same_frame(decoded(got), decoded(own)) for got, own in zip(frames, source_frames, strict=True)):
+    elif not all(
+        _same_frame(decoded(returned_frame), decoded(source_frame))
+        for returned_frame, source_frame in zip(frames, source_frames, strict=True)
+    ):
         yield f"frames {frames}"
     if isinstance(expected_value, Refused):
         yield from _of_error(expected_value, result)
@@ -61,15 +64,18 @@ def _of_query(query: Json, expected_value: Outcome | Refused | None, result: Jso
         yield f"status {result['status']}, {result.get('error')}"
 
 
-def _same_frame(got: Frame, expected_value: Frame) -> bool:
-    pairs = list(zip(got.fields, expected_value.fields, strict=False))
-    same = all((a.name, a.type, a.labels, a.config) == (b.name, b.type, b.labels, b.config) for a, b in pairs)
+def _same_frame(actual: Frame, expected_value: Frame) -> bool:
+    pairs = list(zip(actual.fields, expected_value.fields, strict=False))
+    have_same_fields = all((a.name, a.type, a.labels, a.config) == (b.name, b.type, b.labels, b.config) for a, b in pairs)
     cells = all(
-        len(a.cells) == len(b.cells) and all(_same(x, y) if a.type == "number" else x == y for x, y in zip(a.cells, b.cells, strict=True))
+        len(a.cells) == len(b.cells)
+        and all(_are_equal(x, y) if a.type == "number" else x == y for x, y in zip(a.cells, b.cells, strict=True))
         for a, b in pairs
     )
     return (
-        (got.name, got.meta, len(got.fields)) == (expected_value.name, expected_value.meta, len(expected_value.fields)) and same and cells
+        (actual.name, actual.meta, len(actual.fields)) == (expected_value.name, expected_value.meta, len(expected_value.fields))
+        and have_same_fields
+        and cells
     )
 
 
@@ -94,8 +100,8 @@ def _of_expression(ref_id: str, expected_value: Outcome | Refused, result: Json,
     if len(frames) != len(expected_value.items):
         yield f"{len(frames)} items; wanted {len(expected_value.items)}: {expected_value.items}"
         return
-    for place, (frame, item) in enumerate(zip(frames, expected_value.items, strict=True)):
-        yield from (f"item {place}: {difference}" for difference in _of_item(ref_id, item, frame, classic=classic))
+    for index, (frame, item) in enumerate(zip(frames, expected_value.items, strict=True)):
+        yield from (f"item {index}: {difference}" for difference in _of_item(ref_id, item, frame, classic=classic))
     yield from _of_warnings(expected_value.warnings, result)
     if classic:
         yield from _of_matches(expected_value, frames[0]["schema"]["meta"].get("custom") or [])
@@ -105,10 +111,10 @@ def _of_warnings(expected_value: Sequence[str], result: Json) -> Iterator[str]:
     """Yield differences of warnings, which are notices of the first frame or, without one, of the result."""
     holders = [result, *((frame["schema"].get("meta") or {}) for frame in result["frames"])]
     first = 1 if result["frames"] else 0
-    for place, holder in enumerate(holders):
+    for index, holder in enumerate(holders):
         notices = holder.get("notices", [])
-        if notices != [{"severity": "warning", "text": text} for text in (expected_value if place == first else [])]:
-            yield f"notices {place}: {notices}; wanted {expected_value}"
+        if notices != [{"severity": "warning", "text": text} for text in (expected_value if index == first else [])]:
+            yield f"notices {index}: {notices}; wanted {expected_value}"
 
 
 def _of_item(ref_id: str, item: Item, frame: Json, *, classic: bool) -> Iterator[str]:
@@ -130,7 +136,7 @@ def _of_item(ref_id: str, item: Item, frame: Json, *, classic: bool) -> Iterator
             expected = [value]
         case NoData():
             expected = []
-    if len(values) != len(expected) or not all(map(_same, values, expected)):
+    if len(values) != len(expected) or not all(map(_are_equal, values, expected)):
         yield f"values {values}; wanted {expected}"
 
 
@@ -143,23 +149,23 @@ def _schema(ref_id: str, item: Item, *, classic: bool) -> tuple[str, str, Json, 
     return "", ref_id, {"type": kind, "typeVersion": [0, 1]}, [*times, value]
 
 
-def _of_matches(expected_value: Outcome, got: Json) -> Iterator[str]:
-    pairs = zip(got, expected_value.matches, strict=False)
-    if len(got) != len(expected_value.matches) or not all(_same_match(match, *one) for match, one in pairs):
-        yield f"matches {got}; wanted {expected_value.matches}"
+def _of_matches(expected_value: Outcome, actual: Json) -> Iterator[str]:
+    pairs = zip(actual, expected_value.matches, strict=False)
+    if len(actual) != len(expected_value.matches) or not all(_same_match(match, *parts) for match, parts in pairs):
+        yield f"matches {actual}; wanted {expected_value.matches}"
 
 
-def _same_match(got: Json, value: Value, metric: str, labels: Labels | None) -> bool:
+def _same_match(actual: Json, value: Value, metric: str, labels: Labels | None) -> bool:
     """Return whether a match has this value, metric and labels.
 
     The value of a match is text: the shortest decimal without exponent that is read as the same number, or empty for null.
     """
-    text = got["value"]
-    if (got["metric"], got["labels"]) != (metric, labels and dict(labels)):
+    text = actual["value"]
+    if (actual["metric"], actual["labels"]) != (metric, labels and dict(labels)):
         return False
     if value is None or not text:
         return value is None and not text
-    return text == decimal(float(text)) and _same(float(text), value)
+    return text == decimal(float(text)) and _are_equal(float(text), value)
 
 
 def decimal(number: float) -> str:
@@ -170,8 +176,8 @@ def decimal(number: float) -> str:
     return format(Decimal(repr(number).removesuffix(".0")), "f")
 
 
-def _same(got: Value, expected_value: Value) -> bool:
+def _are_equal(actual: Value, expected_value: Value) -> bool:
     """Return whether two values are equal: NaN equals NaN, null equals null, and rounding may differ."""
-    if got is None or expected_value is None:
-        return got is expected_value
-    return (math.isnan(got) and math.isnan(expected_value)) or math.isclose(got, expected_value, rel_tol=1e-12, abs_tol=1e-12)
+    if actual is None or expected_value is None:
+        return actual is expected_value
+    return (math.isnan(actual) and math.isnan(expected_value)) or math.isclose(actual, expected_value, rel_tol=1e-12, abs_tol=1e-12)

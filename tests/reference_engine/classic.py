@@ -56,12 +56,12 @@ class Condition:
 
 def evaluate(conditions: Sequence[Condition], inputs: Mapping[str, Items]) -> Outcome:
     """Evaluate from left to right. Firing and no data are combined separately; no data is null, and else the result is 1 or 0."""
-    fires, no_data, matches = _read(conditions[0], inputs[conditions[0].ref_id])
+    fires, no_data, matches = _test_condition(conditions[0], inputs[conditions[0].ref_id])
     for condition in conditions[1:]:
         if condition.operator == "logic-or" and fires:
             break
-        also_fires, also_no_data, more = _read(condition, inputs[condition.ref_id])
-        matches += more
+        also_fires, also_no_data, matches_of_condition = _test_condition(condition, inputs[condition.ref_id])
+        matches += matches_of_condition
         if condition.operator == "and":
             fires, no_data = fires and also_fires, no_data and also_no_data
         else:
@@ -69,16 +69,16 @@ def evaluate(conditions: Sequence[Condition], inputs: Mapping[str, Items]) -> Ou
     return Outcome([Number(None if no_data else float(fires))], matches=matches)
 
 
-def _read(condition: Condition, items: Items) -> tuple[bool, bool, list[Match]]:
-    """Return if the condition fires (any item holds), if it has no data (all items null, none fired), and its matches."""
-    values = [_value(condition.reducer, item) for item in items] or [(None, "", None)]
-    matches: list[Match] = [found for found in values if condition.holds(found[0])]
+def _test_condition(condition: Condition, items: Items) -> tuple[bool, bool, list[Match]]:
+    """Return whether the condition fires (any item holds), whether it has no data (all items are null and none fired), and its matches."""
+    values = [_reduced_values(condition.reducer, item) for item in items] or [(None, "", None)]
+    matches: list[Match] = [match for match in values if condition.holds(match[0])]
     no_data = not matches and all(value is None for value, _, _ in values)
     return bool(matches), no_data, [*matches, *([(None, "NoData", None)] if no_data else [])]
 
 
-def _value(reducer: str, item: Item) -> Match:
-    """Return the value of an input: series are reduced, numbers are unchanged, and no data is null."""
+def _reduced_values(reducer: str, item: Item) -> Match:
+    """Return the values of an input: series are reduced to numbers, numbers are unchanged, and no data is null."""
     match item:
         case NoData():
             return None, "", None
@@ -90,10 +90,10 @@ def _value(reducer: str, item: Item) -> Match:
 
 
 def _reduce_points(reducer: str, points: list[Point]) -> Value:
-    """Return the points that are neither null nor NaN reduced; null without any. ``count`` counts all points."""
+    """Return the reduction of the points that are neither null nor NaN, or null if there are none. ``count`` counts all points."""
     if reducer == "count":
         return float(len(points)) if points else None
-    present = [(place, value) for place, (_, value) in enumerate(points) if value is not None and not math.isnan(value)]
+    present = [(index, value) for index, (_, value) in enumerate(points) if value is not None and not math.isnan(value)]
     if not present:
         return None
     return _of_numbers(reducer, [value for _, value in present], only_first=present[-1][0] == 0)

@@ -6,7 +6,7 @@ RANGES = ["within_range", "outside_range", "within_range_included", "outside_ran
 
 
 def holds(evaluator: str, number: float, bounds: Sequence[float]) -> bool:
-    """Return if the value is within the bounds in their given order. NaN compares as in IEEE 754: only ``ne`` holds."""
+    """Return whether the value is within the bounds in their given order. NaN compares as in IEEE 754: only ``ne`` holds."""
     match evaluator:
         case "gt":
             return number > bounds[0]

@@ -59,8 +59,8 @@ POOLS: Final = st.builds(
 
 
 def time_column(axis: Axis) -> Json:
-    nanos = [at % 10**6 for at in axis]
-    return {"name": "t", "type": "time"}, [at // 10**6 for at in axis], None, nanos if any(nanos) else None
+    nanos = [time % 10**6 for time in axis]
+    return {"name": "t", "type": "time"}, [time // 10**6 for time in axis], None, nanos if any(nanos) else None
 
 
 def number_column(values: Sequence[Value], labels: dict[str, str] | None, name: str = "", **fields: Json) -> Json:
@@ -78,7 +78,7 @@ def text_column(texts: Sequence[str | None], name: str) -> Json:
 
 
 def frame(columns: Sequence[Json], name: str = "", meta: Json = None) -> Json:
-    members = zip(("values", "entities", "nanos"), ([column[place] for column in columns] for place in (1, 2, 3)), strict=True)
+    members = zip(("values", "entities", "nanos"), ([column[index] for column in columns] for index in (1, 2, 3)), strict=True)
     data = {member: cells for member, cells in members if member == "values" or any(cells)}
     schema = {"fields": [field for field, _, _, _ in columns], **({"name": name} if name else {}), **({"meta": meta} if meta else {})}
     return {"schema": schema, "data": data}
@@ -90,20 +90,20 @@ def declared(kind: str) -> Json:
 
 @st.composite
 def _column(draw: st.DrawFn, pool: Pool, rows: int) -> Json:
-    more = {"config": {"displayName": "shown"}} if draw(st.integers(0, 9)) == 9 else {}
+    config = {"config": {"displayName": "shown"}} if draw(st.integers(0, 9)) == 9 else {}
     values = draw(st.lists(_VALUES, min_size=rows, max_size=rows))
-    return number_column(values, draw(st.sampled_from(pool.labels)), draw(_NAMES), **more)
+    return number_column(values, draw(st.sampled_from(pool.labels)), draw(_NAMES), **config)
 
 
 @st.composite
-def _apart(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
+def _frames_of_series(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
     """Draw a frame for each series, on an axis of the pool or on another one."""
-    found = []
+    frames = []
     for _ in range(draw(st.integers(1, 4))):
         axis = draw(st.one_of(st.sampled_from(pool.axes), _AXES))
         columns = [time_column(axis), draw(_column(pool, len(axis)))]
-        found.append(frame(columns, draw(_NAMES) if draw(st.booleans()) else "", declared(kind) if kind else None))
-    return found
+        frames.append(frame(columns, draw(_NAMES) if draw(st.booleans()) else "", declared(kind) if kind else None))
+    return frames
 
 
 @st.composite
@@ -175,10 +175,10 @@ _UNREADABLE: Final[list[Frames]] = [
 def queries(pool: Pool) -> st.SearchStrategy[tuple[str, Frames]]:
     """Draw the frames of a query, with their type: ``series``, ``number`` or ``other``."""
     return st.one_of(
-        st.tuples(st.just("series"), _apart(pool)),
+        st.tuples(st.just("series"), _frames_of_series(pool)),
         st.tuples(st.just("series"), _wide(pool)),
         st.tuples(st.just("number"), _table(pool)),
-        st.tuples(st.just("series"), _apart(pool, "timeseries-multi")),
+        st.tuples(st.just("series"), _frames_of_series(pool, "timeseries-multi")),
         st.tuples(st.just("number"), _single_rows(pool, "numeric-multi")),
         st.tuples(st.just("series"), _wide(pool, "timeseries-wide")),
         st.tuples(st.just("number"), _single_row(pool)),
@@ -192,4 +192,4 @@ def queries(pool: Pool) -> st.SearchStrategy[tuple[str, Frames]]:
 
 def size(frames: Frames) -> int:
     """Return an upper bound of the number of items in frames."""
-    return sum(max(len(each["data"]["values"]), *map(len, each["data"]["values"]), 1) for each in frames if each["data"]["values"])
+    return sum(max(len(frame["data"]["values"]), *map(len, frame["data"]["values"]), 1) for frame in frames if frame["data"]["values"])

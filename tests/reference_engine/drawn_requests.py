@@ -22,7 +22,7 @@ KINDS: Final = ["math", "reduce", "resample", "threshold", "classic_conditions"]
 
 _QUERIES: Final = ["A", "A b", "x-1.y"]
 _EXPRESSIONS: Final = ["B", "C", "D", "E 2", "F_f", "Ω"]
-_MISSING: Final = "Z"
+_MISSING_REF_ID: Final = "Z"
 _LARGEST: Final = 48
 """Items that an expression of a random request may have at most, so that unions of unions stay small."""
 
@@ -42,14 +42,14 @@ _BOUNDS: Final = st.sampled_from([0, 1, 2, -1, 0.5, 3, 100, -2.5])
 class Context:
     """The refIds that an expression may refer to.
 
-    ``kinds`` and ``sizes`` describe the earlier expressions; ``everyone`` also has the later ones. One of ``stray``
-    references is any refId, or a missing one.
+    ``kinds`` and ``sizes`` describe the earlier expressions; ``all_ref_ids`` also has the later ones. One of ``stray_one_in``
+    references is to any refId, or to a missing one.
     """
 
     pool: Pool
-    everyone: list[str]
+    all_ref_ids: list[str]
     queries: list[str]
-    stray: int
+    stray_one_in: int
     kinds: dict[str, str] = field(default_factory=dict)
     sizes: dict[str, int] = field(default_factory=dict)
 
@@ -61,8 +61,8 @@ def seldom(draw: st.DrawFn, one_in: int) -> bool:
 
 def _ref_id(draw: st.DrawFn, context: Context, types: Sequence[str], but: str = "") -> str:
     """Draw a refId of one of the wanted kinds, or rarely any other: a missing one, or one that reads this expression."""
-    if seldom(draw, context.stray):
-        return draw(st.sampled_from([*context.everyone, _MISSING]))
+    if seldom(draw, context.stray_one_in):
+        return draw(st.sampled_from([*context.all_ref_ids, _MISSING_REF_ID]))
     fitting = [ref_id for ref_id, kind in context.kinds.items() if kind in types and ref_id != but]
     if not fitting or seldom(draw, 20):
         fitting = [ref_id for ref_id, kind in context.kinds.items() if kind != "classic"]
@@ -74,7 +74,7 @@ def _reference(draw: st.DrawFn, ref_id: str) -> str:
     return draw(st.sampled_from([ref_id, f"${ref_id}", f"${{{ref_id}}}"]))
 
 
-def _dollar(ref_id: str) -> st.SearchStrategy[Tokens]:
+def _math_reference(ref_id: str) -> st.SearchStrategy[Tokens]:
     """Draw a reference in the forms of math."""
     braces = [f"${{{ref_id}}}"]
     return st.sampled_from([[f"${ref_id}"], braces] if re.fullmatch(r"\w+", ref_id) else [braces])
@@ -91,9 +91,9 @@ def _longer(parts: st.SearchStrategy[Tokens]) -> st.SearchStrategy[Tokens]:
 
 
 @st.composite
-def _meeting(draw: st.DrawFn, names: Sequence[str], leaf: st.SearchStrategy[Tokens]) -> Tokens:
+def _joined_references(draw: st.DrawFn, names: Sequence[str], leaf: st.SearchStrategy[Tokens]) -> Tokens:
     """Draw two results with an operator between them, in a larger expression."""
-    tokens = [*draw(_dollar(names[0])), draw(st.sampled_from(_OPERATORS)), *draw(_dollar(names[1]))]
+    tokens = [*draw(_math_reference(names[0])), draw(st.sampled_from(_OPERATORS)), *draw(_math_reference(names[1]))]
     return (
         draw(st.recursive(st.just(tokens) | st.just(["(", *tokens, ")"]) | leaf, _longer, max_leaves=3)) if draw(st.booleans()) else tokens
     )
@@ -109,22 +109,24 @@ def _with_spaces(draw: st.DrawFn, tokens: Tokens) -> str:
 def math(draw: st.DrawFn, context: Context) -> Json:
     if seldom(draw, 40):
         return {"expression": draw(st.sampled_from(_NOT_UNDERSTOOD))}, "other", 1
-    body = ["series", "number", "scalar"]
-    names = [_ref_id(draw, context, body)]
+    types = ["series", "number", "scalar"]
+    names = [_ref_id(draw, context, types)]
     if not seldom(draw, 3):
-        names.append(_ref_id(draw, context, body, but=names[0]))
+        names.append(_ref_id(draw, context, types, but=names[0]))
     leaf = st.one_of(
-        *map(_dollar, names),
+        *map(_math_reference, names),
         st.sampled_from(_NUMBERS).map(lambda text: [text]),
         st.sampled_from(_CONSTANTS).map(lambda name: [name, "(", ")"]),
     )
-    tokens = draw(st.one_of(_longer(leaf), st.recursive(leaf, _longer, max_leaves=6)) if len(names) == 1 else _meeting(names, leaf))
+    tokens = draw(
+        st.one_of(_longer(leaf), st.recursive(leaf, _longer, max_leaves=6)) if len(names) == 1 else _joined_references(names, leaf)
+    )
     count = 1
     named = [token.strip("${}") for token in tokens if token.startswith("$")]
     for name in named:
         count *= context.sizes.get(name, 1)
     if count > _LARGEST:
-        tokens, named = ["-", *draw(_dollar(named[0]))], named[:1]
+        tokens, named = ["-", *draw(_math_reference(named[0]))], named[:1]
     kinds = {context.kinds.get(name, "other") for name in named} or {"scalar"}
     kind = next((kind for kind in ("other", "series", "number", "scalar") if kind in kinds), "other")
     return {"expression": _with_spaces(draw, tokens)}, kind, min(count, _LARGEST)
@@ -139,8 +141,8 @@ def reduce(draw: st.DrawFn, context: Context) -> Json:
         )
     )
     reducer = draw(st.sampled_from(_REDUCERS))
-    more = {} if settings is None else {"settings": settings}
-    return {"expression": _reference(draw, name), "reducer": reducer, **more}, "number", context.sizes.get(name, 1)
+    optional_settings = {} if settings is None else {"settings": settings}
+    return {"expression": _reference(draw, name), "reducer": reducer, **optional_settings}, "number", context.sizes.get(name, 1)
 
 
 @st.composite
@@ -203,7 +205,7 @@ def _fingerprints(draw: st.DrawFn, pool: Pool) -> Json:
             "meta": {"type": "fingerprints", "typeVersion": [1, 0]},
             "fields": [{"name": "fingerprints", "type": "number", "typeInfo": {"frame": "uint64"}}],
         },
-        "data": {"values": [[written(fingerprint(each)) for each in labels]]},
+        "data": {"values": [[written(fingerprint(label_set)) for label_set in labels]]},
     }
 
 
@@ -222,7 +224,7 @@ def classic_conditions(draw: st.DrawFn, context: Context) -> Json:
 
 
 def _query(draw: st.DrawFn, context: Context) -> str:
-    return draw(st.sampled_from([*context.everyone, _MISSING] if seldom(draw, context.stray) else context.queries))
+    return draw(st.sampled_from([*context.all_ref_ids, _MISSING_REF_ID] if seldom(draw, context.stray_one_in) else context.queries))
 
 
 _STRATEGIES: Final = {
@@ -235,11 +237,11 @@ _STRATEGIES: Final = {
 
 
 @st.composite
-def requests(draw: st.DrawFn, kinds: Sequence[str] = KINDS, most: int = 6, stray: int = 40) -> Json:
-    """Draw a request with targets in any order; some are hidden, and one in ``stray`` references is arbitrary."""
+def requests(draw: st.DrawFn, kinds: Sequence[str] = KINDS, max_targets: int = 6, stray_one_in: int = 40) -> Json:
+    """Draw a request with targets in any order; some are hidden, and one in ``stray_one_in`` references is arbitrary."""
     chosen = _QUERIES[: draw(st.integers(1, 3))]
-    computed = _EXPRESSIONS[: draw(st.integers(1, most))]
-    context = Context(draw(POOLS), [*chosen, *computed], chosen, stray)
+    computed = _EXPRESSIONS[: draw(st.integers(1, max_targets))]
+    context = Context(draw(POOLS), [*chosen, *computed], chosen, stray_one_in)
     targets: list[dict[str, Json]] = []
     for ref_id in chosen:
         context.kinds[ref_id], frames = draw(queries(context.pool))
@@ -262,13 +264,13 @@ _WORDS: Final = [
     *_NUMBERS,
     *("$A", "${A b}", "(", ")", "abs(", "nan()", "inf", "foo", " ", "e1"),
 ]
-_ODD: Final = [None, nan, inf, -inf, 0.0, 1.0, -2.5, 3.0]
+_SPECIAL_VALUES: Final = [None, nan, inf, -inf, 0.0, 1.0, -2.5, 3.0]
 
 
-def odd_values_request(texts: Iterable[str]) -> Json:
-    """Return a request of math over ``$A`` and ``${A b}``, two series that contain every pair of the odd values."""
-    axis = [EPOCH * 10**6 + second * 10**9 for second in range(len(_ODD) ** 2)]
-    pairs = zip(*product(_ODD, _ODD), strict=True)
+def special_values_request(texts: Iterable[str]) -> Json:
+    """Return a request of math over ``$A`` and ``${A b}``, two series that contain every pair of the special values."""
+    axis = [EPOCH * 10**6 + second * 10**9 for second in range(len(_SPECIAL_VALUES) ** 2)]
+    pairs = zip(*product(_SPECIAL_VALUES, _SPECIAL_VALUES), strict=True)
     source = {"datasource": {"type": "grafana-testdata-datasource"}, "scenarioId": "raw_frame"}
     chosen = [
         {"refId": ref_id, **source, "rawFrameContent": json.dumps([frame([time_column(axis), number_column(values, None)])])}
@@ -288,18 +290,18 @@ def operator_pairs() -> Iterator[list[str]]:
 @st.composite
 def word_sequences(draw: st.DrawFn) -> Json:
     """Draw math expressions of words in any order. Most of them are invalid."""
-    leaf = st.one_of(*map(_dollar, _QUERIES[:2]), st.sampled_from(_NUMBERS).map(lambda text: [text]))
+    leaf = st.one_of(*map(_math_reference, _QUERIES[:2]), st.sampled_from(_NUMBERS).map(lambda text: [text]))
     meaning = st.recursive(leaf, _longer, max_leaves=5).map("".join)
     text = st.one_of(st.lists(st.sampled_from(_WORDS), min_size=1, max_size=7).map("".join), meaning)
-    return odd_values_request(draw(st.lists(text, min_size=1, max_size=4)))
+    return special_values_request(draw(st.lists(text, min_size=1, max_size=4)))
 
 
 def readable(request: Json) -> str:
     """Return the request as text. Its frames are JSON values instead of strings of JSON."""
-    shown = [
+    visible = [
         {**target, "rawFrameContent": json.loads(target["rawFrameContent"])} if "rawFrameContent" in target else target
         for target in request["queries"]
     ]
-    shown.sort(key=lambda target: "type" in target)
-    targets = ",\n  ".join(json.dumps(target, ensure_ascii=False) for target in shown)
+    visible.sort(key=lambda target: "type" in target)
+    targets = ",\n  ".join(json.dumps(target, ensure_ascii=False) for target in visible)
     return f'{{"from": "{request["from"]}", "to": "{request["to"]}", "queries": [\n  {targets}]}}'

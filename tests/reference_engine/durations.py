@@ -23,12 +23,12 @@ _PART: Final = r"(\d+\.?\d*|\.\d+)(ns|us|µs|ms|s|m|h)"
 def window(text: str) -> int:
     """Return the positive duration in nanoseconds: combined decimal clock units, or one whole number of days, weeks, months or years."""
     if calendar := re.fullmatch(r"(\d+)([dwMy])", text):
-        found = int(calendar[1]) * _CALENDAR[calendar[2]]
+        nanoseconds = int(calendar[1]) * _CALENDAR[calendar[2]]
     elif re.fullmatch(rf"[+-]?({_PART})+", text):
-        found = int(sum(Decimal(number) * _CLOCK[unit] for number, unit in re.findall(_PART, text)))
-        found = -found if text.startswith("-") else found
+        nanoseconds = int(sum(Decimal(number) * _CLOCK[unit] for number, unit in re.findall(_PART, text)))
+        nanoseconds = -nanoseconds if text.startswith("-") else nanoseconds
     else:
         raise Refused("parseError", f'failed to parse resample "window" duration field: {text}')
-    if found <= 0:
+    if nanoseconds <= 0:
         raise Refused("parseError", 'the resample "window" must be longer than 0')
-    return found
+    return nanoseconds

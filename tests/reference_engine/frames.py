@@ -46,11 +46,11 @@ def decoded(frame: Json) -> Frame:
     """Return the values of a column. Nulls are null unless the entities list them; times have nanoseconds."""
     schema, data = frame["schema"], frame["data"]
     fields = []
-    for place, (field, values) in enumerate(zip(schema["fields"], data["values"], strict=True)):
-        entities, nanos = ((data.get(member) or {place: None})[place] for member in ("entities", "nanos"))
+    for index, (field, values) in enumerate(zip(schema["fields"], data["values"], strict=True)):
+        entities, nanos = ((data.get(member) or {index: None})[index] for member in ("entities", "nanos"))
         cells: list[Any] = list(values)
         if field["type"] == "time":
-            cells = [at * 10**6 + (nanos[row] if nanos else 0) for row, at in enumerate(values)]
+            cells = [time * 10**6 + (nanos[row] if nanos else 0) for row, time in enumerate(values)]
         elif field["type"] in {"number", "boolean"}:
             cells = [None if value is None else float(value) for value in values]
         for entity, rows in (entities or {}).items():
@@ -69,13 +69,13 @@ def items_of(frames: list[Frame]) -> Items:
     if all(_is_vector(frame) for frame in frames):
         return [Number(field.cells[0], field.labels, field.name) for frame in frames for field in frame.of_type("number")]
     if len(frames) == 1 and len(frames[0].of_type("number")) == 1 and len(frames[0].of_type("number", "string")) == len(frames[0].fields):
-        return _table(frames[0])
+        return _numbers_of_rows(frames[0])
     for frame in frames:
         if not frame.of_type("time") or not frame.of_type("number"):
             raise Refused("readDataError", "input data must be a wide series but got type not")
         if frame.of_type("string", "boolean"):
             raise Refused("readDataError", "input data must be a wide series but got type long")
-    return _wide(frames)
+    return _series_of_fields(frames)
 
 
 def _is_vector(frame: Frame) -> bool:
@@ -83,8 +83,8 @@ def _is_vector(frame: Frame) -> bool:
     return custom.get("resultType") == "vector" and len(frame.fields) == 2 and frame.rows == 1
 
 
-def _table(frame: Frame) -> Items:
-    """Return a number a row; the row's non-null texts are its labels."""
+def _numbers_of_rows(frame: Frame) -> Items:
+    """Return a number for each row, whose labels are the row's texts that are not null."""
     (number,) = frame.of_type("number")
     return [Number(value, _texts(frame, row), number.name) for row, value in enumerate(number.cells)]
 
@@ -93,7 +93,7 @@ def _texts(frame: Frame, row: int) -> Labels:
     return {field.name: field.cells[row] for field in frame.of_type("string") if field.cells[row] is not None}
 
 
-def _wide(frames: list[Frame]) -> Items:
+def _series_of_fields(frames: list[Frame]) -> Items:
     """Return a series for each numeric field.
 
     If no field has labels, each series gets a label with its name: the first of the names that all fields have and that
@@ -113,7 +113,8 @@ def _wide(frames: list[Frame]) -> Items:
             ([field.name for _, field in fields], names),
         ]
         chosen = next(
-            (taken for display_names, taken in kinds if all(display_names) and len(set(display_names)) == len(display_names)), None
+            (chosen_names for display_names, chosen_names in kinds if all(display_names) and len(set(display_names)) == len(display_names)),
+            None,
         )
         if chosen:
             labels = [{"__name__": name} for name in chosen]
@@ -151,7 +152,7 @@ def _series(frames: list[Frame]) -> Items:
 
 
 def _numbers(frames: list[Frame]) -> Items:
-    """Return the numbers of at most one row; no row is null."""
+    """Return the numbers of a frame with at most one row. Without a row, the number is null."""
     if any(frame.rows > 1 for frame in frames):
         raise Refused("readDataError", "expected no more than one row")
     return [

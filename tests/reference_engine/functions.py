@@ -21,7 +21,7 @@ def _logarithm(number: float) -> float:
     return math.nan if number < 0 else math.log(number)
 
 
-def _whole(direction: Callable[[float], float]) -> Callable[[float], float]:
+def _rounding(direction: Callable[[float], float]) -> Callable[[float], float]:
     """Return a function that rounds a number. Infinities remain, and a result of 0 has the sign of the number."""
     return lambda number: number if math.isinf(number) else math.copysign(direction(number), number)
 
@@ -43,9 +43,9 @@ def _is_infinite(value: Value) -> Value:
 
 OF_ONE: Final[Mapping[str, Callable[[Value], Value]]] = {
     "abs": _of_number(abs),
-    "ceil": _of_number(_whole(math.ceil)),
-    "floor": _of_number(_whole(math.floor)),
-    "round": _of_number(_whole(_half_away_from_zero)),
+    "ceil": _of_number(_rounding(math.ceil)),
+    "floor": _of_number(_rounding(math.floor)),
+    "round": _of_number(_rounding(_half_away_from_zero)),
     "log": _of_number(_logarithm),
     "is_nan": _is_nan,
     "is_inf": _is_infinite,

@@ -13,7 +13,11 @@ Parsed = Tree | reduce.Reduce | resample.Resample | threshold.Threshold | list[c
 
 @dataclass(frozen=True)
 class Graph:
-    """``expressions`` holds a refusal where a text was not understood, ``queries`` where frames could not be read."""
+    """The expressions and queries of a request.
+
+    ``expressions`` has a refusal for each text that was not understood, and ``queries`` one for each query whose frames could not be
+    read.
+    """
 
     expressions: Mapping[str, Parsed | Refused]
     queries: Mapping[str, Items | Refused]
@@ -31,7 +35,7 @@ class Graph:
         for name in inputs:
             if fault := self._unsuitable(ref_id, name):
                 return fault
-        if ref_id in self._behind(ref_id):
+        if ref_id in self._direct_and_indirect_inputs(ref_id):
             return Refused("cycle", "the expression leads back to itself")
         body: dict[str, Items] = {}
         for name in inputs:
@@ -58,20 +62,20 @@ class Graph:
             return Refused("classicOutput", "classic conditions may not be the input for other expressions")
         return None
 
-    def _behind(self, ref_id: str) -> set[str]:
+    def _direct_and_indirect_inputs(self, ref_id: str) -> set[str]:
         """Return every refId that an expression reads, directly or through other expressions."""
-        found: set[str] = set()
+        ref_ids: set[str] = set()
         waiting = [ref_id]
         while waiting:
             expression = self.expressions.get(waiting.pop())
             names = [] if expression is None or isinstance(expression, Refused) else inputs_of(expression)
-            waiting += [name for name in names if name not in found]
-            found |= set(names)
-        return found
+            waiting += [name for name in names if name not in ref_ids]
+            ref_ids |= set(names)
+        return ref_ids
 
 
 def inputs_of(expression: Parsed) -> list[str]:
-    """Return the refIds that it names, each once, in the order of their first mention."""
+    """Return the refIds that an expression names, each once, in the order of their first mention."""
     match expression:
         case list():
             return list(dict.fromkeys(condition.ref_id for condition in expression))

@@ -9,14 +9,14 @@ def printed(labels: Labels) -> str:
 
 
 def contains(larger: Labels, smaller: Labels) -> bool:
-    """Return if one has all labels of the other: equal values of equal keys, with case."""
+    """Return whether one set of labels has all labels of the other one: equal keys with equal values, with regard to case."""
     return all(larger.get(key) == value for key, value in smaller.items())
 
 
 def fingerprint(labels: Labels) -> int:
     """Return the FNV-1 hash of 64 bits (multiply, then xor) over key, 0xFF, value, 0xFF of the labels, sorted by key."""
-    found = 14695981039346656037
+    hash_value = 14695981039346656037
     for key, value in sorted(labels.items()):
         for byte in key.encode() + b"\xff" + value.encode() + b"\xff":
-            found = found * 1099511628211 % 2**64 ^ byte
-    return found
+            hash_value = hash_value * 1099511628211 % 2**64 ^ byte
+    return hash_value

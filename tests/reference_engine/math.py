@@ -8,7 +8,7 @@ from tests.reference_engine.labels import printed as printed_labels
 from tests.reference_engine.math_text import Binary, Call, Literal, Reference, Sign, Tree, printed
 from tests.reference_engine.operators import binary, signed
 from tests.reference_engine.union import union
-from tests.reference_engine.values import Item, Items, Labels, NoData, Number, Outcome, Scalar, Series, Value, each, is_no_data
+from tests.reference_engine.values import Item, Items, Labels, NoData, Number, Outcome, Scalar, Series, Value, is_no_data, map_values
 
 _MAX_LISTED_ITEMS = 5
 """Maximum number of items of one side in a warning."""
@@ -37,9 +37,9 @@ def _items(tree: Tree, inputs: Mapping[str, Items], dropped: list[_Dropped]) -> 
         case Call(name=name, arguments=()):
             return [Scalar(CONSTANTS[name])]
         case Call(name=name, arguments=arguments):
-            return [each(item, OF_ONE[name]) for item in _items(arguments[0], inputs, dropped)]
+            return [map_values(item, OF_ONE[name]) for item in _items(arguments[0], inputs, dropped)]
         case Sign(symbol=symbol, operand=operand):
-            return [each(item, lambda value: signed(symbol, value)) for item in _items(operand, inputs, dropped)]
+            return [map_values(item, lambda value: signed(symbol, value)) for item in _items(operand, inputs, dropped)]
         case Binary(symbol=symbol, left=left, right=right):
             sides = _items(left, inputs, dropped), _items(right, inputs, dropped)
             return _combined(tree, *sides, lambda a, b: binary(symbol, a, b), dropped)
@@ -54,10 +54,10 @@ def _combined(operation: Binary, left: Items, right: Items, operator: Callable[[
     paired = union(left, right)
     if any(paired.left_over):
         dropped.append(_Dropped(operation, *paired.left_over))
-    return [_pair(a, b, labels, operator) for a, b, labels in paired.pairs]
+    return [_combined_pair(a, b, labels, operator) for a, b, labels in paired.pairs]
 
 
-def _pair(left: Item, right: Item, labels: Labels, operator: Callable[[Value, Value], Value]) -> Item:
+def _combined_pair(left: Item, right: Item, labels: Labels, operator: Callable[[Value, Value], Value]) -> Item:
     """Return the combination: two scalars are a scalar, with a number a number, with a series a series with every point."""
     match left, right:
         case Series(points=points), Series(points=others):
@@ -76,7 +76,7 @@ def _pair(left: Item, right: Item, labels: Labels, operator: Callable[[Value, Va
 
 def _warning(dropped: list[_Dropped]) -> str:
     """Return the warning: the number of items without a partner, and the first five of each operation and side."""
-    count = sum(len(each.left) + len(each.right) for each in dropped)
+    count = sum(len(dropped_items.left) + len(dropped_items.right) for dropped_items in dropped)
     return f"{count} items dropped from union(s): " + " ".join(map(_operation, dropped))
 
 
@@ -87,5 +87,5 @@ def _operation(dropped: _Dropped) -> str:
 
 
 def _first(labels: list[Labels]) -> str:
-    more = [f"...{len(labels) - _MAX_LISTED_ITEMS} more..."] if len(labels) > _MAX_LISTED_ITEMS else []
-    return " ".join([*map(printed_labels, labels[:_MAX_LISTED_ITEMS]), *more])
+    remainder = [f"...{len(labels) - _MAX_LISTED_ITEMS} more..."] if len(labels) > _MAX_LISTED_ITEMS else []
+    return " ".join([*map(printed_labels, labels[:_MAX_LISTED_ITEMS]), *remainder])

@@ -65,43 +65,43 @@ _END: Final = _Word("end", "")
 
 def _words(text: str) -> Iterator[_Word]:
     """Return the words; white space is optional between all of them."""
-    at = 0
-    while at < len(text):
-        if text[at].isspace():
-            at += 1
+    position = 0
+    while position < len(text):
+        if text[position].isspace():
+            position += 1
             continue
-        word, length = _word_at(text, at)
+        word, length = _word_at(text, position)
         yield word
-        at += length
+        position += length
 
 
-def _word_at(text: str, at: int) -> tuple[_Word, int]:
-    if text[at] == "$":
-        return _reference_at(text, at)
-    if text[at].isdigit() or text[at] == ".":
-        number = _NUMBER.match(text, at)
+def _word_at(text: str, position: int) -> tuple[_Word, int]:
+    if text[position] == "$":
+        return _reference_at(text, position)
+    if text[position].isdigit() or text[position] == ".":
+        number = _NUMBER.match(text, position)
         if not number or text[number.end() : number.end() + 1].isalnum():
             raise _refuse("illegal number syntax")
         return _Word("number", number[0]), len(number[0])
-    if name := re.compile(r"[^\W\d]+").match(text, at):
+    if name := re.compile(r"[^\W\d]+").match(text, position):
         return _Word("name", name[0]), len(name[0])
     for symbol in _SYMBOLS:
-        if text.startswith(symbol, at):
+        if text.startswith(symbol, position):
             return _Word("symbol", symbol), len(symbol)
-    raise _refuse(f"invalid character: {text[at]}")
+    raise _refuse(f"invalid character: {text[position]}")
 
 
-def _reference_at(text: str, at: int) -> tuple[_Word, int]:
+def _reference_at(text: str, position: int) -> tuple[_Word, int]:
     """Read ``$`` with letters, digits and ``_`` of any script, or ``${…}`` with any text except braces. Blanks count."""
-    if text.startswith("${", at):
-        inside = re.compile(r"[^{}]*").match(text, at + 2)
+    if text.startswith("${", position):
+        inside = re.compile(r"[^{}]*").match(text, position + 2)
         assert inside
         if text[inside.end() : inside.end() + 1] != "}":
             raise _refuse("unterminated variable missing closing }")
         if not inside[0].strip():
             raise _refuse("incomplete variable")
         return _Word("reference", inside[0]), len(inside[0]) + 3
-    name = re.compile(r"\w+").match(text, at + 1)
+    name = re.compile(r"\w+").match(text, position + 1)
     if not name:
         raise _refuse("incomplete variable")
     return _Word("reference", name[0]), len(name[0]) + 1
@@ -193,16 +193,16 @@ def references(tree: Tree) -> list[str]:
     """Return the refIds that a tree names, in the order of their first mention."""
     match tree:
         case Reference(ref_id=ref_id):
-            found = [ref_id]
+            ref_ids = [ref_id]
         case Call(arguments=arguments):
-            found = [ref_id for argument in arguments for ref_id in references(argument)]
+            ref_ids = [ref_id for argument in arguments for ref_id in references(argument)]
         case Sign(operand=operand):
-            found = references(operand)
+            ref_ids = references(operand)
         case Binary(left=left, right=right):
-            found = references(left) + references(right)
+            ref_ids = references(left) + references(right)
         case Literal():
-            found = []
-    return list(dict.fromkeys(found))
+            ref_ids = []
+    return list(dict.fromkeys(ref_ids))
 
 
 def printed(tree: Tree) -> str:

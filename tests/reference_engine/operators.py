@@ -74,13 +74,13 @@ def _remainder(left: float, right: float) -> float:
 
 def _power(left: float, right: float) -> float:
     """Return the power as in C where Python raises: NaN or infinity."""
-    odd = right % 2 == 1
+    is_odd = right % 2 == 1
     if left == 0 and right < 0:
-        return math.copysign(math.inf, left) if odd else math.inf
+        return math.copysign(math.inf, left) if is_odd else math.inf
     try:
         return math.pow(left, right)
     except OverflowError:
-        return -math.inf if left < 0 and odd else math.inf
+        return -math.inf if left < 0 and is_odd else math.inf
     except ValueError:
         return math.nan
 

@@ -19,7 +19,7 @@ class Reduce:
 
 def evaluate(reduce: Reduce, items: Items) -> Outcome:
     """Reduce each series to a number with its labels. Numbers are unchanged; in the mode strict, with a warning."""
-    outcome = [found for item in items if (found := _reduced(reduce, item)) is not None]
+    outcome = [reduced for item in items if (reduced := _reduced(reduce, item)) is not None]
     already = not reduce.mode and any(isinstance(item, Number) for item in items)
     text = f"Reduce operation is not needed. Input query or expression {reduce.expression} is already reduced data."
     return Outcome(outcome, [text] if already else [])

@@ -9,10 +9,10 @@ from tests.reference_engine.values import Value
 
 def total(numbers: Sequence[float]) -> float:
     """Return the sum in order, starting with 0."""
-    found = 0.0
+    running_sum = 0.0
     for number in numbers:
-        found += number
-    return found
+        running_sum += number
+    return running_sum
 
 
 def mean(numbers: Sequence[float]) -> float:

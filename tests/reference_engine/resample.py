@@ -32,27 +32,28 @@ def _resample_item(resample: Resample, item: Item) -> Item:
         raise Refused("", "the series cannot be sampled further; the time range is shorter than the interval")
     stamps = range(resample.start, resample.end + 1, resample.window)
     points = sorted(item.points, key=lambda point: point[0])
-    return replace(item, points=[(stamp, _at(resample, points, stamp)) for stamp in stamps], name="")
+    return replace(item, points=[(stamp, _value_at(resample, points, stamp)) for stamp in stamps], name="")
 
 
-def _at(resample: Resample, points: list[Point], stamp: int) -> Value:
+def _value_at(resample: Resample, points: list[Point], stamp: int) -> Value:
     """Return the value of a stamp from the points after the stamp before it; the first stamp has all older points.
 
     A single point is unchanged (its count is 1), several are reduced, and without any the upsampler decides.
     """
     before = -(2**63) if stamp == resample.start else stamp - resample.window
-    inside = [value for time, value in points if before < time <= stamp]
-    if not inside:
+    values_in_interval = [value for time, value in points if before < time <= stamp]
+    if not values_in_interval:
         return _without(resample.upsampler, points, stamp)
-    if len(inside) == 1 and resample.downsampler != "count":
-        return inside[0]
-    return strict(resample.downsampler, inside)
+    if len(values_in_interval) == 1 and resample.downsampler != "count":
+        return values_in_interval[0]
+    return strict(resample.downsampler, values_in_interval)
 
 
 def _without(upsampler: str, points: list[Point], stamp: int) -> Value:
-    """Return the value of a window without points: the last point before it for ``pad``, and the next for ``backfilling``.
+    """Return the value of a window without points.
 
-    The next point may be after the time range. If there is no such point, the value is null.
+    For ``pad`` it is the last point before the window, and for ``backfilling`` the next one, even after the time range. If that point
+    does not exist, the value is null.
     """
     older = [value for time, value in points if time < stamp]
     newer = [value for time, value in points if time > stamp]

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from tests.reference_engine.comparisons import RANGES, holds
 from tests.reference_engine.labels import fingerprint
-from tests.reference_engine.values import Item, Items, Outcome, Refused, Value, each
+from tests.reference_engine.values import Item, Items, Outcome, Refused, Value, map_values
 
 
 @dataclass(frozen=True)
@@ -41,7 +41,7 @@ class Threshold:
 def evaluate(threshold: Threshold, items: Items) -> Outcome:
     """Replace every value by 1 if the condition holds, and else by 0. Loaded items are after the others."""
     loaded = [item for item in items if threshold.unload and fingerprint(item.labels) in threshold.loaded]
-    others = [item for item in items if not any(item is one for one in loaded)]
+    others = [item for item in items if not any(item is loaded_item for loaded_item in loaded)]
     return Outcome([_test_item(threshold, item, was=False) for item in others] + [_test_item(threshold, item, was=True) for item in loaded])
 
 
@@ -53,4 +53,4 @@ def _test_item(threshold: Threshold, item: Item, *, was: bool) -> Item:
             return None
         return float(not threshold.unload.holds(value) if was and threshold.unload else threshold.test.holds(value))
 
-    return each(item, of_value)
+    return map_values(item, of_value)

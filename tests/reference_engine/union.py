@@ -15,23 +15,26 @@ class Union:
 
 
 def union(left: Items, right: Items) -> Union:
-    """Pair every item of the left with every item of the right whose labels match, in this order.
+    """Pair every left item with every right item whose labels match, in the order of the left items.
 
     If nothing matches and each side has a single item, the two are a pair without labels.
     """
     pairs = []
-    used: tuple[set[int], set[int]] = set(), set()
+    paired_indices: tuple[set[int], set[int]] = set(), set()
     for i, a in enumerate(left):
         for j, b in enumerate(right):
             labels = pair_labels(a.labels, b.labels)
             if labels is not None:
                 pairs.append((a, b, labels))
-                used[0].add(i)
-                used[1].add(j)
+                paired_indices[0].add(i)
+                paired_indices[1].add(j)
     if not pairs and len(left) == len(right) == 1:
         return Union([(left[0], right[0], {})], ([], []))
-    over = [[item.labels for place, item in enumerate(side) if place not in taken] for side, taken in zip((left, right), used, strict=True)]
-    return Union(pairs, (over[0], over[1]))
+    unmatched_labels = [
+        [item.labels for index, item in enumerate(side) if index not in paired]
+        for side, paired in zip((left, right), paired_indices, strict=True)
+    ]
+    return Union(pairs, (unmatched_labels[0], unmatched_labels[1]))
 
 
 def pair_labels(left: Labels, right: Labels) -> Labels | None:

@@ -67,7 +67,7 @@ class Refused(Exception):
         self.kind = kind
 
 
-def each(item: Item, change: Callable[[Value], Value]) -> Item:
+def map_values(item: Item, change: Callable[[Value], Value]) -> Item:
     """Return the item with every value changed; labels and times are kept, and no data remains no data."""
     match item:
         case NoData():

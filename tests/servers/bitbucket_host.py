@@ -40,12 +40,12 @@ class BitbucketHost(GitHost):
         return await super()._api_response(request)
 
     def _page_response(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
-        size = min(self.page, int(request.query.get("pagelen", 10)))
+        size = min(self.max_page_size, int(request.query.get("pagelen", 10)))
         # The number of a page is opaque to clients.
         start = int(request.query.get("page", "c0")[1:])
         page = {"pagelen": size, "values": items[start : start + size], "size": len(items)}
-        following = str(request.url.update_query(page=f"c{start + size}"))
-        return {**page, **({"next": following} if start + size < len(items) else {})}, {}
+        next_url = str(request.url.update_query(page=f"c{start + size}"))
+        return {**page, **({"next": next_url} if start + size < len(items) else {})}, {}
 
     def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
         match = re.fullmatch(r"/repositories/([^/]+/[^/]+)/(.+)", path)
@@ -77,18 +77,18 @@ class BitbucketHost(GitHost):
         commit = spec.partition(":")[2][:12]
         return next(number for number in repository.pulls if self._head(repository.name, number).startswith(commit))
 
-    def _pull_comments(self, method: str, repository: HostRepository, number: int, rest: list[str], sent: Any) -> tuple[int, Any]:
+    def _pull_comments(self, method: str, repository: HostRepository, number: int, path_parts: list[str], sent: Any) -> tuple[int, Any]:
         comments = numbered(repository.pulls, str(number)).comments
         page = f"{self.origin}/{repository.name}/pull-requests/{number}/_/diff#comment-"
-        if method == "GET" and not rest:
-            return 200, [_comment(page, own, text) for own, text in comments.items()]
-        if (method, bool(rest)) not in (("PUT", True), ("POST", False)):
+        if method == "GET" and not path_parts:
+            return 200, [_comment(page, comment_id, text) for comment_id, text in comments.items()]
+        if (method, bool(path_parts)) not in (("PUT", True), ("POST", False)):
             raise NotFound
-        own = int(rest[0]) if rest else self._next()
-        if rest:
-            numbered(comments, rest[0])
-        comments[own] = sent["content"]["raw"]
-        return (200 if rest else 201), _comment(page, own, comments[own])
+        comment_id = int(path_parts[0]) if path_parts else self._next_number()
+        if path_parts:
+            numbered(comments, path_parts[0])
+        comments[comment_id] = sent["content"]["raw"]
+        return (200 if path_parts else 201), _comment(page, comment_id, comments[comment_id])
 
     def _set_status(self, repository: HostRepository, commit: str, sent: Any) -> dict[str, Any]:
         if sent["state"] not in _STATES or not sent.get("url") or not 0 < len(sent.get("key", "")) <= _MAX_KEY:
@@ -96,17 +96,17 @@ class BitbucketHost(GitHost):
         repository.statuses.append((commit, sent))
         return {"type": "build", "refname": None, **sent}
 
-    def _repository_hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any) -> tuple[int, Any]:
-        if not rest and method == "GET":
+    def _repository_hooks(self, method: str, repository: HostRepository, path_parts: list[str], sent: Any) -> tuple[int, Any]:
+        if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if sent is not None and not (sent.get("url") and sent.get("events") and sent.get("description")):
             raise Refused(400, "url, events and description are required")
-        if not rest and method == "POST":
-            number = self._next()
+        if not path_parts and method == "POST":
+            number = self._next_number()
             repository.hooks[number] = {"active": False, **sent}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        number = next((own for own in repository.hooks if _identity(own) == rest[0]), 0)
+        number = next((hook_id for hook_id in repository.hooks if _identity(hook_id) == path_parts[0]), 0)
         hook = numbered(repository.hooks, str(number))
         if method == "DELETE":
             del repository.hooks[number]
@@ -133,8 +133,14 @@ class BitbucketHost(GitHost):
         self._call_hooks(repository, _EVENTS[action], {"actor": {}, "pullrequest": self._pull(repository, number)})
 
     def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
-        sides = [None if set(commit) == {"0"} else _branch(branch, commit) for commit in (old, new)]
-        change = {"old": sides[0], "new": sides[1], "created": sides[0] is None, "closed": sides[1] is None, "forced": False}
+        old_and_new = [None if set(commit) == {"0"} else _branch(branch, commit) for commit in (old, new)]
+        change = {
+            "old": old_and_new[0],
+            "new": old_and_new[1],
+            "created": old_and_new[0] is None,
+            "closed": old_and_new[1] is None,
+            "forced": False,
+        }
         self._call_hooks(repository, "repo:push", {"actor": {}, "push": {"changes": [change]}})
 
     def _origin_of_delivery(self, repository: HostRepository) -> dict[str, Any]:
@@ -144,8 +150,8 @@ class BitbucketHost(GitHost):
         return str(hook["url"])
 
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
-        own = {"X-Event-Key": event, "X-Request-UUID": str(uuid.uuid4()), "X-Hook-UUID": str(uuid.uuid4()), "X-Attempt-Number": "1"}
-        return {**own, "X-Hub-Signature": signature(hook["secret"], body)}
+        headers = {"X-Event-Key": event, "X-Request-UUID": str(uuid.uuid4()), "X-Hook-UUID": str(uuid.uuid4()), "X-Attempt-Number": "1"}
+        return {**headers, "X-Hub-Signature": signature(hook["secret"], body)}
 
 
 def _identity(number: int) -> str:
@@ -173,5 +179,5 @@ def _comment(page: str, number: int, text: str) -> dict[str, Any]:
 
 def _hook(number: int, hook: dict[str, Any]) -> dict[str, Any]:
     """Return a hook without its secret."""
-    shown = {name: value for name, value in hook.items() if name != "secret"}
-    return {"type": "webhook_subscription", "uuid": _identity(number), "secret_set": "secret" in hook, **shown}
+    public_hook = {name: value for name, value in hook.items() if name != "secret"}
+    return {"type": "webhook_subscription", "uuid": _identity(number), "secret_set": "secret" in hook, **public_hook}

@@ -37,7 +37,7 @@ class BitbucketServerHost(GitHost):
         return web.json_response({"errors": [{"context": None, "message": message, "exceptionName": None}]}, status=int(status))
 
     def _page_response(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
-        size, start = min(self.page, int(request.query.get("limit", 25))), int(request.query.get("start", 0))
+        size, start = min(self.max_page_size, int(request.query.get("limit", 25))), int(request.query.get("start", 0))
         values, is_last = items[start : start + size], start + size >= len(items)
         page = {"size": len(values), "limit": size, "start": start, "isLastPage": is_last, "values": values}
         return {**page, "nextPageStart": None if is_last else start + size}, {}
@@ -72,45 +72,46 @@ class BitbucketServerHost(GitHost):
         """Return the comments of a pull request, the newest first, and its opening, which has no comment."""
         comments = [*numbered(repository.pulls, number).comments.items()]
         activities = [
-            {"id": own, "action": "COMMENTED", "commentAction": "ADDED", "comment": self._comment(own, text)} for own, text in comments
+            {"id": comment_id, "action": "COMMENTED", "commentAction": "ADDED", "comment": self._comment(comment_id, text)}
+            for comment_id, text in comments
         ]
         return [*activities[::-1], {"id": 0, "action": "OPENED"}]
 
     def _comment(self, number: int, text: str) -> dict[str, Any]:
         return {"id": number, "version": self.versions.get(number, 0), "text": text, "author": {"slug": "octo"}, "comments": []}
 
-    def _pull_comments(self, method: str, comments: dict[int, str], rest: list[str], sent: Any) -> tuple[int, Any]:
-        if bool(rest) != (method == "PUT"):
+    def _pull_comments(self, method: str, comments: dict[int, str], path_parts: list[str], sent: Any) -> tuple[int, Any]:
+        if bool(path_parts) != (method == "PUT"):
             raise NotFound
-        number = int(rest[0]) if rest else self._next()
-        if rest:
-            numbered(comments, rest[0])
+        number = int(path_parts[0]) if path_parts else self._next_number()
+        if path_parts:
+            numbered(comments, path_parts[0])
             if sent.get("version") != self.versions.get(number, 0):
                 raise Refused(409, "You are attempting to modify a comment based on out-of-date information.")
             self.versions[number] = self.versions.get(number, 0) + 1
         if len(sent["text"]) > _MAX_COMMENT:
             raise Refused(400, "Please enter a comment of 32768 or fewer characters")
         comments[number] = sent["text"]
-        return (200 if rest else 201), self._comment(number, sent["text"])
+        return (200 if path_parts else 201), self._comment(number, sent["text"])
 
-    def _repository_hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any) -> tuple[int, Any]:
-        if not rest and method == "GET":
+    def _repository_hooks(self, method: str, repository: HostRepository, path_parts: list[str], sent: Any) -> tuple[int, Any]:
+        if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if sent is not None and not (sent.get("url") and sent.get("name") and {*sent.get("events", ())} <= {*_KNOWN_EVENTS}):
             raise Refused(400, "url, name and known events are required")
-        if not rest and method == "POST":
-            number = self._next()
+        if not path_parts and method == "POST":
+            number = self._next_number()
             repository.hooks[number] = {"active": False, "sslVerificationRequired": True, **sent}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        hook = numbered(repository.hooks, rest[0])
+        hook = numbered(repository.hooks, path_parts[0])
         if method == "DELETE":
-            del repository.hooks[int(rest[0])]
+            del repository.hooks[int(path_parts[0])]
             return 204, None
         if method != "PUT":
             raise NotFound
         hook |= sent
-        return 200, _hook(int(rest[0]), hook)
+        return 200, _hook(int(path_parts[0]), hook)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
         pull, refs = numbered(repository.pulls, str(number)), self._refs(repository.name)
@@ -147,8 +148,8 @@ class BitbucketServerHost(GitHost):
         return str(hook["url"])
 
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
-        own = {"X-Event-Key": event, "X-Request-Id": str(uuid.uuid4())}
-        return {**own, "X-Hub-Signature": signature(hook["configuration"]["secret"], body)}
+        headers = {"X-Event-Key": event, "X-Request-Id": str(uuid.uuid4())}
+        return {**headers, "X-Hub-Signature": signature(hook["configuration"]["secret"], body)}
 
 
 def _key(name: str) -> str:

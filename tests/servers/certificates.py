@@ -30,12 +30,12 @@ def issue(folder: Path) -> Issued:
     return issued
 
 
-def _sign(subject: str, key: ec.EllipticCurvePrivateKey, by: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> bytes:
+def _sign(subject: str, key: ec.EllipticCurvePrivateKey, signing_key: ec.EllipticCurvePrivateKey, extension: x509.ExtensionType) -> bytes:
     now = datetime.now(UTC)
     builder = x509.CertificateBuilder().subject_name(_name(subject)).issuer_name(_name("Authority of tests"))
     builder = builder.public_key(key.public_key()).serial_number(x509.random_serial_number())
     builder = builder.not_valid_before(now - timedelta(days=1)).not_valid_after(now + timedelta(days=1))
-    return builder.add_extension(extension, critical=True).sign(by, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
+    return builder.add_extension(extension, critical=True).sign(signing_key, hashes.SHA256()).public_bytes(serialization.Encoding.PEM)
 
 
 def _name(common: str) -> x509.Name:

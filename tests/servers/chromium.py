@@ -61,7 +61,7 @@ class Tab:
         return status
 
     async def status(self, end: str) -> int:
-        """Return the status of the first response, from now on, whose address ends so."""
+        """Return the status of the first response, from now on, whose address ends with this text."""
 
         def matches(message: dict[str, Any]) -> bool:
             return message.get("method") == "Network.responseReceived" and message["params"]["response"]["url"].endswith(end)

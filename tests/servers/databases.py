@@ -98,9 +98,9 @@ class _Pristine:
             if expected is None:
                 differences[-1] = f"case when exists (select from {table}) then '{table}' end"
                 continue
-            held = BytesIO()
-            await connection.copy_from_query(f"table {table}", output=held, format="binary")
-            rows[table] = held.getvalue()
+            buffer = BytesIO()
+            await connection.copy_from_query(f"table {table}", output=buffer, format="binary")
+            rows[table] = buffer.getvalue()
         resets = [
             f"setval('{name}', {start if last is None else last}, {last is not None})"
             for name, start, last in await connection.fetch(_SEQUENCES)

@@ -16,7 +16,7 @@ from aiohttp import web
 #: A function that returns a response to send in place of the server's, or None.
 Fault = Callable[[web.Request], Awaitable[web.StreamResponse | None]]
 
-_QUIET = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+_NO_CONFIGURATION = {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
 _IDENTITY = {
     f"GIT_{role}_{field_name}": value
     for role in ("AUTHOR", "COMMITTER")
@@ -48,15 +48,15 @@ class GitServer:
         """Return the folder of a bare repository."""
         return self.root / f"{self.git_path}{name}"
 
-    def make(self, name: str) -> "Work":
+    def create_repository(self, name: str) -> "WorkTree":
         """Create a bare repository and return a work tree to change it."""
         folder = self.folder(name)
         git(self.root, "init", "--quiet", "--bare", "--initial-branch=main", str(folder))
         git(folder, "config", "http.receivepack", "true")
-        work = folder.with_name(f"{folder.name}.work")
-        git(self.root, "clone", "--quiet", str(folder), str(work))
-        git(work, "checkout", "--quiet", "-B", "main")
-        return Work(work)
+        work_tree = folder.with_name(f"{folder.name}.work")
+        git(self.root, "clone", "--quiet", str(folder), str(work_tree))
+        git(work_tree, "checkout", "--quiet", "-B", "main")
+        return WorkTree(work_tree)
 
     async def respond(self, request: web.Request) -> web.StreamResponse:
         self.requests.append(request.path_qs)
@@ -70,14 +70,14 @@ class GitServer:
         return base64.b64decode(header.removeprefix("Basic ")).decode().endswith(f":{self.token}") if header else False
 
     def _protocol(self, requested: str) -> str:
-        """Return the version that the back end is to speak; empty for v0."""
+        """Return the version of git's protocol that the back end shall speak; empty for v0."""
         if self.newest_protocol == 1 and requested:
             return "version=1"
         return requested if self.newest_protocol > 1 else ""
 
     async def run_backend(self, request: web.Request) -> web.StreamResponse:
         environment = {
-            **_QUIET,
+            **_NO_CONFIGURATION,
             "PATH": os.environ["PATH"],
             "GIT_PROJECT_ROOT": str(self.root),
             "GIT_HTTP_EXPORT_ALL": "1",
@@ -103,7 +103,7 @@ class GitServer:
 
 
 @dataclass(frozen=True)
-class Work:
+class WorkTree:
     """A work tree whose commits are pushed immediately."""
 
     folder: Path
@@ -111,12 +111,12 @@ class Work:
     def commit(self, files: dict[str, str | bytes | None], *, message: str = "change", branch: str = "main") -> str:
         """Write files, delete those with a body of None, then commit and push; return the commit's hash."""
         for path, body in files.items():
-            place = self.folder / path
+            file_path = self.folder / path
             if body is None:
-                place.unlink()
+                file_path.unlink()
                 continue
-            place.parent.mkdir(parents=True, exist_ok=True)
-            place.write_bytes(body.encode() if isinstance(body, str) else body)
+            file_path.parent.mkdir(parents=True, exist_ok=True)
+            file_path.write_bytes(body.encode() if isinstance(body, str) else body)
         return self.push(message, branch=branch)
 
     def push(self, message: str = "change", *, branch: str = "main", amend: bool = False) -> str:
@@ -129,15 +129,15 @@ class Work:
 
 def git(folder: Path, *arguments: str, lines: str = "") -> str:
     """Run git with ``lines`` as standard input and return its output."""
-    done = subprocess.run(
+    process = subprocess.run(
         ["git", "-c", "safe.directory=*", *arguments],
         cwd=folder,
-        env={**os.environ, **_QUIET, **_IDENTITY},
+        env={**os.environ, **_NO_CONFIGURATION, **_IDENTITY},
         check=True,
         capture_output=True,
         input=lines.encode(),
     )
-    return done.stdout.decode().strip()
+    return process.stdout.decode().strip()
 
 
 @asynccontextmanager

@@ -19,7 +19,7 @@ import aiohttp
 import orjson
 from aiohttp import web
 from tests.servers import git_host_responses as responses
-from tests.servers.git import GitServer, Work, git, listening
+from tests.servers.git import GitServer, WorkTree, git, listening
 
 _NO_COMMIT = "0" * 40
 Thing = TypeVar("Thing")
@@ -98,7 +98,7 @@ class GitHost(GitServer):
     #: Description of the API; requests that it does not allow are refused.
     description: ApiDescription | None = None
     #: Upper bound of items on a page, even if the client requests more.
-    page: int = 100
+    max_page_size: int = 100
     repositories: dict[str, HostRepository] = field(default_factory=dict)
     #: Requests to the API, as ``METHOD path``.
     calls: list[str] = field(default_factory=list)
@@ -118,14 +118,14 @@ class GitHost(GitServer):
         """The setting GIT_HOST_APIS of a worker that uses this host."""
         return {f"127.0.0.1:{self.port}": self.setting.format(self.origin)} if self.setting else {}
 
-    def make(self, name: str) -> Work:
+    def create_repository(self, name: str) -> WorkTree:
         self.repositories[name] = HostRepository(name)
-        return super().make(name)
+        return super().create_repository(name)
 
     def open_pull(self, name: str, head: str, *, base: str = "main", title: str = "Change") -> int:
         """Open a pull request between two existing branches and return its number."""
         repository = self.repositories[name]
-        number = self._next()
+        number = self._next_number()
         repository.pulls[number] = Pull(base, head, title)
         self._announce_pull(repository, number, "opened")
         return number
@@ -222,10 +222,10 @@ class GitHost(GitServer):
         return web.json_response(body, status=int(status))
 
     def _page_response(self, request: web.Request, items: list[Any]) -> tuple[Any, dict[str, str]]:
-        size = min(self.page, int(request.query.get("per_page", 30)))
+        size = min(self.max_page_size, int(request.query.get("per_page", 30)))
         page = int(request.query.get("page", 1))
-        following = str(request.url.update_query(page=page + 1))
-        headers = {"Link": f'<{following}>; rel="next"'} if page * size < len(items) else {}
+        next_url = str(request.url.update_query(page=page + 1))
+        headers = {"Link": f'<{next_url}>; rel="next"'} if page * size < len(items) else {}
         return items[(page - 1) * size : page * size], headers
 
     def _call(self, method: str, path: str, sent: Any) -> tuple[int, Any]:
@@ -247,56 +247,56 @@ class GitHost(GitServer):
                 return self._comments(method, repository, rest, sent, repository_json)
             case "POST", ["statuses", commit]:
                 repository.statuses.append((commit, sent))
-                return 201, responses.status(self.origin, repository_json, self._next(), commit, sent)
+                return 201, responses.status(self.origin, repository_json, self._next_number(), commit, sent)
             case _, ["hooks", *rest]:
                 return self._hooks(method, repository, rest, sent, repository_json)
         raise NotFound
 
     def _comments(
-        self, method: str, repository: HostRepository, rest: list[str], sent: Any, repository_json: dict[str, Any]
+        self, method: str, repository: HostRepository, path_parts: list[str], sent: Any, repository_json: dict[str, Any]
     ) -> tuple[int, Any]:
-        match method, rest:
+        match method, path_parts:
             case "GET", [issue, "comments"]:
                 comments = numbered(repository.pulls, issue).comments
                 return 200, [responses.comment(self.origin, repository_json, int(issue), number, body) for number, body in comments.items()]
             case "POST", [issue, "comments"]:
-                created = self._next()
+                created = self._next_number()
                 numbered(repository.pulls, issue).comments[created] = sent["body"]
                 return 201, responses.comment(self.origin, repository_json, int(issue), created, sent["body"])
             case "PATCH", ["comments", number]:
-                for of_pull, pull in repository.pulls.items():
+                for pull_number, pull in repository.pulls.items():
                     if int(number) in pull.comments:
                         pull.comments[int(number)] = sent["body"]
-                        return 200, responses.comment(self.origin, repository_json, of_pull, int(number), sent["body"])
+                        return 200, responses.comment(self.origin, repository_json, pull_number, int(number), sent["body"])
         raise NotFound
 
     def _hooks(
-        self, method: str, repository: HostRepository, rest: list[str], sent: Any, repository_json: dict[str, Any]
+        self, method: str, repository: HostRepository, path_parts: list[str], sent: Any, repository_json: dict[str, Any]
     ) -> tuple[int, Any]:
-        if not rest and method == "GET":
+        if not path_parts and method == "GET":
             return 200, [responses.hook(repository_json, number, hook) for number, hook in repository.hooks.items()]
-        if not rest and method == "POST":
-            number = self._next()
+        if not path_parts and method == "POST":
+            number = self._next_number()
             repository.hooks[number] = {"active": True, "events": ["push"], **sent}
             repository.branches = self._refs(repository.name)
             self._call_hook(
                 repository, repository.hooks[number], "ping", {"zen": "Keep it simple.", "hook_id": number, "hook": {"id": number}}
             )
             return 201, responses.hook(repository_json, number, repository.hooks[number])
-        hook = numbered(repository.hooks, rest[0])
+        hook = numbered(repository.hooks, path_parts[0])
         if method == "DELETE":
-            del repository.hooks[int(rest[0])]
+            del repository.hooks[int(path_parts[0])]
             return 204, None
         if method == "PATCH":
             hook |= sent
-        return 200, responses.hook(repository_json, int(rest[0]), hook)
+        return 200, responses.hook(repository_json, int(path_parts[0]), hook)
 
     def _head(self, name: str, number: int) -> str:
-        """Return the head commit of a pull request, kept under its own reference: the branch may be deleted, or belong to a fork."""
-        place, reference = self.folder(name), self.pull_reference.format(number)
+        """Return the head commit of a pull request. It has a reference of its own, since its branch may be deleted, or belong to a fork."""
+        folder, reference = self.folder(name), self.pull_reference.format(number)
         if head := self._refs(name).get(self.repositories[name].pulls[number].head):
-            git(place, "update-ref", reference, head)
-        return git(place, "rev-parse", reference)
+            git(folder, "update-ref", reference, head)
+        return git(folder, "rev-parse", reference)
 
     def _pull(self, repository: HostRepository, number: int) -> dict[str, Any]:
         pull, refs = numbered(repository.pulls, str(number)), self._refs(repository.name)
@@ -372,7 +372,7 @@ class GitHost(GitServer):
             status, text = 0, str(error)
         self.deliveries.append(Delivery(event, orjson.loads(body), status, text, headers))
 
-    def _next(self) -> int:
+    def _next_number(self) -> int:
         self._numbers += 1
         return self._numbers
 

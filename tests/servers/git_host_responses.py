@@ -24,31 +24,36 @@ _PULL_LINKS = {
 
 def user(origin: str, login: str = "octo") -> dict[str, Any]:
     links = {f"{name}_url": f"{origin}/users/{login}/{name}" for name in _USER_LINKS}
-    own = {"url": f"{origin}/users/{login}", "html_url": f"{origin}/{login}", "avatar_url": f"{origin}/{login}.png", "gravatar_id": ""}
-    return {"login": login, "id": 1, "node_id": "U1", "type": "User", "site_admin": False, **own, **links}
+    addresses = {
+        "url": f"{origin}/users/{login}",
+        "html_url": f"{origin}/{login}",
+        "avatar_url": f"{origin}/{login}.png",
+        "gravatar_id": "",
+    }
+    return {"login": login, "id": 1, "node_id": "U1", "type": "User", "site_admin": False, **addresses, **links}
 
 
 def repository(origin: str, name: str, default_branch: str) -> dict[str, Any]:
-    own = f"{origin}/api/v3/repos/{name}"
+    address = f"{origin}/api/v3/repos/{name}"
     counts = ("forks", "forks_count", "stargazers_count", "watchers", "watchers_count", "size", "open_issues", "open_issues_count")
     switches = ("private", "fork", "has_issues", "has_projects", "has_wiki", "has_pages", "has_downloads", "archived", "disabled")
-    nothing = ("description", "homepage", "language", "license", "mirror_url")
+    null_members = ("description", "homepage", "language", "license", "mirror_url")
     return {
         "id": 7,
         "node_id": "R7",
         "name": name.rpartition("/")[2],
         "full_name": name,
         "owner": user(origin, name.partition("/")[0]),
-        "url": own,
+        "url": address,
         "html_url": f"{origin}/{name}",
         "default_branch": default_branch,
         "created_at": NOW,
         "updated_at": NOW,
         "pushed_at": NOW,
-        **{f"{link}_url": f"{own}/{link}" for link in _REPOSITORY_LINKS},
+        **{f"{link}_url": f"{address}/{link}" for link in _REPOSITORY_LINKS},
         **dict.fromkeys(counts, 0),
         **dict.fromkeys(switches, False),
-        **dict.fromkeys(nothing),
+        **dict.fromkeys(null_members),
     }
 
 
@@ -60,15 +65,15 @@ def commit(origin: str, repository_json: Mapping[str, Any], sha: str, author: st
         for role, name in (("author", author), ("committer", committer))
     }
     signed = {role: {"name": name, "email": "a@example.org", "date": NOW} for role, name in (("author", author), ("committer", committer))}
-    inner = {**signed, "message": "change", "tree": {"sha": sha, "url": url}, "url": url, "comment_count": 0}
-    own = {
+    git_commit = {**signed, "message": "change", "tree": {"sha": sha, "url": url}, "url": url, "comment_count": 0}
+    members = {
         "sha": sha,
         "node_id": "C1",
         "url": url,
         "html_url": f"{origin}/{repository_json['full_name']}/commit/{sha}",
         "comments_url": f"{url}/comments",
     }
-    return {**own, "commit": inner, **accounts, "parents": []}
+    return {**members, "commit": git_commit, **accounts, "parents": []}
 
 
 def pull_request(origin: str, repository_json: Mapping[str, Any], number: int, content: Mapping[str, Any]) -> dict[str, Any]:
@@ -139,14 +144,14 @@ def comment(origin: str, repository_json: Mapping[str, Any], issue: int, number:
 
 def status(origin: str, repository_json: Mapping[str, Any], number: int, commit: str, content: Mapping[str, Any]) -> dict[str, Any]:
     body = {"description": None, "target_url": None, "context": "default", **content}
-    own = {
+    members = {
         "url": f"{repository_json['url']}/statuses/{commit}",
         "avatar_url": None,
         "id": number,
         "node_id": f"S{number}",
         "creator": user(origin),
     }
-    return {**own, **body, "created_at": NOW, "updated_at": NOW}
+    return {**members, **body, "created_at": NOW, "updated_at": NOW}
 
 
 def hook(repository_json: Mapping[str, Any], number: int, requested: Mapping[str, Any]) -> dict[str, Any]:
@@ -170,6 +175,12 @@ def hook(repository_json: Mapping[str, Any], number: int, requested: Mapping[str
     }
 
 
-def _side(origin: str, repository_json: Mapping[str, Any], at: tuple[str, str]) -> dict[str, Any]:
+def _side(origin: str, repository_json: Mapping[str, Any], branch_and_commit: tuple[str, str]) -> dict[str, Any]:
     owner = str(repository_json["full_name"]).partition("/")[0]
-    return {"label": f"{owner}:{at[0]}", "ref": at[0], "sha": at[1], "repo": repository_json, "user": user(origin, owner)}
+    return {
+        "label": f"{owner}:{branch_and_commit[0]}",
+        "ref": branch_and_commit[0],
+        "sha": branch_and_commit[1],
+        "repo": repository_json,
+        "user": user(origin, owner),
+    }

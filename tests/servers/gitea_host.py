@@ -36,7 +36,7 @@ class GiteaHost(GitHost):
         total = {"X-Total-Count": str(len(items))}
         if request.path.endswith("/comments"):
             return items, total
-        size = min(self.page, _MAX_PAGE, int(request.query.get("limit", 30)))
+        size = min(self.max_page_size, _MAX_PAGE, int(request.query.get("limit", 30)))
         page = int(request.query.get("page", 1))
         return items[(page - 1) * size : page * size], total
 
@@ -52,28 +52,28 @@ class GiteaHost(GitHost):
         ]
 
     def _hooks(
-        self, method: str, repository: HostRepository, rest: list[str], sent: Any, repository_json: dict[str, Any]
+        self, method: str, repository: HostRepository, path_parts: list[str], sent: Any, repository_json: dict[str, Any]
     ) -> tuple[int, Any]:
-        if not rest and method == "GET":
+        if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
-        if not rest and method == "POST":
+        if not path_parts and method == "POST":
             if sent.get("type") not in ("gitea", "forgejo", "slack"):
                 raise Refused(422, f"Invalid hook type: {sent.get('type')}")
             if not {"url", "content_type"} <= sent["config"].keys():
                 raise Refused(422, "Missing config option: url")
-            number = self._next()
+            number = self._next_number()
             repository.hooks[number] = {"active": False, **sent}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        hook = numbered(repository.hooks, rest[0])
+        hook = numbered(repository.hooks, path_parts[0])
         if method == "DELETE":
-            del repository.hooks[int(rest[0])]
+            del repository.hooks[int(path_parts[0])]
             return 204, None
         if method != "PATCH":
             raise NotFound
         # Events that a request does not name are removed, except push.
         hook |= {"events": ["push"], **sent, "config": {**hook["config"], **sent.get("config", {})}}
-        return 200, _hook(int(rest[0]), hook)
+        return 200, _hook(int(path_parts[0]), hook)
 
     def _announce_pull(self, repository: HostRepository, number: int, action: str) -> None:
         name = {"synchronize": "synchronized"}.get(action, action)
@@ -83,9 +83,9 @@ class GiteaHost(GitHost):
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
         number, secret = str(uuid.uuid4()), hook["config"]["secret"]
         digits = hmac.new(secret.encode(), body, hashlib.sha256).hexdigest()
-        own = {f"X-{name}-{what}": value for name in ("Gitea", "Gogs") for what, value in (("Event", event), ("Delivery", number))}
+        headers = {f"X-{name}-{suffix}": value for name in ("Gitea", "Gogs") for suffix, value in (("Event", event), ("Delivery", number))}
         signatures = {"X-Gitea-Signature": digits, "X-Hub-Signature-256": signature(secret, body)}
-        return {**own, "X-GitHub-Event": event, "X-GitHub-Delivery": number, **signatures}
+        return {**headers, "X-GitHub-Event": event, "X-GitHub-Delivery": number, **signatures}
 
 
 def _hook(number: int, hook: dict[str, Any]) -> dict[str, Any]:

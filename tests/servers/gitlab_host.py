@@ -55,16 +55,16 @@ class GitLabHost(GitHost):
                 return self._project_hooks(method, repository, rest, sent)
         raise NotFound
 
-    def _notes(self, method: str, comments: dict[int, str], rest: list[str], sent: Any) -> tuple[int, Any]:
-        if method == "GET" and not rest:
+    def _notes(self, method: str, comments: dict[int, str], path_parts: list[str], sent: Any) -> tuple[int, Any]:
+        if method == "GET" and not path_parts:
             return 200, [_note(number, text) for number, text in comments.items()]
-        number = int(rest[0]) if rest else self._next()
-        if (method, bool(rest)) == ("PUT", True):
+        number = int(path_parts[0]) if path_parts else self._next_number()
+        if (method, bool(path_parts)) == ("PUT", True):
             numbered(comments, str(number))
-        elif (method, bool(rest)) != ("POST", False):
+        elif (method, bool(path_parts)) != ("POST", False):
             raise NotFound
         comments[number] = sent["body"]
-        return (200 if rest else 201), _note(number, sent["body"])
+        return (200 if path_parts else 201), _note(number, sent["body"])
 
     def _set_status(self, repository: HostRepository, commit: str, sent: Any) -> dict[str, Any]:
         if sent["state"] not in _STATES:
@@ -74,27 +74,27 @@ class GitLabHost(GitHost):
             raise Refused(400, 'Cannot transition status via :enqueue from :pending (Reason(s): Status cannot transition via "enqueue")')
         self.states[key] = sent["state"]
         repository.statuses.append((commit, sent))
-        own = {"id": self._next(), "sha": commit, "ref": "change", "status": sent["state"], "allow_failure": False}
-        return {**own, "name": sent["name"], "target_url": sent.get("target_url"), "description": sent.get("description")}
+        status = {"id": self._next_number(), "sha": commit, "ref": "change", "status": sent["state"], "allow_failure": False}
+        return {**status, "name": sent["name"], "target_url": sent.get("target_url"), "description": sent.get("description")}
 
-    def _project_hooks(self, method: str, repository: HostRepository, rest: list[str], sent: Any) -> tuple[int, Any]:
-        if not rest and method == "GET":
+    def _project_hooks(self, method: str, repository: HostRepository, path_parts: list[str], sent: Any) -> tuple[int, Any]:
+        if not path_parts and method == "GET":
             return 200, [_hook(number, hook) for number, hook in repository.hooks.items()]
         if sent is not None and not sent.get("url"):
             raise Refused(400, "url is missing")
-        if not rest and method == "POST":
-            number = self._next()
+        if not path_parts and method == "POST":
+            number = self._next_number()
             repository.hooks[number] = {"push_events": True, "merge_requests_events": False, **sent}
             repository.branches = self._refs(repository.name)
             return 201, _hook(number, repository.hooks[number])
-        hook = numbered(repository.hooks, rest[0])
+        hook = numbered(repository.hooks, path_parts[0])
         if method == "DELETE":
-            del repository.hooks[int(rest[0])]
+            del repository.hooks[int(path_parts[0])]
             return 204, None
         if method != "PUT":
             raise NotFound
         hook |= sent
-        return 200, _hook(int(rest[0]), hook)
+        return 200, _hook(int(path_parts[0]), hook)
 
     def _merge_request(self, repository: HostRepository, number: int) -> dict[str, Any]:
         pull = numbered(repository.pulls, str(number))
@@ -125,9 +125,9 @@ class GitLabHost(GitHost):
         self._call_hooks(repository, "pull_request", payload)
 
     def _announce_push(self, repository: HostRepository, branch: str, old: str, new: str) -> None:
-        gone = set(new) == {"0"}
+        is_deletion = set(new) == {"0"}
         payload = {"object_kind": "push", "event_name": "push", "before": old, "after": new, "ref": f"refs/heads/{branch}"}
-        self._call_hooks(repository, "push", {**payload, "checkout_sha": None if gone else new, "total_commits_count": 1})
+        self._call_hooks(repository, "push", {**payload, "checkout_sha": None if is_deletion else new, "total_commits_count": 1})
 
     def _subscribes(self, hook: dict[str, Any], event: str) -> bool:
         return bool(hook[_SWITCHES[event]])
@@ -140,8 +140,8 @@ class GitLabHost(GitHost):
         return str(hook["url"])
 
     def _delivery_headers(self, hook: dict[str, Any], event: str, body: bytes) -> dict[str, str]:
-        own = {"X-Gitlab-Event": _EVENTS[event], "X-Gitlab-Event-UUID": str(uuid.uuid4()), "X-Gitlab-Instance": self.origin}
-        return {**own, "Idempotency-Key": str(uuid.uuid4()), "X-Gitlab-Token": hook["token"]}
+        headers = {"X-Gitlab-Event": _EVENTS[event], "X-Gitlab-Event-UUID": str(uuid.uuid4()), "X-Gitlab-Instance": self.origin}
+        return {**headers, "Idempotency-Key": str(uuid.uuid4()), "X-Gitlab-Token": hook["token"]}
 
 
 def _project_number(name: str) -> int:
@@ -159,5 +159,5 @@ def _note(number: int, body: str) -> dict[str, Any]:
 
 def _hook(number: int, hook: dict[str, Any]) -> dict[str, Any]:
     """Return a hook without its token."""
-    own = {"id": number, "project_id": 3, "alert_status": "executable", "disabled_until": None}
-    return {**own, **{name: value for name, value in hook.items() if name != "token"}}
+    members = {"id": number, "project_id": 3, "alert_status": "executable", "disabled_until": None}
+    return {**members, **{name: value for name, value in hook.items() if name != "token"}}

@@ -46,9 +46,9 @@ Rows = Mapping[str, Sequence[Mapping[str, Any]]]
 def make_sqlite(path: Path, rows: Rows) -> str:
     """Create an SQLite file with these rows and only their tables; return its path."""
     with sqlite3.connect(path) as connection:
-        for table, listed in rows.items():
-            connection.execute(_creating(table, "sqlite"))
-            for row in listed:
+        for table, table_rows in rows.items():
+            connection.execute(_create_table_statement(table, "sqlite"))
+            for row in table_rows:
                 names = ", ".join(f'"{name}"' for name in row)
                 connection.execute(f'insert into "{table}" ({names}) values ({", ".join("?" * len(row))})', tuple(row.values()))
     connection.close()
@@ -59,25 +59,25 @@ async def make_postgres(url: str, rows: Rows) -> None:
     """Create these tables and rows in a PostgreSQL database."""
     connection = await asyncpg.connect(url)
     try:
-        for table, listed in rows.items():
-            await connection.execute(_creating(table, "postgres"))
-            for row in listed:
+        for table, table_rows in rows.items():
+            await connection.execute(_create_table_statement(table, "postgres"))
+            for row in table_rows:
                 names = ", ".join(f'"{name}"' for name in row)
-                places = ", ".join(f"${place}" for place in range(1, len(row) + 1))
+                placeholders = ", ".join(f"${position}" for position in range(1, len(row) + 1))
                 values = [_value(table, name, value) for name, value in row.items()]
-                await connection.execute(f'insert into "{table}" ({names}) values ({places})', *values)
+                await connection.execute(f'insert into "{table}" ({names}) values ({placeholders})', *values)
     finally:
         await connection.close()
 
 
-def _creating(table: str, kind: str) -> str:
+def _create_table_statement(table: str, kind: str) -> str:
     columns = (column.partition(":") for column in _COLUMNS[table].split())
-    listed = ", ".join(f'"{name}" {_TYPES[kind][of]}' for name, _, of in columns)
-    return f'create table "{table}" ({listed})'
+    column_list = ", ".join(f'"{name}" {_TYPES[kind][type_name]}' for name, _, type_name in columns)
+    return f'create table "{table}" ({column_list})'
 
 
 def _value(table: str, name: str, value: Any) -> Any:
-    of = next(column.partition(":")[2] for column in _COLUMNS[table].split() if column.partition(":")[0] == name)
-    if of == "time" and value is not None:
+    type_name = next(column.partition(":")[2] for column in _COLUMNS[table].split() if column.partition(":")[0] == name)
+    if type_name == "time" and value is not None:
         return datetime.fromisoformat(value).replace(tzinfo=None)
-    return bool(value) if of == "bool" and value is not None else value
+    return bool(value) if type_name == "bool" and value is not None else value

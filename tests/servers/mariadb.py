@@ -16,8 +16,8 @@ from dashwright.standalone import child
 
 ENVIRONMENT = "DASHWRIGHT_TEST_MARIADB_URL"
 
-_PLACES = [Path("/usr/sbin"), Path("/usr/bin"), Path("/usr/local/bin")]
-_QUICK = ["--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M"]
+_PROGRAM_FOLDERS = [Path("/usr/sbin"), Path("/usr/bin"), Path("/usr/local/bin")]
+_FAST_OPTIONS = ["--skip-log-bin", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=32M", "--innodb-log-file-size=8M"]
 
 
 class HostMariadb:
@@ -38,7 +38,7 @@ class HostMariadb:
                 f"--tmpdir={self._folder}",
                 "--skip-networking",
                 "--skip-grant-tables",
-                *_QUICK,
+                *_FAST_OPTIONS,
             ],
             account=self._account,
             output=self._folder / "server.log",
@@ -103,10 +103,10 @@ def _install_server() -> HostMariadb:
 
 def _program(*names: str) -> Path:
     for name in names:
-        numbered = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, _PLACES)]))
+        numbered = shutil.which(name, path=os.pathsep.join([os.environ.get("PATH", ""), *map(str, _PROGRAM_FOLDERS)]))
         if numbered:
             return Path(numbered)
-    raise CannotProvide(f"there is no {names[0]} on this host (looked in PATH, {', '.join(map(str, _PLACES))})")
+    raise CannotProvide(f"there is no {names[0]} on this host (looked in PATH, {', '.join(map(str, _PROGRAM_FOLDERS))})")
 
 
 def _account() -> child.UnixAccount:

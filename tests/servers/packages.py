@@ -10,7 +10,7 @@ from pathlib import Path
 from tests.servers.process import CannotProvide
 
 _POLICY = Path("/usr/sbin/policy-rc.d")
-_QUIET = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
+_NONINTERACTIVE = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
 
 
 def install(package: str) -> None:
@@ -19,9 +19,9 @@ def install(package: str) -> None:
         raise CannotProvide(f"the package {package} can be installed as root on Debian only")
     with _no_service_starts():
         for command in (["apt-get", "update"], ["apt-get", "install", "--yes", "--no-install-recommends", "--no-upgrade", package]):
-            done = subprocess.run(command, env=_QUIET, check=False, capture_output=True, text=True, errors="replace")
-        if done.returncode != 0:
-            raise CannotProvide(f"installing the package {package} failed: {done.stderr.strip()[-500:]}")
+            process = subprocess.run(command, env=_NONINTERACTIVE, check=False, capture_output=True, text=True, errors="replace")
+        if process.returncode != 0:
+            raise CannotProvide(f"installing the package {package} failed: {process.stderr.strip()[-500:]}")
 
 
 @contextmanager

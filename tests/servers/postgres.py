@@ -19,8 +19,14 @@ from dashwright.standalone import child, placement
 
 ENVIRONMENT = "DASHWRIGHT_TEST_DATABASE_URL"
 
-_QUICK = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
-_USUAL = {"max_connections": "200", "shared_buffers": "64MB", "max_wal_senders": "0", "wal_level": "minimal", "log_min_messages": "log"}
+_FAST_SETTINGS = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off"}
+_DEFAULT_SETTINGS = {
+    "max_connections": "200",
+    "shared_buffers": "64MB",
+    "max_wal_senders": "0",
+    "wal_level": "minimal",
+    "log_min_messages": "log",
+}
 
 
 class Private(Server, Protocol):
@@ -47,7 +53,12 @@ class HostPostgres:
         self._port = free_port()
         self._password = token_hex(8)
         data = self._folder / "data"
-        settings = {**_USUAL, **({} if durable else _QUICK), "listen_addresses": "127.0.0.1", "unix_socket_directories": ""}
+        settings = {
+            **_DEFAULT_SETTINGS,
+            **({} if durable else _FAST_SETTINGS),
+            "listen_addresses": "127.0.0.1",
+            "unix_socket_directories": "",
+        }
         options = [f"--{name}={value}" for name, value in settings.items()]
         self._server = Process(
             [self._bin / "postgres", "-D", data, "-p", str(self._port), *options],
@@ -156,13 +167,13 @@ async def provide() -> Server:
 
 async def provide_private(*, durable: bool = True) -> Private:
     """Return a new PostgreSQL by the first way that works. Unless ``durable``, it may lose data in a crash."""
-    ways: list[Callable[[], Private]] = [
+    methods: list[Callable[[], Private]] = [
         lambda: HostPostgres(programs, durable=durable),
         lambda: HostPostgres(embedded_programs, durable=durable),
         ContainerPostgres,
         lambda: _install_server(durable),
     ]
-    return await first_of("PostgreSQL", ways)
+    return await first_of("PostgreSQL", methods)
 
 
 def _install_server(durable: bool) -> HostPostgres:

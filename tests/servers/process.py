@@ -138,9 +138,9 @@ class ExternalServer:
 async def first_of(server_name: str, methods: Sequence[Callable[[], AnyServer]]) -> AnyServer:
     """Start and return the server by the first method that works. Raises CannotProvide with the reason of each failure."""
     lacking = []
-    for way in methods:
+    for method in methods:
         try:
-            return await _start_server(way())
+            return await _start_server(method())
         except CannotProvide as error:
             lacking.append(str(error))
     raise CannotProvide(f"Tests need {server_name}, which could not be provided: {'; '.join(lacking)}.")

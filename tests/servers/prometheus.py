@@ -78,8 +78,8 @@ class HostPrometheus:
 
 async def provide(targets: Sequence[str]) -> HostPrometheus:
     """Return a server by the first way that works."""
-    ways: list[Callable[[], HostPrometheus]] = [lambda: HostPrometheus(_program(), targets), lambda: _install_server(targets)]
-    return await first_of("Prometheus", ways)
+    methods: list[Callable[[], HostPrometheus]] = [lambda: HostPrometheus(_program(), targets), lambda: _install_server(targets)]
+    return await first_of("Prometheus", methods)
 
 
 def _install_server(targets: Sequence[str]) -> HostPrometheus:

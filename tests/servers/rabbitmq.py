@@ -158,12 +158,12 @@ async def provide() -> Server:
 
 async def provide_private(*, management: bool = False) -> Private:
     """Return a new RabbitMQ by the first way that works."""
-    ways: list[Callable[[], Private]] = [
+    methods: list[Callable[[], Private]] = [
         lambda: HostRabbitmq(programs(), management=management),
         ContainerRabbitmq,
         lambda: _install_server(management),
     ]
-    return await first_of("RabbitMQ", ways)
+    return await first_of("RabbitMQ", methods)
 
 
 def _install_server(management: bool) -> HostRabbitmq:

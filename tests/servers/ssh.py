@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from tests.servers.git import Work, git
+from tests.servers.git import WorkTree, git
 from tests.servers.packages import install
 from tests.servers.process import CannotProvide, Process, free_port
 
@@ -46,14 +46,14 @@ class SshServer:
     def url(self, name: str) -> str:
         return f"ssh://{self.user}@127.0.0.1:{self.port}{self.folder}/repositories/{name}"
 
-    def make(self, name: str) -> Work:
+    def create_repository(self, name: str) -> WorkTree:
         """Create a bare repository and return a work tree to change it."""
         repository = self.folder / "repositories" / name
         git(self.folder, "init", "--quiet", "--bare", "--initial-branch=main", str(repository))
-        work = self.folder / f"{name}.work"
-        git(self.folder, "clone", "--quiet", str(repository), str(work))
-        git(work, "checkout", "--quiet", "-B", "main")
-        return Work(work)
+        work_tree = self.folder / f"{name}.work"
+        git(self.folder, "clone", "--quiet", str(repository), str(work_tree))
+        git(work_tree, "checkout", "--quiet", "-B", "main")
+        return WorkTree(work_tree)
 
     async def change_host_key(self) -> str:
         """Restart the server with another host key and return its fingerprint."""
@@ -77,8 +77,8 @@ def make_key(path: Path, kind: str = "ed25519", passphrase: str = "", *options: 
 
 def fingerprint(public_key: Path) -> str:
     """Return the fingerprint of a public key as OpenSSH shows it."""
-    done = subprocess.run(["ssh-keygen", "-l", "-f", str(public_key)], check=True, capture_output=True, text=True)
-    return done.stdout.split()[1]
+    process = subprocess.run(["ssh-keygen", "-l", "-f", str(public_key)], check=True, capture_output=True, text=True)
+    return process.stdout.split()[1]
 
 
 def host_line(public_key: Path, port: int) -> str:

@@ -32,10 +32,10 @@ class _WarmConnection(asyncpg.Connection):
 
 
 class WarmListeners:
-    """Connections of the listeners over the database of ``kept``, which the next listeners borrow."""
+    """Connections of the listeners over the database of ``lending_database``, which the next listeners borrow."""
 
-    def __init__(self, kept: Database) -> None:
-        self._kept = kept
+    def __init__(self, lending_database: Database) -> None:
+        self._lending_database = lending_database
         self._free: list[_WarmConnection] = []
         self._borrowed: list[_WarmConnection] = []
 
@@ -63,7 +63,9 @@ class WarmListeners:
             connection.terminate()
 
     async def _connect(self) -> _WarmConnection:
-        connection: _WarmConnection = await asyncpg.connect(self._kept._url, connection_class=_WarmConnection, **self._kept._options)
+        connection: _WarmConnection = await asyncpg.connect(
+            self._lending_database._url, connection_class=_WarmConnection, **self._lending_database._options
+        )
         return connection
 
 
@@ -82,10 +84,10 @@ async def _reset(connection: _WarmConnection) -> bool:
 
 
 class ListeningDatabase(Database):
-    """A database over the pool of ``kept``, whose listeners borrow their connections."""
+    """A database over the pool of ``lending_database``, whose listeners borrow their connections."""
 
-    def __init__(self, kept: Database, listeners: WarmListeners) -> None:
-        super().__init__(kept._pool, kept._url, kept._options, kept._timeouts)
+    def __init__(self, lending_database: Database, listeners: WarmListeners) -> None:
+        super().__init__(lending_database._pool, lending_database._url, lending_database._options, lending_database._timeouts)
         self._listeners = listeners
 
     def listen(

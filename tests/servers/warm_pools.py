@@ -19,19 +19,19 @@ class WarmPools:
     @asynccontextmanager
     async def lend(self, url: str) -> AsyncIterator[Database]:
         """Yield a ``Database`` without state of earlier tests, over connections that may have served them."""
-        kept = await self._keep(url)
+        pool = await self._keep(url)
         # Connections outside the pool, such as those that listen, must end with the test.
-        options = {**kept._options, "server_settings": {**kept._options["server_settings"], "application_name": "test"}}
-        database = Database(kept._pool, url, options, kept._timeouts)
+        options = {**pool._options, "server_settings": {**pool._options["server_settings"], "application_name": "test"}}
+        database = Database(pool._pool, url, options, pool._timeouts)
         yield database
         await self._take_back(database)
 
     @asynccontextmanager
     async def lend_with_listeners(self, url: str) -> AsyncIterator[Database]:
         """Yield a ``Database`` like ``lend``, whose connections for notifications may have served earlier tests, too."""
-        kept = await self._keep(url)
-        listeners = self._listeners.setdefault(url, WarmListeners(kept))
-        database = ListeningDatabase(kept, listeners)
+        pool = await self._keep(url)
+        listeners = self._listeners.setdefault(url, WarmListeners(pool))
+        database = ListeningDatabase(pool, listeners)
         yield database
         listeners.end_test()
         await self._take_back(database)
@@ -40,8 +40,8 @@ class WarmPools:
         """Close all connections."""
         for listeners in self._listeners.values():
             listeners.terminate()
-        for kept in self._kept.values():
-            await kept.close()
+        for pool in self._kept.values():
+            await pool.close()
 
     async def _keep(self, url: str) -> Database:
         if url not in self._kept:

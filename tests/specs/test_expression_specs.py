@@ -122,14 +122,14 @@ def read_file(path: Path) -> Iterator[Evaluation]:
     title, inputs, limits, span, current = "", dict[str, list[Item]](), Limits(), _NO_SPAN, None
     for index, raw in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
         line = re.sub(r"(^|\s)#.*", "", raw).strip()
-        word, _, rest = line.partition(" ")
+        word, _, arguments = line.partition(" ")
         if word == "case":
-            title, inputs, limits, span = rest, {}, Limits(), _NO_SPAN
+            title, inputs, limits, span = arguments, {}, Limits(), _NO_SPAN
         elif word == "limit":
-            name, value = rest.split()
+            name, value = arguments.split()
             limits = _LIMITS[name](limits, int(value))
         elif word == "range":
-            span = read_span(rest)
+            span = read_span(arguments)
         elif line.endswith(" nothing") and word != "=>":
             inputs[line.removesuffix(" nothing")] = []
         elif word in _KINDS and not _ITEM.fullmatch(line):
@@ -138,7 +138,7 @@ def read_file(path: Path) -> Iterator[Evaluation]:
             current = Evaluation(f"{path.stem}:{index}", title, line, dict(inputs), limits, span)
         elif word == "=>":
             assert current, f"{path.name}:{index}: nothing evaluated yet"
-            expect(current, rest)
+            expect(current, arguments)
         elif line:
             match = _ITEM.fullmatch(line)
             assert match, f"{path.name}:{index}: not understood: {line}"
@@ -149,13 +149,13 @@ def read_file(path: Path) -> Iterator[Evaluation]:
 
 
 def expect(evaluation: Evaluation, text: str) -> None:
-    word, _, rest = text.partition(" ")
+    word, _, arguments = text.partition(" ")
     if word == "error":
-        evaluation.error = rest
+        evaluation.error = arguments
     elif word == "warning":
-        evaluation.warnings.append(rest)
+        evaluation.warnings.append(arguments)
     elif word == "match":
-        evaluation.matches.append(read_match(rest))
+        evaluation.matches.append(read_match(arguments))
     else:
         evaluation.expected = evaluation.expected or []
         if word != "nothing":
@@ -207,17 +207,17 @@ def from_values(values: Values) -> list[Item]:
         case Numbers(labels=labels, cells=cells):
             return [Item("number", dict(item.pairs), [value]) for item, value in zip(labels, from_cells(cells), strict=True)]
         case Series():
-            places = zip(values.labels, values.block_of, values.row_of, strict=True)
+            rows_of_items = zip(values.labels, values.block_of, values.row_of, strict=True)
             blocks = values.blocks
             return [
-                Item("series", dict(item.pairs), from_cells(blocks[at].cells.at(row)), blocks[at].axis.times.tolist())
-                for item, at, row in places
+                Item("series", dict(item.pairs), from_cells(blocks[block_index].cells.at(row)), blocks[block_index].axis.times.tolist())
+                for item, block_index, row in rows_of_items
             ]
 
 
 def to_expression(evaluation: Evaluation) -> Expression:
-    kind, _, rest = evaluation.text.partition(" ")
-    return _KINDS[kind](rest, evaluation)
+    kind, _, arguments = evaluation.text.partition(" ")
+    return _KINDS[kind](arguments, evaluation)
 
 
 def to_reduce(text: str, _evaluation: Evaluation) -> Expression:
@@ -275,22 +275,24 @@ def run(evaluation: Evaluation) -> Outcome:
     return to_expression(evaluation).evaluate(inputs, evaluation.limits)
 
 
-def same_value(got: float | None, expected_value: float | None) -> bool:
-    if got is None or expected_value is None or math.isnan(expected_value):
-        return got is expected_value or (got is not None and expected_value is not None and math.isnan(got))
-    return math.isclose(got, expected_value, rel_tol=1e-12)
+def same_value(actual: float | None, expected_value: float | None) -> bool:
+    if actual is None or expected_value is None or math.isnan(expected_value):
+        return actual is expected_value or (actual is not None and expected_value is not None and math.isnan(actual))
+    return math.isclose(actual, expected_value, rel_tol=1e-12)
 
 
-def same_item(got: Item, expected_value: Item) -> bool:
+def same_item(actual: Item, expected_value: Item) -> bool:
     return (
-        (got.kind, got.labels, got.times) == (expected_value.kind, expected_value.labels, expected_value.times)
-        and len(got.values) == len(expected_value.values)
-        and all(same_value(a, b) for a, b in zip(got.values, expected_value.values, strict=True))
+        (actual.kind, actual.labels, actual.times) == (expected_value.kind, expected_value.labels, expected_value.times)
+        and len(actual.values) == len(expected_value.values)
+        and all(same_value(a, b) for a, b in zip(actual.values, expected_value.values, strict=True))
     )
 
 
-def same_match(got: Match, expected_value: Match) -> bool:
-    return got.labels == expected_value.labels and got.metric == expected_value.metric and same_value(got.value, expected_value.value)
+def same_match(actual: Match, expected_value: Match) -> bool:
+    return (
+        actual.labels == expected_value.labels and actual.metric == expected_value.metric and same_value(actual.value, expected_value.value)
+    )
 
 
 _EVALUATIONS = [evaluation for path in sorted(Path(__file__).parent.glob("*.test")) for evaluation in read_file(path)]

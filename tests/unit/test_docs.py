@@ -47,9 +47,9 @@ def test_every_constant_in_a_recipe_exists() -> None:
     recipes = (ROOT / "CONTRIBUTING.md").read_text().partition("## Recipes")[2]
     named = set(re.findall(r"`(_?[A-Z][A-Z_]{2,})`", recipes))
     command = ["git", "grep", "-ohwE", "|".join(named), "--", "*.py", ":!tests/unit/test_docs.py"]
-    found = set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
+    constants = set(subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split())
     assert named
-    assert not named - found
+    assert not named - constants
 
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(ROOT)))

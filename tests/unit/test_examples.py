@@ -13,7 +13,8 @@ from tests import examples
 
 def test_loaded_modules_do_not_change_examples(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A module that is imported between two runs of a property test does not change the examples."""
-    monkeypatch.setattr(providers, "_get_local_constants", providers._get_local_constants)  # restored for the other profile
+    # ``fix_examples`` replaces this function for the process; the monkeypatch restores it after the test.
+    monkeypatch.setattr(providers, "_get_local_constants", providers._get_local_constants)
     examples.fix_examples()
     before = _draw_examples()
     path = tmp_path / "strange.py"

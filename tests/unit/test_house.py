@@ -12,13 +12,13 @@ from tests.sources import ROOT, Source, paths_of_sources, source_at
 SOURCES = paths_of_sources()
 PACKAGES = [path for path in SOURCES if path.name == "__init__.py"]
 LONGEST_MODULE = 400
-VAGUE = {"utils.py", "helpers.py", "core.py", "manager.py", "base.py", "misc.py"}
+VAGUE_MODULE_NAMES = {"utils.py", "helpers.py", "core.py", "manager.py", "base.py", "misc.py"}
 
 
 def test_the_import_contracts_hold() -> None:
     """Every contract of .importlinter holds."""
-    done = subprocess.run([Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True)
-    assert done.returncode == 0, done.stdout[-3000:]
+    process = subprocess.run([Path(sys.executable).with_name("lint-imports")], cwd=ROOT, capture_output=True, text=True)
+    assert process.returncode == 0, process.stdout[-3000:]
 
 
 @pytest.mark.parametrize("path", PACKAGES, ids=lambda path: str(path.relative_to(ROOT)))
@@ -32,7 +32,7 @@ def test_modules_are_small_and_named_for_their_content() -> None:
     for path in SOURCES:
         source = source_at(path)
         assert len(source.text.splitlines()) <= LONGEST_MODULE, path
-        assert path.name not in VAGUE, path
+        assert path.name not in VAGUE_MODULE_NAMES, path
         assert not source.text or ast.get_docstring(source.tree), f"{path} has no docstring"
 
 
@@ -69,21 +69,21 @@ def test_common_contains_what_two_services_import() -> None:
                 module = remaining.pop()
                 if module not in reached:
                     reached.add(module)
-                    remaining += [further for further in graph[common[module]] if further in common]
+                    remaining += [imported_module for imported_module in graph[common[module]] if imported_module in common]
             for module in reached:
                 users[module].add(path.parts[len(ROOT.parts) + 1])
-    alone = {module for module, services in users.items() if len(services) < 2 and common[module].name != "__init__.py"}
+    modules_of_one_service = {module for module, services in users.items() if len(services) < 2 and common[module].name != "__init__.py"}
     # The in-memory broker is used by standalone and by the tests of every service.
-    assert alone == {"dashwright.common.messaging.memory"}
+    assert modules_of_one_service == {"dashwright.common.messaging.memory"}
 
 
 def _imports(source: Source) -> set[str]:
     """Return the dotted names that a module imports, both of modules and of names in modules."""
-    found = set[str]()
+    names = set[str]()
     for node in source.nodes:
         if isinstance(node, ast.ImportFrom) and node.module:
-            found |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
-    return found
+            names |= {node.module, *(f"{node.module}.{name.name}" for name in node.names)}
+    return names
 
 
 def test_public_classes_have_names_of_their_own() -> None:

@@ -20,8 +20,8 @@ _SECONDS: Final = 120
 def candidate(package: str) -> str:
     """Return the version that apt would install, or an empty text."""
     output = _output("apt-cache", "policy", package)
-    found = re.search(r"^\s*Candidate: (\S+)$", output, re.MULTILINE)
-    return "" if found is None or found[1] == "(none)" else found[1]
+    match = re.search(r"^\s*Candidate: (\S+)$", output, re.MULTILINE)
+    return "" if match is None or match[1] == "(none)" else match[1]
 
 
 def from_apt(package: str, into: Path) -> None:
@@ -40,11 +40,11 @@ def from_pool(package: str, release: str, into: Path) -> None:
     index = f"main/binary-{architecture}/Packages.xz"
     with tempfile.TemporaryDirectory() as folder:
         for mirror in _mirrors():
-            signed, plain = Path(folder) / "InRelease", Path(folder) / "Release"
+            signed, unsigned = Path(folder) / "InRelease", Path(folder) / "Release"
             signed.write_bytes(_download(f"{mirror}/dists/{release}/InRelease"))
-            plain.unlink(missing_ok=True)
-            _run("gpgv", "--quiet", "--keyring", str(_KEYRING), "--output", str(plain), str(signed), folder=Path(folder))
-            packages = _download_verified(f"{mirror}/dists/{release}/{index}", _hash_in_release(plain.read_text(), index))
+            unsigned.unlink(missing_ok=True)
+            _run("gpgv", "--quiet", "--keyring", str(_KEYRING), "--output", str(unsigned), str(signed), folder=Path(folder))
+            packages = _download_verified(f"{mirror}/dists/{release}/{index}", _hash_in_release(unsigned.read_text(), index))
             name, sha256 = _entry(lzma.decompress(packages).decode(), package)
             deb = Path(folder) / Path(name).name
             deb.write_bytes(_download_verified(f"{mirror}/{name}", sha256))
@@ -60,10 +60,10 @@ def _mirrors() -> Iterator[str]:
 
 
 def _hash_in_release(release: str, index: str) -> str:
-    found = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(index)}$", release, re.MULTILINE)
-    if found is None:
+    match = re.search(rf"^ ([0-9a-f]{{64}}) +\d+ {re.escape(index)}$", release, re.MULTILINE)
+    if match is None:
         raise Missing(f"the archive's list of indexes has no {index}")
-    return found[1]
+    return match[1]
 
 
 def _entry(packages: str, package: str) -> tuple[str, str]:
@@ -97,11 +97,11 @@ def _unpack(deb: Path, into: Path) -> None:
 
 def _run(*command: str, folder: Path) -> None:
     try:
-        done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, errors="replace")
+        process = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, errors="replace")
     except OSError as error:
         raise Missing(f"{command[0]} is not there: {error}") from error
-    if done.returncode:
-        raise Missing(f"{' '.join(command[:2])} failed: {done.stderr.strip()[-300:]}")
+    if process.returncode:
+        raise Missing(f"{' '.join(command[:2])} failed: {process.stderr.strip()[-300:]}")
 
 
 def _output(*command: str) -> str:

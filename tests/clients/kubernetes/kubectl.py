@@ -13,7 +13,7 @@ from tests.clients.kubernetes import debian
 from tests.clients.missing import Missing
 
 OLDEST: Final = (1, 32)
-CHOSEN: Final = "DASHWRIGHT_TEST_KUBECTL"
+PATH_VARIABLE: Final = "DASHWRIGHT_TEST_KUBECTL"
 
 _RELEASE: Final = "trixie"
 #: Suffix of the version of a wrapper that runs another kubectl for each server, which fails for the gateway.
@@ -22,13 +22,13 @@ _DISPATCHER: Final = "-dispatcher"
 
 def program() -> Path:
     """Return the kubectl of ``DASHWRIGHT_TEST_KUBECTL``, of the path, of an earlier download, or of Debian. Raises Missing."""
-    if chosen := os.environ.get(CHOSEN):
+    if chosen := os.environ.get(PATH_VARIABLE):
         if _is_usable(Path(chosen)):
             return Path(chosen)
-        raise Missing(f"{CHOSEN}={chosen} is not a kubectl of version {_version_text(OLDEST)} or newer")
-    found = shutil.which("kubectl")
-    if found and _is_usable(Path(found)):
-        return Path(found)
+        raise Missing(f"{PATH_VARIABLE}={chosen} is not a kubectl of version {_version_text(OLDEST)} or newer")
+    installed = shutil.which("kubectl")
+    if installed and _is_usable(Path(installed)):
+        return Path(installed)
     folder = cache() / "kubectl"
     unpacked = folder / "usr" / "bin" / "kubectl"
     if _is_usable(unpacked):
@@ -40,15 +40,15 @@ def program() -> Path:
         debian.from_pool("kubectl", _RELEASE, folder)
     if not _is_usable(unpacked):
         raise Missing(
-            f"Debian's kubectl is not {_version_text(OLDEST)} or newer, or does not run here; install one, or name it in {CHOSEN}"
+            f"Debian's kubectl is not {_version_text(OLDEST)} or newer, or does not run here; install one, or name it in {PATH_VARIABLE}"
         )
     return unpacked
 
 
 def _is_usable(path: Path) -> bool:
     try:
-        done = subprocess.run([path, "version", "--client", "--output=json"], check=False, capture_output=True, text=True, timeout=60)
-        version = json.loads(done.stdout)["clientVersion"]["gitVersion"].removeprefix("v")
+        process = subprocess.run([path, "version", "--client", "--output=json"], check=False, capture_output=True, text=True, timeout=60)
+        version = json.loads(process.stdout)["clientVersion"]["gitVersion"].removeprefix("v")
     except (OSError, ValueError, KeyError, TypeError, subprocess.TimeoutExpired):
         return False
     return not version.endswith(_DISPATCHER) and _version(version) >= OLDEST
@@ -56,8 +56,8 @@ def _is_usable(path: Path) -> bool:
 
 def _version(text: str) -> tuple[int, ...]:
     """Return major and minor of a Kubernetes version, or an empty tuple for another form."""
-    found = re.match(r"(1)\.(\d+)\.", text)
-    return () if found is None else (int(found[1]), int(found[2]))
+    match = re.match(r"(1)\.(\d+)\.", text)
+    return () if match is None else (int(match[1]), int(match[2]))
 
 
 def _version_text(version: tuple[int, ...]) -> str:

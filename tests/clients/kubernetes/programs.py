@@ -31,7 +31,7 @@ async def run(groups: Sequence[str], folder: Path) -> AsyncIterator[GroupRun]:
     path = folder / "kubernetes"
     path.mkdir(mode=0o711)
     async with gateway.serving(path, TLS="self-signed") as service:
-        settings = await access.prepare(service, path) | ({kubectl.CHOSEN: str(program)} if program else {})
+        settings = await access.prepare(service, path) | ({kubectl.PATH_VARIABLE: str(program)} if program else {})
         for group in groups:
             yield await _group_run(service, group, path, python, settings)
 

@@ -27,8 +27,8 @@ def install() -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     shutil.copytree(_FOLDER, folder)
     command = ["npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"]
-    done = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, errors="replace")
-    if done.returncode != 0:
-        raise Missing(f"npm could not install the packages of {_FOLDER.name}; this needs the network once: {done.stderr.strip()[-400:]}")
+    process = subprocess.run(command, cwd=folder, check=False, capture_output=True, text=True, errors="replace")
+    if process.returncode != 0:
+        raise Missing(f"npm could not install the packages of {_FOLDER.name}; this needs the network once: {process.stderr.strip()[-400:]}")
     complete.touch()
     return folder

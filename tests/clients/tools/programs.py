@@ -68,7 +68,7 @@ async def _git_settings(stack: AsyncExitStack, path: Path) -> dict[str, str]:
     root = path / "git"
     root.mkdir()
     server = await stack.enter_async_context(git.serving(root))
-    server.make(_REPOSITORY).commit({"README.md": "Dashboards"})
+    server.create_repository(_REPOSITORY).commit({"README.md": "Dashboards"})
     return {"DASHWRIGHT_TEST_GIT": server.url(_REPOSITORY), "DASHWRIGHT_TEST_GIT_DIR": str(root / _REPOSITORY)}
 
 

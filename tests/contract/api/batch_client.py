@@ -16,7 +16,7 @@ from dashwright.expressions.main import ExpressionsWorker
 from dashwright.jobs_worker.main import JobsWorker
 
 BATCHES = "/apis/jobs.dashwright.io/v0alpha1/namespaces/default/batches"
-ENDED = frozenset({"success", "error", "cancelled"})
+ENDED_STATES = frozenset({"success", "error", "cancelled"})
 
 Condition = Callable[[dict[str, Any]], bool]
 
@@ -82,7 +82,7 @@ class BatchClient:
 
     async def wait_for_end(self, name: str) -> dict[str, Any]:
         """Return the status of a batch once it has ended."""
-        return await self.wait_until(name, lambda status: status["state"] in ENDED)
+        return await self.wait_until(name, lambda status: status["state"] in ENDED_STATES)
 
     @asynccontextmanager
     async def watch(self, name: str) -> AsyncIterator[AsyncIterator[dict[str, Any]]]:

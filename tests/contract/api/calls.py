@@ -48,10 +48,10 @@ class Calls:
 
     async def files(self, path: str = "", ref: str = "") -> dict[str, str | None]:
         """Return the hashes of the files by path."""
-        found = FileList.model_validate_json(
+        listing = FileList.model_validate_json(
             await self._send_request(FilesRequest(namespace="default", name=self._name, path=path, ref=ref))
         )
-        return {item.path: item.hash for item in found.items}
+        return {item.path: item.hash for item in listing.items}
 
     async def file(self, path: str, ref: str = "") -> FileResponse:
         return FileResponse.model_validate_json(
@@ -68,8 +68,8 @@ class Calls:
 
     async def plan_and_change(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
         """Plan a change and then execute it."""
-        looked = await self.request_change(method, path, content, **options)
-        return await self.request_change(method, path, looked.content, base=looked.base, **options)
+        planned = await self.request_change(method, path, content, **options)
+        return await self.request_change(method, path, planned.content, base=planned.base, **options)
 
     async def edit_object(self, path: str, checksum: str, edited: dict[str, Any] | None, **options: Any) -> EditResponse:
         body = EditedObject(**{"labels": {}, "annotations": {}, **edited}) if edited else None

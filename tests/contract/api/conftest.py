@@ -41,7 +41,7 @@ def basic(login: str, password: str) -> str:
 
 ADMIN = basic("admin", "admin")
 PASSWORD = "pw-of-everybody"
-USUAL = {"http_port": 0, "password_min_length": 4, "secret_key": "of tests only"}
+DEFAULT_SETTINGS = {"http_port": 0, "password_min_length": 4, "secret_key": "of tests only"}
 
 
 @dataclass(frozen=True)
@@ -157,7 +157,7 @@ def _password_hash() -> str:
 
 @pytest.fixture(scope="session")
 def _usual_settings() -> Settings:
-    return load(**USUAL)
+    return load(**DEFAULT_SETTINGS)
 
 
 @pytest.fixture
@@ -220,7 +220,7 @@ async def start_api(
         async def start(**settings: Any) -> Api:
             paths = {"data_dir": tmp_path, "permitted_paths": (tmp_path,)}
             # Reading settings takes as long as a whole test: gateways without settings of their own share one copy.
-            loaded = load(**{**USUAL, **paths, **settings}) if settings else _usual_settings.model_copy(update=paths)
+            loaded = load(**{**DEFAULT_SETTINGS, **paths, **settings}) if settings else _usual_settings.model_copy(update=paths)
             gateway = Gateway(loaded, database, broker, Clock())
             stack.push_async_callback(gateway.stop)
             address = URL(await gateway.start())

@@ -26,8 +26,8 @@ async def create_hooked_repository(
     """Create a repository on a git host with the given health; if ``sealed``, with the secret of a webhook."""
     spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": f"https://git.example.org/{full_name}", "branch": branch}}
-    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": name}, "spec": spec})
-    assert status == 201, found
+    status, body = await api("POST", REPOSITORIES, {"metadata": {"name": name}, "spec": spec})
+    assert status == 201, body
     sealing = SecretCipher.from_keys("of tests only").encrypt(SECRET, webhook_secret_owner("default", name))
 
     def change(status: RepositoryStatus, _: resources.StoredObject) -> None:
@@ -59,5 +59,5 @@ async def deliver(
 
 async def jobs(api: Api) -> list[dict[str, Any]]:
     """Return the specs of all jobs of the repository ``boards``."""
-    _, found = await api("GET", f"{REPOSITORIES}/boards/jobs")
-    return [job["spec"] for job in found["items"]]
+    _, body = await api("GET", f"{REPOSITORIES}/boards/jobs")
+    return [job["spec"] for job in body["items"]]

@@ -65,8 +65,8 @@ async def make_local_repository(api: Api, name: str, root: Path, *workflows: str
     """Create a local repository and record that it was healthy just now."""
     sync = {"enabled": enabled, "target": "folder", "intervalSeconds": 0}
     spec = {"title": name, "workflows": list(workflows), "type": "local", "local": {"path": str(root / name)}, "sync": sync}
-    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": name}, "spec": spec})
-    assert status == 201, found
+    status, body = await api("POST", REPOSITORIES, {"metadata": {"name": name}, "spec": spec})
+    assert status == 201, body
     await record_health(api, name, healthy=True)
 
 

@@ -19,8 +19,8 @@ async def review(api: Api, auth: str, **attributes: str) -> dict[str, Any]:
     status, response = await api("POST", PATH, body, auth=auth)
     assert (status, response["kind"], response["apiVersion"]) == (201, "SelfSubjectAccessReview", "authorization.k8s.io/v1")
     assert response["spec"] == body["spec"]
-    found: dict[str, Any] = response["status"]
-    return found
+    review_status: dict[str, Any] = response["status"]
+    return review_status
 
 
 @pytest.mark.parametrize(
@@ -88,10 +88,10 @@ async def test_unknown_resources_are_not_allowed(api: Api, attributes: dict[str,
 
 async def test_unusual_reviews_are_decided_or_refused(api: Api) -> None:
     """A review of an unknown resource denies access. Protobuf is refused with 415, and a body that is not a review with 400."""
-    status, found = await api("POST", PATH, {"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}})
-    assert (status, found["status"]["allowed"]) == (201, False)
-    status, found = await api("POST", PATH, data=b"k8s\0", headers={"Content-Type": "application/vnd.kubernetes.protobuf"})
-    assert (status, found["reason"]) == (415, "UnsupportedMediaType")
+    status, response = await api("POST", PATH, {"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}})
+    assert (status, response["status"]["allowed"]) == (201, False)
+    status, response = await api("POST", PATH, data=b"k8s\0", headers={"Content-Type": "application/vnd.kubernetes.protobuf"})
+    assert (status, response["reason"]) == (415, "UnsupportedMediaType")
     bodies: list[Any] = [[], {}, {"spec": 1}, *({"spec": {"resourceAttributes": value}} for value in ("all", {"name": "\0"}, {"verb": 1}))]
     for body in bodies:
         assert (await api("POST", PATH, body))[0] == 400

@@ -93,27 +93,27 @@ async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Cha
     Admins see the past.
     """
     viewer = await api.person("viewer", Role.VIEWER)
-    begun = await create_hidden_objects(api)
-    async with watching(api, path, auth=viewer, resourceVersion=begun) as live:
+    start_version = await create_hidden_objects(api)
+    async with watching(api, path, auth=viewer, resourceVersion=start_version) as open_watch:
         await change(api)
         await create(api, dashboard("last"))
         await create(api, folder("end") | {"spec": {"title": "End"}}, FOLDERS)
-        result = orjson.dumps([await live.event()])
+        result = orjson.dumps([await open_watch.event()])
         assert b"Secret" not in result, result
-    ended = await position(api)
-    for version in range(int(begun), int(ended) + 1):
+    end_version = await position(api)
+    for version in range(int(start_version), int(end_version) + 1):
         for query in (f"resourceVersion={version}&resourceVersionMatch=Exact", f"limit=9&continue={token(version)}"):
-            status, found = await api("GET", f"{path}?{query}", auth=viewer)
-            assert (status, found.get("reason")) == (410, "Expired") or has_only_visible_objects(change, found), (version, found)
-    async with watching(api, path, auth=viewer, resourceVersion=begun) as watch:
-        assert [event["object"].get("code") for event in await watch.rest()] == [410]
-    status, found = await api("GET", f"{path}?limit=9&continue={token(int(begun))}", auth=viewer)
+            status, body = await api("GET", f"{path}?{query}", auth=viewer)
+            assert (status, body.get("reason")) == (410, "Expired") or has_only_visible_objects(change, body), (version, body)
+    async with watching(api, path, auth=viewer, resourceVersion=start_version) as watch:
+        assert [event["object"].get("code") for event in await watch.remaining_events()] == [410]
+    status, body = await api("GET", f"{path}?limit=9&continue={token(int(start_version))}", auth=viewer)
     assert status == 410
-    status, found = await api("GET", f"{path}?limit=9&continue={found['metadata']['continue']}", auth=viewer)
+    status, body = await api("GET", f"{path}?limit=9&continue={body['metadata']['continue']}", auth=viewer)
     assert status == 200
-    status, found = await api("GET", f"{path}?resourceVersion={begun}&resourceVersionMatch=Exact")
+    status, body = await api("GET", f"{path}?resourceVersion={start_version}&resourceVersionMatch=Exact")
     assert status == 200
-    assert b"Secret" in orjson.dumps(found)
+    assert b"Secret" in orjson.dumps(body)
 
 
 def has_only_visible_objects(change: Change, listed: Any) -> bool:

@@ -74,8 +74,8 @@ async def address(api: Api, broker: MemoryBroker, database: Database) -> AsyncIt
         ("POST", "/api/dashboards/db", {"dashboard": {**before, "uid": "shown"}}),
         ("POST", "/api/dashboards/db", {"dashboard": {"uid": "inside", "title": "Inside"}, "folderUid": "folder"}),
     ):
-        status, found = await api(method, path, body)
-        assert status == 200, found
+        status, response = await api(method, path, body)
+        assert status == 200, response
     server = RpcServer(broker, broker.topology.repositories, files.respond, SIGNER, prefetch=8)
     worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await server.start()
@@ -97,12 +97,12 @@ async def _show(tab: Tab, address: str, width: int, scheme: str) -> int:
 async def test_no_page_excludes_readers(address: str, width: int, scheme: str) -> None:
     """Pages violate no rule of axe-core, such as those for contrast, names, headings and landmarks, and are not wider than the window."""
     axe = packaged_file("axe-core", "4.10.3", _INTEGRITY, "axe.min.js").decode()
-    found: dict[str, Any] = {}
+    violations: dict[str, Any] = {}
     async with browsing(hosts="MAP unused 127.0.0.1") as tab:
         assert await tab.open(f"http://admin:admin@{address}/api/org") == 200
         for page, status in _PAGES.items():
             assert await _show(tab, f"http://{address}{page}", width, scheme) == status
             is_too_wide = await tab.evaluate("document.documentElement.scrollWidth > window.innerWidth")
             await tab.evaluate(f"document.querySelectorAll('details').forEach(each => each.open = true); {axe};0")
-            found[page] = ["wider than the window"] * is_too_wide + await tab.evaluate(_VIOLATIONS)
-    assert found == {page: [] for page in _PAGES}
+            violations[page] = ["wider than the window"] * is_too_wide + await tab.evaluate(_VIOLATIONS)
+    assert violations == {page: [] for page in _PAGES}

@@ -11,7 +11,7 @@ from dashwright.api.domain.access.scopes import ACTIONS
 from dashwright.common.identity import Role
 
 LAST_ADMIN = "last grafana admin"
-EVERYTHING = [(action, "*") for action in sorted(ACTIONS)]
+ALL_GRANTS = [(action, "*") for action in sorted(ACTIONS)]
 
 
 async def create_user(api: Api, login: str = "testdrive", **form: Any) -> int:
@@ -29,10 +29,10 @@ async def test_a_created_user_logs_in(api: Api) -> None:
     assert (status, response) == (200, {"id": response["id"], "uid": response["uid"], "message": "User created"})
     assert (await api("GET", "/api/user", auth=basic("user", "secret")))[1]["email"] == "user@graf.com"
     assert (await api("GET", f"/api/users/{response['id']}/orgs"))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
-    two = await api.organization("Two")
-    number = await create_user(api, "other", OrgId=two)
-    assert [org["orgId"] for org in (await api("GET", f"/api/users/{number}/orgs"))[1]] == [two]
-    assert (await api("GET", "/api/org", auth=basic("other", "secret")))[1]["id"] == two
+    second_org_id = await api.organization("Two")
+    number = await create_user(api, "other", OrgId=second_org_id)
+    assert [org["orgId"] for org in (await api("GET", f"/api/users/{number}/orgs"))[1]] == [second_org_id]
+    assert (await api("GET", "/api/org", auth=basic("other", "secret")))[1]["id"] == second_org_id
 
 
 async def test_login_and_email_default_to_each_other(api: Api) -> None:
@@ -88,9 +88,9 @@ async def test_a_user_above_the_quota_is_not_created(start_api: StartApi) -> Non
     assert (await api("POST", "/api/admin/users", {"login": "a", "password": "secret"}))[0] == 200
     status, error = await api("POST", "/api/admin/users", {"login": "b", "password": "secret"})
     assert (status, error["message"], error["extra"]["target"]) == (403, "org Quota reached", "org_user")
-    two = await api.organization("Two")
-    assert (await api("POST", "/api/admin/users", {"login": "b", "password": "secret", "OrgId": two}))[0] == 200
-    status, error = await api("POST", "/api/admin/users", {"login": "c", "password": "secret", "OrgId": two})
+    second_org_id = await api.organization("Two")
+    assert (await api("POST", "/api/admin/users", {"login": "b", "password": "secret", "OrgId": second_org_id}))[0] == 200
+    status, error = await api("POST", "/api/admin/users", {"login": "c", "password": "secret", "OrgId": second_org_id})
     assert (status, error["message"], error["extra"]["scope"]) == (403, "user Quota reached", "global")
 
 
@@ -200,7 +200,7 @@ async def test_the_last_server_admin_is_protected(api: Api) -> None:
 @pytest.mark.parametrize("change", ["unmake", "disable", "delete", "mixed"])
 async def test_concurrent_demotions_leave_one_server_admin(api: Api, change: str) -> None:
     """A caller who is not a server admin concurrently demotes, disables and deletes all server admins: one of them remains."""
-    anna = await api.person("anna", Role.VIEWER, *EVERYTHING, grants_in=0)
+    anna = await api.person("anna", Role.VIEWER, *ALL_GRANTS, grants_in=0)
     await api.person("boss", Role.ADMIN)
     numbers = [await create_user(api, f"a{index}") for index in range(5)]
     await api.sql("""update "user" set is_admin = true where id = any($1::bigint[])""", numbers)
@@ -218,12 +218,12 @@ async def test_concurrent_demotions_leave_one_server_admin(api: Api, change: str
 
 async def test_the_only_admin_of_an_organization_is_not_deleted(api: Api) -> None:
     """Deleting the only Admin of an organization is refused, and the response names the organization."""
-    two = await api.organization("Two")
-    await api.person("anna", Role.ADMIN, org_id=two)
+    second_org_id = await api.organization("Two")
+    await api.person("anna", Role.ADMIN, org_id=second_org_id)
     number = await api.sql("""select id from "user" where login = 'anna'""")
     status, error = await api("DELETE", f"/api/admin/users/{number}")
     assert (status, '"Two"' in error["message"]) == (400, True)
-    assert (await api("DELETE", f"/api/orgs/{two}"))[0] == 200
+    assert (await api("DELETE", f"/api/orgs/{second_org_id}"))[0] == 200
     assert (await api("DELETE", f"/api/admin/users/{number}"))[0] == 200
 
 
@@ -312,35 +312,39 @@ async def test_changing_a_server_admin_needs_all_permissions(api: Api, action: s
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
     named = body and ({**body, "login": "other"} if "login" in body else body)
     assert (await api(method, path.format(other), named, auth=helper))[0] == 200
-    maker = await api.person("maker", Role.NONE, *EVERYTHING, grants_in=0)
+    maker = await api.person("maker", Role.NONE, *ALL_GRANTS, grants_in=0)
     body = body and ({**body, "email": "mine@x"} if "login" in body else body)
     assert (await api(method, path.format(number), body, auth=maker))[0] == 200
 
 
-STANDING_IN = [
+GRANTS_OF_A_SERVER_ADMIN = [
     ("users.password:write", "PUT", "/api/admin/users/{}/password", {"password": "stolen"}),
     ("users:logout", "POST", "/api/admin/users/{}/logout", None),
     ("users.permissions:write", "PUT", "/api/admin/users/{}/permissions", {"isGrafanaAdmin": False}),
 ]
 
 
-@pytest.mark.parametrize(("action", "method", "path", "body"), STANDING_IN)
+@pytest.mark.parametrize(("action", "method", "path", "body"), GRANTS_OF_A_SERVER_ADMIN)
 async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, method: str, path: str, body: Any) -> None:
     """A caller may change a user with equal rights, but no user with a grant or role that the caller lacks. The refusal names it."""
-    two = await api.organization("Two")
+    second_org_id = await api.organization("Two")
     helper = await api.person("helper", Role.EDITOR, (action, "*"), grants_in=0)
-    plain, global_, local, admin, abroad = [await create_user(api, login) for login in ("plain", "global", "local", "admin2", "abroad")]
+    without_grants, global_, local, admin, in_other_org = [
+        await create_user(api, login) for login in ("plain", "global", "local", "admin2", "abroad")
+    ]
     await api.grant(global_, "orgs:delete", "org:id:7", 0)
     await api.grant(local, "teams:read", "teams:id:7", 1)
     await api.sql("update org_user set role = 'Admin' where user_id = $1", admin)
-    await api.sql("insert into org_user (org_id, user_id, role) values ($1, $2, 'Viewer')", two, abroad)
-    assert (await api(method, path.format(plain), body, auth=helper))[0] == 200
-    lacking = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", abroad: "annotations:read"}
+    await api.sql("insert into org_user (org_id, user_id, role) values ($1, $2, 'Viewer')", second_org_id, in_other_org)
+    assert (await api(method, path.format(without_grants), body, auth=helper))[0] == 200
+    lacking = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", in_other_org: "annotations:read"}
     for number, needed in lacking.items():
         status, error = await api(method, path.format(number), body, auth=helper)
         assert (status, error["message"].rpartition(" ")[2]) == (403, needed)
     equal = await api.person("equal", Role.ADMIN, (action, "*"), ("orgs:delete", "org:*"), grants_in=0)
-    await api.sql("""insert into org_user (org_id, user_id, role) select $1, id, 'Viewer' from "user" where login = 'equal'""", two)
+    await api.sql(
+        """insert into org_user (org_id, user_id, role) select $1, id, 'Viewer' from "user" where login = 'equal'""", second_org_id
+    )
     for number in lacking:
         assert (await api(method, path.format(number), body, auth=equal))[0] == 200
 
@@ -360,11 +364,11 @@ async def test_server_admins_are_made_only_with_all_permissions(api: Api) -> Non
     """Making a server admin, also of oneself, needs every permission; a token with all grants suffices."""
     number = await create_user(api)
     helper = await api.person("helper", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
-    own = await api.sql("""select id from "user" where login = 'helper'""")
-    for expected in (number, own):
+    own_id = await api.sql("""select id from "user" where login = 'helper'""")
+    for expected in (number, own_id):
         assert (await api("PUT", f"/api/admin/users/{expected}/permissions", {"isGrafanaAdmin": True}, auth=helper))[0] == 403
     account = await api.account("robot", Role.NONE)
-    for action, scope in EVERYTHING:
+    for action, scope in ALL_GRANTS:
         await api.grant(account, action, scope, 0)
     _, bearer = await api.token(account, "t")
     assert (await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": True}, auth=f"Bearer {bearer}"))[0] == 200

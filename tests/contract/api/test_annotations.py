@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_api import folder, save
+from tests.contract.api.test_classic_api import folder, save_dashboard
 
 from dashwright.common.identity import Role
 
@@ -37,13 +37,13 @@ def refusal(message: str, reason: str) -> tuple[int, Any]:
 
 async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
     """An annotation on a panel is created, read with its data to the last digit, and deleted."""
-    dashboard = await save(api, "abc", "A")
+    dashboard = await save_dashboard(api, "abc", "A")
     data = '{"dashboardUID":"abc","panelId":7,"time":1000,"timeEnd":2000,"tags":[" a ","b","a",""],"text":"T","data":{"n":1.10}}'
     status, body = await api("POST", PATH, data=data)
     assert (status, body["message"]) == (200, "Annotation added")
     number = body["id"]
-    found = await read_annotation(api, number)
-    assert found == {
+    annotation = await read_annotation(api, number)
+    assert annotation == {
         "id": number,
         "alertId": 0,
         "alertName": "",
@@ -53,18 +53,18 @@ async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
         "userId": 1,
         "newState": "",
         "prevState": "",
-        "created": found["created"],
-        "updated": found["created"],
+        "created": annotation["created"],
+        "updated": annotation["created"],
         "time": 1000,
         "timeEnd": 2000,
         "text": "T",
         "tags": ["a", "b"],
         "login": "admin",
-        "email": found["email"],
-        "avatarUrl": found["avatarUrl"],
+        "email": annotation["email"],
+        "avatarUrl": annotation["avatarUrl"],
         "data": {"n": 1.1},
     }
-    assert await api("GET", PATH) == (200, [found])
+    assert await api("GET", PATH) == (200, [annotation])
     async with api.session.get(PATH, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
         assert '"data":{"n":1.10}' in await response.text()
     assert await api("DELETE", f"{PATH}/{number}") == (200, {"message": "Annotation deleted"})
@@ -74,11 +74,14 @@ async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
 
 
 async def test_an_annotation_without_a_dashboard_is_of_the_organization(api: Api) -> None:
-    """Without a time, an annotation has the current one; its dashboard may be given by id."""
-    dashboard = await save(api, "abc", "A")
-    found = await read_annotation(api, await create_annotation(api))
-    assert (found["dashboardId"], found["dashboardUID"], found["data"]) == (0, "", {})
-    assert found["time"] == found["timeEnd"] == found["created"] > 1_700_000_000_000
+    """An annotation without a dashboard and a time belongs to the organization and has the current time.
+
+    A dashboard may also be given by its id instead of its uid.
+    """
+    dashboard = await save_dashboard(api, "abc", "A")
+    annotation = await read_annotation(api, await create_annotation(api))
+    assert (annotation["dashboardId"], annotation["dashboardUID"], annotation["data"]) == (0, "", {})
+    assert annotation["time"] == annotation["timeEnd"] == annotation["created"] > 1_700_000_000_000
     assert (await read_annotation(api, await create_annotation(api, dashboardId=dashboard["id"])))["dashboardUID"] == "abc"
 
 
@@ -93,8 +96,8 @@ async def test_an_annotation_without_a_dashboard_is_of_the_organization(api: Api
 )
 async def test_the_times_of_a_span_are_ordered(api: Api, sent: Any, span: tuple[int, int]) -> None:
     """The two times of a span may be given in any order; with one of them the annotation is a point in time."""
-    found = await read_annotation(api, await create_annotation(api, **sent))
-    assert (found["time"], found["timeEnd"]) == span
+    annotation = await read_annotation(api, await create_annotation(api, **sent))
+    assert (annotation["time"], annotation["timeEnd"]) == span
 
 
 @pytest.mark.parametrize(
@@ -112,7 +115,19 @@ async def test_the_times_of_a_span_are_ordered(api: Api, sent: Any, span: tuple[
         ({"text": "T", "time": 1.5}, (400, {"message": "bad request data"})),
         ({"text": "T", "data": []}, (400, {"message": "bad request data"})),
     ],
-    ids=["no text", "long text", "many tags", "large data", "long tag", "no such uid", "no such number", "NUL", "text", "time", "data"],
+    ids=[
+        "no text",
+        "long text",
+        "many tags",
+        "large data",
+        "long tag",
+        "unknown uid",
+        "unknown id",
+        "NUL in the text",
+        "number as text",
+        "fractional time",
+        "list as data",
+    ],
 )
 async def test_invalid_annotations_are_refused(api: Api, body: Any, response: Any) -> None:
     """An invalid annotation is refused with the message that clients expect and the reason, and nothing is stored."""
@@ -122,10 +137,10 @@ async def test_invalid_annotations_are_refused(api: Api, body: Any, response: An
 
 async def test_content_at_the_limits_is_accepted(api: Api) -> None:
     """A text and data of 64 KiB before escaping, and 100 tags of 190 characters, are accepted."""
-    found = await read_annotation(
+    annotation = await read_annotation(
         api, await create_annotation(api, "é" * 32768, tags=[f"{n:0190}" for n in range(100)], data={"a": "é" * 32764})
     )
-    assert (len(found["text"]), len(found["tags"]), len(found["data"]["a"])) == (32768, 100, 32764)
+    assert (len(annotation["text"]), len(annotation["tags"]), len(annotation["data"]["a"])) == (32768, 100, 32764)
 
 
 async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:
@@ -136,7 +151,7 @@ async def test_data_that_cannot_be_stored_is_refused(api: Api) -> None:
 
 async def test_annotations_are_found_by_each_filter(api: Api) -> None:
     """Annotations are listed newest first. A filter with an invalid number is ignored, and a time span needs both ends."""
-    dashboard = await save(api, "abc", "A")
+    dashboard = await save_dashboard(api, "abc", "A")
     await create_annotation(api, "old", time=1000, timeEnd=2000, tags=["a"])
     await create_annotation(api, "mid", time=3000, tags=["a", "b"], dashboardUID="abc", panelId=1)
     await create_annotation(api, "new", time=4000, tags=["b"], dashboardUID="abc", panelId=2)
@@ -180,18 +195,24 @@ async def test_put_replaces_and_patch_changes_fields(api: Api) -> None:
     """A PUT replaces text and tags, and a PATCH the given fields; times and data are kept if absent. A PATCH ignores an empty text."""
     number = await create_annotation(api, "T", time=1000, timeEnd=2000, tags=["a"], data={"k": 1})
     assert await api("PATCH", f"{PATH}/{number}", {"text": "", "timeEnd": 3000, "tags": None}) == (200, {"message": "Annotation patched"})
-    found = await read_annotation(api, number)
-    assert (found["text"], found["tags"], found["time"], found["timeEnd"], found["data"]) == ("T", ["a"], 1000, 3000, {"k": 1})
+    annotation = await read_annotation(api, number)
+    assert (annotation["text"], annotation["tags"], annotation["time"], annotation["timeEnd"], annotation["data"]) == (
+        "T",
+        ["a"],
+        1000,
+        3000,
+        {"k": 1},
+    )
     assert await api("PATCH", f"{PATH}/{number}", {"text": "U", "tags": [], "data": {}}) == (200, {"message": "Annotation patched"})
-    found = await read_annotation(api, number)
-    assert (found["text"], found["tags"], found["data"]) == ("U", [], {})
+    annotation = await read_annotation(api, number)
+    assert (annotation["text"], annotation["tags"], annotation["data"]) == ("U", [], {})
     assert await api("PUT", f"{PATH}/{number}", {"text": "V", "time": 5000, "tags": ["z"]}) == (200, {"message": "Annotation updated"})
-    found = await read_annotation(api, number)
-    assert (found["text"], found["tags"], found["time"], found["timeEnd"]) == ("V", ["z"], 3000, 5000)
-    assert found["updated"] >= found["created"]
+    annotation = await read_annotation(api, number)
+    assert (annotation["text"], annotation["tags"], annotation["time"], annotation["timeEnd"]) == ("V", ["z"], 3000, 5000)
+    assert annotation["updated"] >= annotation["created"]
     assert await api("PUT", f"{PATH}/{number}", {}) == (200, {"message": "Annotation updated"})
-    found = await read_annotation(api, number)
-    assert (found["text"], found["tags"], found["time"]) == ("", [], 3000)
+    annotation = await read_annotation(api, number)
+    assert (annotation["text"], annotation["tags"], annotation["time"]) == ("", [], 3000)
     too_many = {"tags": [str(n) for n in range(101)]}
     for method in ("PUT", "PATCH"):
         assert await api(method, f"{PATH}/{number}", too_many) == refusal("Failed to update annotation", "there are more than 100 tags")
@@ -204,8 +225,13 @@ async def test_graphite_events_are_annotations(api: Api, tags: Any, expected: li
     """A Graphite event is an annotation of the organization with its data appended to the text; its time is in seconds."""
     status, body = await api("POST", f"{PATH}/graphite", {"what": "Deploy", "data": "by me", "when": 1467844481, "tags": tags})
     assert (status, body["message"]) == (200, "Graphite annotation added")
-    found = await read_annotation(api, body["id"])
-    assert (found["text"], found["tags"], found["time"], found["timeEnd"]) == ("Deploy\nby me", expected, 1467844481000, 1467844481000)
+    annotation = await read_annotation(api, body["id"])
+    assert (annotation["text"], annotation["tags"], annotation["time"], annotation["timeEnd"]) == (
+        "Deploy\nby me",
+        expected,
+        1467844481000,
+        1467844481000,
+    )
 
 
 @pytest.mark.parametrize(
@@ -227,17 +253,17 @@ async def test_invalid_graphite_events_are_refused(api: Api, body: Any, response
 
 async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None:
     """One request deletes the annotations of one panel, or one by its id, and never all of them."""
-    dashboard = await save(api, "abc", "A")
-    await save(api, "other", "B")
-    for text, of_dashboard in (
+    dashboard = await save_dashboard(api, "abc", "A")
+    await save_dashboard(api, "other", "B")
+    for text, dashboard_members in (
         ("1", {"dashboardUID": "abc", "panelId": 1}),
         ("2", {"dashboardUID": "abc", "panelId": 2}),
         ("3", {"dashboardUID": "other", "panelId": 1}),
         ("4", {"panelId": 1}),
     ):
-        await create_annotation(api, text, time=int(text), **of_dashboard)
-    for missing in ({}, {"panelId": 1}, {"dashboardUID": "abc"}, {"dashboardId": dashboard["id"]}):
-        assert (await api("POST", f"{PATH}/mass-delete", missing))[0] == 400
+        await create_annotation(api, text, time=int(text), **dashboard_members)
+    for incomplete in ({}, {"panelId": 1}, {"dashboardUID": "abc"}, {"dashboardId": dashboard["id"]}):
+        assert (await api("POST", f"{PATH}/mass-delete", incomplete))[0] == 400
     assert (await api("POST", f"{PATH}/mass-delete", {"dashboardUID": "none", "panelId": 1}))[0] == 400
     deleted = (200, {"message": "Annotations deleted"})
     for _ in range(2):
@@ -254,36 +280,36 @@ async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None
 
 async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
     """Annotations of the organization are kept, and the author of an annotation can be deleted without it."""
-    await save(api, "abc", "A")
-    await create_annotation(api, "on it", dashboardUID="abc")
+    await save_dashboard(api, "abc", "A")
+    await create_annotation(api, "of the dashboard", dashboardUID="abc")
     auth = await api.person("ed", Role.EDITOR)
-    assert (await api("POST", PATH, {"text": "of all"}, auth=auth))[0] == 200
+    assert (await api("POST", PATH, {"text": "of the organization"}, auth=auth))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/abc"))[0] == 200
     number = await api.sql("""select id from "user" where login = 'ed'""")
     assert (await api("DELETE", f"/api/admin/users/{number}"))[0] == 200
-    _, found = await api("GET", PATH)
-    assert [(annotation["text"], annotation["userId"], annotation["login"]) for annotation in found] == [("of all", 0, "")]
+    _, body = await api("GET", PATH)
+    assert [(annotation["text"], annotation["userId"], annotation["login"]) for annotation in body] == [("of the organization", 0, "")]
 
 
 async def test_annotations_belong_to_one_organization(api: Api) -> None:
     """Annotations and dashboards of another organization are not found."""
-    await save(api, "abc", "A")
+    await save_dashboard(api, "abc", "A")
     number = await create_annotation(api, dashboardUID="abc")
-    abroad = await api.person("abroad", Role.ADMIN, org_id=await api.organization("Other"))
-    assert await list_texts(api, auth=abroad) == []
+    admin_of_other_org = await api.person("abroad", Role.ADMIN, org_id=await api.organization("Other"))
+    assert await list_texts(api, auth=admin_of_other_org) == []
     for method, body in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):
-        assert await api(method, f"{PATH}/{number}", body, auth=abroad) == NOT_FOUND
-    assert (await api("POST", PATH, {"text": "x", "dashboardUID": "abc"}, auth=abroad))[0] == 400
-    assert await api("GET", f"{PATH}/tags", auth=abroad) == (200, {"result": {"tags": []}})
+        assert await api(method, f"{PATH}/{number}", body, auth=admin_of_other_org) == NOT_FOUND
+    assert (await api("POST", PATH, {"text": "x", "dashboardUID": "abc"}, auth=admin_of_other_org))[0] == 400
+    assert await api("GET", f"{PATH}/tags", auth=admin_of_other_org) == (200, {"result": {"tags": []}})
 
 
-async def permitted_verbs(api: Api, auth: str, number: int, of_dashboard: Any) -> str:
+async def permitted_verbs(api: Api, auth: str, number: int, dashboard_members: Any) -> str:
     """Return the permitted verbs of a caller on an annotation as first letters: read, list, create, write."""
     read = (await api("GET", f"{PATH}/{number}", auth=auth))[0]
     text = (await read_annotation(api, number))["text"]
-    status, found = await api("GET", PATH, auth=auth)
-    is_listed = status == 200 and text in [annotation["text"] for annotation in found]
-    create = (await api("POST", PATH, {"text": "mine", **of_dashboard}, auth=auth))[0]
+    status, body = await api("GET", PATH, auth=auth)
+    is_listed = status == 200 and text in [annotation["text"] for annotation in body]
+    create = (await api("POST", PATH, {"text": "mine", **dashboard_members}, auth=auth))[0]
     write = {
         (await api("PUT", f"{PATH}/{number}", {"text": text}, auth=auth))[0],
         (await api("PATCH", f"{PATH}/{number}", {"text": text}, auth=auth))[0],
@@ -295,7 +321,7 @@ async def permitted_verbs(api: Api, auth: str, number: int, of_dashboard: Any) -
 
 
 @pytest.mark.parametrize(
-    ("role", "grant", "of_organization", "at_root", "in_folder"),
+    ("role", "grant", "organization_verbs", "root_verbs", "folder_verbs"),
     [
         (Role.NONE, None, "", "", ""),
         (Role.VIEWER, None, "rl", "rl", "rlcw"),
@@ -310,7 +336,7 @@ async def permitted_verbs(api: Api, auth: str, number: int, of_dashboard: Any) -
     ],
 )
 async def test_permissions_are_those_of_the_dashboard(
-    api: Api, role: Role, grant: tuple[str, str] | None, of_organization: str, at_root: str, in_folder: str
+    api: Api, role: Role, grant: tuple[str, str] | None, organization_verbs: str, root_verbs: str, folder_verbs: str
 ) -> None:
     """View on a dashboard allows reading its annotations, and Edit changing them.
 
@@ -320,21 +346,21 @@ async def test_permissions_are_those_of_the_dashboard(
     await folder(api, "f1", "F")
     rules = {"items": [{"role": "Viewer", "permission": 2}]}
     assert (await api("POST", "/api/folders/f1/permissions", rules))[0] == 200
-    await save(api, "top", "Top")
-    await save(api, "low", "Low", folder="f1")
-    paths: tuple[Any, ...] = ({}, {"dashboardUID": "top"}, {"dashboardUID": "low"})
-    numbers = [await create_annotation(api, f"note {index}", **of_dashboard) for index, of_dashboard in enumerate(paths)]
+    await save_dashboard(api, "top", "Top")
+    await save_dashboard(api, "low", "Low", folder="f1")
+    dashboards: tuple[Any, ...] = ({}, {"dashboardUID": "top"}, {"dashboardUID": "low"})
+    numbers = [await create_annotation(api, f"note {index}", **members) for index, members in enumerate(dashboards)]
     auth = await api.person("somebody", role, *([grant] if grant else []))
-    assert [await permitted_verbs(api, auth, number, of_dashboard) for number, of_dashboard in zip(numbers, paths, strict=True)] == [
-        of_organization,
-        at_root,
-        in_folder,
+    assert [await permitted_verbs(api, auth, number, members) for number, members in zip(numbers, dashboards, strict=True)] == [
+        organization_verbs,
+        root_verbs,
+        folder_verbs,
     ]
 
 
 async def test_unreadable_annotations_are_neither_counted_nor_deleted(api: Api) -> None:
     """An Editor whom a dashboard's rules exclude neither counts nor deletes its annotations."""
-    await save(api, "closed", "Closed")
+    await save_dashboard(api, "closed", "Closed")
     assert (await api("POST", "/api/dashboards/uid/closed/permissions", {"items": []}))[0] == 200
     number = await create_annotation(api, dashboardUID="closed", panelId=1, tags=["secret"])
     auth = await api.person("ed", Role.EDITOR)
@@ -352,16 +378,16 @@ async def test_unreadable_annotations_are_neither_counted_nor_deleted(api: Api) 
 
 async def test_a_rule_on_a_dashboard_allows_reading_its_annotations(api: Api) -> None:
     """A rule on a dashboard allows a member without a role to read its annotations and nothing else."""
-    await save(api, "abc", "A")
+    await save_dashboard(api, "abc", "A")
     auth = await api.person("guest", Role.NONE)
     guest = await api.sql("""select id from "user" where login = 'guest'""")
-    await create_annotation(api, "of all")
-    await create_annotation(api, "on it", dashboardUID="abc")
+    await create_annotation(api, "of the organization")
+    await create_annotation(api, "of the dashboard", dashboardUID="abc")
     assert (await api("GET", PATH, auth=auth))[0] == 403
     rules = {"items": [{"userId": guest, "permission": 1}]}
     assert (await api("POST", "/api/dashboards/uid/abc/permissions", rules))[0] == 200
-    assert await list_texts(api, auth=auth) == ["on it"]
+    assert await list_texts(api, auth=auth) == ["of the dashboard"]
     dto = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards/abc/dto"
     actions = dict.fromkeys(("canAdd", "canEdit", "canDelete"), False)
-    _, found = await api("GET", dto, auth=auth)
-    assert found["access"]["annotationsPermissions"] == {"dashboard": actions, "organization": actions}
+    _, body = await api("GET", dto, auth=auth)
+    assert body["access"]["annotationsPermissions"] == {"dashboard": actions, "organization": actions}

@@ -43,14 +43,14 @@ FORWARDED: Final = frozenset(
 )
 
 # All of these requests are refused in the same way: alerting is not part of this product.
-REFUSES_ALL: Final = frozenset(
+REFUSED_ROUTES: Final = frozenset(
     f"{method} /api/{root}/{{path:rest}}"
     for method in ("POST", "PUT", "PATCH", "DELETE")
     for root in ("v1/provisioning", "ruler", "alertmanager")
 )
 
 # Git hosts send these requests with a signature; tests/contract/api/test_webhooks.py tests their events.
-SIGNED: Final = frozenset({"POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook"})
+SIGNED_ROUTES: Final = frozenset({"POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook"})
 
 Made = dict[str, Any]
 Maker = Callable[[Api, Made], Awaitable[Any]]
@@ -59,29 +59,29 @@ Maker = Callable[[Api, Made], Awaitable[Any]]
 _numbers = itertools.count(1)
 
 
-def fresh(prefix: str) -> str:
+def unused_name(prefix: str) -> str:
     return f"{prefix}{next(_numbers)}"
 
 
 async def organization(api: Api, _: Made) -> int:
-    return await api.organization(fresh("Org "))
+    return await api.organization(unused_name("Org "))
 
 
 async def user(api: Api, created: Made) -> int:
     """Create a user and note their login as ``login``; in an organization they are a Viewer next to an Admin."""
-    created["login"] = fresh("user")
+    created["login"] = unused_name("user")
     org_id = created.get("org_id", 1)
-    await api.person(fresh("boss"), Role.ADMIN, org_id=org_id)
+    await api.person(unused_name("boss"), Role.ADMIN, org_id=org_id)
     await api.person(created["login"], Role.VIEWER, org_id=org_id)
     number: int = await api.sql("""select id from "user" where login = $1""", created["login"])
     return number
 
 
 async def other_organization(api: Api, created: Made) -> int:
-    """Create an organization and a user of another one; return the id of the first."""
-    created["login"] = fresh("outsider")
-    await api.person(created["login"], Role.VIEWER, org_id=await api.organization(fresh("Org ")))
-    return await api.organization(fresh("Org "))
+    """Create an organization with a user, whose login is noted as ``login``, and return the id of a further organization."""
+    created["login"] = unused_name("outsider")
+    await api.person(created["login"], Role.VIEWER, org_id=await api.organization(unused_name("Org ")))
+    return await api.organization(unused_name("Org "))
 
 
 async def login(api: Api, created: Made) -> str:
@@ -90,19 +90,19 @@ async def login(api: Api, created: Made) -> str:
 
 
 async def account(api: Api, _: Made) -> int:
-    return await api.account(fresh("robot"))
+    return await api.account(unused_name("robot"))
 
 
 async def token(api: Api, created: Made) -> int:
-    return (await api.token(created["id"], fresh("token")))[0]
+    return (await api.token(created["id"], unused_name("token")))[0]
 
 
 async def key(api: Api, _: Made) -> int:
-    return await api.legacy_key(fresh("key"))
+    return await api.legacy_key(unused_name("key"))
 
 
 async def team(api: Api, _: Made) -> int:
-    return int((await api("POST", "/api/teams", {"name": fresh("team")}))[1]["teamId"])
+    return int((await api("POST", "/api/teams", {"name": unused_name("team")}))[1]["teamId"])
 
 
 async def team_member(api: Api, created: Made) -> int:
@@ -113,7 +113,7 @@ async def team_member(api: Api, created: Made) -> int:
 
 async def data_source(api: Api, _: Made) -> Any:
     """Create a data source whose uid is its name."""
-    uid = fresh("source")
+    uid = unused_name("source")
     status, created = await api("POST", "/api/datasources", {"uid": uid, "name": uid, "type": "other"})
     assert status == 200, created
     return created
@@ -128,7 +128,7 @@ async def source_id(api: Api, created: Made) -> int:
 
 
 async def dashboard(api: Api, _: Made) -> str:
-    uid = fresh("dashboard")
+    uid = unused_name("dashboard")
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": uid, "title": uid}}))[0] == 200
     return uid
 
@@ -160,7 +160,7 @@ async def changed_dashboard_id(api: Api, created: Made) -> int:
 
 
 async def panel(api: Api, _: Made) -> str:
-    name = fresh("panel")
+    name = unused_name("panel")
     created = {"metadata": {"name": name}, "spec": PANEL}
     assert (await api("POST", PANELS.format(namespace="default"), created))[0] == 201
     return name
@@ -191,7 +191,7 @@ async def history_entry(api: Api, _: Made) -> str:
 
 
 async def folder(api: Api, _: Made) -> str:
-    uid = fresh("folder")
+    uid = unused_name("folder")
     assert (await api("POST", "/api/folders", {"uid": uid, "title": uid}))[0] == 200
     return uid
 
@@ -204,7 +204,7 @@ def repository_named(name: str, root: Path) -> Any:
 
 async def repository(api: Api, _: Made) -> str:
     """Create a repository that was healthy just now."""
-    name = fresh("repository")
+    name = unused_name("repository")
     status, created = await api("POST", f"{PROVISIONING}/repositories", repository_named(name, api.data))
     assert status == 201, created
     statement = (
@@ -216,7 +216,7 @@ async def repository(api: Api, _: Made) -> str:
 
 async def synced_repository(api: Api, _: Made) -> str:
     """Create a healthy repository on a git host, with a synced commit to roll back to, and return its name."""
-    name = fresh("repository")
+    name = unused_name("repository")
     complete = repository_named(name, api.data)
     complete["spec"] |= {"type": "githost", "githost": {"url": "https://git.example/team.git"}}
     del complete["spec"]["local"]
@@ -228,18 +228,18 @@ async def synced_repository(api: Api, _: Made) -> str:
 
 
 async def job(api: Api, created: Made) -> str:
-    status, found = await api("POST", f"{PROVISIONING}/repositories/{await repository(api, created)}/sync")
-    assert status == 202, found
-    return str(found["metadata"]["name"])
+    status, body = await api("POST", f"{PROVISIONING}/repositories/{await repository(api, created)}/sync")
+    assert status == 202, body
+    return str(body["metadata"]["name"])
 
 
 EVALUATION: Final = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1"}]}}
 
 
 async def evaluation(api: Api, _: Made) -> str:
-    status, found = await api("POST", f"{EVALUATIONS}/evaluations", {"metadata": {"name": fresh("evaluation")}, "spec": EVALUATION})
-    assert status == 202, found
-    return str(found["metadata"]["name"])
+    status, body = await api("POST", f"{EVALUATIONS}/evaluations", {"metadata": {"name": unused_name("evaluation")}, "spec": EVALUATION})
+    assert status == 202, body
+    return str(body["metadata"]["name"])
 
 
 async def dead_letter(api: Api, _: Made) -> str:
@@ -251,7 +251,7 @@ async def dead_letter(api: Api, _: Made) -> str:
             '{}', '{}', '', '{}', 2, '', now())
         returning name
         """,
-        fresh("letter"),
+        unused_name("letter"),
     )
     return name
 
@@ -306,20 +306,20 @@ VIEWER: Final = {"role": "Viewer"}
 GRANTS: Final = {"permissions": [{"action": "teams:read"}]}
 TITLED: Final = {"spec": {"title": "T"}}
 PANEL: Final = {"title": "P", "type": "text", "options": {}, "fieldConfig": {}}
-OTHER: Final = {"spec": {**PANEL, "title": "Other"}}
+OTHER_PANEL: Final = {"spec": {**PANEL, "title": "Other"}}
 THEME: Final = {"theme": "dark"}
 
 
 def new_object(_: Made) -> Any:
-    return {"metadata": {"name": fresh("object")}, **TITLED}
+    return {"metadata": {"name": unused_name("object")}, **TITLED}
 
 
 def new_panel(_: Made) -> Any:
-    return {"metadata": {"name": fresh("object")}, "spec": PANEL}
+    return {"metadata": {"name": unused_name("object")}, "spec": PANEL}
 
 
 async def batch(api: Api, _: Made) -> str:
-    name = fresh("batch")
+    name = unused_name("batch")
     body = {"metadata": {"name": name}, "spec": {}}
     assert (await api("POST", BATCH.format(namespace="default", name="").rstrip("/"), body))[0] == 201
     return name
@@ -336,7 +336,7 @@ async def failed_batch(api: Api, created: Made) -> str:
 
 
 def source(_: Made) -> Any:
-    return {"name": fresh("source"), "type": "other"}
+    return {"name": unused_name("source"), "type": "other"}
 
 
 TEMPLATES: Final[Mapping[str, CallTemplate]] = {
@@ -357,12 +357,12 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     f"DELETE {FOLDERS}": template_selecting(folder),
     f"DELETE {REPOSITORY.removesuffix('/{name}')}": template_selecting(repository),
     f"PUT {DASHBOARDS}/{{name}}": template(TITLED, name=dashboard),
-    f"PUT {PANELS}/{{name}}": template(OTHER, name=panel),
+    f"PUT {PANELS}/{{name}}": template(OTHER_PANEL, name=panel),
     f"PUT {FOLDERS}/{{name}}": template(TITLED, name=folder),
     f"PUT {REPOSITORY}": template_naming(
         "name", repository, lambda created: {"spec": {**repository_named(created["name"], created["data"])["spec"], "title": "T"}}
     ),
-    f"POST {REPOSITORY.removesuffix('/{name}')}": template(lambda created: repository_named(fresh("repository"), created["data"])),
+    f"POST {REPOSITORY.removesuffix('/{name}')}": template(lambda created: repository_named(unused_name("repository"), created["data"])),
     f"DELETE {REPOSITORY}": template(name=repository),
     f"POST {REPOSITORY}/files/{{path:rest}}": template(TITLED, name=repository, path="a.json"),
     f"PUT {REPOSITORY}/files/{{path:rest}}": template(TITLED, name=repository, path="a.json"),
@@ -377,11 +377,11 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     f"DELETE {REPOSITORY.replace('repositories', 'jobs')}": template(name=job),
     f"DELETE {REPOSITORY.replace('repositories/{name}', 'jobs')}": template_selecting(job),
     "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": template(
-        lambda _: {"metadata": {"name": fresh("evaluation")}, "spec": EVALUATION}
+        lambda _: {"metadata": {"name": unused_name("evaluation")}, "spec": EVALUATION}
     ),
     "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations/{name}": template(name=evaluation),
     "DELETE /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": template_selecting(evaluation),
-    f"POST {BATCH.removesuffix('/{name}')}": template(lambda _: {"metadata": {"name": fresh("batch")}, "spec": {}}),
+    f"POST {BATCH.removesuffix('/{name}')}": template(lambda _: {"metadata": {"name": unused_name("batch")}, "spec": {}}),
     f"DELETE {BATCH.removesuffix('/{name}')}": template_selecting(batch),
     f"PUT {BATCH}": template({"spec": {"priority": 5}}, name=batch),
     f"PATCH {BATCH}": template({"spec": {"priority": 5}}, name=batch),
@@ -398,8 +398,8 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     f"POST {DEAD_LETTERS}/replay": template_selecting(dead_letter),
     "PUT /api/org": template({"name": "Renamed"}),
     "PUT /api/org/address": template(ADDRESS),
-    "POST /api/orgs": template(lambda _: {"name": fresh("Org ")}),
-    "PUT /api/orgs/{org_id}": template(lambda _: {"name": fresh("Org ")}, org_id=organization),
+    "POST /api/orgs": template(lambda _: {"name": unused_name("Org ")}),
+    "PUT /api/orgs/{org_id}": template(lambda _: {"name": unused_name("Org ")}, org_id=organization),
     "PUT /api/orgs/{org_id}/address": template(ADDRESS, org_id=organization),
     "DELETE /api/orgs/{org_id}": template(org_id=organization),
     "POST /api/org/users": template_naming("outside", other_organization, lambda created: {"loginOrEmail": created["login"], **VIEWER}),
@@ -410,16 +410,16 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     ),
     "PATCH /api/orgs/{org_id}/users/{user_id}": template({"role": "Editor"}, org_id=organization, user_id=user),
     "DELETE /api/orgs/{org_id}/users/{user_id}": template(org_id=organization, user_id=user),
-    "PUT /api/users/{id}": template(lambda _: {"login": fresh("renamed")}, id=user),
+    "PUT /api/users/{id}": template(lambda _: {"login": unused_name("renamed")}, id=user),
     "POST /api/users/{id}/using/{orgId}": template(id=user, orgId=1),
-    "PUT /api/user": template(lambda _: {"login": fresh("renamed")}, own=True, login=login),
+    "PUT /api/user": template(lambda _: {"login": unused_name("renamed")}, own=True, login=login),
     "POST /api/user/using/{orgId}": template(own=True, login=login, orgId=1),
     "PUT /api/user/password": template({"oldPassword": PASSWORD, "newPassword": "another-one"}, own=True, login=login),
     "POST /api/user/stars/dashboard/uid/{uid}": template(uid=dashboard),
     "DELETE /api/user/stars/dashboard/uid/{uid}": template(uid=dashboard),
     "POST /api/user/stars/dashboard/{id}": template(id=dashboard_id),
     "DELETE /api/user/stars/dashboard/{id}": template(id=dashboard_id),
-    "POST /api/admin/users": template(lambda _: {"login": fresh("user"), "password": PASSWORD}),
+    "POST /api/admin/users": template(lambda _: {"login": unused_name("user"), "password": PASSWORD}),
     "PUT /api/admin/users/{id}/password": template({"password": "another-one"}, id=user),
     "PUT /api/admin/users/{id}/permissions": template({"isGrafanaAdmin": True}, id=user),
     "DELETE /api/admin/users/{id}": template(id=user),
@@ -429,17 +429,17 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     "PUT /api/access-control/users/{id}/permissions": template(GRANTS, id=user),
     "PUT /api/access-control/serviceaccounts/{id}/permissions": template(GRANTS, id=account),
     "DELETE /api/auth/keys/{id}": template(id=key),
-    "POST /api/serviceaccounts": template(lambda _: {"name": fresh("robot")}),
+    "POST /api/serviceaccounts": template(lambda _: {"name": unused_name("robot")}),
     "PATCH /api/serviceaccounts/{id}": template({"role": "Editor"}, id=account),
     "DELETE /api/serviceaccounts/{id}": template(id=account),
     "POST /api/serviceaccounts/migrate": template(keyId=key),
     "POST /api/serviceaccounts/migrate/{keyId}": template(keyId=key),
-    "POST /api/serviceaccounts/{id}/tokens": template(lambda _: {"name": fresh("token")}, id=account),
+    "POST /api/serviceaccounts/{id}/tokens": template(lambda _: {"name": unused_name("token")}, id=account),
     "DELETE /api/serviceaccounts/{id}/tokens/{tokenId}": template(id=account, tokenId=token),
     "PUT /api/orgs/{org_id}/quotas/{quota_target}": template({"limit": 5}, org_id=organization, quota_target="dashboard"),
     "PUT /api/admin/users/{user_id}/quotas/{quota_target}": template({"limit": 5}, user_id=user, quota_target="org_user"),
-    "POST /api/teams": template(lambda _: {"name": fresh("team")}),
-    "PUT /api/teams/{team_id}": template(lambda _: {"name": fresh("team")}, team_id=team),
+    "POST /api/teams": template(lambda _: {"name": unused_name("team")}),
+    "PUT /api/teams/{team_id}": template(lambda _: {"name": unused_name("team")}, team_id=team),
     "DELETE /api/teams/{team_id}": template(team_id=team),
     "POST /api/teams/{team_id}/members": template_naming("user", user, lambda created: {"userId": created["user"]}, team_id=team),
     "PUT /api/teams/{team_id}/members/{user_id}": template({"permission": 4}, team_id=team, user_id=team_member),
@@ -456,18 +456,18 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     "PUT /api/datasources/uid/{uid}": template(source, uid=source_uid),
     "DELETE /api/datasources/uid/{uid}": template(uid=source_uid),
     "DELETE /api/datasources/name/{name}": template(name=source_uid),
-    "POST /api/folders": template(lambda _: {"title": fresh("folder")}),
+    "POST /api/folders": template(lambda _: {"title": unused_name("folder")}),
     "PUT /api/folders/{uid}": template({"title": "Other", "overwrite": True}, uid=folder),
     "POST /api/folders/{uid}/move": template_naming("parent", folder, lambda created: {"parentUid": created["parent"]}, uid=folder),
     "DELETE /api/folders/{uid}": template(uid=folder),
-    "POST /api/dashboards/db": template(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
-    "POST /api/dashboards/import": template(lambda _: {"dashboard": {"title": fresh("dashboard")}}),
+    "POST /api/dashboards/db": template(lambda _: {"dashboard": {"title": unused_name("dashboard")}}),
+    "POST /api/dashboards/import": template(lambda _: {"dashboard": {"title": unused_name("dashboard")}}),
     "DELETE /api/dashboards/uid/{uid}": template(uid=dashboard),
     "PATCH /api/dashboards/uid/{uid}/trash": template({}, uid=deleted_dashboard),
     "POST /api/dashboards/uid/{uid}/restore": template({"version": 1}, uid=changed_dashboard),
     "POST /api/dashboards/id/{id}/restore": template({"version": 1}, id=changed_dashboard_id),
-    "POST /api/library-elements": template(lambda _: {"name": fresh("element"), "model": {}}),
-    "PATCH /api/library-elements/{uid}": template(lambda _: {"name": fresh("element"), "version": 1}, uid=panel),
+    "POST /api/library-elements": template(lambda _: {"name": unused_name("element"), "model": {}}),
+    "PATCH /api/library-elements/{uid}": template(lambda _: {"name": unused_name("element"), "version": 1}, uid=panel),
     "DELETE /api/library-elements/{uid}": template(uid=panel),
     "POST /api/annotations": template({"text": "Deployed"}),
     "POST /api/annotations/graphite": template({"what": "Deployed", "tags": "a b"}),
@@ -478,7 +478,7 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     **{
         f"{method} {PLAYLISTS}{path}": call
         for method, path, call in (
-            ("POST", "", template(lambda _: {"metadata": {"name": fresh("playlist")}, **OTHER_PLAYLIST})),
+            ("POST", "", template(lambda _: {"metadata": {"name": unused_name("playlist")}, **OTHER_PLAYLIST})),
             ("DELETE", "", template_selecting(playlist)),
             ("PUT", "/{name}", template(OTHER_PLAYLIST, name=playlist)),
             ("PATCH", "/{name}", template(TITLED, name=playlist)),
@@ -515,7 +515,7 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
 def changing(routes: list[Route]) -> dict[str, Route]:
     """Return the routes that change something, by method and path."""
     table = {f"{route.method} {route.path}": route for route in in_preferred_versions(routes) if route.method not in READING}
-    return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | REFUSES_ALL | FORWARDED | SIGNED}
+    return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | REFUSED_ROUTES | FORWARDED | SIGNED_ROUTES}
 
 
 async def events_of(api: Api, request: str) -> list[tuple[str, str, int]]:
@@ -539,7 +539,7 @@ class PreparedCall:
         return await api(self.method, path, self.body, auth=self.auth, headers={**self.headers, **(headers or {})})
 
 
-async def prepare(api: Api, route: Route, chosen: CallTemplate) -> PreparedCall:
+async def prepare_call(api: Api, route: Route, chosen: CallTemplate) -> PreparedCall:
     """Create the objects of a call, and return the call."""
     created: Made = {"namespace": "default", "data": api.data}
     for parameter, maker in chosen.created.items():
@@ -551,11 +551,11 @@ async def prepare(api: Api, route: Route, chosen: CallTemplate) -> PreparedCall:
 
 
 async def send_prepared(api: Api, route: Route, chosen: CallTemplate, request: str) -> tuple[int, Any]:
-    return await (await prepare(api, route, chosen)).send(api, headers={"X-Request-Id": request})
+    return await (await prepare_call(api, route, chosen)).send(api, headers={"X-Request-Id": request})
 
 
 def content_type(route: Route) -> Mapping[str, str]:
-    """Return the header of a body that is not plain JSON, or none."""
+    """Return the header Content-Type of a call whose body is not plain JSON, or no header."""
     if route.method == "PATCH" and route.path.startswith("/apis/"):
         return {"Content-Type": "application/merge-patch+json"}
     return {"Content-Type": "application/x-ndjson"} if route.method == "POST" and route.path.endswith("/items") else {}
@@ -575,7 +575,7 @@ async def test_every_change_is_one_event(api: Api, files: None) -> None:
     table = changing(api.routes)
     assert table.keys() == TEMPLATES.keys()
     for name, route in table.items():
-        request = fresh("call-")
+        request = unused_name("call-")
         status, response = await send_prepared(api, route, TEMPLATES[name], request)
         assert status < 300, (name, response)
         assert await events_of(api, request) == [(route.audit, "ok", status)], name
@@ -611,5 +611,5 @@ async def test_an_unauthenticated_request_writes_an_event(start_api: StartApi, a
 async def test_only_routes_that_change_nothing_have_no_event(api: Api) -> None:
     """The listed routes are public, or queries; every other route names its event."""
     table = {f"{route.method} {route.path}": route for route in in_preferred_versions(api.routes) if route.method not in READING}
-    assert {name for name, route in table.items() if route.audit is None} == CHANGES_NOTHING | REFUSES_ALL
+    assert {name for name, route in table.items() if route.audit is None} == CHANGES_NOTHING | REFUSED_ROUTES
     assert {name for name in CHANGES_NOTHING if table[name].required_access is PUBLIC} == {"POST /api/auth/keys"}

@@ -13,14 +13,14 @@ async def test_changes_are_listed_with_actor_and_address(api: Api) -> None:
     """Changes are listed newest first with actor and address, without rejected requests."""
     account = await api.account("robot")
     await api("PATCH", f"/api/serviceaccounts/{account}", {"role": "Editor"}, headers={"X-Request-Id": "mine"})
-    status, found = await api("GET", f"{AUDIT}?outcome=ok")
-    events = [(event["action"], event["object"], event["actor"], event["login"], event["status"]) for event in found["events"]]
-    assert (status, found["next"]) == (200, None)
+    status, body = await api("GET", f"{AUDIT}?outcome=ok")
+    events = [(event["action"], event["object"], event["actor"], event["login"], event["status"]) for event in body["events"]]
+    assert (status, body["next"]) == (200, None)
     assert events == [
         ("service-account.update", f"service-account:{account}", "user:1", "admin", 200),
         ("service-account.create", f"service-account:{account}", "user:1", "admin", 201),
     ]
-    newest = found["events"][0]
+    newest = body["events"][0]
     assert (newest["orgId"], newest["address"], newest["requestId"], newest["details"]) == (1, "127.0.0.1", "mine", {"role": "Editor"})
     assert newest["at"].endswith("Z")
 
@@ -62,8 +62,8 @@ async def test_events_are_filtered(api: Api) -> None:
         "orgId=1&limit=0": ["token.create", "service-account.create"],
     }
     for query, actions in queries.items():
-        status, found = await api("GET", f"{AUDIT}?{query}")
-        assert (status, [event["action"] for event in found["events"]]) == (200, actions), query
+        status, body = await api("GET", f"{AUDIT}?{query}")
+        assert (status, [event["action"] for event in body["events"]]) == (200, actions), query
 
 
 @pytest.mark.parametrize("query", ["from=yesterday", "to=5", "outcome=good", "orgId=x", "before=1.5", "from=0001-01-01T00:00:00%2B14:00"])
@@ -78,42 +78,42 @@ async def test_an_event_belongs_to_the_changed_organization(api: Api) -> None:
 
     Admins see the events of their organization only.
     """
-    two = await api.organization("Two")
-    boss = await api.person("boss", Role.ADMIN, org_id=two)
+    second_org_id = await api.organization("Two")
+    second_admin = await api.person("boss", Role.ADMIN, org_id=second_org_id)
     first = await api.person("first", Role.ADMIN)
     await api.person("anna", Role.VIEWER)
     anna = await api.sql("""select id from "user" where login = 'anna'""")
-    await api("PUT", f"/api/orgs/{two}", {"name": "Zwei"})
-    await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "anna", "role": "Viewer"})
-    await api("PUT", f"/api/orgs/{two}/quotas/org_user", {"limit": 9})
-    await api("PUT", f"/api/access-control/users/{anna}/permissions?orgId={two}", {"permissions": [{"action": "teams:read"}]})
+    await api("PUT", f"/api/orgs/{second_org_id}", {"name": "Zwei"})
+    await api("POST", f"/api/orgs/{second_org_id}/users", {"loginOrEmail": "anna", "role": "Viewer"})
+    await api("PUT", f"/api/orgs/{second_org_id}/quotas/org_user", {"limit": 9})
+    await api("PUT", f"/api/access-control/users/{anna}/permissions?orgId={second_org_id}", {"permissions": [{"action": "teams:read"}]})
     await api("PUT", f"/api/access-control/users/{anna}/permissions?orgId=0", {"permissions": [{"action": "teams:read"}]})
     await api("POST", "/api/orgs", {"name": "Three"})
     await api("PUT", f"/api/admin/users/{anna}/quotas/org_user", {"limit": 9})
     await api("POST", f"/api/admin/users/{anna}/disable")
-    about_two = ["org.update", "org.user.add", "quota.update", "permission.update"]
-    about_server = ["permission.update", "org.create", "quota.update", "user.disable"]
+    events_of_second_org = ["org.update", "org.user.add", "quota.update", "permission.update"]
+    events_of_server = ["permission.update", "org.create", "quota.update", "user.disable"]
 
     async def list_actions(query: str = "", **options: str) -> list[str]:
-        status, found = await api("GET", f"{AUDIT}{query}", **options)
+        status, body = await api("GET", f"{AUDIT}{query}", **options)
         assert status == 200
-        return [event["action"] for event in reversed(found["events"])]
+        return [event["action"] for event in reversed(body["events"])]
 
-    assert await list_actions(auth=boss) == await list_actions(f"?orgId={two}") == about_two
+    assert await list_actions(auth=second_admin) == await list_actions(f"?orgId={second_org_id}") == events_of_second_org
     assert await list_actions(auth=first) == await list_actions("?orgId=1") == []
-    assert await list_actions() == [*about_two, *about_server]
+    assert await list_actions() == [*events_of_second_org, *events_of_server]
 
 
 async def test_admins_see_their_own_organization_only(api: Api) -> None:
     """The server admin sees all events; other callers see none."""
     org_id = await api.organization("Two")
-    two = await api.person("two", Role.ADMIN, org_id=org_id)
+    second_admin = await api.person("two", Role.ADMIN, org_id=org_id)
     await api.account("first")
-    await api.account("second", auth=two)
-    assert [event["details"]["name"] for event in (await api("GET", AUDIT, auth=two))[1]["events"]] == ["second"]
+    await api.account("second", auth=second_admin)
+    assert [event["details"]["name"] for event in (await api("GET", AUDIT, auth=second_admin))[1]["events"]] == ["second"]
     assert [event["details"]["name"] for event in (await api("GET", AUDIT))[1]["events"]] == ["second", "first"]
-    assert (await api("GET", f"{AUDIT}?orgId={org_id}", auth=two))[0] == 200
-    assert (await api("GET", f"{AUDIT}?orgId=1", auth=two))[0] == 403
+    assert (await api("GET", f"{AUDIT}?orgId={org_id}", auth=second_admin))[0] == 200
+    assert (await api("GET", f"{AUDIT}?orgId=1", auth=second_admin))[0] == 403
     editor = await api.person("ed", Role.EDITOR)
     assert (await api("GET", AUDIT, auth=editor))[0] == 403
     assert (await api("GET", AUDIT, auth=None))[0] == 401

@@ -41,9 +41,9 @@ class RunningGateway:
 
     async def settle(self, database: Database) -> None:
         """Wait until every notification sent so far was received."""
-        mark = f"mark:{uuid4()}"
-        await sql(database, "select pg_notify('identity', $1)", mark)
-        await self.wait_for(mark)
+        payload = f"mark:{uuid4()}"
+        await sql(database, "select pg_notify('identity', $1)", payload)
+        await self.wait_for(payload)
 
     async def get(self, authorization: str | None, path: str = NAMESPACE, **headers: str) -> tuple[int, Any]:
         sent = headers if authorization is None else {"Authorization": authorization, **headers}
@@ -59,7 +59,7 @@ StartGateway = Callable[..., Awaitable[RunningGateway]]
 
 
 @pytest.fixture
-async def start(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StartGateway]:
+async def start_gateway(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StartGateway]:
     """Start a gateway with the given settings, which receives notifications."""
     async with AsyncExitStack() as stack:
         broker = MemoryBroker()
@@ -115,30 +115,30 @@ async def add_token(database: Database, text: str = TOKEN) -> None:
     )
 
 
-async def test_a_token_revoked_by_one_gateway_is_refused_by_the_next(start: StartGateway, database: Database) -> None:
+async def test_a_token_revoked_by_one_gateway_is_refused_by_the_next(start_gateway: StartGateway, database: Database) -> None:
     """The next request after the notification is refused, in the error shape of its API."""
-    one, two = await start(), await start()
+    first, second = await start_gateway(), await start_gateway()
     await add_token(database)
-    for gateway in (one, two):
+    for gateway in (first, second):
         await gateway.settle(database)
         assert (await gateway.get(f"Bearer {TOKEN}"))[0] == 200
         assert (await gateway.get(f"bearer {TOKEN}", **{"X-Grafana-Org-Id": "1"}))[0] == 200
     await sql(database, "update api_key set is_revoked = true where id = 5")
-    for gateway in (one, two):
+    for gateway in (first, second):
         await gateway.wait_for("key:5")
         status, body = await gateway.get(f"Bearer {TOKEN}")
         assert (status, body["reason"], body["message"]) == (401, "Unauthorized", "Revoked API key")
 
 
-async def test_a_change_of_rights_is_in_force_immediately(start: StartGateway, database: Database) -> None:
+async def test_a_change_of_rights_is_in_force_immediately(start_gateway: StartGateway, database: Database) -> None:
     """A permission removed at one gateway is refused at the other, with the missing action."""
-    one, two = await start(), await start()
+    first, second = await start_gateway(), await start_gateway()
     await add_token(database)
-    for gateway in (one, two):
+    for gateway in (first, second):
         await gateway.settle(database)
         assert (await gateway.get(f"Bearer {TOKEN}"))[0] == 200
     await sql(database, "update org_user set role = 'None' where user_id = 9")
-    for gateway in (one, two):
+    for gateway in (first, second):
         await gateway.wait_for("user:9")
         status, body = await gateway.get(f"Bearer {TOKEN}")
         assert (status, body["reason"]) == (403, "Forbidden")
@@ -148,7 +148,7 @@ async def test_a_change_of_rights_is_in_force_immediately(start: StartGateway, d
 PASSWORD: Final = "pw-of-anna"
 ANNA: Final = "Basic " + base64.b64encode(f"anna:{PASSWORD}".encode()).decode()
 ROBOT: Final = f"Bearer {TOKEN}"
-SECOND: Final = {"X-Grafana-Org-Id": "2"}
+IN_SECOND_ORG: Final = {"X-Grafana-Org-Id": "2"}
 
 
 @dataclass(frozen=True)
@@ -167,7 +167,7 @@ class Change:
 CHANGES: Final = {
     "a member's role": Change("PATCH", "/api/orgs/1/users/7", {"role": "Viewer"}, ANNA, "/api/org/users", (200, 403)),
     "a member's role elsewhere": Change("PATCH", "/api/orgs/2/users/7", {"role": "Viewer"}, ANNA, "/api/orgs/2/users", (200, 403)),
-    "a member's higher role": Change("PATCH", "/api/orgs/2/users/7", {"role": "Admin"}, ANNA, "/api/org/quotas", (403, 200), SECOND),
+    "a member's higher role": Change("PATCH", "/api/orgs/2/users/7", {"role": "Admin"}, ANNA, "/api/org/quotas", (403, 200), IN_SECOND_ORG),
     "a membership that ends": Change("DELETE", "/api/orgs/2/users/7", None, ANNA, NAMESPACE.replace("default", "org-2"), (200, 403)),
     "a membership that begins": Change(
         "POST", "/api/orgs/3/users", {"loginOrEmail": "anna", "role": "Viewer"}, ANNA, NAMESPACE.replace("default", "org-3"), (403, 200)
@@ -184,7 +184,7 @@ CHANGES: Final = {
         "/api/users",
         (403, 200),
     ),
-    "a deleted organization": Change("DELETE", "/api/orgs/2", None, ANNA, "/api/org", (200, 401), SECOND),
+    "a deleted organization": Change("DELETE", "/api/orgs/2", None, ANNA, "/api/org", (200, 401), IN_SECOND_ORG),
     "a deleted organization's namespace": Change("DELETE", "/api/orgs/2", None, ANNA, NAMESPACE.replace("default", "org-2"), (200, 403)),
     "a service account's role": Change("PATCH", "/api/serviceaccounts/9", {"role": "None"}, ROBOT, NAMESPACE, (200, 403)),
     "a disabled service account": Change("PATCH", "/api/serviceaccounts/9", {"isDisabled": True}, ROBOT, "/api/org", (200, 401)),
@@ -194,34 +194,34 @@ CHANGES: Final = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-async def test_a_change_at_one_gateway_is_in_force_at_the_other(start: StartGateway, database: Database, name: str) -> None:
+async def test_a_change_at_one_gateway_is_in_force_at_the_other(start_gateway: StartGateway, database: Database, name: str) -> None:
     """A change applies at the other gateway once it has received the notification of the commit."""
     change = CHANGES[name]
-    one, two = await start(), await start()
-    hashed = await one.gateway.authentication.passwords.hash(PASSWORD)
+    first, second = await start_gateway(), await start_gateway()
+    hashed = await first.gateway.authentication.passwords.hash(PASSWORD)
     await sql(database, "insert into org (id, name) values (2, 'Two'), (3, 'Three')")
     await sql(database, """insert into "user" (id, login, email, org_id, password) values (7, 'anna', 'anna', 1, $1)""", hashed)
     await sql(database, "insert into org_user (org_id, user_id, role) values (1, 7, 'Admin'), (2, 7, $1)", _role_in_organization_2(change))
     await sql(database, "insert into org_user (org_id, user_id, role) values (2, 1, 'Admin')")
     await add_token(database)
     before, after = change.responses
-    for gateway in (one, two):
+    for gateway in (first, second):
         await gateway.settle(database)
         assert (await gateway.get(change.caller, change.sends, **change.headers))[0] == before
-    status, response = await one.change(ADMIN, change.method, change.path, change.body)
+    status, response = await first.change(ADMIN, change.method, change.path, change.body)
     assert status == 200, response
-    assert (await one.get(change.caller, change.sends, **change.headers))[0] == after
-    await two.settle(database)
-    assert (await two.get(change.caller, change.sends, **change.headers))[0] == after
+    assert (await first.get(change.caller, change.sends, **change.headers))[0] == after
+    await second.settle(database)
+    assert (await second.get(change.caller, change.sends, **change.headers))[0] == after
 
 
 def _role_in_organization_2(change: Change) -> str:
     return "Editor" if change.body == {"role": "Admin"} else "Admin"
 
 
-async def test_a_foreign_namespace_is_forbidden_to_a_token(start: StartGateway, database: Database) -> None:
+async def test_a_foreign_namespace_is_forbidden_to_a_token(start_gateway: StartGateway, database: Database) -> None:
     """A token is refused like a user who is not a member. In the classic API, a header names the organization, so the status is 401."""
-    gateway = await start()
+    gateway = await start_gateway()
     await add_token(database)
     status, body = await gateway.get(f"Bearer {TOKEN}", NAMESPACE.replace("default", "org-2"))
     assert (status, body["reason"]) == (403, "Forbidden")
@@ -229,9 +229,9 @@ async def test_a_foreign_namespace_is_forbidden_to_a_token(start: StartGateway, 
     assert status == 200
 
 
-async def test_without_basic_auth_tokens_are_still_accepted(start: StartGateway, database: Database) -> None:
+async def test_without_basic_auth_tokens_are_still_accepted(start_gateway: StartGateway, database: Database) -> None:
     """With basic authentication disabled, tokens are accepted, also as passwords; passwords are rejected without a reason."""
-    gateway = await start(basic_auth=False)
+    gateway = await start_gateway(basic_auth=False)
     await add_token(database)
     as_password = "Basic " + base64.b64encode(f"api_key:{TOKEN}".encode()).decode()
     for authorization in (f"Bearer {TOKEN}", as_password):
@@ -241,24 +241,24 @@ async def test_without_basic_auth_tokens_are_still_accepted(start: StartGateway,
         assert (status, body["message"]) == (401, "Unauthorized")
 
 
-async def test_guessing_through_one_address_does_not_lock_out_another(start: StartGateway) -> None:
+async def test_guessing_through_one_address_does_not_lock_out_another(start_gateway: StartGateway) -> None:
     """Behind a trusted proxy, failed logins are counted for each client.
 
     The correct password is refused only for the client that guessed.
     """
-    gateway = await start(trusted_proxies="127.0.0.1", login_attempts=2)
-    wrong = "Basic " + base64.b64encode(b"admin:wrong").decode()
+    gateway = await start_gateway(trusted_proxies="127.0.0.1", login_attempts=2)
+    wrong_credentials = "Basic " + base64.b64encode(b"admin:wrong").decode()
     for _ in range(3):
-        assert (await gateway.get(wrong, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
+        assert (await gateway.get(wrong_credentials, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
     status, body = await gateway.get(ADMIN, **{"X-Forwarded-For": "203.0.113.9"})
     assert (status, body["message"]) == (401, "Invalid username or password")
     assert (await gateway.get(ADMIN, **{"X-Forwarded-For": "203.0.113.10"}))[0] == 200
     assert (await gateway.get(ADMIN, **{"X-Forwarded-For": "203.0.113.9"}))[0] == 401
 
 
-async def test_times_of_last_use_are_written_when_the_gateway_stops(start: StartGateway, database: Database) -> None:
+async def test_times_of_last_use_are_written_when_the_gateway_stops(start_gateway: StartGateway, database: Database) -> None:
     """A gateway that stops writes the times of last use that are not written yet."""
-    gateway = await start(last_used_seconds=3600)
+    gateway = await start_gateway(last_used_seconds=3600)
     await add_token(database)
     assert (await gateway.get(f"Bearer {TOKEN}"))[0] == 200
     assert (await gateway.get(ADMIN))[0] == 200
@@ -268,9 +268,9 @@ async def test_times_of_last_use_are_written_when_the_gateway_stops(start: Start
         assert await connection.fetchval('select last_seen_at is not null from "user" where id = 1')
 
 
-async def test_no_log_line_contains_a_secret(start: StartGateway, database: Database) -> None:
+async def test_no_log_line_contains_a_secret(start_gateway: StartGateway, database: Database) -> None:
     """The credentials of accepted and rejected requests are not logged."""
-    gateway = await start()
+    gateway = await start_gateway()
     await add_token(database)
     unknown = key_material.new_token()
     guessed = "Basic " + base64.b64encode(b"admin:hunter2").decode()
@@ -286,6 +286,7 @@ async def test_no_log_line_contains_a_secret(start: StartGateway, database: Data
         ):
             await gateway.get(authorization)
             await gateway.get(authorization, QUERY)
+    # At least one line for each credential.
     assert len(lines) >= 7
     text = str(lines)
     for secret in (TOKEN, TOKEN.split("_")[1], unknown, unknown.split("_")[1], ADMIN.split()[1], guessed.split()[1], "hunter2"):

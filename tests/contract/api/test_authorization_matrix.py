@@ -29,7 +29,7 @@ from dashwright.expressions.main import ExpressionsWorker
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
 NONE, VIEWER, EDITOR, ADMIN, SERVER_ADMIN = "None", "Viewer", "Editor", "Admin", "server admin"
-LADDER: Final = (NONE, VIEWER, EDITOR, ADMIN, SERVER_ADMIN)
+ROLES: Final = (NONE, VIEWER, EDITOR, ADMIN, SERVER_ADMIN)
 
 # By action: the lowest role that has it by default. A server admin has it everywhere, others in the organization of their role.
 GOLDEN: Final[Mapping[str, str]] = {
@@ -130,7 +130,7 @@ GOLDEN: Final[Mapping[str, str]] = {
 }
 
 # Routes that require a second permission in the current organization, which is checked after the first one.
-ALSO: Final[Mapping[str, str]] = {
+SECOND_PERMISSIONS: Final[Mapping[str, str]] = {
     "GET /api/users/{id}/teams": "teams:read",
     "POST /apis/expressions.dashwright.io/v0alpha1/namespaces/{namespace}/evaluations": "datasources:query",
 }
@@ -298,42 +298,45 @@ def name_of(route: Route) -> str:
 
 def address(route: Route) -> str:
     """Return the path with objects that do not exist, in organization 1. Active organizations are set to an invalid id: 400, never 401."""
-    known = {"namespace": "default", "org_id": str(UNKNOWN_ID if route.method == "DELETE" and route.path == "/api/orgs/{org_id}" else 1)}
+    parameters = {
+        "namespace": "default",
+        "org_id": str(UNKNOWN_ID if route.method == "DELETE" and route.path == "/api/orgs/{org_id}" else 1),
+    }
     if "/using/" in route.path:
-        known["orgId"] = "x"
-    return re.sub(r"\{(\w+)(:rest)?\}", lambda match: known.get(match[1], str(UNKNOWN_ID)), route.path)
+        parameters["orgId"] = "x"
+    return re.sub(r"\{(\w+)(:rest)?\}", lambda match: parameters.get(match[1], str(UNKNOWN_ID)), route.path)
 
 
 def expected_outcome(caller: Caller, route: Route) -> str:
     """Return the expected outcome for a caller, from the permission of the route and the table above alone."""
-    needs = route.required_access
-    if needs is PUBLIC:
+    required = route.required_access
+    if required is PUBLIC:
         # A delivery is authenticated by its signature, which no caller of this test has.
         return UNAUTHENTICATED if route.path.endswith("/webhook") else ADMITTED
     if caller.role is None or (caller.header_org not in (None, caller.org_id) and "{namespace}" not in route.path):
         return UNAUTHENTICATED
     if "{namespace}" in route.path and caller.org_id != 1:
         return NOT_A_MEMBER
-    if needs is SIGNED_IN:
+    if required is SIGNED_IN:
         return ADMITTED
-    assert isinstance(needs, Permission)
-    if not holds(caller, needs.action, needs.organization, address(route)):
-        return refusal_of(needs.action)
-    second = ALSO.get(name_of(route))
+    assert isinstance(required, Permission)
+    if not holds(caller, required.action, required.organization, address(route)):
+        return refusal_of(required.action)
+    second = SECOND_PERMISSIONS.get(name_of(route))
     return (
         ADMITTED
         if second is None or holds(caller, second, OrganizationScope.CURRENT, "")
-        else refusal_of(f"all of {needs.action}, {second}")
+        else refusal_of(f"all of {required.action}, {second}")
     )
 
 
-def holds(caller: Caller, action: str, where: OrganizationScope | OrganizationInPath, path: str) -> bool:
+def holds(caller: Caller, action: str, scope: OrganizationScope | OrganizationInPath, path: str) -> bool:
     if caller.role == SERVER_ADMIN:
         return True
-    is_theirs = where is OrganizationScope.CURRENT or (
-        isinstance(where, OrganizationInPath) and f"{path}/".startswith(f"/api/orgs/{caller.org_id}/")
+    is_theirs = scope is OrganizationScope.CURRENT or (
+        isinstance(scope, OrganizationInPath) and f"{path}/".startswith(f"/api/orgs/{caller.org_id}/")
     )
-    return is_theirs and LADDER.index(str(caller.role)) >= LADDER.index(GOLDEN[action])
+    return is_theirs and ROLES.index(str(caller.role)) >= ROLES.index(GOLDEN[action])
 
 
 class MatrixTest:
@@ -425,12 +428,12 @@ class MatrixTest:
     async def row(self, caller: Caller, routes: Iterable[Route]) -> dict[str, tuple[int, str]]:
         """Return the outcomes of a caller's concurrent requests, by route. Requests that migrate keys are sent last."""
         chosen = list(routes)
-        seen: dict[str, tuple[int, str]] = {}
+        outcomes_by_route: dict[str, tuple[int, str]] = {}
         for is_migration in (False, True):
             selected = [route for route in chosen if ("/migrate" in route.path) is is_migration]
-            found = await asyncio.gather(*(self.outcome(caller, route) for route in selected))
-            seen |= dict(zip(map(name_of, selected), found, strict=True))
-        return seen
+            outcomes = await asyncio.gather(*(self.outcome(caller, route) for route in selected))
+            outcomes_by_route |= dict(zip(map(name_of, selected), outcomes, strict=True))
+        return outcomes_by_route
 
 
 def basic(login: str, password: str) -> str:
@@ -486,14 +489,14 @@ async def callers(stage: MatrixTest) -> list[Caller]:
         Caller("token with another organization in the header", token, ADMIN, header_org=OTHER_ORG),
         Caller("Admin of another organization", await stage.person("abroad-admin", ADMIN, OTHER_ORG), ADMIN, OTHER_ORG),
         Caller("server admin", basic("admin", "admin"), SERVER_ADMIN),
-        *[Caller(f"{role}", await stage.person(f"user-{role}", role), role) for role in LADDER[:-1]],
-        *[Caller(f"token of {role}", await stage.token(f"token-{role}", role), role) for role in LADDER[:-1]],
-        *[Caller(f"legacy key of {role}", await stage.legacy_key(f"key-{role}", role), role) for role in LADDER[:-1]],
+        *[Caller(f"{role}", await stage.person(f"user-{role}", role), role) for role in ROLES[:-1]],
+        *[Caller(f"token of {role}", await stage.token(f"token-{role}", role), role) for role in ROLES[:-1]],
+        *[Caller(f"legacy key of {role}", await stage.legacy_key(f"key-{role}", role), role) for role in ROLES[:-1]],
     ]
 
 
-def wrong(route: str, expected: str, status: int, seen: str, caller: str) -> str:
-    return f"{caller}: {route} should be {expected!r}, is {seen!r} ({status})"
+def wrong(route: str, expected: str, status: int, actual: str, caller: str) -> str:
+    return f"{caller}: {route} should be {expected!r}, is {actual!r} ({status})"
 
 
 async def test_the_golden_table_names_every_action() -> None:
@@ -517,7 +520,7 @@ async def test_repository_routes_need_the_documented_roles(stage: MatrixTest, ve
         if route.path.startswith(base)
     }
     selected = {route: needed[route] for route in REPOSITORY_ROUTES}
-    assert {route: GOLDEN[needs.action] for route, needs in selected.items() if isinstance(needs, Permission)} == REPOSITORY_ROUTES
+    assert {route: GOLDEN[required.action] for route, required in selected.items() if isinstance(required, Permission)} == REPOSITORY_ROUTES
 
 
 async def test_every_route_admits_exactly_the_permitted_callers(stage: MatrixTest, callers: list[Caller]) -> None:
@@ -543,10 +546,10 @@ async def test_only_the_key_of_an_admin_may_migrate_keys(stage: MatrixTest) -> N
     """
     routes = [route for route in stage.routes if "/migrate" in route.path]
     assert len(routes) == 2
-    for role in LADDER[:-1]:
+    for role in ROLES[:-1]:
         caller = Caller(f"legacy key of {role}", await stage.legacy_key(f"late-{role}", role), role)
-        seen = await stage.row(caller, routes)
-        assert {outcome for _, outcome in seen.values()} == {expected_outcome(caller, route) for route in routes}
+        outcomes = await stage.row(caller, routes)
+        assert {outcome for _, outcome in outcomes.values()} == {expected_outcome(caller, route) for route in routes}
 
 
 async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> None:
@@ -559,24 +562,24 @@ async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> Non
     holders: dict[tuple[str, str, int], Caller] = {}
     faults = []
     for route in guarded:
-        needs = route.required_access
-        assert isinstance(needs, Permission)
-        scope = re.sub(r"\{(\w+)\}", lambda match: "1" if match[1] in ("current_org", "org_id") else str(UNKNOWN_ID), needs.scope)
+        required = route.required_access
+        assert isinstance(required, Permission)
+        scope = re.sub(r"\{(\w+)\}", lambda match: "1" if match[1] in ("current_org", "org_id") else str(UNKNOWN_ID), required.scope)
         if address(route) == f"/api/orgs/{UNKNOWN_ID}":
             scope = scope.replace("1", str(UNKNOWN_ID))
         grant = (
-            needs.action,
+            required.action,
             scope,
-            0 if needs.organization is OrganizationScope.GLOBAL or address(route) == f"/api/orgs/{UNKNOWN_ID}" else 1,
+            0 if required.organization is OrganizationScope.GLOBAL or address(route) == f"/api/orgs/{UNKNOWN_ID}" else 1,
         )
         if grant not in holders:
             holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
         selected = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))
-        second = ALSO.get(name_of(route))
-        expected = (refusal_of(needs.action), ADMITTED if second is None else refusal_of(f"all of {needs.action}, {second}"))
-        for caller, outcome, (status, seen) in zip((bare, holders[grant]), expected, selected, strict=True):
-            if seen != outcome:
-                faults.append(wrong(name_of(route), outcome, status, seen, caller.name))
+        second = SECOND_PERMISSIONS.get(name_of(route))
+        expected = (refusal_of(required.action), ADMITTED if second is None else refusal_of(f"all of {required.action}, {second}"))
+        for caller, outcome, (status, actual) in zip((bare, holders[grant]), expected, selected, strict=True):
+            if actual != outcome:
+                faults.append(wrong(name_of(route), outcome, status, actual, caller.name))
     assert not faults, "\n".join(faults)
 
 
@@ -584,14 +587,14 @@ async def test_a_grant_is_limited_to_its_object(stage: MatrixTest) -> None:
     """The action granted on another object's scope does not allow a route on this object."""
     faults = []
     for route in stage.routes:
-        needs = route.required_access
-        if not isinstance(needs, Permission) or "{" not in needs.scope:
+        required = route.required_access
+        if not isinstance(required, Permission) or "{" not in required.scope:
             continue
-        scope = re.sub(r"\{\w+\}", str(UNKNOWN_ID + 1), needs.scope)
-        caller = await stage.holder(f"next {name_of(route)}", needs.action, scope, 0)
-        status, seen = await stage.outcome(caller, route)
-        if seen != refusal_of(needs.action):
-            faults.append(wrong(name_of(route), refusal_of(needs.action), status, seen, f"{needs.action} on {scope}"))
+        scope = re.sub(r"\{\w+\}", str(UNKNOWN_ID + 1), required.scope)
+        caller = await stage.holder(f"next {name_of(route)}", required.action, scope, 0)
+        status, actual = await stage.outcome(caller, route)
+        if actual != refusal_of(required.action):
+            faults.append(wrong(name_of(route), refusal_of(required.action), status, actual, f"{required.action} on {scope}"))
     assert not faults, "\n".join(faults)
 
 
@@ -606,15 +609,15 @@ async def test_a_rule_on_one_folder_passes_the_first_check(stage: MatrixTest, le
     # Deletes of whole collections are omitted, because they would delete the folder and with it the rule.
     lasting = [route for route in stage.routes if route.method != "DELETE" or route.path.endswith("}")]
     guarded = [route for route in lasting if isinstance(route.required_access, Permission)]
-    row = await stage.row(caller, [route for route in guarded if name_of(route) not in ALSO])
+    row = await stage.row(caller, [route for route in guarded if name_of(route) not in SECOND_PERMISSIONS])
     faults = []
     for route in guarded:
         if name_of(route) in row:
-            needs = route.required_access
-            assert isinstance(needs, Permission)
-            least = 4 if ".permissions:" in needs.action else 1 if needs.action.endswith(":read") else 2
-            expected = ADMITTED if needs.object_rules_suffice and number >= least else refusal_of(needs.action)
-            status, seen = row[name_of(route)]
-            if seen != expected:
-                faults.append(wrong(name_of(route), expected, status, seen, login))
+            required = route.required_access
+            assert isinstance(required, Permission)
+            least = 4 if ".permissions:" in required.action else 1 if required.action.endswith(":read") else 2
+            expected = ADMITTED if required.object_rules_suffice and number >= least else refusal_of(required.action)
+            status, actual = row[name_of(route)]
+            if actual != expected:
+                faults.append(wrong(name_of(route), expected, status, actual, login))
     assert not faults, "\n".join(faults)

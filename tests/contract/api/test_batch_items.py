@@ -22,7 +22,9 @@ def lines(items: Iterable[Any]) -> bytes:
     return b"".join(json.dumps(item).encode() + b"\n" for item in items)
 
 
-async def submit(api: Api, body: bytes | Iterable[Any] | AsyncIterator[bytes], query: str = "", *, auth: str = ADMIN) -> tuple[int, Any]:
+async def submit_items(
+    api: Api, body: bytes | Iterable[Any] | AsyncIterator[bytes], query: str = "", *, auth: str = ADMIN
+) -> tuple[int, Any]:
     """Return status and verdicts, or status and error. Items are sent as lines."""
     data = body if isinstance(body, AsyncIterator) else io.BytesIO(body if isinstance(body, bytes) else lines(body))
     async with api.session.post(f"{ITEMS}{query}", data=data, headers={**LINES, "Authorization": auth}) as response:
@@ -32,7 +34,7 @@ async def submit(api: Api, body: bytes | Iterable[Any] | AsyncIterator[bytes], q
         return response.status, [json.loads(line) async for line in response.content]
 
 
-async def create(api: Api, **spec: Any) -> None:
+async def create_batch(api: Api, **spec: Any) -> None:
     status, created = await api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": spec})
     assert status == 201, created
 
@@ -48,14 +50,14 @@ async def stored_ids(api: Api) -> list[str]:
 
 async def test_items_are_accepted_in_order_and_recognized_again(api: Api) -> None:
     """More items than one transaction takes are accepted in order. Sent again, each is a duplicate with its index."""
-    await create(api)
+    await create_batch(api)
     items = [evaluation(value, item_id=f"item {value}") for value in range(1203)]
-    assert await submit(api, items) == (
+    assert await submit_items(api, items) == (
         200,
         [{"index": index, "id": f"item {index}", "status": "accepted"} for index in range(1203)],
     )
     new_item = evaluation(0, item_id="new")
-    status, verdicts = await submit(api, [*items[1:], new_item])
+    status, verdicts = await submit_items(api, [*items[1:], new_item])
     assert (status, set(statuses(verdicts[:-1]))) == (200, {"duplicate"})
     assert [verdict["index"] for verdict in verdicts] == list(range(1, 1204))
     assert verdicts[-1] == {"index": 1203, "id": "new", "status": "accepted"}
@@ -64,9 +66,12 @@ async def test_items_are_accepted_in_order_and_recognized_again(api: Api) -> Non
 
 
 async def test_each_refused_line_has_its_reason(api: Api) -> None:
-    """Faulty lines are refused with their number and their position, and others are accepted. Blank lines have no verdict."""
+    """Faulty lines are refused with their line number and the position of the fault, and the others are accepted.
+
+    Blank lines have no verdict.
+    """
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
-    await create(api)
+    await create_batch(api)
     body = b"\n".join(
         [
             b'{"id": "good", "spec": {"repository": "team", "sync": {}}}',
@@ -82,7 +87,7 @@ async def test_each_refused_line_has_its_reason(api: Api) -> None:
             b'{"spec": {"repository": "team", "sync": {}}}',
         ]
     )
-    status, verdicts = await submit(api, body)
+    status, verdicts = await submit_items(api, body)
     assert status == 200
     assert [(verdict["index"], verdict["id"], verdict["status"]) for verdict in verdicts[:-1]] == [
         (0, "good", "accepted"),
@@ -114,10 +119,10 @@ async def test_each_refused_line_has_its_reason(api: Api) -> None:
 
 async def test_a_batch_is_closed_after_its_items(api: Api) -> None:
     """After a request with close=true, items for the batch are refused with 409."""
-    await create(api)
-    assert (await submit(api, [evaluation(1)], "?close=true"))[0] == 200
+    await create_batch(api)
+    assert (await submit_items(api, [evaluation(1)], "?close=true"))[0] == 200
     assert await api.sql("select is_closed from batch")
-    status, refusal = await submit(api, [evaluation(2)])
+    status, refusal = await submit_items(api, [evaluation(2)])
     assert (status, refusal["reason"], "is closed" in refusal["message"]) == (409, "Conflict", True)
 
 
@@ -130,60 +135,60 @@ async def test_a_batch_is_closed_after_its_items(api: Api) -> None:
     ],
 )
 async def test_a_batch_that_accepts_no_items_is_a_conflict(api: Api, spec: dict[str, Any], statement: str | None, reason: str) -> None:
-    """Items for a batch that accepts none get 409 with the reason, and are not stored."""
-    await create(api, **spec)
+    """Items for a batch whose items are in its spec, that was stopped or that has ended get 409 with the reason, and are not stored."""
+    await create_batch(api, **spec)
     if statement is not None:
         await api.sql(statement)
-    status, refusal = await submit(api, [evaluation(2)])
+    status, refusal = await submit_items(api, [evaluation(2)])
     assert (status, reason in refusal["message"]) == (409, True)
     assert await stored_ids(api) == []
 
 
 async def test_a_request_that_closed_its_batch_can_be_repeated(api: Api) -> None:
     """After its response was lost, a request with close=true has the same verdicts, with duplicates. New items are a conflict."""
-    await create(api)
+    await create_batch(api)
     items = [evaluation(value, item_id=f"item {value}") for value in range(600)]
-    await submit(api, [*items, {"id": "wrong"}], "?close=true")
-    status, verdicts = await submit(api, [*items, {"id": "wrong"}], "?close=true")
+    await submit_items(api, [*items, {"id": "wrong"}], "?close=true")
+    status, verdicts = await submit_items(api, [*items, {"id": "wrong"}], "?close=true")
     assert (status, statuses(verdicts)) == (200, ["duplicate"] * 600 + ["refused"])
-    assert (await submit(api, [*items, evaluation(0, item_id="new")]))[0] == 409
-    assert (await submit(api, b""))[0] == 409
+    assert (await submit_items(api, [*items, evaluation(0, item_id="new")]))[0] == 409
+    assert (await submit_items(api, b""))[0] == 409
     assert await api.sql("select total from batch") == 600
 
 
 async def test_closing_does_not_discard_the_items_of_the_spec(api: Api) -> None:
     """A batch with items in its spec can be closed before the controller has stored them."""
-    await create(api, items=[evaluation(1)])
+    await create_batch(api, items=[evaluation(1)])
     assert (await api("POST", f"{BATCHES}/b/close"))[0] == 200
     assert not await api.sql("select has_spec_items from batch")
 
 
 async def test_an_unknown_batch_and_another_media_type_are_refused(api: Api) -> None:
     """An unknown batch gets 404, and another media type gets 415."""
-    assert (await submit(api, [evaluation(1)]))[0] == 404
-    await create(api)
+    assert (await submit_items(api, [evaluation(1)]))[0] == 404
+    await create_batch(api)
     async with api.session.post(ITEMS, json=evaluation(1), headers={"Authorization": ADMIN}) as response:
         assert (response.status, "application/x-ndjson" in (await response.json())["message"]) == (415, True)
 
 
 async def test_a_dry_run_has_the_same_verdicts_and_stores_nothing(api: Api) -> None:
     """The verdicts and indices of a dry run are those of the request itself."""
-    await create(api)
+    await create_batch(api)
     items = [evaluation(value, item_id=f"item {value}") for value in range(1001)]
-    dry = await submit(api, [*items, {"spec": {}}], "?dryRun=All&close=true")
+    dry = await submit_items(api, [*items, {"spec": {}}], "?dryRun=All&close=true")
     assert (await stored_ids(api), await api.sql("select is_closed from batch")) == ([], False)
-    assert await submit(api, [*items, {"spec": {}}]) == dry
+    assert await submit_items(api, [*items, {"spec": {}}]) == dry
 
 
 async def test_a_full_batch_refuses_further_items(start_api: StartApi) -> None:
     """New items beyond the limit are refused. Items that the batch has already are duplicates."""
     api = await start_api(batch_items=3)
-    await create(api)
+    await create_batch(api)
     items = [evaluation(value, item_id=f"item {value}") for value in range(5)]
-    _, verdicts = await submit(api, items)
+    _, verdicts = await submit_items(api, items)
     assert statuses(verdicts) == ["accepted"] * 3 + ["refused"] * 2
     assert "a batch may have 3 items (DASHWRIGHT_BATCH_ITEMS)" in verdicts[3]["message"]
-    _, verdicts = await submit(api, items)
+    _, verdicts = await submit_items(api, items)
     assert statuses(verdicts) == ["duplicate"] * 3 + ["refused"] * 2
     assert [verdict["index"] for verdict in verdicts] == [0, 1, 2, 3, 4]
 
@@ -191,8 +196,8 @@ async def test_a_full_batch_refuses_further_items(start_api: StartApi) -> None:
 async def test_an_organization_with_too_many_waiting_items_is_refused(start_api: StartApi) -> None:
     """Items beyond the limit are refused. Without any room, the request is refused with 429 and Retry-After."""
     api = await start_api(waiting_jobs=3)
-    await create(api)
-    _, verdicts = await submit(api, [evaluation(value) for value in range(5)])
+    await create_batch(api)
+    _, verdicts = await submit_items(api, [evaluation(value) for value in range(5)])
     assert statuses(verdicts) == ["accepted"] * 3 + ["refused"] * 2
     assert "would have 4 waiting jobs, more than 3 (DASHWRIGHT_WAITING_JOBS)" in verdicts[3]["message"]
     async with api.session.post(ITEMS, data=lines([evaluation(9)]), headers={**LINES, "Authorization": ADMIN}) as response:
@@ -202,11 +207,11 @@ async def test_an_organization_with_too_many_waiting_items_is_refused(start_api:
 async def test_items_need_the_permissions_of_their_kinds(api: Api) -> None:
     """A caller without the permission to create jobs may still submit evaluations. Without batches:write, nothing is accepted."""
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
-    await create(api)
+    await create_batch(api)
     viewer = await api.person("viewer", Role.VIEWER)
-    assert (await submit(api, [evaluation(1)], auth=viewer))[0] == 403
+    assert (await submit_items(api, [evaluation(1)], auth=viewer))[0] == 403
     writer = await api.person("writer", Role.VIEWER, ("batches:write", "*"), ("evaluations:create", "*"))
-    _, verdicts = await submit(api, [evaluation(1), {"spec": SYNC}], auth=writer)
+    _, verdicts = await submit_items(api, [evaluation(1), {"spec": SYNC}], auth=writer)
     assert statuses(verdicts) == ["accepted", "refused"]
     assert "writer may not submit jobs; needed: jobs:create" in verdicts[1]["message"]
 
@@ -214,17 +219,17 @@ async def test_items_need_the_permissions_of_their_kinds(api: Api) -> None:
 async def test_exports_need_the_permissions_of_single_exports(api: Api) -> None:
     """A caller who may submit jobs, but may not read all dashboards, cannot export them."""
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
-    await create(api)
+    await create_batch(api)
     auth = await api.person("exporter", Role.NONE, ("batches:write", "*"), ("jobs:create", "*"))
     items = [{"spec": SYNC}, {"spec": {"repository": "team", "export": {}}}]
-    _, verdicts = await submit(api, items, auth=auth)
+    _, verdicts = await submit_items(api, items, auth=auth)
     assert statuses(verdicts) == ["accepted", "refused"]
     assert "line 2: export is forbidden: exporter needs" in verdicts[1]["message"]
 
 
 async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> None:
     """A batch that is closed during an upload accepts the items before the close, and refuses later ones with the reason."""
-    await create(api)
+    await create_batch(api)
     accepted = asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
@@ -236,7 +241,7 @@ async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> No
         accepted.set()
         yield lines([evaluation(501)])
 
-    _, verdicts = await submit(api, body())
+    _, verdicts = await submit_items(api, body())
     assert accepted.is_set()
     assert statuses(verdicts) == ["accepted"] * 500 + ["refused"]
     assert (verdicts[-1]["index"], "is closed" in verdicts[-1]["message"]) == (500, True)
@@ -244,6 +249,6 @@ async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> No
 
 async def test_a_request_is_audited_once(api: Api) -> None:
     """A request leaves one event, regardless of the number of its items."""
-    await create(api)
-    await submit(api, [evaluation(value) for value in range(1001)])
+    await create_batch(api)
+    await submit_items(api, [evaluation(value) for value in range(1001)])
     assert await api.sql("select count(*) from audit_event where action = 'batch.submit' and object = 'batch:b'") == 1

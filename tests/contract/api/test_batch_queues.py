@@ -80,17 +80,19 @@ async def test_the_end_of_a_batch_is_published(client: BatchClient, channel: Abs
 
 async def test_every_end_is_published_to_the_exchange(client: BatchClient, channel: AbstractChannel) -> None:
     """Each end of a batch without receivers is published, also that after a retry. The status of such a batch has no notification."""
-    ends, errors, others = [await bound_queue(channel, key) for key in ("batch.#", "batch.finished.error.default", "*.*.*.org-2")]
+    queue_of_ends, queue_of_errors, queue_of_other_org = [
+        await bound_queue(channel, key) for key in ("batch.#", "batch.finished.error.default", "*.*.*.org-2")
+    ]
     await client.create("good", items=[evaluation(1)])
-    assert (await next_message(ends)).routing_key == "batch.finished.success.default"
+    assert (await next_message(queue_of_ends)).routing_key == "batch.finished.success.default"
     await client.create("bad", items=[evaluation(1, expression=INVALID)])
-    first = await next_message(ends)
+    first = await next_message(queue_of_ends)
     assert first.routing_key == "batch.finished.error.default"
     assert (await client.post("bad", "retry"))[0] == 200
-    second = await next_message(ends)
-    assert [(await next_message(errors)).message_id for _ in range(2)] == [first.message_id, second.message_id]
+    second = await next_message(queue_of_ends)
+    assert [(await next_message(queue_of_errors)).message_id for _ in range(2)] == [first.message_id, second.message_id]
     assert first.message_id != second.message_id
-    assert await others.get(fail=False) is None
+    assert await queue_of_other_org.get(fail=False) is None
     await wait_until(client.api.database, lambda: client.api.sql("select not exists (select from notification)"))
     for name in ("good", "bad"):
         assert not {"notified", "notifyError"} & (await client.status(name)).keys()

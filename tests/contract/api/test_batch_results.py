@@ -13,7 +13,7 @@ import pyarrow as pa
 import pytest
 from tests.contract.api.batch_client import BATCHES, BatchClient, batch_workers, evaluation
 from tests.contract.api.conftest import ADMIN, StartApi
-from tests.contract.api.test_batch_items import submit
+from tests.contract.api.test_batch_items import submit_items
 from tests.servers.s3 import ACCESS_KEY, BUCKET, SECRET_KEY, s3_server
 
 from dashwright.common.clock import Clock
@@ -77,7 +77,7 @@ async def client(
         yield BatchClient(await start_api(**storage_settings))
 
 
-async def read(client: BatchClient, name: str = "b", **query: Any) -> list[dict[str, Any]]:
+async def read_results(client: BatchClient, name: str = "b", **query: Any) -> list[dict[str, Any]]:
     """Return the lines of the results."""
     url = f"{BATCHES}/{name}/results"
     async with client.api.session.get(url, params=query, headers={"Authorization": ADMIN}) as response:
@@ -86,7 +86,7 @@ async def read(client: BatchClient, name: str = "b", **query: Any) -> list[dict[
         return [json.loads(line) for line in (await response.read()).splitlines()]
 
 
-def values(lines: list[dict[str, Any]]) -> list[float]:
+def values_of_results(lines: list[dict[str, Any]]) -> list[float]:
     """Return the value of the only point of each result."""
     return [line["result"]["results"]["B"]["frames"][0]["data"]["values"][1][0] for line in lines]
 
@@ -113,22 +113,22 @@ async def count(database: Database, table: str) -> int:
 async def test_results_are_in_the_order_of_items(client: BatchClient, archiver: BatchArchiver, is_archived: bool) -> None:
     """Each item has one line with its state, and the result that its evaluation has, or its error."""
     await ended_batch(client, failed=13)
-    expected = await read(client)
+    expected = await read_results(client)
     if is_archived:
         await archiver.run_once()
-    lines = await read(client)
+    lines = await read_results(client)
     assert lines == expected
     assert [(line["index"], line["id"]) for line in lines] == [(index, f"#{index}") for index in range(25)]
     assert [line["index"] for line in lines if line["state"] == "error"] == [13]
     assert "error" in lines[13]
     assert lines[13]["result"]["results"]["B"]["error"]
-    assert values(lines[:13] + lines[14:]) == [2 * value for value in range(25) if value != 13]
+    assert values_of_results(lines[:13] + lines[14:]) == [2 * value for value in range(25) if value != 13]
 
 
 async def test_the_result_of_an_evaluation_is_that_of_its_subresource(client: BatchClient) -> None:
     """A line contains the same JSON as the subresource of the evaluation."""
     await ended_batch(client, 2)
-    for line, item in zip(await read(client), await client.items("b"), strict=True):
+    for line, item in zip(await read_results(client), await client.items("b"), strict=True):
         assert await client.api("GET", f"{EVALUATIONS}/{item['job']}/result") == (200, line["result"])
 
 
@@ -136,10 +136,10 @@ async def test_the_result_of_a_job_is_its_status(client: BatchClient, archiver: 
     """The result of a job is its JobStatus, also if it could not be submitted."""
     await client.create("b", items=[{"spec": {"action": "sync", "repository": "absent"}}])
     await client.wait_for_end("b")
-    (line,) = expected = await read(client)
+    (line,) = expected = await read_results(client)
     assert (line["state"], line["result"]["state"], line["error"]) == ("error", "error", line["result"]["message"])
     await archiver.run_once()
-    assert await read(client) == expected
+    assert await read_results(client) == expected
 
 
 async def test_items_that_have_not_ended_have_no_result(client: BatchClient) -> None:
@@ -147,7 +147,7 @@ async def test_items_that_have_not_ended_have_no_result(client: BatchClient) -> 
     items = [evaluation(0), {"id": "late", **evaluation(1)}]
     await client.create("b", items=items, notBefore="2199-01-01T00:00:00Z")
     await client.wait_until("b", lambda status: status["counts"]["total"] == 2)
-    assert await read(client) == [{"index": 0, "id": "#0", "state": "pending"}, {"index": 1, "id": "late", "state": "pending"}]
+    assert await read_results(client) == [{"index": 0, "id": "#0", "state": "pending"}, {"index": 1, "id": "late", "state": "pending"}]
 
 
 @pytest.mark.parametrize("is_archived", [False, True])
@@ -156,10 +156,10 @@ async def test_results_are_filtered_and_resumed(client: BatchClient, archiver: B
     await ended_batch(client, failed=13)
     if is_archived:
         await archiver.run_once()
-    assert [line["index"] for line in await read(client, state="error")] == [13]
-    assert [line["index"] for line in await read(client, state="success", first=12)] == [12, *range(14, 25)]
-    assert [line["index"] for line in await read(client, first=24)] == [24]
-    assert await read(client, first=25) == await read(client, state="pending") == []
+    assert [line["index"] for line in await read_results(client, state="error")] == [13]
+    assert [line["index"] for line in await read_results(client, state="success", first=12)] == [12, *range(14, 25)]
+    assert [line["index"] for line in await read_results(client, first=24)] == [24]
+    assert await read_results(client, first=25) == await read_results(client, state="pending") == []
     assert (await client.api("GET", f"{BATCHES}/b/results", params={"state": "done"}))[0] == 400
     assert (await client.api("GET", f"{BATCHES}/absent/results"))[0] == 404
 
@@ -175,7 +175,7 @@ async def test_arrow_has_the_same_results(client: BatchClient, archiver: BatchAr
         table = pa.ipc.open_stream(io.BytesIO(await response.read())).read_all()
     table.validate(full=True)
     rows = table.to_pylist()
-    expected = [{"error": None, "result": None, **line} for line in await read(client)]
+    expected = [{"error": None, "result": None, **line} for line in await read_results(client)]
     assert [{**row, "result": json.loads(row["result"])} for row in rows] == expected
     assert table.column_names == ["index", "id", "state", "error", "result"]
 
@@ -186,7 +186,7 @@ async def test_arrow_of_an_empty_batch_has_a_schema(client: BatchClient) -> None
     async with client.api.session.get(f"{BATCHES}/b/results", headers={"Authorization": ADMIN, "Accept": ARROW}) as response:
         table = pa.ipc.open_stream(io.BytesIO(await response.read())).read_all()
     assert (table.num_rows, table.num_columns) == (0, 5)
-    assert await read(client) == []
+    assert await read_results(client) == []
 
 
 async def test_archived_results_leave_the_database(
@@ -216,9 +216,9 @@ async def test_a_running_batch_stores_its_complete_segments(client: BatchClient,
     await client.wait_until("b", lambda status: status["counts"]["success"] == 24)
     await archiver.run_once()
     assert len(objects(tmp_path)) == 2
-    lines = await read(client)
+    lines = await read_results(client)
     assert [line["state"] for line in lines] == [*["success"] * 20, "pending", *["success"] * 4]
-    assert values(lines[:20] + lines[21:]) == [2 * value for value in range(25) if value != 20]
+    assert values_of_results(lines[:20] + lines[21:]) == [2 * value for value in range(25) if value != 20]
 
 
 async def test_a_retry_of_stored_items_replaces_their_segment(
@@ -227,12 +227,12 @@ async def test_a_retry_of_stored_items_replaces_their_segment(
     """Retried items have new results, other items keep theirs, and the object of the segment is replaced."""
     first = await ended_batch(client, failed=13)
     await archiver.run_once()
-    before, old_objects = await read(client), objects(tmp_path)
+    before, old_objects = await read_results(client), objects(tmp_path)
     assert (await client.post("b", "retry", {"states": ["success", "error"], "ids": ["#12", "#13"]}))[0] == 200
     await client.wait_until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
-    assert await read(client) == before
+    assert await read_results(client) == before
     await archiver.run_once()
-    assert await read(client) == before
+    assert await read_results(client) == before
     new_objects = objects(tmp_path)
     assert [path in old_objects for path in new_objects] == [True, False, True]
     assert await count(database, "job") == 0
@@ -242,15 +242,15 @@ async def test_retried_items_are_pending_in_the_results(client: BatchClient, arc
     """The stored line of an item is not returned after the item was retried, and an incomplete segment is not stored."""
     await ended_batch(client, failed=13)
     await archiver.run_once()
-    before = await read(client)
+    before = await read_results(client)
     change = {"spec": {"notBefore": "2199-01-01T00:00:00Z"}}
     assert (await client.api("PATCH", f"{BATCHES}/b", change, headers={"Content-Type": "application/merge-patch+json"}))[0] == 200
     assert (await client.post("b", "retry"))[1]["retried"] == 1
     await archiver.run_once()
-    after = await read(client)
+    after = await read_results(client)
     assert after[13] == {"index": 13, "id": "#13", "state": "pending"}
     assert after[:13] + after[14:] == before[:13] + before[14:]
-    assert [line["index"] for line in await read(client, state="pending")] == [13]
+    assert [line["index"] for line in await read_results(client, state="pending")] == [13]
 
 
 async def test_a_crash_before_the_commit_loses_nothing(
@@ -258,7 +258,7 @@ async def test_a_crash_before_the_commit_loses_nothing(
 ) -> None:
     """An object that was written but not recorded is written again after the claim has lapsed, and deleted with the batch."""
     await ended_batch(client)
-    before = await read(client)
+    before = await read_results(client)
 
     async def crash(*_: object, **__: object) -> bool:
         raise KeyboardInterrupt
@@ -270,21 +270,21 @@ async def test_a_crash_before_the_commit_loses_nothing(
             await archiver.run_once()
     orphans = objects(tmp_path)
     assert len(orphans) == 1
-    assert await read(client) == before
+    assert await read_results(client) == before
     await archiver.run_once()
     assert len(objects(tmp_path)) == 3
     async with database.transaction() as connection:
         await connection.execute("update batch_segment set claimed_until = now() - interval '1 second' where claim is not null")
     await archiver.run_once()
     assert await count(database, "job") == 0
-    assert await read(client) == before
+    assert await read_results(client) == before
     await delete(client, database)
     await archiver.run_once()
     assert objects(tmp_path) == []
     assert [await count(database, table) for table in ("batch", "batch_segment", "batch_item")] == [0, 0, 0]
 
 
-async def eventually(database: Database, condition: str, request: Awaitable[tuple[int, Any]]) -> None:
+async def send_and_wait(database: Database, condition: str, request: Awaitable[tuple[int, Any]]) -> None:
     """Send a request, and return once a condition of SQL is true after a change of jobs."""
     changed = asyncio.Event()
     listening = asyncio.Event()
@@ -292,14 +292,14 @@ async def eventually(database: Database, condition: str, request: Awaitable[tupl
         await listening.wait()
         status, response = await request
         assert status in (200, 201), response
-        while not await count(database, f"(select where {condition}) found"):
+        while not await count(database, f"(select where {condition}) rows"):
             await changed.wait()
             changed.clear()
 
 
 async def delete(client: BatchClient, database: Database, path: str = f"{BATCHES}/b") -> None:
     """Delete the batch, and return once the controller has deleted all items."""
-    await eventually(database, "not exists (select from batch_item)", client.api("DELETE", path))
+    await send_and_wait(database, "not exists (select from batch_item)", client.api("DELETE", path))
 
 
 async def test_a_crash_after_the_commit_leaves_no_evaluations(
@@ -307,7 +307,7 @@ async def test_a_crash_after_the_commit_leaves_no_evaluations(
 ) -> None:
     """If a worker is killed before it has deleted the evaluations of a stored segment, the next round deletes them."""
     await ended_batch(client, 10)
-    before = await read(client)
+    before = await read_results(client)
 
     async def crash(*_: object, **__: object) -> None:
         raise KeyboardInterrupt
@@ -317,10 +317,10 @@ async def test_a_crash_after_the_commit_leaves_no_evaluations(
         with pytest.raises(KeyboardInterrupt):
             await archiver.run_once()
     assert (await count(database, "batch_segment where is_complete"), await count(database, "job")) == (1, 10)
-    assert await read(client) == before
+    assert await read_results(client) == before
     await archiver.run_once()
     assert (await count(database, "batch where is_stored"), await count(database, "job")) == (1, 0)
-    assert await read(client) == before
+    assert await read_results(client) == before
 
 
 async def test_a_deleted_organization_leaves_no_objects(
@@ -330,7 +330,7 @@ async def test_a_deleted_organization_leaves_no_objects(
     org_id = (await client.api("POST", "/api/orgs", {"name": "other"}))[1]["orgId"]
     body = {"metadata": {"name": "b"}, "spec": {"items": [evaluation(1)]}}
     request = client.api("POST", BATCHES.replace("default", f"org-{org_id}"), body)
-    await eventually(database, "exists (select from batch where finished_at is not null)", request)
+    await send_and_wait(database, "exists (select from batch where finished_at is not null)", request)
     await archiver.run_once()
     assert len(objects(tmp_path)) == 1
     await delete(client, database, f"/api/orgs/{org_id}")
@@ -355,16 +355,16 @@ async def test_a_segment_is_not_stored_if_its_items_were_retried(
     await archiver.run_once()
     assert await count(database, "batch_segment where object is not null") == 0
     await client.wait_until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
-    before = await read(client)
+    before = await read_results(client)
     await archiver.run_once()
     assert await count(database, "batch_segment where is_complete") == 1
-    assert await read(client) == before
+    assert await read_results(client) == before
 
 
 async def test_results_are_read_while_they_are_moved(client: BatchClient, archiver: BatchArchiver, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader finds a result that was moved to storage, or replaced by a new object, after the reader had looked it up."""
     await ended_batch(client)
-    before = await read(client)
+    before = await read_results(client)
     list_page = batch_results.list_page
 
     async def move_after(*arguments: Any, **options: Any) -> Any:
@@ -374,7 +374,7 @@ async def test_results_are_read_while_they_are_moved(client: BatchClient, archiv
         return page
 
     monkeypatch.setattr(batch_results, "list_page", move_after)
-    assert await read(client) == before
+    assert await read_results(client) == before
 
 
 async def test_a_missing_object_is_an_error(
@@ -388,7 +388,7 @@ async def test_a_missing_object_is_an_error(
     assert (status, "are missing" in error["message"]) == (410, True)
     monkeypatch.setattr("dashwright.api.batches.results._CHUNK_BYTES", 1)
     with pytest.raises(aiohttp.ClientPayloadError):
-        await read(client)
+        await read_results(client)
 
 
 @pytest.mark.parametrize("storage_settings", ["bucket"], indirect=True)
@@ -397,16 +397,16 @@ async def test_results_are_stored_in_a_bucket(
 ) -> None:
     """Results in a bucket are read, replaced and deleted in the same way as those in a directory."""
     first = await ended_batch(client, failed=13)
-    before = await read(client)
+    before = await read_results(client)
     await archiver.run_once()
     uid = (await client.api("GET", f"{BATCHES}/b"))[1]["metadata"]["uid"]
     paths = await storage.list_paths(f"{uid}/")
     assert len(paths) == 3
-    assert await read(client) == before
+    assert await read_results(client) == before
     await client.post("b", "retry")
     await client.wait_until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
     await archiver.run_once()
-    assert await read(client) == before
+    assert await read_results(client) == before
     assert len(set(paths) & set(await storage.list_paths(f"{uid}/"))) == 2
     await delete(client, database)
     await archiver.run_once()
@@ -418,18 +418,18 @@ async def test_large_results_are_stored_in_chunks(client: BatchClient, archiver:
     points = list(range(40_000))
     columns = [[1_700_000_000_000 + 1000 * point for point in points], points]
     schema = {"fields": [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]}
-    large = evaluation(0)
-    large["spec"]["queries"][0]["rawFrameContent"] = json.dumps([{"schema": schema, "data": {"values": columns}}])
-    large["spec"]["panel"]["targets"].append({"refId": "C", "type": "math", "expression": "$A * 3"})
+    large_evaluation = evaluation(0)
+    large_evaluation["spec"]["queries"][0]["rawFrameContent"] = json.dumps([{"schema": schema, "data": {"values": columns}}])
+    large_evaluation["spec"]["panel"]["targets"].append({"refId": "C", "type": "math", "expression": "$A * 3"})
     await client.create("b")
-    await submit(client.api, [evaluation(7), large, evaluation(8)], "?close=true")
+    await submit_items(client.api, [evaluation(7), large_evaluation, evaluation(8)], "?close=true")
     assert (await client.wait_for_end("b"))["state"] == "success"
-    before = await read(client)
+    before = await read_results(client)
     assert len(json.dumps(before[1])) > 1 << 20
     assert before[1]["result"]["results"]["B"]["frames"][0]["data"]["values"][1] == [2 * point for point in points]
     await archiver.run_once()
-    assert await read(client) == before
-    assert await read(client, first=2) == before[2:]
+    assert await read_results(client) == before
+    assert await read_results(client, first=2) == before[2:]
 
 
 async def test_a_failed_storage_keeps_results_in_the_database(
@@ -437,12 +437,12 @@ async def test_a_failed_storage_keeps_results_in_the_database(
 ) -> None:
     """If the storage does not respond, nothing is lost, and the next round of the archiver repeats the work."""
     await ended_batch(client)
-    before = await read(client)
+    before = await read_results(client)
     (tmp_path / "batches").touch()
     with pytest.raises(Unavailable):
         await archiver.run_once()
-    assert await read(client) == before
+    assert await read_results(client) == before
     (tmp_path / "batches").unlink()
     await archiver.run_once()
     assert await count(database, "batch_segment where is_complete") == 3
-    assert await read(client) == before
+    assert await read_results(client) == before

@@ -67,7 +67,7 @@ def spec_with_receiver(receiver: WebhookReceiver, **spec: Any) -> dict[str, Any]
     return {"items": [evaluation(1)], "notify": {"webhook": {"url": receiver.url}}, **spec}
 
 
-async def create(client: BatchClient, name: str, spec: dict[str, Any], **members: Any) -> dict[str, Any]:
+async def create_batch(client: BatchClient, name: str, spec: dict[str, Any], **members: Any) -> dict[str, Any]:
     status, created = await client.api("POST", BATCHES, {"metadata": {"name": name}, "spec": spec, "secure": SECURE, **members})
     assert status == 201, created
     batch: dict[str, Any] = created
@@ -83,7 +83,7 @@ async def test_the_end_of_a_batch_is_a_signed_event(client: BatchClient, start_w
     """A signed request has the final status as a CloudEvent. Two workers send one request together, and its time is in the status."""
     await start_worker()
     await start_worker()
-    created = await create(client, "b", spec_with_receiver(receiver))
+    created = await create_batch(client, "b", spec_with_receiver(receiver))
     request = await receiver.next()
     status = await wait_for_delivery(client, "b")
     event = request.event
@@ -103,7 +103,7 @@ async def test_the_end_of_a_batch_is_a_signed_event(client: BatchClient, start_w
 async def test_each_end_has_an_event_of_its_own(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
     """A batch that ends again after a retry is notified again, with another id and the new status."""
     await start_worker()
-    await create(client, "b", spec_with_receiver(receiver, items=[evaluation(1, expression=INVALID)]))
+    await create_batch(client, "b", spec_with_receiver(receiver, items=[evaluation(1, expression=INVALID)]))
     first = await receiver.next()
     await wait_for_delivery(client, "b")
     assert (await client.post("b", "retry"))[0] == 200
@@ -129,7 +129,7 @@ async def test_a_failing_receiver_gets_the_same_event_again(
 
     receiver.respond = fail_at_first
     await start_worker()
-    await create(client, "b", spec_with_receiver(receiver))
+    await create_batch(client, "b", spec_with_receiver(receiver))
     await client.wait_until("b", lambda status: status.get("notifyError") == "the webhook responded with status 404")
     failed.set()
     status = await wait_for_delivery(client, "b")
@@ -145,7 +145,7 @@ async def test_attempts_end_at_410_and_at_their_time_limit(
     """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
     receiver.respond = respond_with(*statuses)
     await start_worker(notification_seconds=0.001)
-    await create(client, "b", spec_with_receiver(receiver))
+    await create_batch(client, "b", spec_with_receiver(receiver))
     status = await client.wait_until("b", lambda status: error in status.get("notifyError", ""))
     assert "notified" not in status
     assert await client.api.sql("select count(*) from notification where next_attempt_at is not null") == 0
@@ -167,9 +167,9 @@ async def test_a_receiver_that_never_responds_delays_no_other_receiver(
     async with receiving() as hanging:
         hanging.respond = hang
         for index in range(3):
-            await create(client, f"slow{index}", spec_with_receiver(hanging))
+            await create_batch(client, f"slow{index}", spec_with_receiver(hanging))
         await hanging.next()
-        await create(client, "b", spec_with_receiver(receiver))
+        await create_batch(client, "b", spec_with_receiver(receiver))
         await receiver.next()
         await client.wait_until("slow0", lambda status: "did not respond within 0.5 s" in status.get("notifyError", ""))
         release.set()
@@ -189,7 +189,7 @@ async def test_a_worker_that_dies_during_a_request_loses_no_event(
 
     receiver.respond = hang
     first_worker = await start_worker()
-    await create(client, "b", spec_with_receiver(receiver))
+    await create_batch(client, "b", spec_with_receiver(receiver))
     first = await receiver.next()
     await first_worker.stop()
     await client.api.sql("update notification set next_attempt_at = now()")  # Let the lease expire.
@@ -207,7 +207,7 @@ async def test_a_worker_that_dies_before_the_request_loses_no_event(
     with monkeypatch.context() as context:
         context.setattr(sender.NotificationSender, "start", lambda _: None)
         worker = await start_worker()
-        await create(client, "b", spec_with_receiver(receiver, keep=0))
+        await create_batch(client, "b", spec_with_receiver(receiver, keep=0))
         async with client.watch("b") as statuses:
             async for _ in statuses:
                 if (await client.api("GET", f"{BATCHES}/b"))[0] == 404:
@@ -221,10 +221,10 @@ async def test_a_worker_that_dies_before_the_request_loses_no_event(
 async def test_a_corrected_receiver_gets_the_event(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
     """After a change of the address, a notification that was not accepted is sent to the new address immediately."""
     await start_worker()
-    async with receiving() as wrong:
-        wrong.respond = respond_with(*[500] * 1000)
-        await create(client, "b", spec_with_receiver(wrong))
-        first = await wrong.next()
+    async with receiving() as wrong_receiver:
+        wrong_receiver.respond = respond_with(*[500] * 1000)
+        await create_batch(client, "b", spec_with_receiver(wrong_receiver))
+        first = await wrong_receiver.next()
         patch = {"spec": {"notify": {"webhook": {"url": receiver.url}}}, "secure": SECURE}
         headers = {"Content-Type": "application/merge-patch+json"}
         assert (await client.api("PATCH", f"{BATCHES}/b", patch, headers=headers))[0] == 200
@@ -236,7 +236,9 @@ async def test_a_name_with_a_private_address_is_not_called(api: Api, start_worke
     """The address of a host name is checked when an event is sent. If the address is refused, the status has the reason."""
     client = BatchClient(api)
     await start_worker(allowed_hosts="192.0.2.1")
-    await create(client, "b", spec_with_receiver(receiver, notify={"webhook": {"url": receiver.url.replace("127.0.0.1", "localhost")}}))
+    await create_batch(
+        client, "b", spec_with_receiver(receiver, notify={"webhook": {"url": receiver.url.replace("127.0.0.1", "localhost")}})
+    )
     status = await client.wait_until("b", lambda status: "notifyError" in status)
     assert "not public" in status["notifyError"]
     assert receiver.received == []
@@ -278,15 +280,15 @@ async def test_a_secret_is_kept_and_never_shown(
     """
     await start_worker()
     applied = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"spec":{{}},"secure":{{"webhookSecret":{{"create":"{SECRET}"}}}}}}'}
-    created = await create(client, "b", spec_with_receiver(receiver), metadata={"name": "b", "annotations": applied})
+    created = await create_batch(client, "b", spec_with_receiver(receiver), metadata={"name": "b", "annotations": applied})
     await receiver.next()
     await wait_for_delivery(client, "b")
     sealed = await client.api.sql("select secret from notification")
     updated = {**created, "spec": {**created["spec"], "keep": 5000}, "metadata": {"name": "b"}}
-    _, put = await client.api("PUT", f"{BATCHES}/b", updated)
-    shown = [
+    _, put_response = await client.api("PUT", f"{BATCHES}/b", updated)
+    public_texts = [
         created,
-        put,
+        put_response,
         *[await client.api("GET", path) for path in (f"{BATCHES}/b", BATCHES)],
         await client.api("GET", BATCHES, headers={"Accept": "application/json;as=Table;v=v1;g=meta.k8s.io"}),
         await client.post("b", "cancel"),
@@ -294,10 +296,10 @@ async def test_a_secret_is_kept_and_never_shown(
         await client.api.sql("select metadata::text from resource where name = 'b'"),
     ]
     logged = str(capfd.readouterr())
-    assert put["spec"]["keep"] == 5000, put
-    assert put["secure"] == created["secure"] == {"webhookSecret": {"name": created["secure"]["webhookSecret"]["name"]}}
+    assert put_response["spec"]["keep"] == 5000, put_response
+    assert put_response["secure"] == created["secure"] == {"webhookSecret": {"name": created["secure"]["webhookSecret"]["name"]}}
     assert sealed
-    for text in (*map(str, shown), logged):
+    for text in (*map(str, public_texts), logged):
         assert SECRET not in text
         assert sealed not in text
     assert "notification_delivered" in logged

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.api.batch_client import BATCHES, ENDED, BatchClient, batch_workers, evaluation
+from tests.contract.api.batch_client import BATCHES, ENDED_STATES, BatchClient, batch_workers, evaluation
 from tests.contract.api.conftest import StartApi
 
 from dashwright.common.database.pool import Database
@@ -130,7 +130,7 @@ async def test_the_status_is_written_at_most_twice_a_second(client: BatchClient)
     status: dict[str, Any] = {"state": "open"}
     received = 0
     async with client.watch("b") as statuses:
-        while status["state"] not in ENDED:
+        while status["state"] not in ENDED_STATES:
             status = await anext(statuses)
             received += 1
     assert received <= 3 + (status["finished"] - status["started"]) / 500

@@ -18,11 +18,11 @@ AUTHORIZED: Final[Mapping[str, Header]] = {"authorization": ADMIN}
 SYNC: Final = {"spec": {"action": "sync", "repository": "team", "sync": {}}}
 SPEC: Final = {"priority": 4, "keep": 60}
 
-Send = Callable[..., Awaitable[Any]]
+SendMessage = Callable[..., Awaitable[Any]]
 
 
 @pytest.fixture
-async def send(api: Api, broker: MemoryBroker) -> AsyncIterator[Send]:
+async def send_message(api: Api, broker: MemoryBroker) -> AsyncIterator[SendMessage]:
     """Yield a function that publishes a message and returns its reply."""
     waiting: dict[str, asyncio.Future[Any]] = {}
 
@@ -59,74 +59,76 @@ def verdicts(reply: Any) -> list[tuple[int | None, str | None, str]]:
     return [(item.get("index"), item.get("id"), item["status"]) for item in reply["items"]]
 
 
-async def test_items_create_their_batch_and_close_it(api: Api, send: Send) -> None:
+async def test_items_create_their_batch_and_close_it(api: Api, send_message: SendMessage) -> None:
     """The first message creates the batch with a default spec, and the last one closes it."""
-    reply = await send(evaluation(1, item_id="a"))
+    reply = await send_message(evaluation(1, item_id="a"))
     assert reply == {
         "kind": "BatchSubmission",
         "apiVersion": "jobs.dashwright.io/v0alpha1",
         "batch": "b",
         "items": [{"index": 0, "id": "a", "status": "accepted"}],
     }
-    reply = await send([evaluation(1, item_id="a"), evaluation(2, item_id="c")], headers={**AUTHORIZED, "dashwright-close": True})
+    reply = await send_message([evaluation(1, item_id="a"), evaluation(2, item_id="c")], headers={**AUTHORIZED, "dashwright-close": True})
     assert verdicts(reply) == [(0, "a", "duplicate"), (1, "c", "accepted")]
     assert await api.sql("select is_closed from batch")
 
 
-async def test_a_redelivered_message_adds_nothing(api: Api, send: Send) -> None:
+async def test_a_redelivered_message_adds_nothing(api: Api, send_message: SendMessage) -> None:
     """Items without ids get ids from their message, so a redelivery has only duplicates, even after the end of the batch."""
     body, headers = [evaluation(1), evaluation(2)], {**AUTHORIZED, "dashwright-close": "true"}
-    first = await send(body, headers=headers, message_id="m")
+    first = await send_message(body, headers=headers, message_id="m")
     assert verdicts(first) == [(0, "m/0", "accepted"), (1, "m/1", "accepted")]
-    assert verdicts(await send(body, headers=headers, message_id="m")) == [(0, "m/0", "duplicate"), (1, "m/1", "duplicate")]
+    assert verdicts(await send_message(body, headers=headers, message_id="m")) == [(0, "m/0", "duplicate"), (1, "m/1", "duplicate")]
     await api.sql("update batch set finished_at = now()")
-    assert verdicts(await send(body, headers=headers, message_id="m")) == [(0, "m/0", "duplicate"), (1, "m/1", "duplicate")]
+    assert verdicts(await send_message(body, headers=headers, message_id="m")) == [(0, "m/0", "duplicate"), (1, "m/1", "duplicate")]
     assert await stored_items(api) == [(0, "m/0"), (1, "m/1")]
 
 
-async def test_concurrent_messages_are_added_before_the_batch_is_closed(api: Api, send: Send) -> None:
+async def test_concurrent_messages_are_added_before_the_batch_is_closed(api: Api, send_message: SendMessage) -> None:
     """Messages that are published together are all added, although the last one closes the batch."""
     bodies = [[evaluation(number, item_id=f"{message}-{number}") for number in range(3)] for message in range(40)]
     closing = {**AUTHORIZED, "dashwright-close": True}
-    replies = await asyncio.gather(*(send(body) for body in bodies), send([], headers=closing))
+    replies = await asyncio.gather(*(send_message(body) for body in bodies), send_message([], headers=closing))
     assert all(item["status"] == "accepted" for reply in replies for item in reply["items"])
     assert sorted(index for index, _ in await stored_items(api)) == list(range(120))
     assert await api.sql("select is_closed and total = 120 from batch")
+    # One event for each of the 40 messages, and one for the closing message.
     assert await api.sql("select count(*) from audit_event where action = 'batch.submit'") == 41
     assert await api.sql("select count(*) from resource where resource = 'batches'") == 1
 
 
-async def test_concurrent_messages_share_a_transaction(api: Api, send: Send) -> None:
+async def test_concurrent_messages_share_a_transaction(api: Api, send_message: SendMessage) -> None:
     """Messages that arrive during a commit are committed together."""
-    await send([evaluation(0)])
-    await asyncio.gather(*(send(evaluation(number)) for number in range(60)))
+    await send_message([evaluation(0)])
+    await asyncio.gather(*(send_message(evaluation(number)) for number in range(60)))
     transactions = await api.sql("select count(distinct xmin::text) from batch_item")
+    # Far fewer transactions than messages; the exact number depends on the speed of the machine.
     assert transactions < 20
 
 
-async def test_a_late_message_is_added_until_the_batch_has_ended(api: Api, send: Send) -> None:
+async def test_a_late_message_is_added_until_the_batch_has_ended(api: Api, send_message: SendMessage) -> None:
     """A batch that was closed through the queue accepts messages that arrive late. After its end it refuses them."""
-    await send(evaluation(1, item_id="a"), headers={**AUTHORIZED, "dashwright-close": True})
-    assert verdicts(await send(evaluation(2, item_id="late"))) == [(1, "late", "accepted")]
+    await send_message(evaluation(1, item_id="a"), headers={**AUTHORIZED, "dashwright-close": True})
+    assert verdicts(await send_message(evaluation(2, item_id="late"))) == [(1, "late", "accepted")]
     await api.sql("update batch set finished_at = now()")
-    refusal = await send(evaluation(3, item_id="later"))
+    refusal = await send_message(evaluation(3, item_id="later"))
     assert (refusal["kind"], refusal["code"], "has ended" in refusal["message"]) == ("Status", 409, True)
 
 
-async def test_a_batch_closed_over_http_accepts_no_messages(api: Api, send: Send) -> None:
+async def test_a_batch_closed_over_http_accepts_no_messages(api: Api, send_message: SendMessage) -> None:
     """Further items of a batch that was closed over HTTP get a conflict as reply."""
-    await send(evaluation(1, item_id="a"))
+    await send_message(evaluation(1, item_id="a"))
     assert (await api("POST", f"{BATCHES}/b/close"))[0] == 200
-    assert (await send(evaluation(2)))["code"] == 409
+    assert (await send_message(evaluation(2)))["code"] == 409
 
 
-async def test_a_batch_is_created_with_a_spec(api: Api, send: Send) -> None:
+async def test_a_batch_is_created_with_a_spec(api: Api, send_message: SendMessage) -> None:
     """A Batch is created, and returned again if it is redelivered. Another spec is a conflict."""
     batch = {"kind": "Batch", "metadata": {"name": "b"}, "spec": SPEC}
-    replies = await asyncio.gather(send(batch, batch=None), send(evaluation(1, item_id="a")))
+    replies = await asyncio.gather(send_message(batch, batch=None), send_message(evaluation(1, item_id="a")))
     assert (replies[0]["spec"]["priority"], verdicts(replies[1])) == (4, [(0, "a", "accepted")])
-    assert (await send(batch, batch=None))["metadata"]["uid"] == replies[0]["metadata"]["uid"]
-    assert (await send({**batch, "spec": {"priority": 5}}, batch=None))["reason"] == "AlreadyExists"
+    assert (await send_message(batch, batch=None))["metadata"]["uid"] == replies[0]["metadata"]["uid"]
+    assert (await send_message({**batch, "spec": {"priority": 5}}, batch=None))["reason"] == "AlreadyExists"
     assert (await api("GET", f"{BATCHES}/b"))[1]["spec"]["keep"] == 60
 
 
@@ -139,9 +141,9 @@ async def test_a_batch_is_created_with_a_spec(api: Api, send: Send) -> None:
         ({"kind": "Batch", "metadata": []}, "metadata"),
     ],
 )
-async def test_an_invalid_batch_is_refused(api: Api, send: Send, body: Any, message: str) -> None:
+async def test_an_invalid_batch_is_refused(api: Api, send_message: SendMessage, body: Any, message: str) -> None:
     """The reply to an invalid batch is a Status that names the fault, and no batch is created."""
-    refusal = await send(body, batch=None)
+    refusal = await send_message(body, batch=None)
     assert (refusal["kind"], message in refusal["message"]) == ("Status", True), refusal
     assert await api.sql("select count(*) from batch") == 0
 
@@ -155,18 +157,18 @@ async def test_an_invalid_batch_is_refused(api: Api, send: Send, body: Any, mess
         (evaluation(1), "", "name"),
     ],
 )
-async def test_an_invalid_message_is_refused(api: Api, send: Send, body: Any, batch: str, message: str) -> None:
+async def test_an_invalid_message_is_refused(api: Api, send_message: SendMessage, body: Any, batch: str, message: str) -> None:
     """The reply to an invalid message is a Status, and nothing is stored."""
-    refusal = await send(body, batch=batch)
+    refusal = await send_message(body, batch=batch)
     assert (refusal["kind"], message in refusal["message"]) == ("Status", True), refusal
     assert await api.sql("select count(*) from batch") == 0
 
 
-async def test_items_without_credentials_may_only_be_syncs(api: Api, send: Send) -> None:
+async def test_items_without_credentials_may_only_be_syncs(api: Api, send_message: SendMessage) -> None:
     """The queue identity may create batches, and may add to them only the jobs that it may also submit alone."""
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     export = {"spec": {"repository": "team", "export": {}}}
-    reply = await send([SYNC, evaluation(1), export], headers={}, message_id="m")
+    reply = await send_message([SYNC, evaluation(1), export], headers={}, message_id="m")
     assert [item["status"] for item in reply["items"]] == ["accepted", "refused", "refused"]
     assert [item["index"] for item in reply["items"]] == [0, 1, 2]
     assert reply["items"][1]["message"].startswith("[1]: queue:default may not submit evaluations")
@@ -184,9 +186,11 @@ async def test_refused_items_without_reply_to_are_a_dead_letter(api: Api, broker
 
 
 @pytest.mark.parametrize(("header", "expected"), [({}, None), ({"dashwright-item-results": True}, "0")])
-async def test_results_of_items_are_requested_by_a_header(api: Api, send: Send, header: dict[str, Header], expected: str | None) -> None:
+async def test_results_of_items_are_requested_by_a_header(
+    api: Api, send_message: SendMessage, header: dict[str, Header], expected: str | None
+) -> None:
     """With the header, the address and the correlation id of the message are stored with its items."""
-    await send(evaluation(1), headers={**AUTHORIZED, **header})
+    await send_message(evaluation(1), headers={**AUTHORIZED, **header})
     assert await api.sql("select correlation_id from batch_item") == expected
     assert (await api.sql("select reply_to from batch_item") is None) == (expected is None)
 

@@ -16,14 +16,14 @@ RULES = 50
 
 
 @pytest.fixture
-async def source(api: Api) -> AsyncIterator[Fake]:
+async def data_source(api: Api) -> AsyncIterator[Fake]:
     """Yield a data source with the uid ``prom``, which has the requests that it was sent."""
-    fake = Fake(respond_with(success("vector", [{"metric": {"host": str(host)}, "value": [1, str(host)]} for host in range(10)])))
-    async with fake.server:
-        record = {"name": "prom", "type": "prometheus", "uid": "prom", "url": fake.url}
+    server = Fake(respond_with(success("vector", [{"metric": {"host": str(host)}, "value": [1, str(host)]} for host in range(10)])))
+    async with server.server:
+        record = {"name": "prom", "type": "prometheus", "uid": "prom", "url": server.url}
         status, created = await api("POST", "/api/datasources", record)
         assert status == 200, created
-        yield fake
+        yield server
 
 
 def rule(threshold: int) -> dict[str, Any]:
@@ -36,7 +36,7 @@ def rule(threshold: int) -> dict[str, Any]:
 
 
 async def test_rules_over_one_query_send_one_request_to_the_data_source(
-    api: Api, source: Fake, database: Database, broker: MemoryBroker, tmp_path: Any
+    api: Api, data_source: Fake, database: Database, broker: MemoryBroker, tmp_path: Any
 ) -> None:
     """A data source gets one request for all rules of a batch with the same query and time range."""
     client = BatchClient(api)
@@ -45,4 +45,4 @@ async def test_rules_over_one_query_send_one_request_to_the_data_source(
         await client.create("rules", items=[rule(threshold) for threshold in range(RULES)])
         status = await client.wait_for_end("rules")
     assert status["counts"]["success"] == RULES, status
-    assert len(source.requests) == 1
+    assert len(data_source.requests) == 1

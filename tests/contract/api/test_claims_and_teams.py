@@ -33,8 +33,8 @@ async def test_an_editor_cannot_exclude_admins(api: Api, metadata: dict[str, Any
     changed = await api("PUT", f"{DASHBOARDS}/second", dashboard("second", **metadata), auth=editor)
     assert changed[0] == (200 if status == 201 else 403)
     assert (await api("PUT", f"{DASHBOARDS}/second", dashboard("second", **metadata)))[0] == 200
-    again = {**dashboard("second", **metadata), "spec": {"title": "Another"}}
-    assert (await api("PUT", f"{DASHBOARDS}/second", again, auth=editor))[0] == 200
+    second = {**dashboard("second", **metadata), "spec": {"title": "Another"}}
+    assert (await api("PUT", f"{DASHBOARDS}/second", second, auth=editor))[0] == 200
 
 
 async def test_joining_a_team_with_rules_needs_more_rights(api: Api) -> None:

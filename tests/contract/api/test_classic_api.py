@@ -11,19 +11,19 @@ from dashwright.common.identity import Role
 STORED = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards"
 
 
-async def save(api: Api, uid: str, title: str, *, folder: str = "", **spec: Any) -> dict[str, Any]:
+async def save_dashboard(api: Api, uid: str, title: str, *, folder: str = "", **spec: Any) -> dict[str, Any]:
     body = {"dashboard": {"uid": uid, "title": title, **spec}, "folderUid": folder, "overwrite": True}
     status, response = await api("POST", "/api/dashboards/db", body)
     assert status == 200, response
-    found: dict[str, Any] = response
-    return found
+    saved: dict[str, Any] = response
+    return saved
 
 
 async def folder(api: Api, uid: str, title: str, **members: Any) -> dict[str, Any]:
     status, response = await api("POST", "/api/folders", {"uid": uid, "title": title, **members})
     assert status == 200, response
-    found: dict[str, Any] = response
-    return found
+    created: dict[str, Any] = response
+    return created
 
 
 async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
@@ -46,10 +46,10 @@ async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
         text = await response.text()
     assert '"big":12345678901234567890' in text
     assert '"exact":1.10' in text
-    status, found = await api("GET", "/api/dashboards/uid/abc")
-    assert found["dashboard"]["tags"] == ["foobar"]
-    assert {key: found["dashboard"][key] for key in ("id", "uid", "version")} == {"id": body["id"], "uid": "abc", "version": 1}
-    meta = found["meta"]
+    status, dashboard = await api("GET", "/api/dashboards/uid/abc")
+    assert dashboard["dashboard"]["tags"] == ["foobar"]
+    assert {key: dashboard["dashboard"][key] for key in ("id", "uid", "version")} == {"id": body["id"], "uid": "abc", "version": 1}
+    meta = dashboard["meta"]
     assert (meta["folderUid"], meta["folderTitle"], meta["createdBy"], meta["version"]) == ("f1", "Test drive", "admin", 1)
     assert (meta["canSave"], meta["canDelete"], meta["provisioned"], meta["slug"]) == (True, True, False, "production-overview")
     assert (await api("GET", f"{STORED}/abc"))[1]["spec"]["title"] == "Production Overview"
@@ -63,7 +63,7 @@ async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
 
 async def test_a_save_replaces_only_its_version(api: Api) -> None:
     """A save of an old version gets 412 unless it overwrites; each change is a new version with its message."""
-    await save(api, "abc", "A")
+    await save_dashboard(api, "abc", "A")
     mismatch = (412, {"status": "version-mismatch", "message": "The dashboard has been changed by someone else"})
     for version in ({}, {"version": 2}, {"version": 0}):
         assert await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "abc", "title": "B", **version}}) == mismatch
@@ -71,7 +71,7 @@ async def test_a_save_replaces_only_its_version(api: Api) -> None:
     status, response = await api("POST", "/api/dashboards/db", body)
     assert (status, response["version"]) == (200, 2)
     assert await api("POST", "/api/dashboards/db", body) == mismatch
-    assert (await save(api, "abc", "C"))["version"] == 3
+    assert (await save_dashboard(api, "abc", "C"))["version"] == 3
     assert await api.sql("select string_agg(message, ',' order by generation) from resource_history") == "second"
 
 
@@ -83,7 +83,7 @@ async def test_a_dashboard_without_uid_gets_one(api: Api) -> None:
 
 async def test_a_dashboard_may_be_given_by_id(api: Api) -> None:
     """A save by id needs an existing dashboard in the given version; a uid takes precedence."""
-    number = (await save(api, "abc", "A"))["id"]
+    number = (await save_dashboard(api, "abc", "A"))["id"]
     mismatch = {"dashboard": {"id": number, "title": "x", "version": 7}, "overwrite": False}
     assert (await api("POST", "/api/dashboards/db", mismatch))[0] == 412
     status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"id": number, "title": "B", "version": 1}})
@@ -93,11 +93,11 @@ async def test_a_dashboard_may_be_given_by_id(api: Api) -> None:
 
 async def test_a_save_chooses_the_folder_by_uid_id_or_meta(api: Api) -> None:
     """The folder is the first one given by uid, by id or in ``meta``, otherwise the root. An id may have sixteen digits."""
-    far = 9_007_199_254_740_991
+    largest_id = 9_007_199_254_740_991
     first, second = await folder(api, "f1", "One"), await folder(api, "f2", "Two")
     async with api.database.transaction() as connection:
         await connection.execute("select lock_namespaces(1, array['default'])")
-        await connection.execute("update resource set number = $1 where name = 'f2'", far)
+        await connection.execute("update resource set number = $1 where name = 'f2'", largest_id)
     meta = {"folderUid": "", "folderId": first["id"], "url": "/d/abc"}
 
     async def save_and_read_folder(**members: Any) -> str:
@@ -105,13 +105,13 @@ async def test_a_save_chooses_the_folder_by_uid_id_or_meta(api: Api) -> None:
             "POST", "/api/dashboards/db", {"dashboard": {"uid": "abc", "title": "A"}, "overwrite": True, **members}
         )
         assert status == 200, response
-        found: str = response["folderUid"]
-        return found
+        folder_uid: str = response["folderUid"]
+        return folder_uid
 
     assert await save_and_read_folder(meta=meta) == "f1"
-    assert await save_and_read_folder(meta=meta, folderId=far) == "f2"
-    assert (await api("GET", "/api/dashboards/uid/abc"))[1]["meta"]["folderId"] == far
-    assert await save_and_read_folder(meta=meta, folderId=far, folderUid="f1") == "f1"
+    assert await save_and_read_folder(meta=meta, folderId=largest_id) == "f2"
+    assert (await api("GET", "/api/dashboards/uid/abc"))[1]["meta"]["folderId"] == largest_id
+    assert await save_and_read_folder(meta=meta, folderId=largest_id, folderUid="f1") == "f1"
     assert await save_and_read_folder(meta={**meta, "folderUid": "f2"}) == "f2"
     assert await save_and_read_folder(meta={**meta, "folderUid": "f2"}, folderId=0) == ""
     assert await save_and_read_folder(folderUid="general") == ""
@@ -140,7 +140,7 @@ async def test_one_of_concurrent_saves_succeeds(api: Api) -> None:
 async def test_access_rules_apply_to_dashboards(api: Api) -> None:
     """Access rules of the folder and of the dashboard apply. The response has the caller's rights."""
     await folder(api, "f1", "F")
-    await save(api, "abc", "A", folder="f1")
+    await save_dashboard(api, "abc", "A", folder="f1")
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
     assert (await api("GET", "/api/dashboards/uid/abc", auth=viewer))[0] == 403
@@ -161,17 +161,18 @@ async def test_a_save_keeps_resource_metadata(api: Api) -> None:
     """A save keeps labels, annotations and finalizers that were set through the resource API."""
     created = {"metadata": {"name": "abc", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": {"title": "A"}}
     assert (await api("POST", STORED, created))[0] == 201
-    await save(api, "abc", "B")
+    await save_dashboard(api, "abc", "B")
     metadata = (await api("GET", f"{STORED}/abc"))[1]["metadata"]
     assert (metadata["labels"]["team"], metadata["annotations"]["note"], metadata["generation"]) == ("a", "n", 2)
 
 
 async def test_a_dashboard_with_a_layout_is_saved(api: Api) -> None:
     """A dashboard with a layout is stored unchanged, in a version with layouts. The classic API converts it."""
-    await save(api, "abc", "A", elements={}, layout={"kind": "GridLayout"}, version=3)
-    _, found = await api("GET", f"{STORED.replace('v0alpha1', 'v2alpha1')}/abc")
-    assert (found["spec"]["layout"], found["spec"]["version"]) == ({"kind": "GridLayout"}, 3)
+    await save_dashboard(api, "abc", "A", elements={}, layout={"kind": "GridLayout"}, version=3)
+    _, body = await api("GET", f"{STORED.replace('v0alpha1', 'v2alpha1')}/abc")
+    assert (body["spec"]["layout"], body["spec"]["version"]) == ({"kind": "GridLayout"}, 3)
     assert (await api("GET", f"{STORED}/abc"))[1]["status"]["conversion"]["storedVersion"] == "v2alpha1"
+    # Conversions to a classic dashboard have the newest schema version.
     assert (await api("GET", "/api/dashboards/uid/abc"))[1]["dashboard"]["schemaVersion"] == 42
 
 
@@ -196,8 +197,8 @@ async def test_a_dashboard_with_a_layout_is_saved(api: Api) -> None:
 )
 async def test_invalid_saves_are_rejected(api: Api, body: Any, status: int, message: str) -> None:
     """Invalid saves are rejected with the messages that existing clients show."""
-    found, response = await api("POST", "/api/dashboards/db", body)
-    assert found == status
+    actual_status, response = await api("POST", "/api/dashboards/db", body)
+    assert actual_status == status
     assert response["message"].startswith(message)
 
 
@@ -207,8 +208,8 @@ async def test_a_folder_is_made_read_and_removed(api: Api) -> None:
     assert (created["uid"], created["url"], created["version"], created["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
     assert await api("GET", "/api/folders/f1") == (200, created)
     assert (await api("POST", "/api/folders", {"uid": "f1", "title": "Again"}))[0] == 412
-    inner = await folder(api, "f2", "Inner", parentUid="f1")
-    assert inner["parentUid"] == "f1"
+    inner_folder = await folder(api, "f2", "Inner", parentUid="f1")
+    assert inner_folder["parentUid"] == "f1"
     deleted = {"id": created["id"], "title": "Test drive", "message": "Folder Test drive deleted"}
     assert await api("DELETE", "/api/folders/f1?forceDeleteRules=true") == (200, deleted)
     for uid in ("f1", "f2"):
@@ -223,7 +224,7 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
     """The list has the folders at the root or in the given parent; an unknown parent is 404."""
     for uid, title, parent in (("b", "Beta", ""), ("a", "alpha", ""), ("c", "Inner", "b")):
         await folder(api, uid, title, parentUid=parent)
-    await save(api, "d1", "A dashboard")
+    await save_dashboard(api, "d1", "A dashboard")
 
     async def list_folders(query: str) -> list[tuple[str, str | None]]:
         status, body = await api("GET", f"/api/folders?{query}")
@@ -238,7 +239,7 @@ async def test_folders_are_listed_by_parent(api: Api) -> None:
 
 async def test_roles_limit_reads_and_writes(api: Api) -> None:
     """A Viewer may read objects but not change them, a member without a role finds none, and each organization has its own objects."""
-    await save(api, "d1", "A")
+    await save_dashboard(api, "d1", "A")
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
     assert len((await api("GET", "/api/search", auth=viewer))[1]) == 1
     assert (await api("GET", "/api/dashboards/uid/d1", auth=viewer))[1]["meta"]["canSave"] is False
@@ -250,18 +251,18 @@ async def test_roles_limit_reads_and_writes(api: Api) -> None:
     body = {"dashboard": {"uid": "d1", "title": "B"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", body, auth=writer))[0] == 200
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"title": "New"}}, auth=writer))[0] == 403
-    elsewhere = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
-    assert await api("GET", "/api/search", auth=elsewhere) == (200, [])
-    assert (await api("GET", "/api/dashboards/uid/d1", auth=elsewhere))[0] == 404
+    admin_of_other_org = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
+    assert await api("GET", "/api/search", auth=admin_of_other_org) == (200, [])
+    assert (await api("GET", "/api/dashboards/uid/d1", auth=admin_of_other_org))[0] == 404
 
 
 async def test_managed_objects_cannot_be_changed(api: Api) -> None:
     """Managed objects are changed in their files. Responses mark those provisioned by a repository or file, not by other tools."""
-    await save(api, "d1", "A")
-    marks = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}'
+    await save_dashboard(api, "d1", "A")
+    manager_annotations = '{"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}'
     async with api.database.transaction() as connection:
         await connection.execute("select lock_namespaces(1, array['default'])")
-        await connection.execute("update resource set annotations = $1::text::jsonb", marks)
+        await connection.execute("update resource set annotations = $1::text::jsonb", manager_annotations)
     for method, path in (("POST", "/api/dashboards/db"), ("DELETE", "/api/dashboards/uid/d1")):
         body = {"dashboard": {"uid": "d1", "title": "B"}, "overwrite": True} if method == "POST" else None
         status, response = await api(method, path, body)
@@ -276,17 +277,17 @@ async def test_managed_objects_cannot_be_changed(api: Api) -> None:
 
 async def test_the_quota_of_dashboards_applies(api: Api) -> None:
     """A new dashboard above the limit is rejected, and a save of an existing one never is."""
-    await save(api, "d1", "A")
+    await save_dashboard(api, "d1", "A")
     await api.sql("""insert into quota (org_id, target, "limit") values (1, 'dashboard', 1)""")
     status, response = await api("POST", "/api/dashboards/db", {"dashboard": {"title": "B"}})
     assert (status, response["message"], response["extra"]["limit"]) == (403, "Quota reached", 1)
-    assert (await save(api, "d1", "B"))["version"] == 2
+    assert (await save_dashboard(api, "d1", "B"))["version"] == 2
 
 
 async def test_each_change_is_on_record(api: Api) -> None:
     """The audit has an event with the name of the classic operation and the object."""
     await folder(api, "f1", "F")
-    await save(api, "d1", "A")
+    await save_dashboard(api, "d1", "A")
     await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "d1", "title": "B"}})
     await api("DELETE", "/api/dashboards/uid/d1")
     await api("DELETE", "/api/folders/f1")

@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_api import folder, save
+from tests.contract.api.test_classic_api import folder, save_dashboard
 
 from dashwright.common.identity import Role
 
@@ -14,8 +14,8 @@ async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> Non
     Each item has the same id and URL as in a single read, and ids are filters, too.
     """
     created = await folder(api, "f1", "Beta folder")
-    first = await save(api, "d1", "alpha", folder="f1", tags=["x", "y"])
-    await save(api, "d2", "Gamma", tags=["x"], note="\0 is escaped in a body")
+    first = await save_dashboard(api, "d1", "alpha", folder="f1", tags=["x", "y"])
+    await save_dashboard(api, "d2", "Gamma", tags=["x"], note="\0 is escaped in a body")
     await api.sql("insert into star (user_id, org_id, dashboard_uid) values (1, 1, 'd2')")
 
     async def search(query: str) -> list[str]:
@@ -69,8 +69,8 @@ async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> Non
 async def test_a_search_may_be_a_body(api: Api) -> None:
     """A search may be a body with the members of the query. Invalid values are rejected, and a limit out of range is adjusted."""
     created = await folder(api, "f1", "F")
-    one = await save(api, "d1", "A", folder="f1", tags=["x"])
-    await save(api, "d2", "B", tags=["x", "y"])
+    first = await save_dashboard(api, "d1", "A", folder="f1", tags=["x"])
+    await save_dashboard(api, "d2", "B", tags=["x", "y"])
 
     async def search(**body: Any) -> list[str]:
         status, response = await api("POST", "/api/search", body)
@@ -79,7 +79,7 @@ async def test_a_search_may_be_a_body(api: Api) -> None:
 
     assert await search() == ["f1", "d1", "d2"]
     assert await search(tag=["x"], folderUIDs=["general"]) == ["d2"]
-    assert await search(dashboardIds=[one["id"]], limit=0, page=0) == ["d1"]
+    assert await search(dashboardIds=[first["id"]], limit=0, page=0) == ["d1"]
     assert await search(folderIds=[created["id"]]) == ["d1"]
     assert await search(dashboardUIDs=["d2"], query="b", type=["dash-db"], starred=False) == ["d2"]
     assert await search(sort="alpha-desc", limit=10**12, page=1) == ["f1", "d2", "d1"]
@@ -93,11 +93,11 @@ async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
 
     Of several with one name, the last deleted one is found.
     """
-    place = await folder(api, "f1", "F")
-    for uid, title, where in (("d1", "beta", ""), ("d2", "Alpha", "f1"), ("d3", "Here", "")):
-        await save(api, uid, title, folder=where)
+    folder_number = await folder(api, "f1", "F")
+    for uid, title, folder_uid in (("d1", "beta", ""), ("d2", "Alpha", "f1"), ("d3", "Here", "")):
+        await save_dashboard(api, uid, title, folder=folder_uid)
     await api("DELETE", "/api/dashboards/uid/d1")
-    await save(api, "d1", "Gamma")
+    await save_dashboard(api, "d1", "Gamma")
     for uid in ("d1", "d2"):
         await api("DELETE", f"/api/dashboards/uid/{uid}")
     editor, viewer = await api.person("editor", Role.EDITOR), await api.person("viewer", Role.VIEWER)
@@ -114,7 +114,7 @@ async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
     assert await search("dashboardUIDs=d1&limit=1") == [("d1", "Gamma")]
     assert await search("limit=1&page=2") == [("d1", "Gamma")]
     assert await search("type=dash-folder") == []
-    assert (await api("POST", "/api/search", {"deleted": True, "dashboardUIDs": ["d2"]}))[1][0]["folderId"] == place["id"]
+    assert (await api("POST", "/api/search", {"deleted": True, "dashboardUIDs": ["d2"]}))[1][0]["folderId"] == folder_number["id"]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
     assert await search(auth=viewer) == await search(auth=editor) == []
     assert (await api("DELETE", "/api/dashboards/uid/d3", auth=editor))[0] == 200
@@ -133,13 +133,13 @@ async def test_a_search_for_another_type_fails(api: Api) -> None:
 
 async def test_tags_are_counted_by_dashboard(api: Api) -> None:
     """Tags are sorted and counted once per dashboard, only for dashboards of the organization that the caller may read."""
-    await save(api, "d1", "A", tags=["foobar", "bazqux", "foobar"])
-    await save(api, "d2", "B", tags=["foobar", 5, "a\0b"])
+    await save_dashboard(api, "d1", "A", tags=["foobar", "bazqux", "foobar"])
+    await save_dashboard(api, "d2", "B", tags=["foobar", 5, "a\0b"])
     expected = [{"term": "bazqux", "count": 1}, {"term": "foobar", "count": 2}]
     assert await api("GET", "/api/dashboards/tags") == (200, expected)
     assert await api("GET", "/api/dashboards/tags", auth=await api.person("unprivileged", Role.NONE)) == (200, [])
-    elsewhere = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
-    assert await api("GET", "/api/dashboards/tags", auth=elsewhere) == (200, [])
+    admin_of_other_org = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
+    assert await api("GET", "/api/dashboards/tags", auth=admin_of_other_org) == (200, [])
 
 
 async def test_the_home_dashboard_is_chosen_by_user_team_and_organization(api: Api) -> None:
@@ -147,7 +147,7 @@ async def test_the_home_dashboard_is_chosen_by_user_team_and_organization(api: A
     path = "/api/dashboards/home"
     status, home = await api("GET", path)
     assert (status, home["dashboard"]["title"], home["meta"]["isHome"], home["meta"]["canSave"]) == (200, "Home", True, False)
-    numbers = {uid: (await save(api, uid, f"Of {uid}"))["id"] for uid in ("user", "team", "org")}
+    numbers = {uid: (await save_dashboard(api, uid, f"Of {uid}"))["id"] for uid in ("user", "team", "org")}
     kim = await api.person("kim", Role.VIEWER)
     team = (await api("POST", "/api/teams", {"name": "Crew"}))[1]["teamId"]
     kim_id = await api.sql("""select id from "user" where login = 'kim'""")
@@ -169,8 +169,8 @@ async def test_access_rules_limit_the_search(api: Api) -> None:
     """A Viewer finds neither a folder without access, nor its tags and dashboards, except for a dashboard with a rule of its own."""
     hidden = await folder(api, "f1", "Hidden")
     await folder(api, "f2", "Open")
-    for uid, place in (("d1", "f1"), ("d2", "f2"), ("d3", "f1"), ("d4", "")):
-        await save(api, uid, uid, folder=place, tags=[f"of {uid}"])
+    for uid, folder_uid in (("d1", "f1"), ("d2", "f2"), ("d3", "f1"), ("d4", "")):
+        await save_dashboard(api, uid, uid, folder=folder_uid, tags=[f"of {uid}"])
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
     only_editors = {"items": [{"role": "Editor", "permission": 2}]}
     assert (await api("POST", "/api/folders/f1/permissions", only_editors))[0] == 200

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_api import folder, save
+from tests.contract.api.test_classic_api import folder, save_dashboard
 
 from dashwright.common.identity import Role
 
@@ -17,14 +17,14 @@ NO_VERSION = (404, {"message": "Dashboard version not found"})
 async def dashboard_id(api: Api) -> int:
     """Create the dashboard ``d1`` with three versions in two folders and return its id."""
     await folder(api, "f1", "F")
-    await save(api, "d1", "First", exact=1.5)
+    await save_dashboard(api, "d1", "First", exact=1.5)
     body = {"dashboard": {"uid": "d1", "title": "Second"}, "folderUid": "f1", "overwrite": True, "message": "moved"}
     assert (await api("POST", "/api/dashboards/db", body))[1]["version"] == 2
     body = {"dashboard": {"uid": "d1", "title": "Third"}, "folderUid": "f1", "overwrite": True}
     status, response = await api("POST", "/api/dashboards/db", body)
     assert (status, response["version"]) == (200, 3)
-    found: int = response["id"]
-    return found
+    number: int = response["id"]
+    return number
 
 
 async def list_versions(api: Api, path: str) -> tuple[list[int], str]:
@@ -87,13 +87,13 @@ async def test_a_version_is_restored_as_a_new_one(api: Api, dashboard_id: int) -
         "folderUid": "f1",
     }
     assert (status, body) == (200, expected)
-    found = (await api("GET", STORED))[1]
-    assert found["spec"] == {"title": "First", "exact": 1.5}
+    response = (await api("GET", STORED))[1]
+    assert response["spec"] == {"title": "First", "exact": 1.5}
     newest = (await api("GET", f"{ONE}/versions?limit=1"))[1]["versions"][0]
     assert (newest["version"], newest["parentVersion"], newest["restoredFrom"]) == (4, 3, 1)
     assert newest["message"] == "Restored from version 1"
     assert (await api("POST", f"/api/dashboards/id/{dashboard_id}/restore", {"version": 4}))[1] == body
-    assert (await api("GET", STORED))[1] == found
+    assert (await api("GET", STORED))[1] == response
     for version in (0, 9):
         assert await api("POST", f"{ONE}/restore", {"version": version}) == NO_VERSION
     assert await api("POST", f"{ONE}/restore", {"version": "1"}) == (400, {"message": "bad request data"})
@@ -102,11 +102,11 @@ async def test_a_version_is_restored_as_a_new_one(api: Api, dashboard_id: int) -
 
 async def test_a_layout_is_restored_as_a_layout(api: Api) -> None:
     """A version with elements is restored with elements, even if the current version is classic."""
-    await save(api, "d1", "A", elements={}, layout={"kind": "GridLayout"})
-    await save(api, "d1", "B")
+    await save_dashboard(api, "d1", "A", elements={}, layout={"kind": "GridLayout"})
+    await save_dashboard(api, "d1", "B")
     assert (await api("POST", f"{ONE}/restore", {"version": 1}))[1]["version"] == 3
-    _, found = await api("GET", STORED.replace("v0alpha1", "v2alpha1"))
-    assert found["spec"]["layout"] == {"kind": "GridLayout"}
+    _, body = await api("GET", STORED.replace("v0alpha1", "v2alpha1"))
+    assert body["spec"]["layout"] == {"kind": "GridLayout"}
     assert (await api("GET", STORED))[1]["status"]["conversion"]["storedVersion"] == "v2alpha1"
 
 
@@ -131,7 +131,7 @@ async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> N
     assert (await list_versions(api, f"{ONE}/versions"))[0] == [4, 3, 2, 1]
     assert (await api("PATCH", path, {}))[0] == 404
     await api("DELETE", ONE)
-    await save(api, "d1", "Another")
+    await save_dashboard(api, "d1", "Another")
     assert (await api("PATCH", path, {}))[0] == 409
     await api("DELETE", ONE)
     assert (await api("PATCH", path, {"folderUid": ""}))[1]["title"] == "Another"

@@ -30,13 +30,13 @@ from dashwright.jobs_worker.domain.resource import ResourceReader
 
 __all__ = ["export"]  # the fixture
 
-_STORED = """select name, r.stored_version, h.spec, r.folder from resource r join resource_history h using (uid, generation)
+_SELECT_STORED = """select name, r.stored_version, h.spec, r.folder from resource r join resource_history h using (uid, generation)
     where resource = 'dashboards'"""
 
 
 async def test_a_cancelled_export_changes_nothing(git_api: Api, git_server: GitServer) -> None:
     """An export that is cancelled while it fetches pushes nothing and manages no object, and the next export succeeds."""
-    git_server.make("team.git").commit({"README.md": "x"})
+    git_server.create_repository("team.git").commit({"README.md": "x"})
     await create_repository(git_api, git_server)
     await dashboard(git_api, "a", "A")
     requested, finished = asyncio.Event(), asyncio.Event()
@@ -70,9 +70,9 @@ async def test_an_object_saved_during_an_export_is_not_managed(git_api: Api, git
     async def save(request: web.Request) -> web.StreamResponse | None:
         if request.path.endswith("git-receive-pack") and request.method == "POST" and remaining:
             remaining.clear()
-            _, found = await git_api("GET", f"{CLASSIC}/a")
-            found["spec"]["refresh"] = "5m"
-            assert (await git_api("PUT", f"{CLASSIC}/a", found))[0] == 200
+            _, body = await git_api("GET", f"{CLASSIC}/a")
+            body["spec"]["refresh"] = "5m"
+            assert (await git_api("PUT", f"{CLASSIC}/a", body))[0] == 200
         return None
 
     git_server.fault = save
@@ -98,8 +98,8 @@ async def test_an_export_to_a_local_repository(git_api: Api, tmp_path: Path) -> 
         assert counts(await wait_for_job(git_api, job, "local")) == expected
     assert json.loads((tmp_path / "local" / "Web" / "a.json").read_text())["metadata"] == {"name": "a"}
     for options, reason in (({"history": True}, "keeps no history"), ({"branch": "side"}, "branch workflow")):
-        status, found = await git_api("POST", f"{REPOSITORIES}/local/export", options)
-        assert (status, reason in found["message"]) == (422, True), found
+        status, body = await git_api("POST", f"{REPOSITORIES}/local/export", options)
+        assert (status, reason in body["message"]) == (422, True), body
 
 
 @pytest.mark.parametrize("seed", [1, 2])
@@ -125,7 +125,9 @@ async def test_exported_files_equal_the_stored_objects(
     git(tmp_path, "clone", "--quiet", str(git_server.root / "team.git"), "clone")
     reader = ResourceReader("default", "team", AdmissionSettings())
     files = [reader.read(path.name, path.read_bytes()) for path in (tmp_path / "clone").rglob("*.json") if path.name != "_folder.json"]
-    assert {file.key.name: (file.version, json.loads(file.spec)) for file in files} == {name: found[:2] for name, found in stored.items()}
+    assert {file.key.name: (file.version, json.loads(file.spec)) for file in files} == {
+        name: stored_parts[:2] for name, stored_parts in stored.items()
+    }
     status = await run_sync(git_api)
     assert (status["state"], counts(status)) == ("success", {"noop": 12})
     assert await read_stored(git_api) == stored
@@ -134,5 +136,5 @@ async def test_exported_files_equal_the_stored_objects(
 async def read_stored(api: Api) -> dict[str, tuple[str, Any, str | None]]:
     """Return version, spec and folder of each dashboard."""
     async with api.database.connection() as connection:
-        rows = await connection.fetch(_STORED)
+        rows = await connection.fetch(_SELECT_STORED)
     return {row["name"]: (row["stored_version"], json.loads(row["spec"]), row["folder"]) for row in rows}

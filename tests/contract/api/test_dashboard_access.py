@@ -10,18 +10,18 @@ ABILITIES = ("canSave", "canEdit", "canAdmin", "canDelete", "canStar")
 
 
 async def create_dashboard(api: Api, title: str = "Prod Overview") -> None:
-    status, found = await api("POST", DASHBOARDS, {"metadata": {"name": "abc"}, "spec": {"title": title}})
-    assert status == 201, found
+    status, body = await api("POST", DASHBOARDS, {"metadata": {"name": "abc"}, "spec": {"title": title}})
+    assert status == 201, body
 
 
 async def test_a_dashboard_has_its_address(api: Api) -> None:
     """A dashboard is returned with the slug of its title, the address of its page and the complete object."""
     await create_dashboard(api)
-    status, found = await api("GET", f"{DASHBOARDS}/abc/dto")
-    assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardWithAccessInfo", "dashboard.grafana.app/v2alpha1")
-    assert (found["access"]["slug"], found["access"]["url"]) == ("prod-overview", "/d/abc/prod-overview")
-    _, plain = await api("GET", f"{DASHBOARDS}/abc")
-    assert {key: found[key] for key in plain if key != "kind"} == {key: plain[key] for key in plain if key != "kind"}
+    status, body = await api("GET", f"{DASHBOARDS}/abc/dto")
+    assert (status, body["kind"], body["apiVersion"]) == (200, "DashboardWithAccessInfo", "dashboard.grafana.app/v2alpha1")
+    assert (body["access"]["slug"], body["access"]["url"]) == ("prod-overview", "/d/abc/prod-overview")
+    _, dashboard = await api("GET", f"{DASHBOARDS}/abc")
+    assert {key: body[key] for key in dashboard if key != "kind"} == {key: dashboard[key] for key in dashboard if key != "kind"}
 
 
 async def test_the_access_is_optional(api: Api) -> None:
@@ -51,27 +51,25 @@ async def test_the_classic_address_has_the_same_response(api: Api) -> None:
 async def test_abilities_are_those_of_the_caller(api: Api, role: Role, able: tuple[str, ...]) -> None:
     """Responses list all abilities of the caller, true or false; those on annotations follow from the ability to save."""
     await create_dashboard(api)
-    _, found = await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("somebody", role))
-    assert {key: found["access"][key] for key in ABILITIES} == {key: key in able for key in ABILITIES}
+    _, body = await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("somebody", role))
+    assert {key: body["access"][key] for key in ABILITIES} == {key: key in able for key in ABILITIES}
     actions = dict.fromkeys(("canAdd", "canEdit", "canDelete"), "canSave" in able)
-    assert found["access"]["annotationsPermissions"] == {"dashboard": actions, "organization": actions}
+    assert body["access"]["annotationsPermissions"] == {"dashboard": actions, "organization": actions}
 
 
 async def test_a_token_has_no_stars(api: Api) -> None:
     """``canStar`` is false for a token with any role."""
     await create_dashboard(api)
     _, key = await api.token(await api.account("robot", Role.ADMIN), "t")
-    _, found = await api("GET", f"{DASHBOARDS}/abc/dto", auth=f"Bearer {key}")
-    assert (found["access"]["canAdmin"], found["access"]["canStar"]) == (True, False)
+    _, body = await api("GET", f"{DASHBOARDS}/abc/dto", auth=f"Bearer {key}")
+    assert (body["access"]["canAdmin"], body["access"]["canStar"]) == (True, False)
 
 
 async def test_an_explicit_grant_is_an_ability(api: Api) -> None:
     """An explicit grant is reported for its action on its dashboard only."""
     await create_dashboard(api)
-    _, found = await api(
-        "GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("v", Role.VIEWER, ("dashboards:write", "dashboards:uid:abc"))
-    )
-    assert [key for key in ABILITIES if found["access"][key]] == ["canSave", "canEdit", "canStar"]
+    _, body = await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("v", Role.VIEWER, ("dashboards:write", "dashboards:uid:abc")))
+    assert [key for key in ABILITIES if body["access"][key]] == ["canSave", "canEdit", "canStar"]
 
 
 async def test_an_unreadable_dashboard_is_refused(api: Api) -> None:
@@ -85,6 +83,6 @@ async def test_a_dashboard_is_converted(api: Api) -> None:
     """In another version, the dashboard is converted and has the same address."""
     body = {"metadata": {"name": "abc"}, "spec": {"title": "Prod Overview", "elements": {}, "layout": {}}}
     assert (await api("POST", DASHBOARDS, body))[0] == 201
-    _, found = await api("GET", f"{DASHBOARDS.replace('v2alpha1', 'v0alpha1')}/abc/dto")
-    assert (found["spec"]["title"], found["status"]["conversion"]["failed"]) == ("Prod Overview", False)
-    assert found["access"]["slug"] == "prod-overview"
+    _, response = await api("GET", f"{DASHBOARDS.replace('v2alpha1', 'v0alpha1')}/abc/dto")
+    assert (response["spec"]["title"], response["status"]["conversion"]["failed"]) == ("Prod Overview", False)
+    assert response["access"]["slug"] == "prod-overview"

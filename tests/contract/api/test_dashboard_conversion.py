@@ -20,7 +20,7 @@ DASHBOARDS, BETA, ALPHA = path_in("v2alpha1"), path_in("v1beta1"), path_in("v0al
 PLACEHOLDER = {"title": "T", "schemaVersion": 9999}
 
 
-def grid(*names: str) -> dict[str, Any]:
+def grid_layout(*names: str) -> dict[str, Any]:
     """Return a grid layout of elements, one below the other."""
     items = [
         {
@@ -76,27 +76,27 @@ TABS: dict[str, Any] = {
         "fiscalYearStartMonth": 0,
     },
     "elements": {"first": panel(1, "One"), "second": panel(2, "Two")},
-    "layout": {"kind": "TabsLayout", "spec": {"tabs": [tab("A", grid("first")), tab("B", grid("second"))]}},
+    "layout": {"kind": "TabsLayout", "spec": {"tabs": [tab("A", grid_layout("first")), tab("B", grid_layout("second"))]}},
 }
 #: A dashboard whose layout refers to an element that does not exist.
-BROKEN = {"title": "T", "elements": {}, "layout": grid("missing")}
+BROKEN = {"title": "T", "elements": {}, "layout": grid_layout("missing")}
 
 
 async def create_dashboard(api: Api, spec: dict[str, Any], path: str = DASHBOARDS, name: str = "d") -> tuple[int, Any]:
     return await api("POST", path, {"metadata": {"name": name}, "spec": spec})
 
 
-async def read(api: Api, version: str, name: str = "d") -> Any:
+async def read_dashboard(api: Api, version: str, name: str = "d") -> Any:
     """Return a dashboard in a version."""
-    status, found = await api("GET", path_in(version, name))
-    assert (status, found["apiVersion"]) == (200, f"dashboard.grafana.app/{version}")
-    return found
+    status, body = await api("GET", path_in(version, name))
+    assert (status, body["apiVersion"]) == (200, f"dashboard.grafana.app/{version}")
+    return body
 
 
-async def write(api: Api, found: Any, **members: Any) -> Any:
-    """Replace a dashboard that was read by one with other members of its spec, in the version of the read."""
-    version = found["apiVersion"].rpartition("/")[2]
-    status, written = await api("PUT", path_in(version, found["metadata"]["name"]), {**found, "spec": {**found["spec"], **members}})
+async def write_dashboard(api: Api, current: Any, **members: Any) -> Any:
+    """Replace a dashboard by one with other members in its spec, in the version in which it was read."""
+    version = current["apiVersion"].rpartition("/")[2]
+    status, written = await api("PUT", path_in(version, current["metadata"]["name"]), {**current, "spec": {**current["spec"], **members}})
     assert status == 200, written
     return written
 
@@ -108,18 +108,18 @@ async def test_a_dashboard_is_readable_in_every_version(api: Api) -> None:
     assert (await create_dashboard(api, TABS, path_in("v2beta1"), "tabs"))[0] == 201
     for name, stored, spec in (("classic", "v0alpha1", classic), ("tabs", "v2beta1", TABS)):
         for version in VERSIONS:
-            found = await read(api, version, name)
+            dashboard = await read_dashboard(api, version, name)
             if version == stored:
-                assert (found["spec"], found["status"]) == (spec, {})
+                assert (dashboard["spec"], dashboard["status"]) == (spec, {})
                 continue
-            conversion = found["status"]["conversion"]
+            conversion = dashboard["status"]["conversion"]
             assert (conversion["failed"], conversion["storedVersion"]) == (False, stored), conversion
             titles = [
-                *(panel["title"] for panel in found["spec"].get("panels", ()) if panel["type"] != "row"),
-                *(element["spec"]["title"] for element in found["spec"].get("elements", {}).values()),
+                *(panel["title"] for panel in dashboard["spec"].get("panels", ()) if panel["type"] != "row"),
+                *(element["spec"]["title"] for element in dashboard["spec"].get("elements", {}).values()),
             ]
             assert titles == (["One"] if name == "classic" else ["One", "Two"])
-            assert ("panels" in found["spec"]) is (version in CLASSIC)
+            assert ("panels" in dashboard["spec"]) is (version in CLASSIC)
 
 
 async def test_lists_and_watches_show_the_requested_version(api: Api) -> None:
@@ -129,36 +129,36 @@ async def test_lists_and_watches_show_the_requested_version(api: Api) -> None:
         events = [await asyncio.wait_for(response.content.readline(), 30)]
         await create_dashboard(api, TABS, path_in("v2"), name="e")
         events.append(await asyncio.wait_for(response.content.readline(), 30))
-    found = await read(api, "v1beta1")
+    dashboard = await read_dashboard(api, "v1beta1")
     _, listing = await api("GET", BETA)
-    for shown in (*(orjson.loads(event)["object"] for event in events), *listing["items"]):
-        assert (shown["spec"], shown["status"]) == (found["spec"], found["status"])
+    for item in (*(orjson.loads(event)["object"] for event in events), *listing["items"]):
+        assert (item["spec"], item["status"]) == (dashboard["spec"], dashboard["status"])
 
 
 @pytest.mark.parametrize("version", [version for version in VERSIONS if version != "v2beta1"])
 async def test_writing_back_what_was_read_changes_nothing(api: Api, version: str) -> None:
     """A write of an unchanged read keeps the generation, the stored version and the stored spec."""
     await create_dashboard(api, TABS, path_in("v2beta1"))
-    written = await write(api, await read(api, version))
+    written = await write_dashboard(api, await read_dashboard(api, version))
     assert written["metadata"]["generation"] == 1
-    assert (await read(api, "v2beta1"))["spec"] == TABS
+    assert (await read_dashboard(api, "v2beta1"))["spec"] == TABS
 
 
 @pytest.mark.parametrize("version", CLASSIC)
 async def test_an_edit_in_a_classic_version_keeps_the_tabs(api: Api, version: str) -> None:
     """Members that the classic version cannot express are named in the status, and are returned in the version of the dashboard."""
     await create_dashboard(api, TABS, path_in("v2beta1"))
-    found = await read(api, version)
-    assert "layout" in found["status"]["conversion"]["preserved"]
-    written = await write(api, found, title="New", tags=["b"])
+    dashboard = await read_dashboard(api, version)
+    assert "layout" in dashboard["status"]["conversion"]["preserved"]
+    written = await write_dashboard(api, dashboard, title="New", tags=["b"])
     assert (written["spec"]["title"], written["status"], written["metadata"]["generation"]) == ("New", {}, 2)
-    restored = await read(api, "v2beta1")
+    restored = await read_dashboard(api, "v2beta1")
     assert restored["spec"] == TABS | {"title": "New", "tags": ["b"]}
     assert restored["status"]["conversion"]["storedVersion"] == version
     # An edit in the version with tabs is visible in the classic version.
-    await write(api, restored, title="Newest")
-    assert (await read(api, "v2beta1"))["spec"] == TABS | {"title": "Newest", "tags": ["b"]}
-    assert (await read(api, version))["spec"]["title"] == "Newest"
+    await write_dashboard(api, restored, title="Newest")
+    assert (await read_dashboard(api, "v2beta1"))["spec"] == TABS | {"title": "Newest", "tags": ["b"]}
+    assert (await read_dashboard(api, version))["spec"]["title"] == "Newest"
 
 
 @pytest.mark.parametrize("version", ["v2alpha1", "v2beta1", "v2"])
@@ -171,38 +171,38 @@ async def test_an_edit_with_elements_keeps_unknown_members(api: Api, version: st
         "ours": [1, 2],
     }
     await create_dashboard(api, classic, path_in("v1"))
-    await write(api, await read(api, version), title="New")
-    assert (await read(api, "v1"))["spec"] == classic | {"title": "New"}
+    await write_dashboard(api, await read_dashboard(api, version), title="New")
+    assert (await read_dashboard(api, "v1"))["spec"] == classic | {"title": "New"}
 
 
 async def test_an_edit_in_another_version_with_elements_keeps_its_members(api: Api) -> None:
     """Versions with elements differ in details, such as the shift of a time range, and none of them is lost."""
     element = panel(1, "One")
     element["spec"]["data"]["spec"]["queryOptions"] = {"timeCompare": "1d"}
-    spec = {**TABS, "elements": {"first": element}, "layout": grid("first")}
+    spec = {**TABS, "elements": {"first": element}, "layout": grid_layout("first")}
     await create_dashboard(api, spec, path_in("v2"))
-    await write(api, await read(api, "v2alpha1"), title="New")
-    assert (await read(api, "v2"))["spec"] == {**spec, "title": "New"}
+    await write_dashboard(api, await read_dashboard(api, "v2alpha1"), title="New")
+    assert (await read_dashboard(api, "v2"))["spec"] == {**spec, "title": "New"}
 
 
 async def test_each_form_of_a_dashboard_is_kept(api: Api) -> None:
     """After edits in versions of both forms, each form still has the members that only it can express."""
     await create_dashboard(api, TABS, path_in("v2"))
-    await write(api, await read(api, "v0alpha1"), ours={"a": 1})
-    await write(api, await read(api, "v2alpha1"), title="New")
-    assert (await read(api, "v2"))["spec"] == TABS | {"title": "New"}
-    classic = (await read(api, "v0alpha1"))["spec"]
+    await write_dashboard(api, await read_dashboard(api, "v0alpha1"), ours={"a": 1})
+    await write_dashboard(api, await read_dashboard(api, "v2alpha1"), title="New")
+    assert (await read_dashboard(api, "v2"))["spec"] == TABS | {"title": "New"}
+    classic = (await read_dashboard(api, "v0alpha1"))["spec"]
     assert (classic["title"], classic["ours"]) == ("New", {"a": 1})
 
 
 async def test_the_classic_api_reads_and_saves_dashboards_with_elements(api: Api) -> None:
     """The classic API returns panels, and a save of these panels keeps the tabs."""
     await create_dashboard(api, TABS, path_in("v2beta1"))
-    _, found = await api("GET", "/api/dashboards/uid/d")
-    assert [panel["title"] for panel in found["dashboard"]["panels"] if panel["type"] != "row"] == ["One", "Two"]
-    saved = {"dashboard": {**found["dashboard"], "title": "New"}, "overwrite": True}
+    _, body = await api("GET", "/api/dashboards/uid/d")
+    assert [panel["title"] for panel in body["dashboard"]["panels"] if panel["type"] != "row"] == ["One", "Two"]
+    saved = {"dashboard": {**body["dashboard"], "title": "New"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", saved))[0] == 200
-    assert (await read(api, "v2beta1"))["spec"] == TABS | {"title": "New"}
+    assert (await read_dashboard(api, "v2beta1"))["spec"] == TABS | {"title": "New"}
 
 
 async def test_a_dashboard_that_cannot_be_converted_has_a_placeholder(api: Api) -> None:
@@ -212,19 +212,19 @@ async def test_a_dashboard_that_cannot_be_converted_has_a_placeholder(api: Api) 
     """
     await create_dashboard(api, BROKEN)
     for version in CLASSIC:
-        found = await read(api, version)
-        conversion = found["status"]["conversion"]
-        assert (found["spec"], conversion["failed"], conversion["storedVersion"], conversion["source"]) == (
+        placeholder = await read_dashboard(api, version)
+        conversion = placeholder["status"]["conversion"]
+        assert (placeholder["spec"], conversion["failed"], conversion["storedVersion"], conversion["source"]) == (
             PLACEHOLDER,
             True,
             "v2alpha1",
             BROKEN,
         )
         assert "missing" in conversion["error"]
-    found["metadata"]["labels"]["team"] = "a"
-    written = await write(api, found)
+    placeholder["metadata"]["labels"]["team"] = "a"
+    written = await write_dashboard(api, placeholder)
     assert (written["spec"], written["metadata"]["labels"]["team"], written["metadata"]["generation"]) == (PLACEHOLDER, "a", 1)
-    assert (await read(api, "v2alpha1"))["spec"] == BROKEN
+    assert (await read_dashboard(api, "v2alpha1"))["spec"] == BROKEN
     for spec in ({**PLACEHOLDER, "title": "New"}, {**PLACEHOLDER, "panels": []}):
         status, error = await api("PUT", f"{BETA}/d", {"metadata": {"name": "d"}, "spec": spec})
         assert (status, error["details"]["causes"][0]["field"]) == (422, "spec.schemaVersion")
@@ -236,15 +236,15 @@ async def test_a_patch_applies_to_the_requested_version(api: Api, kind: str) -> 
     """A patch changes members of the requested version. A patch of a placeholder can change only the metadata."""
     headers = {"Content-Type": f"application/{kind}+json"}
     await create_dashboard(api, TABS, path_in("v2beta1"), "tabs")
-    status, found = await api("PATCH", f"{BETA}/tabs", {"spec": {"title": "New"}}, headers=headers)
-    assert (status, found["spec"]["title"]) == (200, "New")
-    assert (await read(api, "v2beta1", "tabs"))["spec"] == TABS | {"title": "New"}
+    status, body = await api("PATCH", f"{BETA}/tabs", {"spec": {"title": "New"}}, headers=headers)
+    assert (status, body["spec"]["title"]) == (200, "New")
+    assert (await read_dashboard(api, "v2beta1", "tabs"))["spec"] == TABS | {"title": "New"}
     await create_dashboard(api, BROKEN)
-    status, found = await api("PATCH", f"{BETA}/d", {"metadata": {"labels": {"team": "a"}}}, headers=headers)
-    assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, PLACEHOLDER, "a", 1)
+    status, body = await api("PATCH", f"{BETA}/d", {"metadata": {"labels": {"team": "a"}}}, headers=headers)
+    assert (status, body["spec"], body["metadata"]["labels"]["team"], body["metadata"]["generation"]) == (200, PLACEHOLDER, "a", 1)
     assert (await api("PATCH", f"{BETA}/d", {"spec": {"title": "New"}}, headers=headers))[0] == 422
-    status, found = await api("PATCH", f"{DASHBOARDS}/d", {"spec": {"title": "New"}}, headers=headers)
-    assert (status, found["spec"]) == (200, BROKEN | {"title": "New"})
+    status, body = await api("PATCH", f"{DASHBOARDS}/d", {"spec": {"title": "New"}}, headers=headers)
+    assert (status, body["spec"]) == (200, BROKEN | {"title": "New"})
 
 
 async def test_labels_are_applied_through_a_placeholder(api: Api) -> None:
@@ -253,19 +253,24 @@ async def test_labels_are_applied_through_a_placeholder(api: Api) -> None:
     headers = {"Content-Type": "application/apply-patch+yaml"}
     for spec in ({}, {"spec": PLACEHOLDER}):
         body = {"metadata": {"labels": {"team": "a"}}, **spec}
-        status, found = await api("PATCH", f"{BETA}/d?fieldManager=m", body, headers=headers)
-        assert (status, found["spec"], found["metadata"]["labels"]["team"], found["metadata"]["generation"]) == (200, PLACEHOLDER, "a", 1)
+        status, response = await api("PATCH", f"{BETA}/d?fieldManager=m", body, headers=headers)
+        assert (status, response["spec"], response["metadata"]["labels"]["team"], response["metadata"]["generation"]) == (
+            200,
+            PLACEHOLDER,
+            "a",
+            1,
+        )
     assert (await api("PATCH", f"{BETA}/d?fieldManager=m&force=true", {"spec": PLACEHOLDER | {"panels": []}}, headers=headers))[0] == 422
-    assert (await read(api, "v2alpha1"))["spec"] == BROKEN
+    assert (await read_dashboard(api, "v2alpha1"))["spec"] == BROKEN
 
 
 async def test_fields_are_applied_in_another_version(api: Api) -> None:
     """A server-side apply in a classic version changes the dashboard as other writes in that version do."""
     await create_dashboard(api, TABS, path_in("v2beta1"))
     headers = {"Content-Type": "application/apply-patch+yaml"}
-    status, found = await api("PATCH", f"{path_in('v1', 'd')}?fieldManager=m&force=true", {"spec": {"title": "New"}}, headers=headers)
-    assert (status, found["spec"]["title"]) == (200, "New"), found
-    assert (await read(api, "v2beta1"))["spec"] == TABS | {"title": "New"}
+    status, body = await api("PATCH", f"{path_in('v1', 'd')}?fieldManager=m&force=true", {"spec": {"title": "New"}}, headers=headers)
+    assert (status, body["spec"]["title"]) == (200, "New"), body
+    assert (await read_dashboard(api, "v2beta1"))["spec"] == TABS | {"title": "New"}
 
 
 @pytest.mark.parametrize("version", ["v1alpha1", "v1beta1", "v1"])
@@ -290,7 +295,7 @@ async def test_data_sources_and_library_panels_of_the_organization_are_known(api
         {"id": 2, "libraryPanel": {"uid": "lib", "name": "Shared"}},
     ]
     await create_dashboard(api, {"title": "T", "panels": panels, "schemaVersion": 42}, path_in("v1"))
-    spec = (await read(api, "v2beta1"))["spec"]
+    spec = (await read_dashboard(api, "v2beta1"))["spec"]
     [query] = spec["elements"]["panel-1"]["spec"]["data"]["spec"]["queries"]
     assert query["spec"]["query"]["group"] == "prometheus"
     repeats = [item["spec"].get("repeat") for item in spec["layout"]["spec"]["items"]]
@@ -302,7 +307,7 @@ async def test_data_sources_and_library_panels_of_the_organization_are_known(api
     [
         ("v2alpha1", {"elements": 5}, "spec.elements"),
         ("v2beta1", {"elements": 5}, "spec.elements"),
-        ("v2", {"layout": grid("missing")}, "spec.layout.spec.items[0].spec.element"),
+        ("v2", {"layout": grid_layout("missing")}, "spec.layout.spec.items[0].spec.element"),
         ("v2", {"tags": "a"}, "spec.tags"),
     ],
 )

@@ -26,7 +26,7 @@ def body(**members: Any) -> dict[str, Any]:
     return {"dashboard": EXPORTED, "inputs": INPUTS, **members}
 
 
-async def counts(api: Api) -> tuple[int, int]:
+async def count_objects(api: Api) -> tuple[int, int]:
     """Return the numbers of dashboards and library panels."""
     statement = "select count(*) from resource where resource = $1"
     return await api.sql(statement, "dashboards"), await api.sql(statement, "librarypanels")
@@ -37,13 +37,13 @@ async def test_an_import_stores_dashboard_and_library_panels(api: Api) -> None:
     await folder(api, "f")
     status, response = await api("POST", IMPORT, body(folderUid="f"))
     assert status == 200, response
-    found = (await api("GET", "/api/dashboards/uid/disks"))[1]
-    assert found["dashboard"]["panels"][0]["datasource"] == {"uid": "prom-1"}
-    assert not {"__inputs", "__elements", "__requires"} & found["dashboard"].keys()
+    stored = (await api("GET", "/api/dashboards/uid/disks"))[1]
+    assert stored["dashboard"]["panels"][0]["datasource"] == {"uid": "prom-1"}
+    assert not {"__inputs", "__elements", "__requires"} & stored["dashboard"].keys()
     expected = {"uid": "disks", "title": "Disks & more", "imported": True, "importedUri": "db/disks-more", "folderUid": "f"}
-    expected |= {"importedUrl": "/d/disks/disks-more", "slug": "disks-more", "dashboardId": found["dashboard"]["id"], "revision": 1}
+    expected |= {"importedUrl": "/d/disks/disks-more", "slug": "disks-more", "dashboardId": stored["dashboard"]["id"], "revision": 1}
     assert {name: response[name] for name in expected} == expected
-    assert response["folderId"] == found["meta"]["folderId"]
+    assert response["folderId"] == stored["meta"]["folderId"]
     element = (await api("GET", "/api/library-elements/lib"))[1]["result"]
     assert (element["name"], element["folderUid"], element["model"]["datasource"]) == ("Lib", "f", {"uid": "prom-1"})
     assert element["meta"]["connectedDashboards"] == 1
@@ -64,9 +64,9 @@ async def test_an_import_stores_dashboard_and_library_panels(api: Api) -> None:
 )
 async def test_an_invalid_import_stores_nothing(api: Api, request_body: dict[str, Any], status: int, message: str) -> None:
     """An invalid import is refused with the reason, and stores neither a dashboard nor a library panel."""
-    found, response = await api("POST", IMPORT, request_body)
-    assert (found, response["message"].startswith(message)) == (status, True), response
-    assert await counts(api) == (0, 0)
+    actual_status, response = await api("POST", IMPORT, request_body)
+    assert (actual_status, response["message"].startswith(message)) == (status, True), response
+    assert await count_objects(api) == (0, 0)
 
 
 async def test_a_stored_dashboard_is_replaced_only_with_overwrite(api: Api) -> None:
@@ -74,7 +74,7 @@ async def test_a_stored_dashboard_is_replaced_only_with_overwrite(api: Api) -> N
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "disks", "title": "Other"}}))[0] == 200
     status, response = await api("POST", IMPORT, body())
     assert (status, response["status"]) == (412, "version-mismatch")
-    assert await counts(api) == (1, 0)
+    assert await count_objects(api) == (1, 0)
     assert (await api("POST", IMPORT, body(overwrite=True)))[0] == 200
     assert (await api("GET", "/api/dashboards/uid/disks"))[1]["dashboard"]["title"] == "Disks & more"
 
@@ -86,7 +86,7 @@ async def test_a_taken_name_of_a_library_panel_refuses_the_import(api: Api) -> N
     elements = {"first": {"name": "First", "kind": 1, "model": {"type": "text"}}, **EXPORTED["__elements"]}
     exported = {**EXPORTED, "panels": [first, *EXPORTED["panels"]], "__elements": elements}
     assert (await api("POST", IMPORT, body(dashboard=exported)))[0] == 400
-    assert await counts(api) == (0, 1)
+    assert await count_objects(api) == (0, 1)
 
 
 async def test_a_reached_quota_refuses_the_import(api: Api) -> None:
@@ -94,24 +94,24 @@ async def test_a_reached_quota_refuses_the_import(api: Api) -> None:
     assert (await api("PUT", "/api/orgs/1/quotas/dashboard", {"target": "dashboard", "limit": 0}))[0] == 200
     status, response = await api("POST", IMPORT, body())
     assert (status, response["message"]) == (403, "Quota reached")
-    assert await counts(api) == (0, 0)
+    assert await count_objects(api) == (0, 0)
 
 
 async def test_rights_on_the_folder_decide(api: Api) -> None:
     """A Viewer imports into a folder that a rule lets them edit, and into no other."""
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
-    assert (await api("POST", IMPORT, body(folderUid="f"), auth=vic))[0] == 403
+    assert (await api("POST", IMPORT, body(folderUid="f"), auth=viewer))[0] == 403
     await allow(api, "folders/f", {"userId": await number_of(api, "vic"), "permission": 2})
-    assert (await api("POST", IMPORT, body(), auth=vic))[0] == 403
-    assert await counts(api) == (0, 0)
-    assert (await api("POST", IMPORT, body(folderUid="f"), auth=vic))[0] == 200
-    assert await counts(api) == (1, 1)
+    assert (await api("POST", IMPORT, body(), auth=viewer))[0] == 403
+    assert await count_objects(api) == (0, 0)
+    assert (await api("POST", IMPORT, body(folderUid="f"), auth=viewer))[0] == 200
+    assert await count_objects(api) == (1, 1)
 
 
 async def test_an_interpolated_dashboard_is_not_stored(api: Api) -> None:
     """An interpolation returns the dashboard with the values of its inputs, and stores nothing."""
-    status, found = await api("POST", "/api/dashboards/interpolate", body())
-    assert (status, found["panels"][0]["datasource"]) == (200, {"uid": "prom-1"})
-    assert found.keys() == {"uid", "title", "panels"}
-    assert await counts(api) == (0, 0)
+    status, response = await api("POST", "/api/dashboards/interpolate", body())
+    assert (status, response["panels"][0]["datasource"]) == (200, {"uid": "prom-1"})
+    assert response.keys() == {"uid", "title", "panels"}
+    assert await count_objects(api) == (0, 0)

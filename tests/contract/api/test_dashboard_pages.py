@@ -19,7 +19,7 @@ from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
 
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "testdata"}
-HOSTILE = '</style></title><script>alert(1)</script><img src=x onerror="alert(1)">'
+HOSTILE_TEXT = '</style></title><script>alert(1)</script><img src=x onerror="alert(1)">'
 TARGETS = [{"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_metric_values", "stringInput": "41,42"}]
 
 
@@ -99,14 +99,14 @@ class _Reader(HTMLParser):
 async def drawing(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[Api]:
     worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await worker.start()
-    await save(api, DASHBOARD)
+    await save_dashboard(api, DASHBOARD)
     yield api
     await worker.stop()
 
 
-async def save(api: Api, dashboard: dict[str, Any]) -> None:
-    status, found = await api("POST", "/api/dashboards/db", {"dashboard": dashboard})
-    assert status == 200, found
+async def save_dashboard(api: Api, dashboard: dict[str, Any]) -> None:
+    status, body = await api("POST", "/api/dashboards/db", {"dashboard": dashboard})
+    assert status == 200, body
 
 
 async def open_page(api: Api, path: str, auth: str = ADMIN, status: int = 200) -> _Reader:
@@ -164,7 +164,7 @@ async def test_descriptions_can_be_opened(drawing: Api) -> None:
 
 async def test_panels_beyond_a_page_are_on_the_next_one(drawing: Api) -> None:
     """A page links to the next one, with the parameters of its URL, and panels of each page have pages of their own."""
-    await save(
+    await save_dashboard(
         drawing, {"uid": "large", "title": "Large", "panels": [panel(index + 1, 0, index * 4, f"P{index + 1}") for index in range(503)]}
     )
     first = await open_page(drawing, "/d/large?from=now-2h")
@@ -183,7 +183,9 @@ async def test_collapsed_rows_can_be_opened(drawing: Api) -> None:
     row = [attributes for attributes in page.elements_named("details") if attributes.get("class") == "row"]
     assert ["open" in attributes for attributes in row] == [False]
     assert "open" in next(
-        found for found in (await open_page(drawing, "/d/shown?rows=expanded")).elements_named("details") if found.get("class") == "row"
+        details
+        for details in (await open_page(drawing, "/d/shown?rows=expanded")).elements_named("details")
+        if details.get("class") == "row"
     )
 
 
@@ -236,15 +238,15 @@ async def test_a_page_leads_to_all_readable_folders_above(drawing: Api, path: st
 async def test_the_reason_of_several_variables_is_shown_once(drawing: Api) -> None:
     """Variables that fail for one reason are in one message above the panels."""
     variables = [{"name": name, "type": "query", "datasource": {"uid": "gone"}, "query": "x"} for name in ("job", "instance")]
-    await save(drawing, {"uid": "failing", "title": "Failing", "panels": [], "templating": {"list": variables}})
+    await save_dashboard(drawing, {"uid": "failing", "title": "Failing", "panels": [], "templating": {"list": variables}})
     page = await open_page(drawing, "/d/failing")
     assert (page.text.count("$job, $instance have no options"), page.text.count("no options")) == (1, 1)
 
 
 async def test_links_of_a_dashboard_lead_to_safe_addresses(drawing: Api) -> None:
     """Links to tags are links to the readable dashboards with these tags."""
-    await save(drawing, {"uid": "linked", "title": "Linked", "tags": ["linked"]})
-    await save(drawing, {"uid": "other", "title": "Other", "tags": ["different"]})
+    await save_dashboard(drawing, {"uid": "linked", "title": "Linked", "tags": ["linked"]})
+    await save_dashboard(drawing, {"uid": "other", "title": "Other", "tags": ["different"]})
     links = [link["href"] for link in (await open_page(drawing, "/d/shown")).elements_named("a")]
     assert "https://example.com/live" in links
     assert "/d/linked/linked?from=now-1h&to=now" in links
@@ -253,15 +255,15 @@ async def test_links_of_a_dashboard_lead_to_safe_addresses(drawing: Api) -> None
 
 async def test_user_text_is_escaped(drawing: Api) -> None:
     """Titles, descriptions, options, names and links of a hostile dashboard are text."""
-    variables = [{"name": HOSTILE, "label": HOSTILE, "type": "custom", "query": HOSTILE, "multi": True}]
-    row = {"id": 5, "type": "row", "title": HOSTILE, "gridPos": {"x": 0, "y": 4, "w": 24, "h": 1}, "collapsed": True, "panels": []}
-    panels = [panel(1, 0, 0, HOSTILE, type=HOSTILE, description=HOSTILE), row]
-    links = [{"type": "link", "title": HOSTILE, "url": f"/{HOSTILE}", "tooltip": HOSTILE}]
-    hostile = {"uid": "hostile", "title": HOSTILE, "panels": panels, "templating": {"list": variables}, "links": links}
-    await save(drawing, hostile)
-    for path in ("/d/hostile", "/d-solo/hostile?panelId=1", f"/d/hostile?from={HOSTILE}&var-x={HOSTILE}"):
+    variables = [{"name": HOSTILE_TEXT, "label": HOSTILE_TEXT, "type": "custom", "query": HOSTILE_TEXT, "multi": True}]
+    row = {"id": 5, "type": "row", "title": HOSTILE_TEXT, "gridPos": {"x": 0, "y": 4, "w": 24, "h": 1}, "collapsed": True, "panels": []}
+    panels = [panel(1, 0, 0, HOSTILE_TEXT, type=HOSTILE_TEXT, description=HOSTILE_TEXT), row]
+    links = [{"type": "link", "title": HOSTILE_TEXT, "url": f"/{HOSTILE_TEXT}", "tooltip": HOSTILE_TEXT}]
+    hostile = {"uid": "hostile", "title": HOSTILE_TEXT, "panels": panels, "templating": {"list": variables}, "links": links}
+    await save_dashboard(drawing, hostile)
+    for path in ("/d/hostile", "/d-solo/hostile?panelId=1", f"/d/hostile?from={HOSTILE_TEXT}&var-x={HOSTILE_TEXT}"):
         page = await open_page(drawing, path, status=400 if "from" in path else 200)
-        assert HOSTILE in page.text
+        assert HOSTILE_TEXT in page.text
         assert len(page.sources["script"]) == 1
         assert "x" not in [picture["src"] for picture in page.elements_named("img")]
 

@@ -11,12 +11,12 @@ from dashwright.common.identity import Role
 DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards"
 
 
-async def save(api: Api, name: str, *titles: str, **spec: Any) -> None:
+async def save_versions(api: Api, name: str, *titles: str, **spec: Any) -> None:
     """Save a dashboard with each title in turn."""
     for title in titles:
         form = {"dashboard": {"uid": name, "title": title, **spec}, "overwrite": True, "message": f"to {title}"}
-        status, found = await api("POST", "/api/dashboards/db", form)
-        assert status == 200, found
+        status, body = await api("POST", "/api/dashboards/db", form)
+        assert status == 200, body
 
 
 def history(name: str, **query: Any) -> str:
@@ -26,19 +26,19 @@ def history(name: str, **query: Any) -> str:
 
 async def test_versions_are_listed_newest_first(api: Api) -> None:
     """Each version has its number, its parent, its time, author and message."""
-    await save(api, "d", "one", "two")
-    status, found = await api("GET", f"{DASHBOARDS}/d/versions")
-    assert (status, found["kind"], found["apiVersion"]) == (200, "DashboardVersionList", "dashboard.grafana.app/v0alpha1")
-    assert [(item["version"], item["createdBy"], item["message"]) for item in found["items"]] == [
+    await save_versions(api, "d", "one", "two")
+    status, body = await api("GET", f"{DASHBOARDS}/d/versions")
+    assert (status, body["kind"], body["apiVersion"]) == (200, "DashboardVersionList", "dashboard.grafana.app/v0alpha1")
+    assert [(item["version"], item["createdBy"], item["message"]) for item in body["items"]] == [
         (2, "user:1", "to two"),
         (1, "user:1", "to one"),
     ]
-    assert all(item["created"] > 1_700_000_000_000 for item in found["items"])
+    assert all(item["created"] > 1_700_000_000_000 for item in body["items"])
 
 
 async def test_versions_are_served_in_yaml(api: Api) -> None:
     """The list of versions and a single version are returned in YAML on request."""
-    await save(api, "d", "one")
+    await save_versions(api, "d", "one")
     headers = {"Authorization": ADMIN, "Accept": "application/yaml"}
     for path, text in (("versions", "kind: DashboardVersionList"), ("versions/1", "kind: Dashboard\n")):
         async with api.session.get(f"{DASHBOARDS}/d/{path}", headers=headers) as response:
@@ -48,23 +48,23 @@ async def test_versions_are_served_in_yaml(api: Api) -> None:
 
 async def test_versions_are_listed_in_pages(api: Api) -> None:
     """The token of a page leads to the next one, and the last page has none."""
-    await save(api, "d", *"abcde")
-    seen, query = [], "limit=2"
+    await save_versions(api, "d", *"abcde")
+    generations, query = [], "limit=2"
     while query:
-        _, found = await api("GET", f"{DASHBOARDS}/d/versions?{query}")
-        seen.append([item["version"] for item in found["items"]])
-        token = found["metadata"].get("continue")
+        _, body = await api("GET", f"{DASHBOARDS}/d/versions?{query}")
+        generations.append([item["version"] for item in body["items"]])
+        token = body["metadata"].get("continue")
         query = f"limit=2&continue={token}" if token else ""
-    assert seen == [[5, 4], [3, 2], [1]]
+    assert generations == [[5, 4], [3, 2], [1]]
 
 
 @pytest.mark.parametrize("path", ["d/versions/1", "d/versions?version=1", "d/versions?path=/1"])
 async def test_a_version_contains_the_old_dashboard(api: Api, path: str) -> None:
     """A version's generation is its id and its message is an annotation."""
-    await save(api, "d", "one", "two")
-    status, found = await api("GET", f"{DASHBOARDS}/{path}")
-    assert (status, found["kind"], found["spec"], found["metadata"]["generation"]) == (200, "Dashboard", {"title": "one"}, 1)
-    assert found["metadata"]["annotations"]["grafana.app/message"] == "to one"
+    await save_versions(api, "d", "one", "two")
+    status, body = await api("GET", f"{DASHBOARDS}/{path}")
+    assert (status, body["kind"], body["spec"], body["metadata"]["generation"]) == (200, "Dashboard", {"title": "one"}, 1)
+    assert body["metadata"]["annotations"]["grafana.app/message"] == "to one"
 
 
 @pytest.mark.parametrize(
@@ -87,30 +87,30 @@ async def test_a_version_contains_the_old_dashboard(api: Api, path: str) -> None
 )
 async def test_invalid_versions_are_refused(api: Api, path: str, status: int) -> None:
     """An unknown number or dashboard is 404, an invalid number 400; each as a Status."""
-    await save(api, "d", "one")
-    actual_status, found = await api("GET", f"{DASHBOARDS}/{path}")
-    assert (actual_status, found["kind"], found["code"]) == (status, "Status", status)
+    await save_versions(api, "d", "one")
+    actual_status, body = await api("GET", f"{DASHBOARDS}/{path}")
+    assert (actual_status, body["kind"], body["code"]) == (status, "Status", status)
 
 
 async def test_a_history_has_complete_objects(api: Api) -> None:
     """A history has complete objects, newest first and in pages, for any name."""
-    await save(api, "test-dashboard-", "one", "two")
-    status, found = await api("GET", history("test-dashboard-", limit=10))
-    assert (status, found["kind"], found["metadata"]["resourceVersion"].isdigit()) == (200, "DashboardList", True)
-    assert [(item["metadata"]["generation"], item["spec"]) for item in found["items"]] == [(2, {"title": "two"}), (1, {"title": "one"})]
-    assert [item["metadata"]["annotations"]["grafana.app/message"] for item in found["items"]] == ["to two", "to one"]
+    await save_versions(api, "test-dashboard-", "one", "two")
+    status, body = await api("GET", history("test-dashboard-", limit=10))
+    assert (status, body["kind"], body["metadata"]["resourceVersion"].isdigit()) == (200, "DashboardList", True)
+    assert [(item["metadata"]["generation"], item["spec"]) for item in body["items"]] == [(2, {"title": "two"}), (1, {"title": "one"})]
+    assert [item["metadata"]["annotations"]["grafana.app/message"] for item in body["items"]] == ["to two", "to one"]
     _, first = await api("GET", history("test-dashboard-", limit=1))
     token = {"continue": first["metadata"]["continue"]}
     _, second = await api("GET", history("test-dashboard-", limit=1, **token))
-    assert first["items"] + second["items"] == found["items"]
+    assert first["items"] + second["items"] == body["items"]
     assert "continue" not in second["metadata"]
 
 
 async def test_a_history_is_printed_as_a_table(api: Api) -> None:
     """kubectl receives a history as a table with the titles of each version."""
-    await save(api, "d", "one", "two")
-    _, found = await api("GET", history("d"), headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
-    assert [(row["cells"][1], row["object"]["metadata"]["generation"]) for row in found["rows"]] == [("two", 2), ("one", 1)]
+    await save_versions(api, "d", "one", "two")
+    _, body = await api("GET", history("d"), headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
+    assert [(row["cells"][1], row["object"]["metadata"]["generation"]) for row in body["rows"]] == [("two", 2), ("one", 1)]
 
 
 async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:
@@ -124,19 +124,19 @@ async def test_a_history_needs_the_name_of_one_object(api: Api) -> None:
 
 async def test_old_versions_are_converted(api: Api) -> None:
     """Each read of a version of the dashboard returns it in the requested API version."""
-    await save(api, "d", "one", layout={})
-    await save(api, "d", "two")
+    await save_versions(api, "d", "one", layout={})
+    await save_versions(api, "d", "two")
     for version, member in (("v1beta1", "schemaVersion"), ("v2alpha1", "layout")):
-        _, found = await api("GET", f"{DASHBOARDS.replace('v0alpha1', version)}/d/versions/1")
-        assert member in found["spec"]
+        _, body = await api("GET", f"{DASHBOARDS.replace('v0alpha1', version)}/d/versions/1")
+        assert member in body["spec"]
         _, listing = await api("GET", history("d").replace("v0alpha1", version))
         assert [item["spec"]["title"] for item in listing["items"]] == ["two", "one"]
-        assert listing["items"][1]["spec"] == found["spec"]
+        assert listing["items"][1]["spec"] == body["spec"]
 
 
 async def test_versions_need_read_access(api: Api) -> None:
     """A caller without read access to the dashboard receives 403."""
-    await save(api, "d", "one")
+    await save_versions(api, "d", "one")
     unprivileged = await api.person("unprivileged", Role.NONE)
     for path in (f"{DASHBOARDS}/d/versions", f"{DASHBOARDS}/d/versions/1", history("d")):
         assert (await api("GET", path, auth=unprivileged))[0] == 403

@@ -12,7 +12,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import Reply, Request, RpcServer
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 
-AT = "/api/datasources"
+PATH = "/api/datasources"
 
 
 class Worker:
@@ -38,8 +38,8 @@ async def worker(broker: MemoryBroker) -> AsyncIterator[Worker]:
     await server.stop(drain=1)
 
 
-async def source(api: Api, uid: str) -> int:
-    status, body = await api("POST", AT, {"name": uid, "type": "prometheus", "uid": uid})
+async def create_source(api: Api, uid: str) -> int:
+    status, body = await api("POST", PATH, {"name": uid, "type": "prometheus", "uid": uid})
     assert status == 200, body
     number: int = body["id"]
     return number
@@ -50,33 +50,33 @@ async def test_the_workers_response_is_passed_on(api: Api, worker: Worker) -> No
 
     The worker gets the organization, and uses no cached result.
     """
-    good, bad = await source(api, "good"), await source(api, "bad")
-    for path in ("uid/good", str(good)):
-        assert await api("GET", f"{AT}/{path}/health") == (200, {"status": "OK", "message": "It works"})
-    for path in ("uid/bad", str(bad)):
-        assert await api("GET", f"{AT}/{path}/health") == (400, {"status": "ERROR", "message": "connection refused"})
+    healthy_id, failing_id = await create_source(api, "good"), await create_source(api, "bad")
+    for path in ("uid/good", str(healthy_id)):
+        assert await api("GET", f"{PATH}/{path}/health") == (200, {"status": "OK", "message": "It works"})
+    for path in ("uid/bad", str(failing_id)):
+        assert await api("GET", f"{PATH}/{path}/health") == (400, {"status": "ERROR", "message": "connection refused"})
     assert worker.requests[0] == (QueryContext(QueryEndpoint.HEALTH, org_id=1, fresh=True), {"uid": "good"})
     assert len(worker.requests) == 4
 
 
 async def test_a_check_requires_the_right_to_query(api: Api, worker: Worker) -> None:
     """A check without the right to query is refused. An unknown data source is reported without a call to the worker."""
-    number = await source(api, "good")
+    number = await create_source(api, "good")
     viewer = await api.person("vic", Role.VIEWER)
     other = await api.person("otto", Role.NONE, ("datasources:query", "datasources:uid:bad"), ("datasources:read", "*"))
-    assert (await api("GET", f"{AT}/uid/good/health", auth=viewer))[0] == 200
+    assert (await api("GET", f"{PATH}/uid/good/health", auth=viewer))[0] == 200
     assert worker.requests[0][0].readable == frozenset()
     for path in ("uid/good", str(number), "uid/none", "9007"):
-        assert (await api("GET", f"{AT}/{path}/health", auth=other))[0] == 403
+        assert (await api("GET", f"{PATH}/{path}/health", auth=other))[0] == 403
     for path in ("uid/none", "9007"):
-        assert await api("GET", f"{AT}/{path}/health") == (404, {"message": "Data source not found"})
-    assert await api("GET", f"{AT}/x/health") == (400, {"message": "id is invalid"})
+        assert await api("GET", f"{PATH}/{path}/health") == (404, {"message": "Data source not found"})
+    assert await api("GET", f"{PATH}/x/health") == (400, {"message": "id is invalid"})
     assert len(worker.requests) == 1
 
 
 async def test_without_a_worker_a_check_fails_like_a_query(start_api: StartApi) -> None:
     """A check that no worker serves returns 504 at the deadline."""
     api = await start_api(query_seconds=0.2)
-    await source(api, "good")
-    assert (await api("GET", f"{AT}/uid/good/health"))[0] == 504
+    await create_source(api, "good")
+    assert (await api("GET", f"{PATH}/uid/good/health"))[0] == 504
     assert (await api("POST", "/api/ds/query", {"queries": []}))[0] == 504

@@ -109,8 +109,8 @@ async def gateway(start_api: StartApi) -> AsyncIterator[ProxyGateway]:
 async def test_each_path_reaches_the_data_source(gateway: ProxyGateway, path: str) -> None:
     """The proxy and the resources, by uid and by id, forward GET with its parameters and POST with its form."""
     number = await gateway.api.sql("select id from data_source where uid = 'prom'")
-    at = path.format(id=number)
-    status, headers, body = await gateway.get(f"{at}/api/v1/series?match[]=up&match[]=%7Ba%3D%22b%26c%22%7D")
+    address = path.format(id=number)
+    status, headers, body = await gateway.get(f"{address}/api/v1/series?match[]=up&match[]=%7Ba%3D%22b%26c%22%7D")
     assert (status, body) == (200, b'{"status": "success", "data": []}')
     assert headers["Content-Type"] == "application/json; charset=utf-8"
     method, target, _, _ = gateway.source.last
@@ -119,7 +119,7 @@ async def test_each_path_reaches_the_data_source(gateway: ProxyGateway, path: st
         "/api/v1/series",
         [("match[]", "up"), ("match[]", '{a="b&c"}')],
     )
-    status, _, _ = await gateway.get(f"{at}/api/v1/query", "POST", data={"query": "1+1"})
+    status, _, _ = await gateway.get(f"{address}/api/v1/query", "POST", data={"query": "1+1"})
     assert (status, gateway.source.last[0], gateway.source.last[3]) == (200, "POST", "query=1%2B1")
 
 
@@ -265,8 +265,8 @@ async def test_the_organization_is_never_taken_from_a_parameter(gateway: ProxyGa
     variants: list[dict[str, Any]] = [{}, {"params": {"orgId": str(other)}}, {"headers": {"X-Grafana-Org-Id": str(other)}}]
     for options in variants:
         stranger = await api.person(f"stan{len(options)}{'params' in options}", Role.ADMIN)
-        for at in (f"{PROXY}/only-theirs", f"/api/datasources/proxy/{number}", "/api/datasources/uid/only-theirs/resources"):
-            status, _, body = await gateway.get(f"{at}/api/v1/query", auth=stranger, **options)
+        for address in (f"{PROXY}/only-theirs", f"/api/datasources/proxy/{number}", "/api/datasources/uid/only-theirs/resources"):
+            status, _, body = await gateway.get(f"{address}/api/v1/query", auth=stranger, **options)
             assert status in (401, 403, 404), body
     assert not gateway.source.requests
 
@@ -274,23 +274,23 @@ async def test_the_organization_is_never_taken_from_a_parameter(gateway: ProxyGa
 async def test_a_grant_on_one_data_source_opens_no_other(gateway: ProxyGateway) -> None:
     """The right to query is checked on the data source of the path, by uid and by id, before its settings are read."""
     number = await gateway.add("secret")
-    some = await gateway.api.person("some", Role.NONE, (QUERY, "datasources:uid:prom"))
-    assert (await gateway.get(f"{PROXY}/prom/api/v1/query", auth=some))[0] == 200
+    limited_caller = await gateway.api.person("some", Role.NONE, (QUERY, "datasources:uid:prom"))
+    assert (await gateway.get(f"{PROXY}/prom/api/v1/query", auth=limited_caller))[0] == 200
     before = len(gateway.source.requests)
-    for at in (f"{PROXY}/secret", f"/api/datasources/proxy/{number}", f"{PROXY}/unknown", "/api/datasources/proxy/999"):
+    for address in (f"{PROXY}/secret", f"/api/datasources/proxy/{number}", f"{PROXY}/unknown", "/api/datasources/proxy/999"):
         for query in ("", "?uid=prom", "?datasource=prom"):
-            assert (await gateway.get(f"{at}/api/v1/query{query}", auth=some))[0] == 403
+            assert (await gateway.get(f"{address}/api/v1/query{query}", auth=limited_caller))[0] == 403
     assert len(gateway.source.requests) == before
     assert (await gateway.get(f"{PROXY}/unknown/api/v1/query"))[0] == 404
 
 
-@pytest.mark.parametrize("place", ["query", "form"])
-async def test_parameters_of_the_settings_cannot_be_replaced(gateway: ProxyGateway, place: str) -> None:
+@pytest.mark.parametrize("parameters_in", ["query", "form"])
+async def test_parameters_of_the_settings_cannot_be_replaced(gateway: ProxyGateway, parameters_in: str) -> None:
     """A parameter that the settings fix, such as a tenant's filter, is refused in the URL and in a form."""
     await gateway.add("tenant", jsonData={"customQueryParameters": "tenant=a"})
     await gateway.get(f"{PROXY}/tenant/api/v1/query?query=up")
     assert gateway.source.last[1] == "/api/v1/query?tenant=a&query=up"
-    options: dict[str, Any] = {"params": {"tenant": "b"}} if place == "query" else {"data": {"tenant": "b"}}
+    options: dict[str, Any] = {"params": {"tenant": "b"}} if parameters_in == "query" else {"data": {"tenant": "b"}}
     status, _, body = await gateway.get(f"{PROXY}/tenant/api/v1/query", "POST", **options)
     assert status == 400
     assert b"fix the parameter 'tenant'" in body

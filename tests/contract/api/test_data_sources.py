@@ -9,7 +9,7 @@ from tests.contract.api.conftest import Api, StartApi
 
 from dashwright.common.identity import Role
 
-AT = "/api/datasources"
+PATH = "/api/datasources"
 NOT_FOUND = (404, {"message": "Data source not found"})
 PROMETHEUS = {
     "name": "Prometheus",
@@ -25,7 +25,7 @@ PROMETHEUS = {
 
 
 async def create_data_source(api: Api, **fields: Any) -> Any:
-    status, body = await api("POST", AT, {"type": "x", **fields})
+    status, body = await api("POST", PATH, {"type": "x", **fields})
     assert (status, body["message"]) == (200, "Datasource added"), body
     return body["datasource"]
 
@@ -35,14 +35,14 @@ async def create_user_with_grants(api: Api, role: Role, *grants: tuple[str, str]
 
 
 def names(status_and_body: tuple[int, Any]) -> list[str]:
-    status, found = status_and_body
-    assert status == 200, found
-    return [source["name"] for source in found]
+    status, listing = status_and_body
+    assert status == 200, listing
+    return [source["name"] for source in listing]
 
 
 async def test_a_data_source_is_created_and_read(api: Api) -> None:
     """A data source is read by uid, id and name. The list omits some fields, and secrets are only shown as set."""
-    status, body = await api("POST", AT, PROMETHEUS)
+    status, body = await api("POST", PATH, PROMETHEUS)
     source = body["datasource"]
     assert (status, body) == (200, {"id": source["id"], "name": "Prometheus", "message": "Datasource added", "datasource": source})
     assert source == {
@@ -61,12 +61,12 @@ async def test_a_data_source_is_created_and_read(api: Api) -> None:
     }
     assert len(source["uid"]) == 14
     for path in (f"uid/{source['uid']}", str(source["id"]), "name/Prometheus"):
-        assert await api("GET", f"{AT}/{path}") == (200, source)
-    assert await api("GET", f"{AT}/id/Prometheus") == (200, {"id": source["id"]})
-    left_out = {"basicAuthUser", "withCredentials", "secureJsonFields", "version", "apiVersion"}
-    listed = {key: value for key, value in source.items() if key not in left_out} | {"typeName": "Prometheus"}
-    assert await api("GET", AT) == (200, [listed])
-    assert await api("GET", f"{AT}/") == (200, [listed])
+        assert await api("GET", f"{PATH}/{path}") == (200, source)
+    assert await api("GET", f"{PATH}/id/Prometheus") == (200, {"id": source["id"]})
+    fields_not_listed = {"basicAuthUser", "withCredentials", "secureJsonFields", "version", "apiVersion"}
+    listed = {key: value for key, value in source.items() if key not in fields_not_listed} | {"typeName": "Prometheus"}
+    assert await api("GET", PATH) == (200, [listed])
+    assert await api("GET", f"{PATH}/") == (200, [listed])
 
 
 async def test_a_data_source_needs_a_name_and_a_type_only(api: Api) -> None:
@@ -75,9 +75,9 @@ async def test_a_data_source_needs_a_name_and_a_type_only(api: Api) -> None:
     Unlisted properties have no effect, names of properties match in any case, and null counts as missing.
     """
     body = {"NAME": "a", "type": "loki", "uid": None, "id": 77, "orgId": 9, "readOnly": True, "version": 5, "password": "x", "url": None}
-    source = (await api("POST", AT, body))[1]["datasource"]
-    shown = {key: source[key] for key in ("orgId", "readOnly", "version", "access", "url", "jsonData", "secureJsonFields")}
-    assert shown == {"orgId": 1, "readOnly": False, "version": 1, "access": "proxy", "url": "", "jsonData": {}, "secureJsonFields": {}}
+    source = (await api("POST", PATH, body))[1]["datasource"]
+    defaults = {key: source[key] for key in ("orgId", "readOnly", "version", "access", "url", "jsonData", "secureJsonFields")}
+    assert defaults == {"orgId": 1, "readOnly": False, "version": 1, "access": "proxy", "url": "", "jsonData": {}, "secureJsonFields": {}}
     assert source["id"] != 77
     assert source["typeLogoUrl"] == "public/img/icn-datasource.svg"
 
@@ -86,9 +86,9 @@ async def test_a_data_source_needs_a_name_and_a_type_only(api: Api) -> None:
 async def test_a_type_has_one_name(api: Api, value: str, type_name: str) -> None:
     """A type's former name means the same type, and an unknown type is kept."""
     source = await create_data_source(api, name="n", type=value)
-    known = {"testdata": "grafana-testdata-datasource", "postgres": "grafana-postgresql-datasource"}
-    assert source["type"] == known.get(value, value)
-    assert (await api("GET", AT))[1][0]["typeName"] == type_name
+    current_names = {"testdata": "grafana-testdata-datasource", "postgres": "grafana-postgresql-datasource"}
+    assert source["type"] == current_names.get(value, value)
+    assert (await api("GET", PATH))[1][0]["typeName"] == type_name
 
 
 @pytest.mark.parametrize(
@@ -123,11 +123,11 @@ async def test_an_invalid_data_source_is_refused(api: Api, fields: dict[str, Any
     """An invalid field is a 400 with the reason, for creation and update. Nothing is stored, and no secret is returned."""
     body = {**PROMETHEUS, **fields}
     await create_data_source(api, name="there", uid="there")
-    for response in (await api("POST", AT, body), await api("PUT", f"{AT}/uid/there", body)):
+    for response in (await api("POST", PATH, body), await api("PUT", f"{PATH}/uid/there", body)):
         assert response[0] == 400, response
         assert message in response[1]["message"]
         assert "hunter22" not in orjson.dumps(response[1]).decode()
-    assert names(await api("GET", AT)) == ["there"]
+    assert names(await api("GET", PATH)) == ["there"]
 
 
 async def test_only_addresses_for_http_are_urls(api: Api) -> None:
@@ -142,42 +142,42 @@ async def test_names_and_uids_are_unique_in_an_organization(api: Api) -> None:
     """A duplicate name or uid returns a 409 that names it. Another organization may use both, and cannot see either."""
     await create_data_source(api, name="A", uid="a")
     await create_data_source(api, name="B", uid="b")
-    same_name, same_uid = ({"message": f"data source with the same {what} already exists"} for what in ("name", "uid"))
-    assert await api("POST", AT, {"name": "A", "type": "x"}) == (409, same_name)
-    assert await api("POST", AT, {"name": "C", "type": "x", "uid": "a"}) == (409, same_uid)
+    same_name, same_uid = ({"message": f"data source with the same {field} already exists"} for field in ("name", "uid"))
+    assert await api("POST", PATH, {"name": "A", "type": "x"}) == (409, same_name)
+    assert await api("POST", PATH, {"name": "C", "type": "x", "uid": "a"}) == (409, same_uid)
     for fields, expected_message in (({"name": "A"}, same_name), ({"name": "B", "uid": "a"}, same_uid)):
-        assert await api("PUT", f"{AT}/uid/b", {"type": "x", **fields}) == (
+        assert await api("PUT", f"{PATH}/uid/b", {"type": "x", **fields}) == (
             409,
             {"message": f"Failed to update datasource: {expected_message['message']}"},
         )
     org_id = await api.organization("Second")
     await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", org_id)
-    there = {"X-Grafana-Org-Id": str(org_id)}
-    assert await api("GET", f"{AT}/uid/a", headers=there) == NOT_FOUND
-    assert (await api("POST", AT, {"name": "A", "type": "x", "uid": "a"}, headers=there))[0] == 200
-    assert names(await api("GET", AT)) == ["A", "B"]
+    in_other_organization = {"X-Grafana-Org-Id": str(org_id)}
+    assert await api("GET", f"{PATH}/uid/a", headers=in_other_organization) == NOT_FOUND
+    assert (await api("POST", PATH, {"name": "A", "type": "x", "uid": "a"}, headers=in_other_organization))[0] == 200
+    assert names(await api("GET", PATH)) == ["A", "B"]
 
 
 async def test_an_update_keeps_secrets(api: Api) -> None:
     """An update keeps uid, URL, basic-auth user and secrets that are absent, deletes an empty secret and resets other fields."""
     uid = (await create_data_source(api, **{**PROMETHEUS, "secureJsonData": {"basicAuthPassword": "hunter22", "token": "t"}}))["uid"]
-    status, body = await api("PUT", f"{AT}/uid/{uid}", {"name": "P", "type": "prometheus", "secureJsonData": {"token": "", "x": None}})
+    status, body = await api("PUT", f"{PATH}/uid/{uid}", {"name": "P", "type": "prometheus", "secureJsonData": {"token": "", "x": None}})
     source = body["datasource"]
     assert (status, body["message"], body["name"], body["id"]) == (200, "Datasource updated", "P", source["id"])
     remaining = (source["uid"], source["url"], source["basicAuthUser"], source["secureJsonFields"])
     assert remaining == (uid, PROMETHEUS["url"], "reader", {"basicAuthPassword": True})
     assert (source["basicAuth"], source["isDefault"], source["jsonData"], source["version"]) == (False, False, {}, 2)
     body = {"name": "P", "type": "prometheus", "url": "", "basicAuthUser": "", "uid": "other"}
-    source = (await api("PUT", f"{AT}/{source['id']}", body))[1]["datasource"]
+    source = (await api("PUT", f"{PATH}/{source['id']}", body))[1]["datasource"]
     assert (source["uid"], source["url"], source["basicAuthUser"], source["version"]) == ("other", "", "", 3)
     assert source["secureJsonFields"] == {"basicAuthPassword": True}
-    assert await api("GET", f"{AT}/uid/{uid}") == NOT_FOUND
+    assert await api("GET", f"{PATH}/uid/{uid}") == NOT_FOUND
 
 
 async def test_an_update_of_an_old_version_is_rejected(api: Api) -> None:
     """An update with an old version is rejected; without a version it overwrites."""
     source = await create_data_source(api, name="n")
-    path, body = f"{AT}/uid/{source['uid']}", {"name": "n", "type": "x"}
+    path, body = f"{PATH}/uid/{source['uid']}", {"name": "n", "type": "x"}
     assert (await api("PUT", path, {**body, "version": 1}))[1]["datasource"]["version"] == 2
     result = {"message": "Datasource has already been updated by someone else. Please reload and try again"}
     assert await api("PUT", path, {**body, "version": 1}) == (409, result)
@@ -187,13 +187,13 @@ async def test_an_update_of_an_old_version_is_rejected(api: Api) -> None:
 async def test_one_data_source_is_the_default(api: Api) -> None:
     """The data source that last became the default is the only default. Clients get its name, or an empty one if there is no default."""
     first, second = await create_data_source(api, name="A", isDefault=True), await create_data_source(api, name="B", isDefault=True)
-    assert [source["isDefault"] for source in (await api("GET", AT))[1]] == [False, True]
-    await api("PUT", f"{AT}/{first['id']}", {"name": "A", "type": "x", "isDefault": True})
-    assert [source["isDefault"] for source in (await api("GET", AT))[1]] == [True, False]
+    assert [source["isDefault"] for source in (await api("GET", PATH))[1]] == [False, True]
+    await api("PUT", f"{PATH}/{first['id']}", {"name": "A", "type": "x", "isDefault": True})
+    assert [source["isDefault"] for source in (await api("GET", PATH))[1]] == [True, False]
     assert (await api("GET", "/api/frontend/settings"))[1]["defaultDatasource"] == "A"
-    await api("DELETE", f"{AT}/{first['id']}")
+    await api("DELETE", f"{PATH}/{first['id']}")
     assert (await api("GET", "/api/frontend/settings"))[1]["defaultDatasource"] == ""
-    assert (await api("GET", f"{AT}/{second['id']}"))[1]["isDefault"] is False
+    assert (await api("GET", f"{PATH}/{second['id']}"))[1]["isDefault"] is False
 
 
 async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
@@ -204,35 +204,35 @@ async def test_a_data_source_is_deleted_in_every_way(api: Api) -> None:
         await create_data_source(api, name="b", uid="b"),
         await create_data_source(api, name="c", uid="c"),
     )
-    assert await api("DELETE", f"{AT}/name/a%2Fb") == (200, {"message": result, "id": first["id"]})
-    assert await api("DELETE", f"{AT}/uid/b") == (200, {"message": result, "id": second["id"]})
-    assert await api("DELETE", f"{AT}/{third['id']}") == (200, {"message": result})
+    assert await api("DELETE", f"{PATH}/name/a%2Fb") == (200, {"message": result, "id": first["id"]})
+    assert await api("DELETE", f"{PATH}/uid/b") == (200, {"message": result, "id": second["id"]})
+    assert await api("DELETE", f"{PATH}/{third['id']}") == (200, {"message": result})
     body = {"name": "c", "type": "x"}
     for path in ("name/c", "uid/c", str(third["id"]), "uid/" + "x" * 500, str(2**63 - 1), "-1"):
         for method in ("GET", "DELETE") if path.startswith("name") else ("GET", "PUT", "DELETE"):
-            assert await api(method, f"{AT}/{path}", body if method == "PUT" else None) == NOT_FOUND
-    assert await api("GET", f"{AT}/id/c") == NOT_FOUND
-    assert await api("GET", f"{AT}/9x") == (400, {"message": "id is invalid"})
-    assert await api("GET", AT) == (200, [])
+            assert await api(method, f"{PATH}/{path}", body if method == "PUT" else None) == NOT_FOUND
+    assert await api("GET", f"{PATH}/id/c") == NOT_FOUND
+    assert await api("GET", f"{PATH}/9x") == (400, {"message": "id is invalid"})
+    assert await api("GET", PATH) == (200, [])
 
 
 async def test_a_grant_is_limited_to_its_data_source(api: Api) -> None:
     """A grant on one data source applies to all of its addresses, and the list has only readable data sources."""
-    own, other = await create_data_source(api, name="mine", uid="m"), await create_data_source(api, name="other", uid="o")
+    granted_id, other_id = await create_data_source(api, name="mine", uid="m"), await create_data_source(api, name="other", uid="o")
     reader = await create_user_with_grants(
         api, Role.NONE, ("datasources:read", "datasources:uid:m"), ("datasources:write", "datasources:uid:m")
     )
-    assert names(await api("GET", AT, auth=reader)) == ["mine"]
+    assert names(await api("GET", PATH, auth=reader)) == ["mine"]
     body = {"name": "mine", "type": "x"}
-    for path in ("uid/m", str(own["id"]), "name/mine", "id/mine"):
-        assert (await api("GET", f"{AT}/{path}", auth=reader))[0] == 200
-    for path in ("uid/o", str(other["id"]), "name/other", "id/other", "uid/none", "9007", "name/none", "id/none"):
-        assert (await api("GET", f"{AT}/{path}", auth=reader))[0] == 403, path
-    assert (await api("PUT", f"{AT}/{own['id']}", body, auth=reader))[0] == 200
-    for path in ("uid/o", str(other["id"]), "uid/none", "9007"):
-        assert (await api("PUT", f"{AT}/{path}", body, auth=reader))[0] == 403, path
-    assert (await api("DELETE", f"{AT}/uid/m", auth=reader))[1]["title"] == "Access denied"
-    assert (await api("POST", AT, {"name": "n", "type": "x"}, auth=reader))[0] == 403
+    for path in ("uid/m", str(granted_id["id"]), "name/mine", "id/mine"):
+        assert (await api("GET", f"{PATH}/{path}", auth=reader))[0] == 200
+    for path in ("uid/o", str(other_id["id"]), "name/other", "id/other", "uid/none", "9007", "name/none", "id/none"):
+        assert (await api("GET", f"{PATH}/{path}", auth=reader))[0] == 403, path
+    assert (await api("PUT", f"{PATH}/{granted_id['id']}", body, auth=reader))[0] == 200
+    for path in ("uid/o", str(other_id["id"]), "uid/none", "9007"):
+        assert (await api("PUT", f"{PATH}/{path}", body, auth=reader))[0] == 403, path
+    assert (await api("DELETE", f"{PATH}/uid/m", auth=reader))[1]["title"] == "Access denied"
+    assert (await api("POST", PATH, {"name": "n", "type": "x"}, auth=reader))[0] == 403
 
 
 async def test_viewers_query_and_do_not_read_data_sources(api: Api) -> None:
@@ -241,7 +241,7 @@ async def test_viewers_query_and_do_not_read_data_sources(api: Api) -> None:
     for role in (Role.VIEWER, Role.EDITOR):
         caller = await create_user_with_grants(api, role)
         for path in ("", "/uid/n", "/name/n", "/id/n"):
-            status, error = await api("GET", AT + path, auth=caller)
+            status, error = await api("GET", PATH + path, auth=caller)
             assert (status, error["message"].rpartition(": ")[2]) == (403, "datasources:read")
         assert set((await api("GET", "/api/frontend/settings", auth=caller))[1]["datasources"]) == {"n"}
 
@@ -258,28 +258,28 @@ async def test_grants_by_id_or_name_become_grants_by_uid(api: Api) -> None:
     for scope in ("datasources:id:9007", "datasources:name:none"):
         status, error = await api("PUT", path, {"permissions": [{"action": "datasources:query", "scope": scope}]})
         assert (status, scope in error["message"]) == (400, True)
-    await api("DELETE", f"{AT}/uid/a")
+    await api("DELETE", f"{PATH}/uid/a")
     assert await api("GET", path) == (200, {"permissions": []})
 
 
 async def test_access_is_returned_on_request(api: Api) -> None:
     """The caller's actions on a data source are returned on request, for a single one and for each in the list."""
     await create_data_source(api, name="n", uid="n")
-    all_of_it = dict.fromkeys(("datasources:read", "datasources:write", "datasources:delete", "datasources:query"), True)
-    assert (await api("GET", f"{AT}/uid/n?accesscontrol=true"))[1]["accessControl"] == all_of_it
+    all_actions = dict.fromkeys(("datasources:read", "datasources:write", "datasources:delete", "datasources:query"), True)
+    assert (await api("GET", f"{PATH}/uid/n?accesscontrol=true"))[1]["accessControl"] == all_actions
     reader = await create_user_with_grants(api, Role.NONE, ("datasources:read", "datasources:uid:n"))
-    assert (await api("GET", f"{AT}?accesscontrol=true", auth=reader))[1][0]["accessControl"] == {"datasources:read": True}
-    assert "accessControl" not in (await api("GET", f"{AT}/uid/n"))[1]
+    assert (await api("GET", f"{PATH}?accesscontrol=true", auth=reader))[1][0]["accessControl"] == {"datasources:read": True}
+    assert "accessControl" not in (await api("GET", f"{PATH}/uid/n"))[1]
 
 
 async def test_clients_list_the_data_sources_they_may_query(api: Api) -> None:
     """The list for queries has names and query settings, without fields that need read access."""
     uid = (await create_data_source(api, **PROMETHEUS))["uid"]
     await create_data_source(api, name="direct", uid="d", access="direct", url="https://host")
-    found = (await api("GET", "/api/frontend/settings", auth=await create_user_with_grants(api, Role.VIEWER)))[1]
-    assert found["defaultDatasource"] == "Prometheus"
-    assert found["datasources"]["Prometheus"] == {
-        "id": found["datasources"]["Prometheus"]["id"],
+    body = (await api("GET", "/api/frontend/settings", auth=await create_user_with_grants(api, Role.VIEWER)))[1]
+    assert body["defaultDatasource"] == "Prometheus"
+    assert body["datasources"]["Prometheus"] == {
+        "id": body["datasources"]["Prometheus"]["id"],
         "uid": uid,
         "type": "prometheus",
         "name": "Prometheus",
@@ -289,10 +289,10 @@ async def test_clients_list_the_data_sources_they_may_query(api: Api) -> None:
         "jsonData": PROMETHEUS["jsonData"],
         "readOnly": False,
     }
-    assert found["datasources"]["direct"]["url"] == "https://host"
-    one = await create_user_with_grants(api, Role.NONE, ("datasources:query", "datasources:uid:d"))
-    found = (await api("GET", "/api/frontend/settings", auth=one))[1]
-    assert (set(found["datasources"]), found["defaultDatasource"]) == ({"direct"}, "")
+    assert body["datasources"]["direct"]["url"] == "https://host"
+    limited_caller = await create_user_with_grants(api, Role.NONE, ("datasources:query", "datasources:uid:d"))
+    body = (await api("GET", "/api/frontend/settings", auth=limited_caller))[1]
+    assert (set(body["datasources"]), body["defaultDatasource"]) == ({"direct"}, "")
 
 
 async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
@@ -305,9 +305,9 @@ async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
             {"name": "n", "type": "x", "secureJsonData": {"token": ["hunter22"]}},
             {"name": "n", "type": "x", "uid": "a b", "secureJsonData": {"token": "hunter22"}},
         ):
-            assert "hunter22" not in str(await api("PUT", f"{AT}/uid/{uid}", body))
-        assert "hunter22" not in str(await api("GET", AT))
-        await api("DELETE", f"{AT}/uid/{uid}")
+            assert "hunter22" not in str(await api("PUT", f"{PATH}/uid/{uid}", body))
+        assert "hunter22" not in str(await api("GET", PATH))
+        await api("DELETE", f"{PATH}/uid/{uid}")
         events = (await api("GET", "/api/audit"))[1]["events"]
     assert "hunter22" not in str(logged)
     number = events[0]["object"].removeprefix("data-source:")
@@ -328,7 +328,7 @@ async def test_data_sources_are_limited(start_api: StartApi) -> None:
     """An exceeded limit is a 403 that names it; the quota counts existing data sources, and a large body is rejected."""
     api = await start_api(quota_defaults="org_data_source=1")
     await create_data_source(api, name="a")
-    status, error = await api("POST", AT, {"name": "b", "type": "x"})
+    status, error = await api("POST", PATH, {"name": "b", "type": "x"})
     assert (status, error["message"], error["extra"]) == (
         403,
         "data_source Quota reached",
@@ -337,5 +337,5 @@ async def test_data_sources_are_limited(start_api: StartApi) -> None:
     records = (await api("GET", "/api/org/quotas"))[1]
     assert [record["used"] for record in records if record["target"] == "data_source"] == [1]
     assert (await api("GET", "/api/admin/stats"))[1]["datasources"] == 1
-    large = {"name": "c", "type": "x", "jsonData": {"x": "y" * 300_000}}
-    assert (await api("POST", AT, large))[0] == 413
+    large_body = {"name": "c", "type": "x", "jsonData": {"x": "y" * 300_000}}
+    assert (await api("POST", PATH, large_body))[0] == 413

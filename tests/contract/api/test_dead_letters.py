@@ -23,7 +23,7 @@ from dashwright.common.messaging.message import Delivery, Message
 from dashwright.common.messaging.topology import TOPOLOGY
 
 Submit = Callable[..., Awaitable[None]]
-Stored = Callable[..., Awaitable[list[Any]]]
+WaitForLetters = Callable[..., Awaitable[list[Any]]]
 
 
 @pytest.fixture(autouse=True)
@@ -32,7 +32,7 @@ def handled_deliveries(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
 
 
 @pytest.fixture
-def wait_for_letters(api: Api, handled_deliveries: HandledDeliveries) -> Stored:
+def wait_for_letters(api: Api, handled_deliveries: HandledDeliveries) -> WaitForLetters:
     """Return a function that returns the letters after ``count`` have arrived."""
 
     async def read(count: int = 1) -> list[Any]:
@@ -43,15 +43,15 @@ def wait_for_letters(api: Api, handled_deliveries: HandledDeliveries) -> Stored:
 
 
 @pytest.fixture
-def submit(broker: MemoryBroker) -> Submit:
+def publish(broker: MemoryBroker) -> Submit:
     """Return a function that publishes a message without reply_to."""
     return partial(dead_letters.submit, broker)
 
 
-async def test_a_refused_submission_is_listed_with_its_reason(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
+async def test_a_refused_submission_is_listed_with_its_reason(api: Api, publish: Submit, wait_for_letters: WaitForLetters) -> None:
     """A refused submission becomes a letter with the reason, the message, its queue and exchange, and without credentials."""
     headers = {"authorization": "Basic d3Jvbmc6d3Jvbmc=", "X-Api-Key": "k3y", "team": "a", "number": 7}
-    await submit(headers=headers, message_id="m-1", correlation_id="c-1")
+    await publish(headers=headers, message_id="m-1", correlation_id="c-1")
     (letter,) = await wait_for_letters()
     assert (letter["kind"], letter["apiVersion"]) == ("DeadLetter", f"{GROUP}/v0alpha1")
     spec, status = letter["spec"], letter["status"]
@@ -81,9 +81,9 @@ async def test_a_refused_submission_is_listed_with_its_reason(api: Api, submit: 
     assert "k3y" not in text
 
 
-async def test_replaying_twice_publishes_once(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
+async def test_replaying_twice_publishes_once(api: Api, publish: Submit, wait_for_letters: WaitForLetters) -> None:
     """The first replay creates the job with the same message id. Repeated and concurrent replays change nothing."""
-    await submit(message_id="m-1")
+    await publish(message_id="m-1")
     name = (await wait_for_letters())[0]["metadata"]["name"]
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     async with watching(api, JOBS) as jobs:
@@ -113,10 +113,10 @@ async def test_a_letter_that_is_delivered_again_is_stored_once(api: Api, broker:
 
 
 async def test_a_replay_that_the_broker_refuses_keeps_the_letter(
-    api: Api, submit: Submit, broker: MemoryBroker, monkeypatch: Any, wait_for_letters: Stored
+    api: Api, publish: Submit, broker: MemoryBroker, monkeypatch: Any, wait_for_letters: WaitForLetters
 ) -> None:
     """If the broker refuses a replay, the letter remains dead, no success is audited, and a later replay succeeds."""
-    await submit()
+    await publish()
     name = (await wait_for_letters())[0]["metadata"]["name"]
 
     async def refuse(*_: Any, **__: Any) -> None:
@@ -132,25 +132,25 @@ async def test_a_replay_that_the_broker_refuses_keeps_the_letter(
     assert (await api("POST", f"{LETTERS}/{name}/replay"))[1]["status"]["state"] == "replayed"
 
 
-async def test_a_replayed_message_that_dies_again_is_another_letter(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
+async def test_a_replayed_message_that_dies_again_is_another_letter(api: Api, publish: Submit, wait_for_letters: WaitForLetters) -> None:
     """A replayed message that is refused again is stored as a further letter, next to the replayed one."""
-    await submit(message_id="m-1")
+    await publish(message_id="m-1")
     name = (await wait_for_letters())[0]["metadata"]["name"]
     await api("POST", f"{LETTERS}/{name}/replay")
     states = [letter["status"]["state"] for letter in await wait_for_letters(2)]
     assert sorted(states) == ["dead", "replayed"]
 
 
-async def test_selected_letters_are_replayed_and_discarded(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
+async def test_selected_letters_are_replayed_and_discarded(api: Api, publish: Submit, wait_for_letters: WaitForLetters) -> None:
     """A selector chooses letters; those that cannot be replayed are counted and remain dead."""
     for number in range(3):
-        await submit(message_id=f"m-{number}")
-    await submit(b"x" * (2 * 1024 * 1024 + 1), message_id="large")
+        await publish(message_id=f"m-{number}")
+    await publish(b"x" * (2 * 1024 * 1024 + 1), message_id="large")
     await wait_for_letters(4)
-    large = [letter for letter in await letters(api) if letter["spec"]["truncated"]]
-    assert [(letter["spec"]["bodyBytes"], len(letter["spec"]["body"])) for letter in large] == [(2097153, 2097152)]
-    assert "complete" in large[0]["status"]["obstacle"]
-    status, conflict = await api("POST", f"{LETTERS}/{large[0]['metadata']['name']}/replay")
+    large_letters = [letter for letter in await letters(api) if letter["spec"]["truncated"]]
+    assert [(letter["spec"]["bodyBytes"], len(letter["spec"]["body"])) for letter in large_letters] == [(2097153, 2097152)]
+    assert "complete" in large_letters[0]["status"]["obstacle"]
+    status, conflict = await api("POST", f"{LETTERS}/{large_letters[0]['metadata']['name']}/replay")
     assert (status, conflict["reason"]) == (409, "Conflict")
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     assert (await api("POST", f"{LETTERS}/replay?labelSelector={STATE}=replayed"))[1]["replayed"] == 0
@@ -160,14 +160,14 @@ async def test_selected_letters_are_replayed_and_discarded(api: Api, submit: Sub
     assert (status, result["replayed"], result["skipped"], result["remaining"]) == (200, 3, 1, 0)
     assert (await api("POST", f"{LETTERS}/replay"))[1]["replayed"] == 0
     assert (await api("DELETE", f"{LETTERS}?labelSelector={STATE}=replayed"))[0] == 200
-    assert [letter["metadata"]["name"] for letter in await letters(api)] == [large[0]["metadata"]["name"]]
+    assert [letter["metadata"]["name"] for letter in await letters(api)] == [large_letters[0]["metadata"]["name"]]
     assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay' and object <> ''") >= 3
     assert await api.sql("select count(*) from audit_event where action = 'deadletter.delete'") == 3
 
 
-async def test_a_letter_is_discarded_once(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
+async def test_a_letter_is_discarded_once(api: Api, publish: Submit, wait_for_letters: WaitForLetters) -> None:
     """A discard checks preconditions, supports dry runs, is audited, and deletes the letter."""
-    await submit()
+    await publish()
     (letter,) = await wait_for_letters()
     path = f"{LETTERS}/{letter['metadata']['name']}"
     assert (await api("DELETE", path, {"preconditions": {"uid": "other"}}))[0] == 409
@@ -179,34 +179,34 @@ async def test_a_letter_is_discarded_once(api: Api, submit: Submit, wait_for_let
     assert await api.sql("select count(*) from audit_event where action = 'deadletter.delete' and outcome = 'ok'") == 1
 
 
-async def test_letters_belong_to_the_organization_of_their_routing_key(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
+async def test_letters_belong_to_the_organization_of_their_routing_key(api: Api, publish: Submit, wait_for_letters: WaitForLetters) -> None:
     """A letter is visible in its organization only. Letters of an unknown organization are visible to server admins only."""
     org_id = await api.organization("Other")
     await api.person("boss", Role.ADMIN, org_id=org_id)
-    here, there = await api.person("here", Role.ADMIN), await api.person("there", Role.ADMIN, org_id=org_id)
+    admin_of_first, admin_of_second = await api.person("here", Role.ADMIN), await api.person("there", Role.ADMIN, org_id=org_id)
     for key in ("submit.default", f"submit.org-{org_id}", "submit.org-999999", "submit.elsewhere", "submit"):
-        await submit(key=key)
+        await publish(key=key)
     await wait_for_letters(5)
-    own = await letters(api, auth=here)
-    assert [letter["spec"]["routingKey"] for letter in own] == ["submit.default"]
+    letters_of_first = await letters(api, auth=admin_of_first)
+    assert [letter["spec"]["routingKey"] for letter in letters_of_first] == ["submit.default"]
     other_path = LETTERS.replace("default", f"org-{org_id}")
-    status, listed = await api("GET", other_path, auth=there)
+    status, listed = await api("GET", other_path, auth=admin_of_second)
     assert (status, [letter["spec"]["routingKey"] for letter in listed["items"]]) == (200, [f"submit.org-{org_id}"])
-    everything = await letters(api)
-    hidden = [letter for letter in everything if letter["metadata"]["labels"].get(f"{GROUP}/server-only") == "true"]
+    all_letters = await letters(api)
+    hidden = [letter for letter in all_letters if letter["metadata"]["labels"].get(f"{GROUP}/server-only") == "true"]
     assert {letter["spec"]["routingKey"] for letter in hidden} == {"submit.org-999999", "submit.elsewhere", "submit"}
     for letter in hidden:
         path = f"{LETTERS}/{letter['metadata']['name']}"
         for method, target in (("GET", path), ("DELETE", path), ("POST", f"{path}/replay")):
-            assert (await api(method, target, auth=here))[0] == 404
-    assert (await api("DELETE", LETTERS, auth=here))[0] == 200
+            assert (await api(method, target, auth=admin_of_first))[0] == 404
+    assert (await api("DELETE", LETTERS, auth=admin_of_first))[0] == 200
     assert len(await letters(api)) == 3
-    assert (await api("POST", f"{LETTERS}/replay", auth=here))[1]["replayed"] == 0
+    assert (await api("POST", f"{LETTERS}/replay", auth=admin_of_first))[1]["replayed"] == 0
 
 
-async def test_only_admins_read_and_only_writers_replay(api: Api, submit: Submit, wait_for_letters: Stored) -> None:
+async def test_only_admins_read_and_only_writers_replay(api: Api, publish: Submit, wait_for_letters: WaitForLetters) -> None:
     """Reading requires deadletters:read, replay and discard deadletters:write; each can be granted."""
-    await submit()
+    await publish()
     (letter,) = await wait_for_letters()
     path = f"{LETTERS}/{letter['metadata']['name']}"
     editor = await api.person("editor", Role.EDITOR)
@@ -220,16 +220,18 @@ async def test_only_admins_read_and_only_writers_replay(api: Api, submit: Submit
     ("body", "encoding"),
     [(b"\xff\x00\xfe", "base64"), (b"not json \x00", "utf-8"), (b"", "utf-8"), (b"[" * 5000, "utf-8")],
 )
-async def test_any_body_is_stored_unchanged(api: Api, submit: Submit, body: bytes, encoding: str, wait_for_letters: Stored) -> None:
+async def test_any_body_is_stored_unchanged(
+    api: Api, publish: Submit, body: bytes, encoding: str, wait_for_letters: WaitForLetters
+) -> None:
     """A body is stored unchanged. One that is not JSON is shown as text, and one that is not text in base64."""
-    await submit(body, headers={"odd\0": "\0\ud800", "large": 2**70, "flag": True})
+    await publish(body, headers={"odd\0": "\0\ud800", "large": 2**70, "flag": True})
     spec = (await wait_for_letters())[0]["spec"]
     assert spec["bodyEncoding"] == encoding
     assert (base64.b64decode(spec["body"]) if encoding == "base64" else spec["body"].encode()) == body
     assert spec["headers"] == {"odd\N{REPLACEMENT CHARACTER}": "\N{REPLACEMENT CHARACTER}?", "large": str(2**70), "flag": True}
 
 
-async def test_only_submissions_are_replayed(api: Api, broker: MemoryBroker, wait_for_letters: Stored) -> None:
+async def test_only_submissions_are_replayed(api: Api, broker: MemoryBroker, wait_for_letters: WaitForLetters) -> None:
     """A letter that is not a submission, such as a request of a gateway, is shown to server admins and cannot be replayed."""
     await broker.publish(TOPOLOGY.dead, TOPOLOGY.probe, Message(body=b"{}"))
     (letter,) = await wait_for_letters()
@@ -238,11 +240,11 @@ async def test_only_submissions_are_replayed(api: Api, broker: MemoryBroker, wai
 
 
 async def test_without_queue_identity_nothing_is_replayed(
-    start_api: StartApi, submit: Submit, handled_deliveries: HandledDeliveries
+    start_api: StartApi, publish: Submit, handled_deliveries: HandledDeliveries
 ) -> None:
     """Without the queue identity, replays are refused, because replayed messages have no credentials."""
     api = await start_api(queue_identity=False)
-    await submit()
+    await publish()
     await handled_deliveries.reach(1)
     (letter,) = await letters(api)
     for path in (f"{LETTERS}/{letter['metadata']['name']}/replay", f"{LETTERS}/replay"):

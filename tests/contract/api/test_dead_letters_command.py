@@ -10,7 +10,7 @@ import pytest
 from tests.contract.api import repositories
 from tests.contract.api.conftest import PASSWORD, Api
 from tests.contract.api.dead_letters import LETTERS, STATE, HandledDeliveries, letters, submit
-from tests.contract.api.test_jobs_command import json_printed, printed_lines, run, server_options
+from tests.contract.api.test_jobs_command import json_printed, printed_lines, run_command, server_options
 
 from dashwright.api.dead_letters import letters as use_cases
 from dashwright.api.dead_letters.consumer import DeadLetterConsumer
@@ -22,7 +22,7 @@ from dashwright.standalone.dead_letters.command import Selection, discard, get, 
 
 pytestmark = pytest.mark.usefixtures("silent_log")
 
-Die = Callable[..., Awaitable[list[str]]]
+CreateLetters = Callable[..., Awaitable[list[str]]]
 
 
 @pytest.fixture(autouse=True)
@@ -31,7 +31,7 @@ def handled_deliveries(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
 
 
 @pytest.fixture
-def create_letters(api: Api, broker: MemoryBroker, handled_deliveries: HandledDeliveries) -> Die:
+def create_letters(api: Api, broker: MemoryBroker, handled_deliveries: HandledDeliveries) -> CreateLetters:
     """Return a function that publishes submissions with the given bodies, and returns the names of the letters when all are stored."""
     count = 0
 
@@ -46,21 +46,25 @@ def create_letters(api: Api, broker: MemoryBroker, handled_deliveries: HandledDe
     return publish
 
 
-def sync(repository: str) -> bytes:
+#: A body that is too large to be stored, so that its letter cannot be replayed.
+TOO_LARGE_BODY = b"x" * (2 * 1024 * 1024 + 1)
+
+
+def sync_submission(repository: str) -> bytes:
     return json.dumps({"action": "sync", "repository": repository, "sync": {}}).encode()
 
 
-async def test_letters_are_listed_with_their_reasons(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_letters_are_listed_with_their_reasons(api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str]) -> None:
     """The list has each letter with its reason, without control characters of the message. An empty list is reported."""
-    assert await run(list_, options=server_options(api)) == 0
+    assert await run_command(list_, options=server_options(api)) == 0
     assert printed_lines(capsys) == ["no dead letters"]
-    [name] = await create_letters(sync("te\x1bam"))
-    assert await run(list_, options=server_options(api)) == 0
+    [name] = await create_letters(sync_submission("te\x1bam"))
+    assert await run_command(list_, options=server_options(api)) == 0
     header, row = printed_lines(capsys)
     assert header.split()[:3] == ["name", "state", "reason"]
     assert row.split()[:2] == [name, "dead"]
     assert "\x1b" not in row
-    assert await run(list_, selection=Selection(state=DeadLetterState.REPLAYED), options=server_options(api)) == 0
+    assert await run_command(list_, selection=Selection(state=DeadLetterState.REPLAYED), options=server_options(api)) == 0
     assert printed_lines(capsys) == ["no dead letters"]
 
 
@@ -79,131 +83,136 @@ async def test_letters_are_listed_with_their_reasons(api: Api, create_letters: D
     ],
 )
 async def test_options_select_letters(
-    api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str], selection: Selection, expected: int
+    api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str], selection: Selection, expected: int
 ) -> None:
     """Options are combined, and a label selector may be added to them."""
-    replayed, *_ = await create_letters(sync("a"), sync("b"), b"x" * (2 * 1024 * 1024 + 1))
+    replayed, *_ = await create_letters(sync_submission("a"), sync_submission("b"), TOO_LARGE_BODY)
     await api.sql("update dead_letter set replayed_at = now() where name = $1", replayed)
-    assert await run(list_, selection=selection, as_json=True, options=server_options(api)) == 0
+    assert await run_command(list_, selection=selection, as_json=True, options=server_options(api)) == 0
     listed = json.loads(json_printed(capsys))
     assert len(listed) == expected
     assert {letter["kind"] for letter in listed} <= {"DeadLetter"}
 
 
-async def test_a_letter_is_shown_with_its_message(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_letter_is_shown_with_its_message(api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str]) -> None:
     """The text has the reason, the headers and the body on one line each; JSON is the object of the server."""
     headers = {"team": "a\nb", "password": "t0p-secret"}
     [name] = await create_letters(b'{"action":\n"dance"}', message_id="m-1", headers=headers)
-    assert await run(get, name, options=server_options(api)) == 0
+    assert await run_command(get, name, options=server_options(api)) == 0
     fields = dict(line.split(":", 1) for line in printed_lines(capsys))
     assert (fields["name"].strip(), fields["state"].strip(), fields["message id"].strip()) == (name, "dead", "m-1")
     assert "action" in fields["reason"]
     assert (fields["header"].strip(), fields["removed"].strip()) == ("team: a\\nb", "password")
     assert fields["body"].strip() == '{"action":\\n"dance"}'
-    assert await run(get, name, as_json=True, options=server_options(api)) == 0
+    assert await run_command(get, name, as_json=True, options=server_options(api)) == 0
     assert json.loads(json_printed(capsys)) == (await api("GET", f"{LETTERS}/{name}"))[1]
-    assert await run(get, "none", options=server_options(api)) == 2
+    assert await run_command(get, "none", options=server_options(api)) == 2
 
 
 @pytest.mark.parametrize("body", [b"\xff\x00\r\n", b'{"a": 1}', b""])
-async def test_a_body_is_printed_unchanged(api: Api, create_letters: Die, monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
+async def test_a_body_is_printed_unchanged(api: Api, create_letters: CreateLetters, monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
     """Bytes in any encoding are printed unchanged, so that programs can send them again."""
     [name] = await create_letters(body)
     written = BytesIO()
     stdout = TextIOWrapper(written, write_through=True)
     with monkeypatch.context() as patch:
         patch.setattr(sys, "stdout", stdout)
-        assert await run(get, name, body=True, options=server_options(api)) == 0
+        assert await run_command(get, name, body=True, options=server_options(api)) == 0
     assert written.getvalue() == body
 
 
-async def test_named_letters_are_replayed_once(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_named_letters_are_replayed_once(api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str]) -> None:
     """Letters are replayed by name, and a second run publishes nothing.
 
     A letter that cannot be replayed fails, and the others are replayed.
     """
-    names = await create_letters(sync("team"), b"x" * (2 * 1024 * 1024 + 1))
+    names = await create_letters(sync_submission("team"), TOO_LARGE_BODY)
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
-    assert await run(replay, names[:1], dry_run=True, options=server_options(api)) == 0
+    assert await run_command(replay, names[:1], dry_run=True, options=server_options(api)) == 0
     assert printed_lines(capsys) == [f"{names[0]} can be replayed"]
     for _ in range(2):
-        assert await run(replay, names, options=server_options(api)) == 1
+        assert await run_command(replay, names, options=server_options(api)) == 1
         output = capsys.readouterr()
         assert f"{names[0]} replayed" in output.out
         assert "not complete" in output.err
-    assert await run(replay, names[:1], as_json=True, options=server_options(api)) == 0
+    assert await run_command(replay, names[:1], as_json=True, options=server_options(api)) == 0
     assert json.loads(json_printed(capsys))["status"]["state"] == "replayed"
     assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay' and outcome = 'ok'") == 1
-    assert await run(replay, ["none", names[1]], as_json=True, options=server_options(api)) == 2
+    assert await run_command(replay, ["none", names[1]], as_json=True, options=server_options(api)) == 2
     assert json.loads(json_printed(capsys)) == []
 
 
 async def test_selected_letters_are_replayed_in_several_requests(
-    api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The command repeats the request until no selected letter remains, and counts all letters."""
     monkeypatch.setattr(use_cases, "MAX_REPLAYED", 2)
-    await create_letters(*(sync(f"team-{number}") for number in range(5)))
+    await create_letters(*(sync_submission(f"team-{number}") for number in range(5)))
     for number in range(5):
         await repositories.make_local_repository(api, f"team-{number}", api.data / f"team-{number}", "write")
     selection = Selection(replayable=True)
-    assert await run(replay, selection=selection, dry_run=True, options=server_options(api)) == 0
+    assert await run_command(replay, selection=selection, dry_run=True, options=server_options(api)) == 0
     assert printed_lines(capsys) == ["5 can be replayed, 0 cannot be replayed"]
-    assert await run(replay, selection=selection, options=server_options(api)) == 0
+    assert await run_command(replay, selection=selection, options=server_options(api)) == 0
     assert printed_lines(capsys) == [
         "2 of 5 letters replayed 40 %",
         "4 of 5 letters replayed 80 %",
         "5 replayed, 0 remaining, 0 cannot be replayed",
     ]
-    assert await run(replay, all_letters=True, as_json=True, options=server_options(api)) == 0
+    assert await run_command(replay, all_letters=True, as_json=True, options=server_options(api)) == 0
     assert json.loads(json_printed(capsys))["replayed"] == 0
     assert {letter["status"]["state"] for letter in await letters(api)} == {"replayed"}
 
 
 async def test_a_replay_of_messages_that_die_again_ends(
     api: Api,
-    create_letters: Die,
+    create_letters: CreateLetters,
     handled_deliveries: HandledDeliveries,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The new letters are selected as well, but the command replays only as many letters as there were at its start."""
     monkeypatch.setattr(use_cases, "MAX_REPLAYED", 2)
-    await create_letters(*(sync(f"team-{number}") for number in range(4)))
-    request = use_cases.DeadLetters.replay_selected
+    await create_letters(*(sync_submission(f"team-{number}") for number in range(4)))
+    replay_selected = use_cases.DeadLetters.replay_selected
     requests = 0
 
     async def replay_and_die(*arguments: Any, **options: Any) -> use_cases.ReplayCounts:
         nonlocal requests
         requests += 1
-        result = await request(*arguments, **options)
+        result = await replay_selected(*arguments, **options)
+        # Each request replays two letters, whose messages die again.
         await handled_deliveries.reach(4 + 2 * requests)
         return result
 
     monkeypatch.setattr(use_cases.DeadLetters, "replay_selected", replay_and_die)
-    assert await run(replay, all_letters=True, options=server_options(api)) == 1
+    assert await run_command(replay, all_letters=True, options=server_options(api)) == 1
     assert printed_lines(capsys)[-1] == "4 replayed, 2 remaining, 0 cannot be replayed"
     assert requests == 2
 
 
-async def test_letters_are_discarded_by_name_or_selection(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_letters_are_discarded_by_name_or_selection(
+    api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A dry run shows the names and deletes nothing. An unknown name is reported, and the others are deleted."""
-    names = await create_letters(*(sync(f"team-{number}") for number in range(4)))
+    names = await create_letters(*(sync_submission(f"team-{number}") for number in range(4)))
     for selected, expected in (([names[0]], names[:1]), (None, names)):
-        assert await run(discard, selected, all_letters=selected is None, dry_run=True, as_json=True, options=server_options(api)) == 0
+        assert (
+            await run_command(discard, selected, all_letters=selected is None, dry_run=True, as_json=True, options=server_options(api)) == 0
+        )
         assert json.loads(json_printed(capsys)) == expected
     assert len(await letters(api)) == 4
-    assert await run(discard, [names[0], "none", names[1]], options=server_options(api)) == 2
+    assert await run_command(discard, [names[0], "none", names[1]], options=server_options(api)) == 2
     output = capsys.readouterr()
     assert "none" in output.err
     assert [f"{name} discarded" in output.out for name in names] == [True, True, False, False]
     await api.sql("update dead_letter set replayed_at = now() where name = $1", names[2])
-    assert await run(discard, selection=Selection(state=DeadLetterState.REPLAYED), options=server_options(api)) == 0
+    assert await run_command(discard, selection=Selection(state=DeadLetterState.REPLAYED), options=server_options(api)) == 0
     assert printed_lines(capsys) == [f"{names[2]} discarded"]
     assert [letter["metadata"]["name"] for letter in await letters(api)] == names[3:]
-    assert await run(discard, all_letters=True, as_json=True, options=server_options(api)) == 0
+    assert await run_command(discard, all_letters=True, as_json=True, options=server_options(api)) == 0
     assert json.loads(json_printed(capsys)) == names[3:]
-    assert await run(discard, all_letters=True, options=server_options(api)) == 0
+    assert await run_command(discard, all_letters=True, options=server_options(api)) == 0
     assert printed_lines(capsys) == ["no dead letters"]
 
 
@@ -221,34 +230,36 @@ async def test_letters_are_named_or_selected(
     api: Api, capsys: pytest.CaptureFixture[str], command: Callable[..., int], names: list[str] | None, options: dict[str, Any]
 ) -> None:
     """A command needs either names, or options that select letters, or ``--all``. Combinations and no argument are refused."""
-    assert await run(command, names, **options, options=server_options(api)) == 2
+    assert await run_command(command, names, **options, options=server_options(api)) == 2
     assert "--all" in capsys.readouterr().err
 
 
-async def test_a_caller_without_the_right_changes_nothing(api: Api, create_letters: Die, capsys: pytest.CaptureFixture[str]) -> None:
+async def test_a_caller_without_the_right_changes_nothing(
+    api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str]
+) -> None:
     """A command without the permission changes nothing, and the message names the permission."""
-    [name] = await create_letters(sync("team"))
+    [name] = await create_letters(sync_submission("team"))
     await api.person("editor", Role.EDITOR)
     options = server_options(api, user=f"editor:{PASSWORD}")
     for command in (replay, discard):
-        assert await run(command, [name], options=options) == 2
+        assert await run_command(command, [name], options=options) == 2
         assert "deadletters:write" in capsys.readouterr().err
-    assert await run(list_, options=options) == 2
+    assert await run_command(list_, options=options) == 2
     assert "deadletters:read" in capsys.readouterr().err
 
 
 async def test_a_replay_without_a_broker_is_reported(
-    api: Api, create_letters: Die, broker: MemoryBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    api: Api, create_letters: CreateLetters, broker: MemoryBroker, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A replay without a broker leaves the letter dead. The exit status differs from that of a letter that cannot be replayed."""
-    [name] = await create_letters(sync("team"))
+    [name] = await create_letters(sync_submission("team"))
 
     async def refuse(*_: Any, **__: Any) -> None:
         raise Unavailable("no broker")
 
     with monkeypatch.context() as patch:
         patch.setattr(broker, "publish", refuse)
-        assert await run(replay, [name], options=server_options(api)) == 2
-        assert await run(replay, all_letters=True, options=server_options(api)) == 2
+        assert await run_command(replay, [name], options=server_options(api)) == 2
+        assert await run_command(replay, all_letters=True, options=server_options(api)) == 2
     assert "no broker" in capsys.readouterr().err
     assert [letter["status"]["state"] for letter in await letters(api)] == ["dead"]

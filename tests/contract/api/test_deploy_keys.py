@@ -26,9 +26,9 @@ def body(url: str = URL, create: str | None = None, **block: Any) -> dict[str, A
 
 
 async def refusal(api: Api, method: str, path: str, sent: dict[str, Any]) -> list[tuple[str, str]]:
-    status, found = await api(method, path, sent)
-    assert status == 422, found
-    return [(cause["field"], cause["message"]) for cause in found["details"]["causes"]]
+    status, response = await api(method, path, sent)
+    assert status == 422, response
+    return [(cause["field"], cause["message"]) for cause in response["details"]["causes"]]
 
 
 async def test_a_key_is_stored_sealed(api: Api, key: str) -> None:
@@ -42,10 +42,10 @@ async def test_a_key_is_stored_sealed(api: Api, key: str) -> None:
             rows = await connection.fetch(f"select t::text as row from {table} t")
             assert not [row for row in rows if secret_line in row["row"]], table
     assert await api("PUT", f"{REPOSITORIES}/team", created) == (200, created)
-    _, found = await api("PUT", f"{REPOSITORIES}/team", body(create=key.replace("\n", "\r\n")))
-    assert found["secure"] == created["secure"]
-    _, found = await api("PUT", f"{REPOSITORIES}/team", body("git@git.example:team"))
-    assert found["secure"] == created["secure"]
+    _, response = await api("PUT", f"{REPOSITORIES}/team", body(create=key.replace("\n", "\r\n")))
+    assert response["secure"] == created["secure"]
+    _, response = await api("PUT", f"{REPOSITORIES}/team", body("git@git.example:team"))
+    assert response["secure"] == created["secure"]
 
 
 async def test_a_key_is_not_kept_for_another_host(api: Api, key: str) -> None:
@@ -54,8 +54,8 @@ async def test_a_key_is_not_kept_for_another_host(api: Api, key: str) -> None:
     for url in ("ssh://git@elsewhere.example/team", "ssh://git@git.example:2222/team", "ssh://root@git.example/team"):
         ((field, message),) = await refusal(api, "PUT", f"{REPOSITORIES}/team", body(url))
         assert (field, "secure.sshKey.create" in message) == ("secure.sshKey", True)
-    _, found = await api("PUT", f"{REPOSITORIES}/team", body("https://git.example/team"))
-    assert ("secure" in found, "encryptedSshKey" in found["spec"]["git"]) == (False, False)
+    _, response = await api("PUT", f"{REPOSITORIES}/team", body("https://git.example/team"))
+    assert ("secure" in response, "encryptedSshKey" in response["spec"]["git"]) == (False, False)
 
 
 async def test_a_faulty_key_is_refused(api: Api, tmp_path: Path, key: str) -> None:
@@ -75,8 +75,8 @@ async def test_a_faulty_key_is_refused(api: Api, tmp_path: Path, key: str) -> No
 async def test_a_repository_is_synced_over_ssh(git_api: Api, tmp_path: Path) -> None:
     """A sync stores the files, a changed host key makes the repository unhealthy, and the new known host makes it healthy."""
     async with ssh.serving(tmp_path / "ssh") as server:
-        work = server.make("team.git")
-        work.commit({"a.json": dashboard("a", "A")})
+        work_tree = server.create_repository("team.git")
+        work_tree.commit({"a.json": dashboard("a", "A")})
         sent = body(server.url("team"), server.key, knownHosts=server.known_hosts)
         status, created = await git_api("POST", REPOSITORIES, sent)
         assert status == 201, created

@@ -41,7 +41,7 @@ PASSWORD: Final = "pw-of-everybody"
 
 # Grafana responds with 500 to these requests (unknown user, unknown type). Every other status of 500 or more is a defect, except 501:
 # it is the described response of operations that this product does not have.
-INTENDED: Final[Mapping[str, str]] = {
+INTENDED_FAILURES: Final[Mapping[str, str]] = {
     "updateOrgUserForCurrentOrg": "Failed update org user",
     "updateOrgUser": "Failed update org user",
     "updateOrg": "Failed to update organization",
@@ -169,7 +169,7 @@ def fault_of(case: Case[Any], actual: Response) -> str | None:
     """Return what is wrong with a response: an unexpected server error or a difference from the description."""
     identifier = identifier_of(case)
     is_failure = actual.status_code >= 500 and actual.status_code != 501
-    if is_failure and (actual.status_code, actual.json().get("message")) != (500, INTENDED.get(identifier)):
+    if is_failure and (actual.status_code, actual.json().get("message")) != (500, INTENDED_FAILURES.get(identifier)):
         return f"{identifier}: {actual.status_code} {actual.text[:300]} after {case.as_curl_command()[:600]}"
     try:
         case.validate_response(actual, checks=CHECKS)
@@ -186,19 +186,19 @@ async def test_every_response_is_as_described(described_api: DescribedApi, calle
     """
 
     def send() -> tuple[list[str], set[str]]:
-        faults, done = [], set()
+        faults, succeeded = [], set()
         with requests.Session() as session:
             session.auth = described_api.credentials[caller]
             for case in described_api.cases:
-                if identifier_of(case) == OWN_LOGIN and OWN_LOGIN not in done:
+                if identifier_of(case) == OWN_LOGIN and OWN_LOGIN not in succeeded:
                     assert session.get(f"{described_api.address}/api/user", timeout=30).status_code == 200
                 response = case.call(base_url=described_api.address, session=session, timeout=30)
                 if (fault := fault_of(case, response)) is not None:
                     faults.append(fault)
                 if response.status_code < 300:
-                    done.add(identifier_of(case))
-        return faults, done
+                    succeeded.add(identifier_of(case))
+        return faults, succeeded
 
-    faults, done = await asyncio.to_thread(send)
+    faults, succeeded = await asyncio.to_thread(send)
     assert not faults, "\n".join(faults)
-    assert len(done) >= successes, sorted(done)
+    assert len(succeeded) >= successes, sorted(succeeded)

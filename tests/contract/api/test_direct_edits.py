@@ -58,16 +58,16 @@ async def actions(api: Api) -> list[str]:
 
 async def test_a_change_is_sent_to_the_worker(api: Api, worker: FakeJobsWorker) -> None:
     """The worker receives the path, the checksum, the new object with exact numbers, and the author, but no metadata of the store."""
-    found = await create_managed_dashboard(api, "write")
-    body = json.dumps(found).replace('"panels": []', '"panels": [], "n": 1.10')
-    found = json.loads(body) | {"spec": None}
-    found["metadata"]["annotations"] |= {
+    dashboard = await create_managed_dashboard(api, "write")
+    body = json.dumps(dashboard).replace('"panels": []', '"panels": [], "n": 1.10')
+    dashboard = json.loads(body) | {"spec": None}
+    dashboard["metadata"]["annotations"] |= {
         "note": "n",
         "grafana.app/message": "Why",
         "kubectl.kubernetes.io/last-applied-configuration": "{}",
     }
-    found["metadata"]["labels"]["team"] = "a"
-    sent = json.dumps(found).replace('"spec": null', '"spec": {"title": "CPU", "panels": [], "n": 1.10}')
+    dashboard["metadata"]["labels"]["team"] = "a"
+    sent = json.dumps(dashboard).replace('"spec": null', '"spec": {"title": "CPU", "panels": [], "n": 1.10}')
     headers = {"Authorization": ADMIN, "Content-Type": "application/json"}
     async with api.session.put(f"{DASHBOARDS}/d", data=sent, headers=headers) as response:
         assert response.status == 200
@@ -113,30 +113,30 @@ async def test_every_write_changes_the_file(api: Api, worker: FakeJobsWorker) ->
 
 async def test_a_write_without_effect_makes_no_commit(api: Api, worker: FakeJobsWorker) -> None:
     """An equal body, kubectl's notes and owners of fields, which a sync does not store, send no request to the worker."""
-    found = await create_managed_dashboard(api, "write")
-    assert await api("PUT", f"{DASHBOARDS}/d", found) == (200, found)
+    dashboard = await create_managed_dashboard(api, "write")
+    assert await api("PUT", f"{DASHBOARDS}/d", dashboard) == (200, dashboard)
     note = {"kubectl.kubernetes.io/last-applied-configuration": "{}"}
-    assert await patch(api, "strategic-merge-patch+json", {"metadata": {"annotations": note}}) == (200, found)
+    assert await patch(api, "strategic-merge-patch+json", {"metadata": {"annotations": note}}) == (200, dashboard)
     applied = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}, "spec": {"title": "CPU"}}
-    assert await patch(api, "apply-patch+yaml", applied, fieldManager="me") == (200, found)
+    assert await patch(api, "apply-patch+yaml", applied, fieldManager="me") == (200, dashboard)
     assert (worker.requests, await actions(api)) == ([], [])
 
 
 async def test_a_dry_run_is_sent_to_the_worker(api: Api, worker: FakeJobsWorker) -> None:
     """A dry run returns the object as it would be stored, and is not audited."""
-    found = await create_managed_dashboard(api, "write")
+    dashboard = await create_managed_dashboard(api, "write")
     status, tried = await patch(api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
     assert (status, tried["spec"]["title"]) == (200, "Tried")
-    assert tried["metadata"]["resourceVersion"] == found["metadata"]["resourceVersion"]
+    assert tried["metadata"]["resourceVersion"] == dashboard["metadata"]["resourceVersion"]
     assert (await api("DELETE", f"{DASHBOARDS}/d?dryRun=All"))[0] == 200
     assert [request["dryRun"] for request in worker.requests] == [True, True]
-    assert ((await api("GET", f"{DASHBOARDS}/d"))[1], await actions(api)) == (found, [])
+    assert ((await api("GET", f"{DASHBOARDS}/d"))[1], await actions(api)) == (dashboard, [])
 
 
 async def test_preconditions_are_checked_first(api: Api, worker: FakeJobsWorker) -> None:
     """Another version, generation or uid, or an invalid body, is rejected before the file is changed."""
-    found = await create_managed_dashboard(api, "write")
-    old = {**found, "metadata": {**found["metadata"], "resourceVersion": "1"}, "spec": {"title": "U"}}
+    dashboard = await create_managed_dashboard(api, "write")
+    old = {**dashboard, "metadata": {**dashboard["metadata"], "resourceVersion": "1"}, "spec": {"title": "U"}}
     assert (await api("PUT", f"{DASHBOARDS}/d", old))[0] == 409
     classic = {"dashboard": {"uid": "d", "title": "U", "version": 7}, "folderUid": "f"}
     assert (await api("POST", "/api/dashboards/db", classic))[0] == 412
@@ -166,14 +166,14 @@ async def test_permissions_are_checked_first(api: Api, worker: FakeJobsWorker) -
 
 
 @pytest.mark.parametrize(
-    ("workflows", "enabled", "why"),
+    ("workflows", "enabled", "reason"),
     [
         ((), True, ', whose workflows do not include "write"'),
         (("write",), False, ", whose sync is off"),
     ],
 )
 async def test_edits_are_refused_without_the_workflow(
-    api: Api, worker: FakeJobsWorker, workflows: tuple[str, ...], enabled: bool, why: str
+    api: Api, worker: FakeJobsWorker, workflows: tuple[str, ...], enabled: bool, reason: str
 ) -> None:
     """If the workflows exclude writes or sync is disabled, every write is 403 with the reason and an alternative.
 
@@ -181,7 +181,10 @@ async def test_edits_are_refused_without_the_workflow(
     """
     await create_managed_dashboard(api, *workflows, enabled=enabled)
     status, refused = await patch(api, "merge-patch+json", {"spec": {"title": "U"}})
-    assert (status, refused["message"]) == (403, f'dashboard "d" is managed by the repository "team"{why}; change its file there instead')
+    assert (status, refused["message"]) == (
+        403,
+        f'dashboard "d" is managed by the repository "team"{reason}; change its file there instead',
+    )
     status, refused = await api("DELETE", "/api/dashboards/uid/d")
     assert (status, "remove its file there instead" in refused["message"]) == (403, True)
     assert worker.requests == []

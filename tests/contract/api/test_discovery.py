@@ -83,13 +83,13 @@ WITHOUT_CATEGORY = ("batches", "deadletters", "users", "teams", "preferences")
 
 async def test_eight_groups_are_served(api: Api) -> None:
     """Discovery lists eight groups, and dashboards prefer v2alpha1. A trailing slash makes no difference."""
-    status, found = await api("GET", "/apis/")
-    assert (status, found["kind"]) == (200, "APIGroupList")
-    versions = [f"{group['name']}/{version['version']}" for group in found["groups"] for version in group["versions"]]
+    status, body = await api("GET", "/apis/")
+    assert (status, body["kind"]) == (200, "APIGroupList")
+    versions = [f"{group['name']}/{version['version']}" for group in body["groups"] for version in group["versions"]]
     assert versions == list(GOLDEN)
-    assert found["groups"][0]["preferredVersion"] == {"groupVersion": "dashboard.grafana.app/v2alpha1", "version": "v2alpha1"}
+    assert body["groups"][0]["preferredVersion"] == {"groupVersion": "dashboard.grafana.app/v2alpha1", "version": "v2alpha1"}
     status, group = await api("GET", "/apis/dashboard.grafana.app")
-    assert (status, group) == (200, {"kind": "APIGroup", "apiVersion": "v1", **found["groups"][0]})
+    assert (status, group) == (200, {"kind": "APIGroup", "apiVersion": "v1", **body["groups"][0]})
 
 
 @pytest.mark.parametrize("group_version", GOLDEN)
@@ -97,8 +97,8 @@ async def test_resources_have_the_listed_verbs_and_short_names(api: Api, group_v
     """Kinds, verbs and short names equal the list in this test."""
     status, body = await api("GET", f"/apis/{group_version}")
     assert (status, body["kind"], body["groupVersion"]) == (200, "APIResourceList", group_version)
-    found = [(item["name"], item["kind"], item["verbs"], item.get("shortNames")) for item in body["resources"]]
-    assert found == GOLDEN[group_version]
+    resources = [(item["name"], item["kind"], item["verbs"], item.get("shortNames")) for item in body["resources"]]
+    assert resources == GOLDEN[group_version]
     for item in body["resources"]:
         is_whole = "/" not in item["name"]
         assert item["namespaced"] is True
@@ -136,11 +136,11 @@ def flat(result: Any) -> dict[str, list[tuple[str, str, list[str]]]]:
     rows: dict[str, list[tuple[str, str, list[str]]]] = {}
     for group in result["items"]:
         for version in group["versions"]:
-            found = rows.setdefault(f"{group['metadata']['name']}/{version['version']}", [])
+            resources = rows.setdefault(f"{group['metadata']['name']}/{version['version']}", [])
             for resource in version["resources"]:
-                found.append((resource["resource"], resource["responseKind"]["kind"], resource["verbs"]))
+                resources.append((resource["resource"], resource["responseKind"]["kind"], resource["verbs"]))
                 for part in resource.get("subresources", ()):
-                    found.append((f"{resource['resource']}/{part['subresource']}", part["responseKind"]["kind"], part["verbs"]))
+                    resources.append((f"{resource['resource']}/{part['subresource']}", part["responseKind"]["kind"], part["verbs"]))
     return rows
 
 
@@ -156,8 +156,8 @@ async def test_an_unchanged_document_is_304(api: Api, path: str) -> None:
     headers = {"Authorization": ADMIN}
     async with api.session.get(path, headers=headers) as response:
         tag = response.headers["ETag"]
-    for known in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
-        async with api.session.get(path, headers={**headers, "If-None-Match": known}) as response:
+    for if_none_match in (tag, tag.removeprefix("W/"), f'"x", {tag}', "*"):
+        async with api.session.get(path, headers={**headers, "If-None-Match": if_none_match}) as response:
             assert (response.status, await response.read(), response.headers["ETag"]) == (304, b"", tag)
     async with api.session.get(path, headers={**headers, "If-None-Match": '"x"'}) as response:
         assert response.status == 200
@@ -170,9 +170,9 @@ async def test_an_unchanged_document_is_304(api: Api, path: str) -> None:
 @pytest.mark.parametrize("path", ["/apis/apps", "/apis/folder.grafana.app/v9", "/apis/apps/v1"])
 async def test_unknown_groups_are_404(api: Api, path: str) -> None:
     """An unknown group or version is 404 with a Status that says where to look."""
-    status, found = await api("GET", path)
-    assert (status, found["kind"], found["reason"]) == (404, "Status", "NotFound")
-    assert "/apis lists" in found["message"]
+    status, body = await api("GET", path)
+    assert (status, body["kind"], body["reason"]) == (404, "Status", "NotFound")
+    assert "/apis lists" in body["message"]
 
 
 async def test_discovery_needs_credentials(api: Api) -> None:
@@ -180,8 +180,8 @@ async def test_discovery_needs_credentials(api: Api) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     for path in ("/apis", "/apis/folder.grafana.app", "/apis/folder.grafana.app/v0alpha1"):
         assert (await api("GET", path, auth=viewer))[0] == 200
-        status, found = await api("GET", path, auth=None)
-        assert (status, found["kind"]) == (401, "Status")
+        status, body = await api("GET", path, auth=None)
+        assert (status, body["kind"]) == (401, "Status")
 
 
 async def test_tools_find_the_namespace_without_credentials(api: Api) -> None:
@@ -197,8 +197,8 @@ async def test_the_older_description_is_empty_as_protobuf(api: Api) -> None:
 
     The JSON is complete.
     """
-    status, found = await api("GET", "/openapi/v2", auth=None)
-    assert (status, found["swagger"], "/api/folders" in found["paths"]) == (200, "2.0", True)
+    status, body = await api("GET", "/openapi/v2", auth=None)
+    assert (status, body["swagger"], "/api/folders" in body["paths"]) == (200, "2.0", True)
     media_type = "application/com.github.proto-openapi.spec.v2@v1.0+protobuf"
     async with api.session.get("/openapi/v2", headers={"Accept": media_type}) as response:
         assert (response.headers["Content-Type"], await response.read()) == (media_type.replace("@", "."), b"\n\x032.0")

@@ -23,7 +23,7 @@ from tests.contract.api.test_audit_of_every_route import (
     PreparedCall,
     batch,
     failed_batch,
-    prepare,
+    prepare_call,
     template,
     template_selecting,
 )
@@ -37,8 +37,8 @@ from dashwright.common.messaging.memory import MemoryBroker
 
 REVIEW: Final = "POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews"
 WEBHOOK: Final = f"POST {REPOSITORY}/webhook"
-TRIAL: Final = f"POST {REPOSITORY}/test"
-KEEPS_NOTHING: Final = frozenset({REVIEW, TRIAL})
+TEST_ROUTE: Final = f"POST {REPOSITORY}/test"
+ROUTES_WITHOUT_EFFECT: Final = frozenset({REVIEW, TEST_ROUTE})
 """These routes only return a response, with or without a dry run."""
 VARYING_TABLES: Final = frozenset({"git_host", "git_host_share", "user"})
 """Tables that a dry run may change: they count requests to git hosts, and have the times when users were last seen."""
@@ -72,7 +72,7 @@ async def hooked_repository(api: Api, _: Made) -> str:
 
 
 # Calls that need a real repository on a git host, and calls of routes whose changes are not audited.
-OWN: Final[Mapping[str, CallTemplate]] = {
+OWN_CALLS: Final[Mapping[str, CallTemplate]] = {
     f"POST {REPOSITORY}/files/{{path:rest}}": template(json.loads(dashboard("new", "New")), name=team, path="deep/new.json"),
     f"PUT {REPOSITORY}/files/{{path:rest}}": template(json.loads(dashboard("a", "Changed")), name=team, path="a.json"),
     f"DELETE {REPOSITORY}/files/{{path:rest}}": template(name=team, path="b.json"),
@@ -80,7 +80,7 @@ OWN: Final[Mapping[str, CallTemplate]] = {
     f"POST {REPOSITORY}/rollback": template(name=team),
     f"POST {REPOSITORY}/export": template({"branch": "exported"}, name=team),
     f"POST {REPOSITORY}/jobs": template([{"action": "export", "export": {"branch": "exported"}}], name=team),
-    TRIAL: template(name=team),
+    TEST_ROUTE: template(name=team),
     WEBHOOK: template(name=hooked_repository),
     **{name: replace(TEMPLATES[name], created={"name": settled_batch}) for name in TEMPLATES if BATCH in name},
     f"DELETE {BATCH.removesuffix('/{name}')}": template_selecting(settled_batch),
@@ -121,20 +121,20 @@ class System:
             tables = {row["name"]: row["digest"] for row in await connection.fetch(digests)}
         branches = git(self.root / "git-server" / "team.git", "for-each-ref")
         caches = (self.root / "data", self.root / "git-server")  # copies of repositories are a cache
-        found = (path for path in self.root.rglob("*") if path.is_file() and not any(path.is_relative_to(one) for one in caches))
-        return Snapshot(tables, branches, {str(path): path.read_bytes() for path in found}, tuple(self.messages))
+        paths = (path for path in self.root.rglob("*") if path.is_file() and not any(path.is_relative_to(excluded) for excluded in caches))
+        return Snapshot(tables, branches, {str(path): path.read_bytes() for path in paths}, tuple(self.messages))
 
 
 @pytest.fixture
 async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> System:
-    work = git_server.make("team.git")
+    work_tree = git_server.create_repository("team.git")
     spec = {"title": "Team", "type": "githost", "workflows": ["write", "branch"], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
     assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
     for title in ("A", "A2"):
-        work.commit({"a.json": dashboard("a", title), "b.json": dashboard("b", "B")})
+        work_tree.commit({"a.json": dashboard("a", title), "b.json": dashboard("b", "B")})
         assert (await run_sync(git_api))["state"] == "success"
-    work.commit({"c.json": dashboard("c", "C")})
+    work_tree.commit({"c.json": dashboard("c", "C")})
     messages: list[str] = []
     publish = broker.publish
 
@@ -156,10 +156,10 @@ def routes_under_test(routes: list[Route]) -> dict[str, Route]:
 
 
 async def prepare_all(system: System) -> dict[str, PreparedCall]:
-    requests, calls = {**TEMPLATES, **OWN}, {}
+    requests, calls = {**TEMPLATES, **OWN_CALLS}, {}
     for name, route in routes_under_test(system.api.routes).items():
         assert name in requests, f"give {name} a call that this test can try"
-        calls[name] = await prepare(system.api, route, requests[name])
+        calls[name] = await prepare_call(system.api, route, requests[name])
     body = json.dumps(PUSH).encode()
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1", "X-Hub-Signature-256": signature(SECRET, body)}
     delivered = calls[WEBHOOK]
@@ -195,7 +195,7 @@ async def test_a_dry_run_of_each_route_changes_nothing(system: System) -> None:
         before = await system.snapshot()
         status, response = await call.send(system.api)
         assert status < 300, (name, response)
-        assert name in KEEPS_NOTHING or before.changed(await system.snapshot()), name
+        assert name in ROUTES_WITHOUT_EFFECT or before.changed(await system.snapshot()), name
 
 
 async def test_only_all_is_a_dry_run_of_any_route(system: System) -> None:

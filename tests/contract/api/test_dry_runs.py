@@ -106,8 +106,8 @@ async def test_a_dry_run_of_an_evaluation_never_runs(api: Api, unvalidated_panel
 async def test_a_dry_run_of_a_job_returns_it(api: Api, path: str, body: Any) -> None:
     """The dry run of a job returns the pending Job with a name of its own."""
     await create_team_repository(api, enabled=True)
-    status, found = await api("POST", f"{PROVISIONING}/{path}?{DRY_RUN}", body)
-    job = found["items"][0] if found["kind"] == "JobList" else found
+    status, response = await api("POST", f"{PROVISIONING}/{path}?{DRY_RUN}", body)
+    job = response["items"][0] if response["kind"] == "JobList" else response
     assert (status, job["kind"], job["status"]["state"]) == (202, "Job", "pending")
     assert job["metadata"]["name"].startswith("team-export-")
     assert await api.sql("select count(*) from job") == 0

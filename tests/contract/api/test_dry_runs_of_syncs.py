@@ -12,51 +12,51 @@ from dashwright.common.identity import Role
 TEAM = f"{REPOSITORIES}/team"
 
 
-async def plan(api: Api, **options: Any) -> dict[str, Any]:
+async def dry_run_sync(api: Api, **options: Any) -> dict[str, Any]:
     query = {"dryRun": "All", **options.pop("query", {})}
-    status, found = await api("POST", f"{TEAM}/sync", params=query, **options)
-    assert (status, found["kind"], found["metadata"]) == (200, "SyncPlan", {}), found
-    return dict(found)
+    status, body = await api("POST", f"{TEAM}/sync", params=query, **options)
+    assert (status, body["kind"], body["metadata"]) == (200, "SyncPlan", {}), body
+    return dict(body)
 
 
-def planned_changes(found: dict[str, Any]) -> list[tuple[str, str, str]]:
-    return [(item["action"], item["name"], item["path"]) for item in found["items"]]
+def planned_changes(dry_run: dict[str, Any]) -> list[tuple[str, str, str]]:
+    return [(item["action"], item["name"], item["path"]) for item in dry_run["items"]]
 
 
 async def test_a_sync_makes_the_changes_of_its_dry_run(git_api: Api, git_server: GitServer) -> None:
     """A sync, the first one or one with every type of change, makes exactly the changes of its dry run."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "c.json": dashboard("c", "C")})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "c.json": dashboard("c", "C")})
     await repository(git_api, git_server)
-    found = await plan(git_api)
-    assert (found["ref"], found.get("base"), len(found["items"])) == (first, None, 5)
+    dry_run = await dry_run_sync(git_api)
+    assert (dry_run["ref"], dry_run.get("base"), len(dry_run["items"])) == (first, None, 5)
     await run_sync(git_api)
-    second = work.commit({"a.json": dashboard("a", "A2"), "deep/b.json": None, "c.json": "{", "d.json": dashboard("d", "D")})
-    found = await plan(git_api)
-    assert (found["ref"], found["base"], found.get("truncated")) == (second, first, False)
-    folder = next(item["name"] for item in found["items"] if item["action"] == "delete" and item["resource"] == "folders")
-    assert planned_changes(found) == [
+    second = work_tree.commit({"a.json": dashboard("a", "A2"), "deep/b.json": None, "c.json": "{", "d.json": dashboard("d", "D")})
+    dry_run = await dry_run_sync(git_api)
+    assert (dry_run["ref"], dry_run["base"], dry_run.get("truncated")) == (second, first, False)
+    folder = next(item["name"] for item in dry_run["items"] if item["action"] == "delete" and item["resource"] == "folders")
+    assert planned_changes(dry_run) == [
         ("refuse", "", "c.json"),
         ("update", "a", "a.json"),
         ("create", "d", "d.json"),
         ("delete", "b", "deep/b.json"),
         ("delete", folder, "deep/"),
     ]
-    assert found["items"][1]["diff"] == [{"op": "replace", "path": "/spec/title", "value": "A2"}]
-    assert (found["items"][1]["title"], found["items"][1]["folder"]) == ("A2", "team")
-    assert (await run_sync(git_api))["summary"] == found["summary"]
+    assert dry_run["items"][1]["diff"] == [{"op": "replace", "path": "/spec/title", "value": "A2"}]
+    assert (dry_run["items"][1]["title"], dry_run["items"][1]["folder"]) == ("A2", "team")
+    assert (await run_sync(git_api))["summary"] == dry_run["summary"]
     assert await titles(git_api) == {"a": "A2", "c": "C", "d": "D"}
 
 
 async def test_a_dry_run_writes_nothing(git_api: Api, git_server: GitServer) -> None:
     """A dry run writes no object, job, status or change of the feed."""
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A")})
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     await run_sync(git_api)
-    work.commit({"a.json": dashboard("a", "B")})
+    work_tree.commit({"a.json": dashboard("a", "B")})
     before = await sync_status(git_api), await git_api.sql("select count(*) from job"), await git_api.sql("select count(*) from change")
-    await plan(git_api, json={"incremental": True})
+    await dry_run_sync(git_api, json={"incremental": True})
     after = await sync_status(git_api), await git_api.sql("select count(*) from job"), await git_api.sql("select count(*) from change")
     assert before == after
     assert await titles(git_api) == {"a": "A"}
@@ -64,28 +64,32 @@ async def test_a_dry_run_writes_nothing(git_api: Api, git_server: GitServer) -> 
 
 async def test_only_admins_see_the_items_of_a_dry_run(git_api: Api, git_server: GitServer) -> None:
     """Users who may start a sync may start its dry run; only Admins see its items or use other branches."""
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A")})
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     await run_sync(git_api)
-    work.commit({"a.json": dashboard("a", "B")})
+    work_tree.commit({"a.json": dashboard("a", "B")})
     editor, viewer = await git_api.person("editor", Role.EDITOR), await git_api.person("viewer", Role.VIEWER)
-    found = await plan(git_api, auth=editor)
-    assert (found["items"], found["truncated"], found["summary"][0]["update"]) == ([], True, 1)
+    dry_run = await dry_run_sync(git_api, auth=editor)
+    assert (dry_run["items"], dry_run["truncated"], dry_run["summary"][0]["update"]) == ([], True, 1)
     assert (await git_api("POST", f"{TEAM}/sync", params={"dryRun": "All"}, auth=viewer))[0] == 403
     assert (await git_api("POST", f"{TEAM}/sync", params={"dryRun": "All", "ref": "main"}, auth=editor))[0] == 403
 
 
 async def test_a_dry_run_compares_another_branch(git_api: Api, git_server: GitServer) -> None:
     """A dry run of another branch compares that branch with the stored objects."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "A")})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     await run_sync(git_api)
-    other = work.commit({"a.json": dashboard("a", "B"), "b.json": dashboard("b", "B")}, branch="feature/x")
-    found = await plan(git_api, query={"ref": "feature/x"})
-    assert (found["ref"], found["base"], planned_changes(found)) == (other, first, [("update", "a", "a.json"), ("create", "b", "b.json")])
-    assert planned_changes(await plan(git_api)) == []
+    other = work_tree.commit({"a.json": dashboard("a", "B"), "b.json": dashboard("b", "B")}, branch="feature/x")
+    dry_run = await dry_run_sync(git_api, query={"ref": "feature/x"})
+    assert (dry_run["ref"], dry_run["base"], planned_changes(dry_run)) == (
+        other,
+        first,
+        [("update", "a", "a.json"), ("create", "b", "b.json")],
+    )
+    assert planned_changes(await dry_run_sync(git_api)) == []
     assert (await git_api("POST", f"{TEAM}/sync", params={"dryRun": "All", "ref": "none"}))[0] == 404
 
 
@@ -94,17 +98,17 @@ async def test_a_dry_run_compares_another_branch(git_api: Api, git_server: GitSe
 )
 async def test_invalid_dry_runs_are_rejected(git_api: Api, git_server: GitServer, path: str, query: dict[str, str], code: int) -> None:
     """A dry run rejects the same requests as a sync."""
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     assert (await git_api("POST", f"{REPOSITORIES}/{path}/sync", params={"dryRun": "All", **query}))[0] == code
 
 
 async def test_a_dry_run_of_an_empty_repository_has_no_changes(git_api: Api, git_server: GitServer) -> None:
     """The dry run of an empty repository has neither changes nor a commit."""
-    git_server.make("team.git")
+    git_server.create_repository("team.git")
     await repository(git_api, git_server)
-    found = await plan(git_api)
-    assert (found["items"], found["summary"], "ref" in found) == ([], [], False)
+    dry_run = await dry_run_sync(git_api)
+    assert (dry_run["items"], dry_run["summary"], "ref" in dry_run) == ([], [], False)
 
 
 async def test_a_dry_run_of_a_local_repository_has_no_commit(git_api: Api) -> None:
@@ -114,15 +118,15 @@ async def test_a_dry_run_of_a_local_repository_has_no_commit(git_api: Api) -> No
     spec: dict[str, Any] = {"title": "T", "type": "local", "workflows": [], "local": {"path": str(git_api.data / "x")}}
     body = {"metadata": {"name": "team"}, "spec": {**spec, "sync": {"enabled": True, "target": "instance"}}}
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
-    found = await plan(git_api)
-    assert (planned_changes(found), "ref" in found) == ([("create", "a", "a.json")], False)
+    dry_run = await dry_run_sync(git_api)
+    assert (planned_changes(dry_run), "ref" in dry_run) == ([("create", "a", "a.json")], False)
 
 
 async def test_a_dry_run_works_while_syncs_are_disabled(git_api: Api, git_server: GitServer) -> None:
     """While syncs are disabled a dry run works and a sync is rejected."""
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     switched_off = {"spec": {"sync": {"enabled": False}}}
     assert (await git_api("PATCH", TEAM, switched_off, headers={"Content-Type": "application/merge-patch+json"}))[0] == 200
-    assert ("create", "a", "a.json") in planned_changes(await plan(git_api))
+    assert ("create", "a", "a.json") in planned_changes(await dry_run_sync(git_api))
     assert (await git_api("POST", f"{TEAM}/sync"))[0] == 422

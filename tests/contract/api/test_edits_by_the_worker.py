@@ -40,9 +40,9 @@ async def team(request: pytest.FixtureRequest, git_api: Api, git_server: GitServ
 
 
 async def stored_dashboard(team: Team, name: str) -> dict[str, Any]:
-    status, found = await team.api("GET", f"{DASHBOARDS}/{name}")
-    assert status == 200, found
-    return dict(found)
+    status, body = await team.api("GET", f"{DASHBOARDS}/{name}")
+    assert status == 200, body
+    return dict(body)
 
 
 async def source_of(team: Team, name: str) -> tuple[str, str]:
@@ -51,7 +51,7 @@ async def source_of(team: Team, name: str) -> tuple[str, str]:
     return notes["grafana.app/sourcePath"], notes["grafana.app/sourceChecksum"]
 
 
-async def edit(team: Team, calls: Calls, name: str, spec: dict[str, Any] | None, **options: Any) -> str:
+async def edit_object(team: Team, calls: Calls, name: str, spec: dict[str, Any] | None, **options: Any) -> str:
     """Edit an object through its file and return the commit."""
     notes = (await stored_dashboard(team, name))["metadata"]["annotations"]
     path, checksum = await source_of(team, name)
@@ -66,15 +66,15 @@ async def test_an_edit_keeps_the_format_of_the_file(team: Team, calls: Calls) ->
     await check_one_edit(team, calls, "classic", spec)
     after = '{"uid":"classic","zebra":1.10,"title":"C2","id":4,"panels":[{"b":1,"a":2}],"new":true}'
     assert "".join((team.read("classic.json") or "").split()) == after
-    await edit(team, calls, "named", {"title": "N2", "panels": [], "tags": ["x"]}, labels={"team": "ours"})
+    await edit_object(team, calls, "named", {"title": "N2", "panels": [], "tags": ["x"]}, labels={"team": "ours"})
     assert (team.read("deep/named.yaml") or "").strip() == TREE["deep/named.yaml"].replace("title: N", "title: N2").replace(
         "  name: named\n", "  name: named\n  labels:\n    team: ours\n"
     ).strip() + '\n  tags:\n  - x'  # fmt: skip
-    await edit(team, calls, UNNAMED, {"title": "U2", "panels": []})
+    await edit_object(team, calls, UNNAMED, {"title": "U2", "panels": []})
     assert json.loads(team.read("deep/unnamed.json") or "") == {"title": "U2", "panels": []}
-    found = await stored_dashboard(team, "named")
-    assert (found["spec"]["title"], found["metadata"]["labels"]["team"]) == ("N2", "ours")
-    assert found["metadata"]["annotations"]["grafana.app/updatedBy"] == "user:7"
+    dashboard = await stored_dashboard(team, "named")
+    assert (dashboard["spec"]["title"], dashboard["metadata"]["labels"]["team"]) == ("N2", "ours")
+    assert dashboard["metadata"]["annotations"]["grafana.app/updatedBy"] == "user:7"
     counted = await team.api.sql("select entries from repository_commit")
     assert (await run_sync(team.api))["state"] == "success"
     assert counted == await team.api.sql("select entries from repository_commit") == 4
@@ -86,17 +86,17 @@ async def test_an_edit_keeps_the_format_of_the_file(team: Team, calls: Calls) ->
 async def check_one_edit(team: Team, calls: Calls, name: str, spec: dict[str, Any]) -> None:
     """Check that a dry run changes nothing, that the edit does, and that the same edit again makes no commit."""
     before = team.read("classic.json")
-    assert await edit(team, calls, name, spec, dry_run=True) == ""
+    assert await edit_object(team, calls, name, spec, dry_run=True) == ""
     assert team.read("classic.json") == before
-    created = await edit(team, calls, name, spec)
-    assert bool(created) == (team.work is not None)
-    assert await edit(team, calls, name, spec) == ""
+    created = await edit_object(team, calls, name, spec)
+    assert bool(created) == (team.work_tree is not None)
+    assert await edit_object(team, calls, name, spec) == ""
 
 
 async def test_an_annotation_turns_a_classic_file_into_a_resource(team: Team, calls: Calls) -> None:
-    await edit(team, calls, "classic", {"title": "C", "panels": []}, annotations={"note": "mine"})
-    held = json.loads(team.read("classic.json") or "")
-    assert (held["kind"], held["metadata"]) == ("Dashboard", {"name": "classic", "annotations": {"note": "mine"}})
+    await edit_object(team, calls, "classic", {"title": "C", "panels": []}, annotations={"note": "mine"})
+    file_content = json.loads(team.read("classic.json") or "")
+    assert (file_content["kind"], file_content["metadata"]) == ("Dashboard", {"name": "classic", "annotations": {"note": "mine"}})
     assert (await stored_dashboard(team, "classic"))["metadata"]["annotations"]["note"] == "mine"
 
 
@@ -104,41 +104,41 @@ async def test_a_changed_folder_moves_the_file(team: Team, calls: Calls) -> None
     """An edit of the folder moves the file to its directory and keeps the object's name. Folders elsewhere are rejected."""
     uid = (await stored_dashboard(team, UNNAMED))["metadata"]["uid"]
     spec = {"title": "U", "panels": []}
-    await edit(team, calls, UNNAMED, spec, folder="team")
+    await edit_object(team, calls, UNNAMED, spec, folder="team")
     assert json.loads(team.read("unnamed.json") or "") == {**spec, "uid": UNNAMED}
     assert team.read("deep/unnamed.json") is None
-    found = await stored_dashboard(team, UNNAMED)
-    assert (found["metadata"]["uid"], found["metadata"]["annotations"]["grafana.app/folder"]) == (uid, "team")
-    await edit(team, calls, "classic", {"title": "C", "panels": []}, folder=folder_name("team", "deep/"))
+    dashboard = await stored_dashboard(team, UNNAMED)
+    assert (dashboard["metadata"]["uid"], dashboard["metadata"]["annotations"]["grafana.app/folder"]) == (uid, "team")
+    await edit_object(team, calls, "classic", {"title": "C", "panels": []}, folder=folder_name("team", "deep/"))
     assert team.read("deep/classic.json") is not None
-    for wrong in (None, "elsewhere"):
+    for wrong_folder in (None, "elsewhere"):
         with pytest.raises(BadRequest, match="moves only between"):
-            await edit(team, calls, "classic", {"title": "C", "panels": []}, folder=wrong)
+            await edit_object(team, calls, "classic", {"title": "C", "panels": []}, folder=wrong_folder)
     await calls.plan_and_change("create", "classic.json", {"uid": "other", "title": "O", "panels": []})
     with pytest.raises(AlreadyExists):
-        await edit(team, calls, "classic", {"title": "C", "panels": []}, folder="team")
+        await edit_object(team, calls, "classic", {"title": "C", "panels": []}, folder="team")
 
 
 async def test_a_version_has_the_message_of_its_commit(team: Team, calls: Calls) -> None:
     """The message of an edit is that of its commit and of the version. Without one, only the commit has a generated message."""
 
     def last_commit_message() -> str:
-        if team.work is None:
+        if team.work_tree is None:
             return ""
-        git(team.work.folder, "fetch", "--quiet", "origin")
-        return git(team.work.folder, "show", "--no-patch", "--format=%s", "origin/main")
+        git(team.work_tree.folder, "fetch", "--quiet", "origin")
+        return git(team.work_tree.folder, "show", "--no-patch", "--format=%s", "origin/main")
 
     path, checksum = await source_of(team, "classic")
     spec = {"title": "C2", "panels": []}
     body = {"version": "v1beta1", "name": "classic", "spec": json.dumps(spec), "folder": "team"}
     await calls.edit_object(path, checksum, body, message="Because")
     commits = [last_commit_message()]
-    await edit(team, calls, "classic", spec, folder=folder_name("team", "deep/"))
+    await edit_object(team, calls, "classic", spec, folder=folder_name("team", "deep/"))
     commits.append(last_commit_message())
     await calls.plan_and_change("update", "deep/classic.json", {**spec, "uid": "classic", "title": "C3"}, message="By its file")
-    status, found = await team.api("GET", f"{DASHBOARDS}/classic/versions")
-    assert (status, [item.get("message", "") for item in found["items"]]) == (200, ["By its file", "", "Because", ""])
-    assert commits == (["Because", "Move classic.json to deep/classic.json"] if team.work is not None else ["", ""])
+    status, response = await team.api("GET", f"{DASHBOARDS}/classic/versions")
+    assert (status, [item.get("message", "") for item in response["items"]]) == (200, ["By its file", "", "Because", ""])
+    assert commits == (["Because", "Move classic.json to deep/classic.json"] if team.work_tree is not None else ["", ""])
 
 
 async def test_a_restored_version_names_the_version_that_it_repeats(team: Team, calls: Calls) -> None:
@@ -146,8 +146,8 @@ async def test_a_restored_version_names_the_version_that_it_repeats(team: Team, 
     path, checksum = await source_of(team, "classic")
     body = {"version": "v1beta1", "name": "classic", "spec": '{"title": "C2", "panels": []}', "folder": "team"}
     await calls.edit_object(path, checksum, body, message="Restored from version 1")
-    status, found = await team.api("GET", "/api/dashboards/uid/classic/versions")
-    assert (status, [(item["version"], item["restoredFrom"]) for item in found["versions"]]) == (200, [(2, 1), (1, 0)])
+    status, response = await team.api("GET", "/api/dashboards/uid/classic/versions")
+    assert (status, [(item["version"], item["restoredFrom"]) for item in response["versions"]]) == (200, [(2, 1), (1, 0)])
 
 
 async def test_deleting_an_object_deletes_its_file(team: Team, calls: Calls) -> None:
@@ -156,25 +156,25 @@ async def test_deleting_an_object_deletes_its_file(team: Team, calls: Calls) -> 
     The directory and its folder are kept, because the access rules of the folder must not be lost.
     """
     before = await team.api.sql("select uid::text from resource where source_path = 'deep'")
-    await edit(team, calls, "named", None)
+    await edit_object(team, calls, "named", None)
     assert team.read("deep/.keep") is None
-    await edit(team, calls, UNNAMED, None)
-    kept = {"": "Team", "classic.json": "C", "deep": "deep"}
-    assert (team.read("deep/named.yaml"), team.read("deep/.keep"), await team.stored_titles()) == (None, "", kept)
+    await edit_object(team, calls, UNNAMED, None)
+    remaining_titles = {"": "Team", "classic.json": "C", "deep": "deep"}
+    assert (team.read("deep/named.yaml"), team.read("deep/.keep"), await team.stored_titles()) == (None, "", remaining_titles)
     counted = await team.api.sql("select entries from repository_commit")
     assert (await run_sync(team.api))["state"] == "success"
     assert counted == await team.api.sql("select entries from repository_commit")
-    assert await team.stored_titles() == kept
+    assert await team.stored_titles() == remaining_titles
     assert await team.api.sql("select uid::text from resource where source_path = 'deep'") == before
 
 
 async def test_moving_the_last_object_keeps_the_folder(team: Team, calls: Calls) -> None:
     """Moving the last object out of a directory keeps the directory with a ``.keep`` file, and the folder."""
     for name in ("named", UNNAMED):
-        await edit(team, calls, name, (await stored_dashboard(team, name))["spec"], folder="team")
+        await edit_object(team, calls, name, (await stored_dashboard(team, name))["spec"], folder="team")
     assert (team.read("deep/.keep"), team.read("named.yaml") is None, "deep" in await team.stored_titles()) == ("", False, True)
-    await edit(team, calls, "classic", (await stored_dashboard(team, "classic"))["spec"], folder=folder_name("team", "deep/"))
-    await edit(team, calls, "classic", None)
+    await edit_object(team, calls, "classic", (await stored_dashboard(team, "classic"))["spec"], folder=folder_name("team", "deep/"))
+    await edit_object(team, calls, "classic", None)
     assert (await run_sync(team.api))["state"] == "success"
     assert await team.stored_titles() == {"": "Team", "deep": "deep", "named.yaml": "N", "unnamed.json": "U"}
 
@@ -182,47 +182,47 @@ async def test_moving_the_last_object_keeps_the_folder(team: Team, calls: Calls)
 async def test_a_file_that_has_changed_is_not_overwritten(team: Team, calls: Calls) -> None:
     """An edit of a file that has changed since the last sync conflicts, and an invalid edit writes no file."""
     with pytest.raises(BadRequest, match="title cannot be empty"):
-        await edit(team, calls, "classic", {"title": "", "panels": []})
+        await edit_object(team, calls, "classic", {"title": "", "panels": []})
     pushed = dashboard("classic", "Theirs")
-    if team.work is not None:
-        team.work.commit({"classic.json": pushed})
+    if team.work_tree is not None:
+        team.work_tree.commit({"classic.json": pushed})
     else:
         (team.folder / "classic.json").write_text(pushed)
     with pytest.raises(Conflict, match="has changed in the repository: sync the repository, then read"):
-        await edit(team, calls, "classic", {"title": "Mine", "panels": []})
+        await edit_object(team, calls, "classic", {"title": "Mine", "panels": []})
     assert team.read("classic.json") == pushed
 
 
 @pytest.mark.parametrize("spec", [{"title": "Mine", "panels": []}, None], ids=["edit", "removal"])
 async def test_an_edit_of_a_missing_file_conflicts(team: Team, calls: Calls, spec: dict[str, Any] | None) -> None:
     """Editing or deleting an object whose file is missing is a conflict that asks for a sync, not a 404."""
-    if team.work is not None:
-        team.work.commit({"classic.json": None})
+    if team.work_tree is not None:
+        team.work_tree.commit({"classic.json": None})
     else:
         (team.folder / "classic.json").unlink()
     with pytest.raises(Conflict, match=r"classic\.json is not in the repository any more: sync the repository"):
-        await edit(team, calls, "classic", spec)
+        await edit_object(team, calls, "classic", spec)
 
 
 async def test_a_concurrent_push_is_kept(
     git_api: Api, git_server: GitServer, calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An edit is repeated on top of a concurrent push to other files; both changes are kept."""
-    work = git_server.make("team.git")
-    work.commit(dict(TREE))
-    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit(dict(TREE))
+    team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     await run_sync(git_api)
     commit = RepositoryCheckouts.commit
 
     async def overtaken(*arguments: Any, **options: Any) -> Any:
         monkeypatch.undo()
-        work.commit({"theirs.json": dashboard("t", "T")})
+        work_tree.commit({"theirs.json": dashboard("t", "T")})
         return await commit(*arguments, **options)
 
     monkeypatch.setattr(RepositoryCheckouts, "commit", overtaken)
-    created = await edit(team, calls, "classic", {"title": "Mine", "panels": []})
+    created = await edit_object(team, calls, "classic", {"title": "Mine", "panels": []})
     assert (team.read("theirs.json") is not None, "Mine" in (team.read("classic.json") or "")) == (True, True)
-    assert git(work.folder, "rev-parse", "origin/main") == created
+    assert git(work_tree.folder, "rev-parse", "origin/main") == created
     assert (await run_sync(git_api))["state"] == "success"
     assert {"theirs.json": "T", "classic.json": "Mine"}.items() <= (await team.stored_titles()).items()
 
@@ -236,7 +236,7 @@ async def test_a_committed_edit_that_is_not_stored_is_reported(team: Team, calls
     with monkeypatch.context() as patched:
         patched.setattr(DatabaseObjectStore, "apply", overtaken)
         with pytest.raises(Unavailable, match="committed to the repository but not stored yet"):
-            await edit(team, calls, "classic", {"title": "Mine", "panels": []})
+            await edit_object(team, calls, "classic", {"title": "Mine", "panels": []})
     assert "Mine" in (team.read("classic.json") or "")
     assert (await run_sync(team.api))["state"] == "success"
     assert (await team.stored_titles())["classic.json"] == "Mine"

@@ -28,7 +28,7 @@ from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 ARROW = "application/vnd.apache.arrow.stream"
 EVALUATION = {"kind": "Evaluation", "apiVersion": "expressions.dashwright.io/v0alpha1"}
-GOOD = aiohttp.encode_basic_auth("admin", "admin")
+VALID_CREDENTIALS = aiohttp.encode_basic_auth("admin", "admin")
 SOURCE = {"type": "grafana-testdata-datasource"}
 
 
@@ -44,7 +44,7 @@ def spec(expression: str = "$A * 2", values: list[float] | None = None) -> dict[
     return {"panel": panel, "queries": [raw("A", values or [1, 2, 3])]}
 
 
-async def clean(database: Database) -> None:
+async def run_cleaner(database: Database) -> None:
     """Run one round of the cleaner, which keeps one job of a history and results for an hour."""
     hour = timedelta(hours=1)
     await Cleaner(database, history=1, versions=1, results=hour, changes=hour, trash=hour).clean()
@@ -86,9 +86,9 @@ class EvaluationClient:
     async def wait_for_end(self, name: str) -> dict[str, Any]:
         async with asyncio.timeout(30):
             while True:
-                found: dict[str, Any] = orjson.loads((await self.call("GET", f"{EVALUATIONS}/{name}"))[1])
-                if found["status"]["state"] in ("success", "error"):
-                    return found
+                evaluation: dict[str, Any] = orjson.loads((await self.call("GET", f"{EVALUATIONS}/{name}"))[1])
+                if evaluation["status"]["state"] in ("success", "error"):
+                    return evaluation
                 await asyncio.sleep(0.01)
 
 
@@ -163,7 +163,7 @@ async def test_an_invalid_panel_is_rejected(evaluation_client: EvaluationClient,
         status, body = await evaluation_client.call("POST", path, json={"spec": value})
         assert status == 422, body
         assert sorted(cause["field"] for cause in orjson.loads(body)["details"]["causes"]) == sorted(fields)
-    refusal = await evaluation_client.publish({**EVALUATION, "spec": value}, authorization=GOOD)
+    refusal = await evaluation_client.publish({**EVALUATION, "spec": value}, authorization=VALID_CREDENTIALS)
     assert (refusal["code"], sorted(cause["field"] for cause in refusal["details"]["causes"])) == (422, sorted(fields))
     assert orjson.loads((await evaluation_client.call("GET", EVALUATIONS))[1])["items"] == []
 
@@ -233,7 +233,7 @@ async def test_an_evaluation_can_be_submitted_as_a_message(evaluation_client: Ev
     A message that is delivered twice is one audit event.
     """
     for _ in range(2):
-        created = await evaluation_client.publish({**EVALUATION, "spec": spec()}, message_id="once", authorization=GOOD)
+        created = await evaluation_client.publish({**EVALUATION, "spec": spec()}, message_id="once", authorization=VALID_CREDENTIALS)
     assert created["kind"] == "Evaluation"
     (event,) = orjson.loads((await evaluation_client.call("GET", "/api/audit?requestId=once"))[1])["events"]
     assert (event["action"], event["object"]) == ("evaluation.create", f"evaluation:{created['metadata']['name']}")
@@ -262,7 +262,7 @@ async def test_results_are_kept_until_they_expire(evaluation_client: EvaluationC
     names = [(await evaluation_client.submit(spec()))["metadata"]["name"] for _ in range(4)]
     for name in names:
         await evaluation_client.wait_for_end(name)
-    await clean(database)
+    await run_cleaner(database)
     assert [(await evaluation_client.call("GET", f"{EVALUATIONS}/{name}/result"))[0] for name in names] == [200] * 4
     expire = """update evaluation set expires_at = now() - interval '1 minute'
         from job where job.uid = evaluation.uid and job.name = $1 returning expires_at"""
@@ -272,7 +272,7 @@ async def test_results_are_kept_until_they_expire(evaluation_client: EvaluationC
         status, body = await evaluation_client.call("GET", f"{EVALUATIONS}/{names[0]}/result")
         assert (status, orjson.loads(body)["reason"]) == (410, "Expired")
         assert f"expired at {expired_at:%Y-%m-%dT%H:%M:%SZ}" in orjson.loads(body)["message"]
-        await clean(database)
+        await run_cleaner(database)
     assert (await evaluation_client.call("GET", f"{EVALUATIONS}/{names[0]}"))[0] == 404
     assert (await evaluation_client.call("GET", f"{EVALUATIONS}/{names[1]}/result"))[0] == 200
     assert (await evaluation_client.call("GET", f"{EVALUATIONS}/never/result"))[0] == 404
@@ -284,16 +284,16 @@ async def test_an_evaluation_without_a_result_expires(evaluation_client: Evaluat
     await evaluation_client.wait_for_end("failed")
     async with database.connection() as connection:
         await connection.execute("delete from evaluation")
-        await clean(database)
+        await run_cleaner(database)
         assert (await evaluation_client.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 410
         assert (await evaluation_client.call("GET", f"{EVALUATIONS}/failed"))[0] == 200
         await connection.execute("update job set finished_at = now() - interval '2 hours'")
-    await clean(database)
+    await run_cleaner(database)
     assert (await evaluation_client.call("GET", f"{EVALUATIONS}/failed"))[0] == 404
     assert "expired at" in orjson.loads((await evaluation_client.call("GET", f"{EVALUATIONS}/failed/result"))[1])["message"]
     async with database.connection() as connection:
         await connection.execute("update expired_evaluation set expired_at = now() - interval '8 days'")
-    await clean(database)
+    await run_cleaner(database)
     assert (await evaluation_client.call("GET", f"{EVALUATIONS}/failed/result"))[0] == 404
 
 

@@ -47,8 +47,8 @@ async def test_a_service_account_is_made_a_server_admin_by_grants(api: Api) -> N
     assert (await api("PUT", f"{path}?orgId=0", body))[0] == 200
     assert (await api("GET", "/api/orgs", auth=bearer))[0] == 200
     assert (await api("GET", "/api/users", auth=bearer))[0] == 200
-    shown = (await api("GET", f"{path}?orgId=0"))[1]["permissions"]
-    assert shown == [{"action": "orgs:read", "scope": "org:*"}, {"action": "users:read", "scope": "global.users:*"}]
+    listed_grants = (await api("GET", f"{path}?orgId=0"))[1]["permissions"]
+    assert listed_grants == [{"action": "orgs:read", "scope": "org:*"}, {"action": "users:read", "scope": "global.users:*"}]
 
 
 @pytest.mark.parametrize(
@@ -74,16 +74,16 @@ async def test_an_invalid_grant_is_refused(api: Api, grant: Any, text: str) -> N
 
 async def test_callers_grant_only_their_own_permissions(api: Api) -> None:
     """An organization's Admin can grant and revoke the permissions of Admins, but not those of server admins."""
-    boss = await api.person("boss", Role.ADMIN)
+    org_admin = await api.person("boss", Role.ADMIN)
     account, _ = await create_service_account(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"
-    own = {"action": "teams:read", "scope": "*"}
-    assert (await api("PUT", path, {"permissions": [own]}, auth=boss))[0] == 200
-    status, error = await api("PUT", path, {"permissions": [own, {"action": "orgs:create"}]}, auth=boss)
+    permission_of_admins = {"action": "teams:read", "scope": "*"}
+    assert (await api("PUT", path, {"permissions": [permission_of_admins]}, auth=org_admin))[0] == 200
+    status, error = await api("PUT", path, {"permissions": [permission_of_admins, {"action": "orgs:create"}]}, auth=org_admin)
     assert (status, "orgs:create on *" in error["message"]) == (403, True)
-    await api("PUT", path, {"permissions": [own, {"action": "orgs:create"}]})
-    assert (await api("PUT", path, {"permissions": []}, auth=boss))[0] == 403
-    assert len((await api("GET", path, auth=boss))[1]["permissions"]) == 2
+    await api("PUT", path, {"permissions": [permission_of_admins, {"action": "orgs:create"}]})
+    assert (await api("PUT", path, {"permissions": []}, auth=org_admin))[0] == 403
+    assert len((await api("GET", path, auth=org_admin))[1]["permissions"]) == 2
 
 
 @pytest.mark.parametrize("verb", ["merge patch", "apply", "update", "classic"])
@@ -107,12 +107,12 @@ async def test_a_write_requires_the_permission_to_read(api: Api, verb: str) -> N
 
 async def test_grants_beyond_the_current_organization_are_for_server_admins(api: Api) -> None:
     """Only server admins read or change global grants and grants in other organizations."""
-    two = await api.organization("Two")
+    second_org_id = await api.organization("Two")
     helper = await api.person(
         "helper", Role.ADMIN, ("users.permissions:read", "*"), ("users.permissions:write", "*"), ("users:read", "*"), grants_in=0
     )
     path = "/api/access-control/users/1/permissions"
-    for org_id in (0, two):
+    for org_id in (0, second_org_id):
         assert (await api("GET", f"{path}?orgId={org_id}", auth=helper))[0] == 403
         assert (await api("PUT", f"{path}?orgId={org_id}", {"permissions": []}, auth=helper))[0] == 403
     assert (await api("PUT", path, {"permissions": [{"action": "teams:read"}]}, auth=helper))[0] == 200
@@ -121,11 +121,11 @@ async def test_grants_beyond_the_current_organization_are_for_server_admins(api:
 
 async def test_only_members_have_grants(api: Api) -> None:
     """A user who is not a member of an organization cannot have grants in it. A member who leaves loses all grants in the organization."""
-    two = await api.organization("Two")
+    second_org_id = await api.organization("Two")
     await api.person("anna", Role.VIEWER)
     number = await api.sql("""select id from "user" where login = 'anna'""")
     path = f"/api/access-control/users/{number}/permissions"
-    assert await api("PUT", f"{path}?orgId={two}", {"permissions": []}) == (404, {"message": "user not found"})
+    assert await api("PUT", f"{path}?orgId={second_org_id}", {"permissions": []}) == (404, {"message": "user not found"})
     await api("PUT", path, {"permissions": [{"action": "teams:read"}]})
     await api("DELETE", f"/api/org/users/{number}")
     await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Viewer"})
@@ -134,14 +134,16 @@ async def test_only_members_have_grants(api: Api) -> None:
 
 async def test_a_service_account_of_another_organization_is_unknown(api: Api) -> None:
     """A service account of another organization, a user's id and an unknown id are not found."""
-    two = await api.organization("Two")
-    other = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('b', 'b', $1, true) returning id""", two)
+    second_org_id = await api.organization("Two")
+    other = await api.sql(
+        """insert into "user" (login, email, org_id, is_service_account) values ('b', 'b', $1, true) returning id""", second_org_id
+    )
     for number in (other, 1, 9999):
         status, error = await api("GET", f"/api/access-control/serviceaccounts/{number}/permissions")
         assert (status, error["message"]) == (404, "service account not found")
     account, _ = await create_service_account(api)
     path = f"/api/access-control/serviceaccounts/{account}/permissions"
-    assert (await api("GET", f"{path}?orgId={two}"))[0] == 400
+    assert (await api("GET", f"{path}?orgId={second_org_id}"))[0] == 400
 
 
 async def test_a_change_of_grants_is_audited(api: Api) -> None:

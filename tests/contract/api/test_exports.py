@@ -23,7 +23,7 @@ Export = Callable[..., Awaitable[dict[str, Any]]]
 @pytest.fixture
 async def export(git_api: Api, git_server: GitServer) -> Export:
     """Return a function that runs an export into the repository ``team``, which it creates, and returns the job's status."""
-    git_server.make("team.git").commit({"README.md": "x"}, message="first")
+    git_server.create_repository("team.git").commit({"README.md": "x"}, message="first")
 
     async def export(*, target: str = "instance", auth: str | None = None, **options: Any) -> dict[str, Any]:
         if (await git_api("GET", f"{REPOSITORIES}/team"))[0] == 404:
@@ -40,8 +40,8 @@ async def create_repository(
 ) -> None:
     spec = {"title": "Team", "type": "githost", "workflows": list(workflows), "sync": {"enabled": True, "target": target}}
     spec |= {"githost": {"url": server.url("team.git"), "branch": "main"}}
-    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
-    assert status == 201, found
+    status, body = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
+    assert status == 201, body
 
 
 async def wait_for_job(api: Api, job: dict[str, Any], repository: str = "team") -> dict[str, Any]:
@@ -50,21 +50,21 @@ async def wait_for_job(api: Api, job: dict[str, Any], repository: str = "team") 
         while True:
             await notified.wait()
             notified.clear()
-            _, found = await api("GET", f"{REPOSITORIES}/{repository}/jobs/{job['metadata']['uid']}")
-            if found["status"]["state"] in ("success", "error"):
-                return dict(found["status"])
+            _, body = await api("GET", f"{REPOSITORIES}/{repository}/jobs/{job['metadata']['uid']}")
+            if body["status"]["state"] in ("success", "error"):
+                return dict(body["status"])
 
 
 async def folder(api: Api, name: str, title: str, parent: str = "") -> None:
     metadata: dict[str, Any] = {"name": name} | ({"annotations": {"grafana.app/folder": parent}} if parent else {})
-    status, found = await api("POST", FOLDERS, {"metadata": metadata, "spec": {"title": title}})
-    assert status == 201, found
+    status, body = await api("POST", FOLDERS, {"metadata": metadata, "spec": {"title": title}})
+    assert status == 201, body
 
 
 async def dashboard(api: Api, name: str, title: str, parent: str = "", *, url: str = CLASSIC, **spec: Any) -> None:
     metadata: dict[str, Any] = {"name": name} | ({"annotations": {"grafana.app/folder": parent}} if parent else {})
-    status, found = await api("POST", url, {"metadata": metadata, "spec": {"title": title, **spec}})
-    assert status == 201, found
+    status, body = await api("POST", url, {"metadata": metadata, "spec": {"title": title, **spec}})
+    assert status == 201, body
 
 
 def list_files(server: GitServer, ref: str = "main") -> list[str]:
@@ -73,8 +73,8 @@ def list_files(server: GitServer, ref: str = "main") -> list[str]:
 
 
 def read_json(server: GitServer, path: str, ref: str = "main") -> dict[str, Any]:
-    found: dict[str, Any] = json.loads(git(server.root / "team.git", "show", f"{ref}:{path}"))
-    return found
+    document: dict[str, Any] = json.loads(git(server.root / "team.git", "show", f"{ref}:{path}"))
+    return document
 
 
 def count_commits(server: GitServer, ref: str = "main") -> int:
@@ -83,8 +83,8 @@ def count_commits(server: GitServer, ref: str = "main") -> int:
 
 
 def counts(status: dict[str, Any], resource: str = "dashboards") -> dict[str, int]:
-    found: dict[str, int] = next((item for item in status.get("summary") or [] if item["resource"] == resource), {})
-    return {key: found[key] for key in ("create", "update", "noop", "error") if found.get(key)}
+    counters: dict[str, int] = next((item for item in status.get("summary") or [] if item["resource"] == resource), {})
+    return {key: counters[key] for key in ("create", "update", "noop", "error") if counters.get(key)}
 
 
 async def test_objects_are_exported_by_title(git_api: Api, git_server: GitServer, export: Export) -> None:
@@ -132,10 +132,10 @@ async def test_an_export_to_the_branch_of_the_repository_makes_objects_managed(g
     synced_status = await run_sync(git_api)
     assert (synced_status["state"], counts(synced_status), counts(synced_status, "folders")) == ("success", {"noop": 2}, {"noop": 1})
     assert await git_api.sql(STORED) == before
-    _, found = await git_api("GET", f"{CLASSIC}/a")
-    assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "Web/a.json"
-    found["spec"]["title"] = "A2"
-    assert (await git_api("PUT", f"{CLASSIC}/a", found))[0] == 200
+    _, response = await git_api("GET", f"{CLASSIC}/a")
+    assert response["metadata"]["annotations"]["grafana.app/sourcePath"] == "Web/a.json"
+    response["spec"]["title"] = "A2"
+    assert (await git_api("PUT", f"{CLASSIC}/a", response))[0] == 200
     assert read_json(git_server, "Web/a.json")["spec"]["title"] == "A2"
     repeated = await export(identifier=True)
     assert (repeated["message"], counts(repeated)) == ("no changes to export", {})
@@ -164,9 +164,9 @@ async def test_file_names_are_unique(git_api: Api, git_server: GitServer, export
     await dashboard(git_api, "in3", "x", "f3")
     status = await export(branch="side", prefix="some/where/")
     assert (status["state"], counts(status)) == ("success", {"create": 9}), status
-    found = list_files(git_server, "side")
-    assert [path for path in found if not path.startswith("some/where/")] == []
-    names = sorted(path.removeprefix("some/where/") for path in found)
+    paths = list_files(git_server, "side")
+    assert [path for path in paths if not path.startswith("some/where/")] == []
+    names = sorted(path.removeprefix("some/where/") for path in paths)
     assert names[1].startswith("a-b-")
     assert names[:4] == ["A-B/x.json", names[1], "a-b-f2/x.json", "a-b-two.json"]
     assert names[4:] == ["a-b.json", "dots.json", "git/x.json", "nil.json", "x" * 120 + ".json"]
@@ -177,10 +177,10 @@ async def test_history_is_exported_as_commits(git_api: Api, git_server: GitServe
     await git_api.person("anna", Role.EDITOR)
     await git_api.sql("""update "user" set name = 'Anna Ä', email = 'anna@example.org' where login = 'anna'""")
     await dashboard(git_api, "a", "A")
-    _, found = await git_api("GET", f"{CLASSIC}/a")
-    found["spec"]["refresh"] = "5m"
-    found["metadata"]["annotations"]["grafana.app/message"] = "tidy up"
-    assert (await git_api("PUT", f"{CLASSIC}/a", found))[0] == 200
+    _, body = await git_api("GET", f"{CLASSIC}/a")
+    body["spec"]["refresh"] = "5m"
+    body["metadata"]["annotations"]["grafana.app/message"] = "tidy up"
+    assert (await git_api("PUT", f"{CLASSIC}/a", body))[0] == 200
     statement = """update resource_history h set created_at = '2020-01-02 00:00:00Z', created_by = 'user:' || u.id
         from "user" u, resource r where u.login = 'anna' and r.name = 'a' and (h.uid, h.generation) = (r.uid, 1)"""
     await git_api.sql(statement)
@@ -189,9 +189,9 @@ async def test_history_is_exported_as_commits(git_api: Api, git_server: GitServe
     assert log[1] == "Anna Ä|anna@example.org|2020-01-02|Generation: 1"
     assert log[0].split("|")[::3] == ["admin", "tidy up"]
     assert (await export(branch="side", history=True))["message"] == "no changes to export"
-    _, found = await git_api("GET", f"{CLASSIC}/a")
-    found["spec"]["refresh"] = "10m"
-    assert (await git_api("PUT", f"{CLASSIC}/a", found))[0] == 200
+    _, body = await git_api("GET", f"{CLASSIC}/a")
+    body["spec"]["refresh"] = "10m"
+    assert (await git_api("PUT", f"{CLASSIC}/a", body))[0] == 200
     assert counts(await export(branch="side", history=True)) == {"update": 1}
     assert count_commits(git_server, "side") == 3
 
@@ -200,16 +200,16 @@ async def test_only_a_dashboard_with_its_newest_version_is_exported(git_api: Api
     """If the newest version is too large for a file, no older version is exported, because the next sync would restore it."""
     await dashboard(git_api, "a", "A")
     await dashboard(git_api, "b", "B")
-    _, found = await git_api("GET", f"{CLASSIC}/a")
-    found["spec"]["description"] = "newest"
-    assert (await git_api("PUT", f"{CLASSIC}/a", found))[0] == 200
+    _, body = await git_api("GET", f"{CLASSIC}/a")
+    body["spec"]["description"] = "newest"
+    assert (await git_api("PUT", f"{CLASSIC}/a", body))[0] == 200
     # Limits of specs count characters, those of files bytes.
     await git_api.sql("update resource_history set spec = replace(spec, 'newest', repeat('é', $1))", MAX_FILE_BYTES // 2)
     status = await export(history=True)
     assert (status["state"], counts(status)) == ("error", {"create": 1, "error": 1}), status
     assert list_files(git_server) == ["b.json"]
-    _, found = await git_api("GET", f"{CLASSIC}/a")
-    assert (found["metadata"]["generation"], "grafana.app/managedBy" in found["metadata"].get("annotations", {})) == (2, False)
+    _, body = await git_api("GET", f"{CLASSIC}/a")
+    assert (body["metadata"]["generation"], "grafana.app/managedBy" in body["metadata"].get("annotations", {})) == (2, False)
 
 
 async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServer, export: Export) -> None:
@@ -231,7 +231,7 @@ async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServ
 
 async def test_the_first_export_must_write_the_synced_branch(git_api: Api, git_server: GitServer) -> None:
     """The first export to an empty repository must write the branch that is synced, or that branch would not exist."""
-    git_server.make("team.git")
+    git_server.create_repository("team.git")
     await create_repository(git_api, git_server)
     await dashboard(git_api, "a", "A")
     for options, state in (({"branch": "side"}, "error"), ({}, "success"), ({"branch": "side"}, "success")):
@@ -283,7 +283,7 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, ex
 
 async def test_permissions_of_exports(git_api: Api, git_server: GitServer) -> None:
     """Editors who may not read all folders may export one that they may read, and only to another branch."""
-    git_server.make("team.git").commit({"README.md": "x"})
+    git_server.create_repository("team.git").commit({"README.md": "x"})
     await create_repository(git_api, git_server)
     await folder(git_api, "open", "Open")
     await folder(git_api, "closed", "Closed")
@@ -293,8 +293,8 @@ async def test_permissions_of_exports(git_api: Api, git_server: GitServer) -> No
     auth = await git_api.person("anna", Role.EDITOR)
     url = f"{REPOSITORIES}/team/export"
     for options in ({"branch": "side"}, {"branch": "side", "folder": "closed"}, {"folder": "open"}):
-        status, found = await git_api("POST", url, options, auth=auth)
-        assert (status, found["reason"]) == (403, "Forbidden"), (options, found)
+        status, body = await git_api("POST", url, options, auth=auth)
+        assert (status, body["reason"]) == (403, "Forbidden"), (options, body)
     status, job = await git_api("POST", url, {"branch": "side", "folder": "open"}, auth=auth)
     assert status == 202
     assert counts(await wait_for_job(git_api, job)) == {"create": 1}
@@ -317,8 +317,8 @@ async def test_invalid_exports_are_rejected(
     git_api: Api, git_server: GitServer, workflows: tuple[str, ...], options: dict[str, str], status: int, reason: str
 ) -> None:
     """An export with a missing workflow, an invalid prefix or an unknown folder is rejected before a job is created."""
-    git_server.make("team.git")
+    git_server.create_repository("team.git")
     await create_repository(git_api, git_server, workflows=workflows)
-    actual_status, found = await git_api("POST", f"{REPOSITORIES}/team/export", options)
-    assert (actual_status, reason in found["message"]) == (status, True), found
+    actual_status, body = await git_api("POST", f"{REPOSITORIES}/team/export", options)
+    assert (actual_status, reason in body["message"]) == (status, True), body
     assert await git_api.sql("select count(*) from job") == 0

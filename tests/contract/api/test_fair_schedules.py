@@ -17,9 +17,9 @@ from dashwright.jobs_worker.maintenance import scheduler
 from dashwright.jobs_worker.maintenance.prober import Prober
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
-NEW = "n" * 40
+NEW_COMMIT = "n" * 40
 NOW = 1_800_000_000
-Plan = Callable[[float], Awaitable[list[str]]]
+RunRound = Callable[[float], Awaitable[list[str]]]
 
 
 @dataclass
@@ -45,7 +45,7 @@ class FakeHosts:
         for host, seconds in self.busy.items():
             if host in str(repository.spec.remote.url):
                 raise TooManyRequests(f"{host} asks for patience", retry_after=seconds)
-        return NEW
+        return NEW_COMMIT
 
     async def check(self, repository: Repository) -> None:
         self.requests.append(repository.name)
@@ -62,12 +62,12 @@ def hosts() -> FakeHosts:
 
 
 @pytest.fixture
-async def plan(database: Database, broker: MemoryBroker, hosts: FakeHosts) -> Plan:
+async def run_round(database: Database, broker: MemoryBroker, hosts: FakeHosts) -> RunRound:
     """Return a function that runs one round after some seconds and returns the repositories of pending jobs by creation time."""
     clock = FixedClock()
     created: list[scheduler.Scheduler] = []
 
-    async def plan(delay: float) -> list[str]:
+    async def run_round(delay: float) -> list[str]:
         clock.time = NOW + delay
         if not created:
             created.append(
@@ -87,7 +87,7 @@ async def plan(database: Database, broker: MemoryBroker, hosts: FakeHosts) -> Pl
             rows = await connection.fetch("select repository from job where state = 'pending' order by created_at")
         return [row["repository"] for row in rows]
 
-    return plan
+    return run_round
 
 
 async def make_due_repository(api: Api, name: str, host: str, *, since: int, namespace: str = "default") -> None:
@@ -95,8 +95,8 @@ async def make_due_repository(api: Api, name: str, host: str, *, since: int, nam
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
     spec = {"title": name, "type": "githost", "workflows": [], "sync": sync, "githost": {"url": f"https://{host}/{name}", "branch": "main"}}
     assert (await api("POST", REPOSITORIES, {"metadata": {"name": name}, "spec": spec}))[0] == 201
-    at = (NOW - since) * 1000
-    status = {"health": {"healthy": True, "checked": NOW * 1000}, "sync": {"state": "success", "started": at, "finished": at}}
+    synced_at = (NOW - since) * 1000
+    status = {"health": {"healthy": True, "checked": NOW * 1000}, "sync": {"state": "success", "started": synced_at, "finished": synced_at}}
     statement = (
         "update resource set status = $1, created_at = 'epoch', updated_at = null where name = $2 and resource = 'repositories' returning 1"
     )
@@ -108,23 +108,23 @@ async def delete_jobs(api: Api) -> None:
     await api.sql("with gone as (delete from job returning 1) select count(*) from gone")
 
 
-async def test_overdue_repositories_are_queued_in_batches(api: Api, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_overdue_repositories_are_queued_in_batches(api: Api, run_round: RunRound, monkeypatch: pytest.MonkeyPatch) -> None:
     """After an outage, jobs are created a few at a time, for the longest overdue repositories first."""
     monkeypatch.setattr(scheduler, "MAX_WAITING_JOBS", 3)
     monkeypatch.setattr(scheduler, "MAX_CONCURRENT_STEPS", 1)
     names = [f"r{index}" for index in range(8)]
     for index, name in enumerate(names):
         await make_due_repository(api, name, f"host{index}.example.org", since=10_000 - index)
-    assert await plan(0) == names[:3]
-    assert await plan(1) == names[:3]
+    assert await run_round(0) == names[:3]
+    assert await run_round(1) == names[:3]
     await delete_jobs(api)
-    assert await plan(2) == names[3:6]
+    assert await run_round(2) == names[3:6]
     await delete_jobs(api)
-    assert await plan(3) == names[6:]
+    assert await run_round(3) == names[6:]
 
 
 async def test_a_rate_limited_host_does_not_delay_other_hosts(
-    api: Api, plan: Plan, hosts: FakeHosts, monkeypatch: pytest.MonkeyPatch
+    api: Api, run_round: RunRound, hosts: FakeHosts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Repositories of a rate-limited host are not requested, show the time of the next try, and are then queued by age."""
     monkeypatch.setattr(scheduler, "MAX_CONCURRENT_STEPS", 1)
@@ -132,46 +132,46 @@ async def test_a_rate_limited_host_does_not_delay_other_hosts(
         await make_due_repository(api, f"busy{index}", "busy.example.org", since=500 - index)
     await make_due_repository(api, "other", "other.example.org", since=100)
     hosts.busy["busy.example.org"] = 90
-    assert await plan(0) == ["other"]
+    assert await run_round(0) == ["other"]
     assert set(hosts.requests) <= {"busy0", "busy1", "other"}
-    _, found = await api("GET", f"{REPOSITORIES}/busy0")
-    assert found["status"]["sync"]["scheduled"] == (NOW + 90) * 1000
-    assert found["status"]["health"] == {"healthy": True, "checked": NOW * 1000, "message": ["busy.example.org asks for patience"]}
+    _, body = await api("GET", f"{REPOSITORIES}/busy0")
+    assert body["status"]["sync"]["scheduled"] == (NOW + 90) * 1000
+    assert body["status"]["health"] == {"healthy": True, "checked": NOW * 1000, "message": ["busy.example.org asks for patience"]}
     hosts.requests.clear()
     for delay in (1, 30, 89):
-        await plan(delay)
+        await run_round(delay)
     assert hosts.requests == []  # The host of a queued sync is not requested either.
     hosts.busy.clear()
     await delete_jobs(api)
-    assert await plan(91) == [f"busy{index}" for index in range(5)]
+    assert await run_round(91) == [f"busy{index}" for index in range(5)]
 
 
-async def test_rate_limits_count_per_organization(api: Api, plan: Plan, hosts: FakeHosts, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_rate_limits_count_per_organization(api: Api, run_round: RunRound, hosts: FakeHosts, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rate limit of one organization's token does not delay other organizations on the same host."""
     monkeypatch.setattr(scheduler, "MAX_CONCURRENT_STEPS", 1)
     await make_due_repository(api, "spent", "busy.example.org", since=500)
     hosts.busy["/spent"] = 90
-    assert await plan(0) == []
+    assert await run_round(0) == []
     await make_due_repository(api, "other", "busy.example.org", since=100, namespace="org-2")
     await make_due_repository(api, "own", "busy.example.org", since=100)
-    assert await plan(1) == ["other"]
+    assert await run_round(1) == ["other"]
 
 
-async def test_a_rate_limit_without_a_time_lasts_some_seconds(api: Api, plan: Plan, hosts: FakeHosts) -> None:
+async def test_a_rate_limit_without_a_time_lasts_some_seconds(api: Api, run_round: RunRound, hosts: FakeHosts) -> None:
     """A rate limit with a very short time still stops requests for some seconds."""
     await make_due_repository(api, "busy", "busy.example.org", since=100)
     hosts.busy["busy.example.org"] = 0.1
     for delay in (0, 1, 5, 9):
-        await plan(delay)
+        await run_round(delay)
     assert hosts.requests == ["busy"]
 
 
-async def test_postponed_jobs_do_not_count_as_waiting(api: Api, plan: Plan, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_postponed_jobs_do_not_count_as_waiting(api: Api, run_round: RunRound, monkeypatch: pytest.MonkeyPatch) -> None:
     """Jobs that wait for a rate-limited host do not count for the limit of waiting jobs."""
     monkeypatch.setattr(scheduler, "MAX_WAITING_JOBS", 1)
     monkeypatch.setattr(scheduler, "MAX_CONCURRENT_STEPS", 1)
     await make_due_repository(api, "first", "a.example.org", since=1000)
     await make_due_repository(api, "second", "b.example.org", since=900)
-    assert await plan(0) == ["first"]
+    assert await run_round(0) == ["first"]
     await api.sql("update job set not_before = now() + interval '1 hour' returning 1")
-    assert await plan(1) == ["first", "second"]
+    assert await run_round(1) == ["first", "second"]

@@ -11,9 +11,9 @@ def dashboard(title: str = "T", **spec: Any) -> dict[str, Any]:
     return {"metadata": {"name": "d"}, "spec": {"title": title, **spec}}
 
 
-def fields_by_manager(found: Any) -> dict[str, Any]:
+def fields_by_manager(manifest: Any) -> dict[str, Any]:
     """Return the fields of each manager."""
-    return {entry["manager"]: entry["fieldsV1"] for entry in found["metadata"].get("managedFields", ())}
+    return {entry["manager"]: entry["fieldsV1"] for entry in manifest["metadata"].get("managedFields", ())}
 
 
 async def test_the_creator_owns_the_sent_fields(api: Api) -> None:
@@ -54,7 +54,7 @@ async def test_a_write_without_effect_changes_no_owner(api: Api) -> None:
 
 
 async def test_owners_may_be_rewritten(api: Api) -> None:
-    """Valid entries that a client sends, for example to transfer fields to another manager, replace the stored ones."""
+    """Valid entries of ``managedFields`` that a client sends replace the stored ones, for example to transfer fields to another manager."""
     _, created = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
     entry = created["metadata"]["managedFields"][0]
     sent = dashboard()
@@ -71,7 +71,7 @@ async def test_owners_may_be_rewritten(api: Api) -> None:
 
 
 async def test_many_entries_are_refused(api: Api) -> None:
-    """Each write with more than 200 entries is refused, because the work grows with the entries."""
+    """Each write with more than 200 entries in ``managedFields`` is refused, because the work grows with the entries."""
     sent = dashboard()
     sent["metadata"]["managedFields"] = [{"manager": "m"}] * 201
     for method, path in (("POST", DASHBOARDS), ("PUT", f"{DASHBOARDS}/d")):
@@ -102,8 +102,8 @@ async def test_a_label_set_in_another_version_keeps_the_owners(api: Api) -> None
     converted["metadata"]["labels"] = {"team": "a"}
     status, _ = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", converted)
     assert status == 200
-    _, found = await api("GET", f"{layouts}/d")
-    assert fields_by_manager(found) == fields_by_manager(created) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}
+    _, body = await api("GET", f"{layouts}/d")
+    assert fields_by_manager(body) == fields_by_manager(created) | {"b": {"f:metadata": {"f:labels": {"f:team": {}}}}}
 
 
 async def test_the_classic_api_records_owners_too(api: Api) -> None:

@@ -11,7 +11,7 @@ import pytest
 from tests.contract.api.calls import Calls, sorted_touches
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, run_sync
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 
 from dashwright.common.errors import (
     AlreadyExists,
@@ -37,17 +37,17 @@ class Team:
     """Repository of a team and the location of its files."""
 
     api: Api
-    work: Work | None
+    work_tree: WorkTree | None
     folder: Path
 
     def read(self, path: str, ref: str = "main") -> str | None:
         """Return the content of a file, or None if it does not exist."""
-        if self.work is None:
-            place = self.folder / path
-            return place.read_text() if place.is_file() else None
-        git(self.work.folder, "fetch", "--quiet", "origin")
-        paths = git(self.work.folder, "ls-tree", "-r", "--name-only", f"origin/{ref}").splitlines()
-        return git(self.work.folder, "show", f"origin/{ref}:{path}") if path in paths else None
+        if self.work_tree is None:
+            file_path = self.folder / path
+            return file_path.read_text() if file_path.is_file() else None
+        git(self.work_tree.folder, "fetch", "--quiet", "origin")
+        paths = git(self.work_tree.folder, "ls-tree", "-r", "--name-only", f"origin/{ref}").splitlines()
+        return git(self.work_tree.folder, "show", f"origin/{ref}:{path}") if path in paths else None
 
     async def stored_titles(self) -> dict[str, str]:
         """Return the titles of the managed objects by path."""
@@ -57,18 +57,18 @@ class Team:
         return {path or "": title for path, title in json.loads(rows)}
 
 
-async def create_repository(api: Api, folder: Path, work: Work | None, url: str, **spec: Any) -> Team:
+async def create_repository(api: Api, folder: Path, work_tree: WorkTree | None, url: str, **spec: Any) -> Team:
     block = (
         {"type": "local", "local": {"path": str(folder)}}
-        if work is None
+        if work_tree is None
         else {"type": "githost", "githost": {"url": url, "branch": "main"}}
     )
-    workflows = ["write"] if work is None else ["write", "branch"]
+    workflows = ["write"] if work_tree is None else ["write", "branch"]
     sync = {"enabled": True, "target": "folder"}
     body = {"metadata": {"name": "team"}, "spec": {"title": "Team", "workflows": workflows, "sync": sync, **block, **spec}}
-    status, found = await api("POST", REPOSITORIES, body)
-    assert status == 201, found
-    return Team(api, work, folder)
+    status, response = await api("POST", REPOSITORIES, body)
+    assert status == 201, response
+    return Team(api, work_tree, folder)
 
 
 @pytest.fixture
@@ -78,18 +78,18 @@ async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
 
 
 @pytest.fixture
-def work(git_server: GitServer) -> Work:
-    work = git_server.make("team.git")
-    work.commit(dict(TREE))
-    return work
+def work_tree(git_server: GitServer) -> WorkTree:
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit(dict(TREE))
+    return work_tree
 
 
 async def synced_team(kind: str, tree: dict[str, str], api: Api, server: GitServer, folder: Path) -> Team:
     """Create a repository with the files of a tree and sync it. Its ``kind`` is git or local."""
     if kind == "git":
-        work = server.make("team.git")
-        work.commit(dict(tree))
-        created = await create_repository(api, folder, work, server.url("team.git"))
+        work_tree = server.create_repository("team.git")
+        work_tree.commit(dict(tree))
+        created = await create_repository(api, folder, work_tree, server.url("team.git"))
     else:
         for path, body in tree.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
@@ -111,19 +111,19 @@ def indented_json(tree: Any) -> str:
 async def test_a_file_is_created_updated_and_deleted(team: Team, calls: Calls) -> None:
     """Planning changes nothing; executing writes the file with two spaces of indent and stores the object by the caller's identity."""
     new = {"uid": "n", "title": "N", "panels": [], "id": 5, "version": 3, "x": 1}
-    kept = {"uid": "n", "title": "N", "panels": [], "x": 1}
+    stored_body = {"uid": "n", "title": "N", "panels": [], "x": 1}
     deep = folder_name("team", "deep/")
-    looked = await calls.request_change("create", "deep/new/n.json", new)
-    assert sorted_touches(looked) == [("create", "dashboards", "n", deep), ("create", "folders", folder_name("team", "deep/new/"), deep)]
-    assert (looked.wrapper.resource.action, team.read("deep/new/n.json")) == ("create", None)
-    created = await calls.request_change("create", "deep/new/n.json", looked.content, base=looked.base)
-    assert (team.read("deep/new/n.json") or "").strip() == indented_json(kept)
+    planned = await calls.request_change("create", "deep/new/n.json", new)
+    assert sorted_touches(planned) == [("create", "dashboards", "n", deep), ("create", "folders", folder_name("team", "deep/new/"), deep)]
+    assert (planned.wrapper.resource.action, team.read("deep/new/n.json")) == ("create", None)
+    created = await calls.request_change("create", "deep/new/n.json", planned.content, base=planned.base)
+    assert (team.read("deep/new/n.json") or "").strip() == indented_json(stored_body)
     assert (created.wrapper.errors, created.wrapper.timestamp is not None) == (None, True)
     assert created.wrapper.hash == (await calls.files())["deep/new/n.json"]
-    _, found = await team.api("GET", f"{DASHBOARDS}/n")
-    notes = found["metadata"]["annotations"]
+    _, body = await team.api("GET", f"{DASHBOARDS}/n")
+    notes = body["metadata"]["annotations"]
     assert (notes["grafana.app/createdBy"], notes["grafana.app/sourceChecksum"]) == ("user:7", created.wrapper.hash)
-    changed = await calls.plan_and_change("update", "deep/new/n.json", {**kept, "title": "N2"})
+    changed = await calls.plan_and_change("update", "deep/new/n.json", {**stored_body, "title": "N2"})
     assert (changed.wrapper.resource.action, (await team.stored_titles())["deep/new/n.json"]) == ("update", "N2")
     assert sorted_touches(changed) == [("update", "dashboards", "n", folder_name("team", "deep/new/"))]
     removed = await calls.plan_and_change("delete", "deep/new/n.json")
@@ -140,8 +140,8 @@ async def test_content_is_converted_to_the_file_extension(team: Team, calls: Cal
     """Content is converted between JSON and YAML by the file's extension, a generated name is fixed, and server fields are omitted."""
     head = "apiVersion: dashboard.grafana.app/v0alpha1\nkind: Dashboard\n"
     sent = f"{head}metadata:\n  generateName: made-\n  uid: x\nspec:\n  title: Y\n  uid: y\n"
-    looked = await calls.request_change("create", "y.json", sent)
-    created = await calls.request_change("create", "y.json", looked.content, base=looked.base)
+    planned = await calls.request_change("create", "y.json", sent)
+    created = await calls.request_change("create", "y.json", planned.content, base=planned.base)
     assert created.wrapper.resource.file is not None
     name = created.wrapper.resource.file["metadata"]["name"]
     assert name.startswith("made-")
@@ -168,8 +168,8 @@ async def test_files_and_directories_move(team: Team, calls: Calls) -> None:
         ("create", "dashboards", "b", "team"),
     }
     assert (team.read("other/b2.json"), team.read("deep/b.json")) == (before, None)
-    _, found = await team.api("GET", f"{DASHBOARDS}/b")
-    assert (found["metadata"]["uid"], found["metadata"]["annotations"]["grafana.app/folder"]) == (uid, other)
+    _, body = await team.api("GET", f"{DASHBOARDS}/b")
+    assert (body["metadata"]["uid"], body["metadata"]["annotations"]["grafana.app/folder"]) == (uid, other)
     await calls.plan_and_change("move", "b3.json", {"uid": "b", "title": "B3", "panels": []}, original_path="other/b2.json")
     assert (await team.stored_titles())["b3.json"] == "B3"
     await calls.plan_and_change("move", "elsewhere/", original_path="deep/")
@@ -189,7 +189,7 @@ async def test_directories_are_created_and_deleted(team: Team, calls: Calls) -> 
     assert (team.read("deep/notes.md"), team.read("a.json")) == (None, TREE["a.json"])
 
 
-WRONG: list[tuple[str, str, Any, dict[str, str], type[DashwrightError], str]] = [
+INVALID_CHANGES: list[tuple[str, str, Any, dict[str, str], type[DashwrightError], str]] = [
     ("create", "a.json", {"uid": "x", "title": "X", "panels": []}, {}, AlreadyExists, "a.json already exists"),
     ("create", "deep/", None, {}, AlreadyExists, "already exists"),
     ("create", "a.json/b.json", {"uid": "x", "title": "X", "panels": []}, {}, AlreadyExists, "a.json already exists"),
@@ -222,7 +222,7 @@ async def test_invalid_changes_are_rejected(team: Team, calls: Calls) -> None:
     """An invalid change fails with its reason, planned or executed, and changes neither files nor objects."""
     assert (await team.api("POST", DASHBOARDS, {"metadata": {"name": "theirs"}, "spec": {"title": "Theirs"}}))[0] == 201
     before, files = await team.stored_titles(), await calls.files()
-    for method, path, content, options, error, reason in WRONG:
+    for method, path, content, options, error, reason in INVALID_CHANGES:
         for base in ("", "0" * 64):
             with pytest.raises(error, match=reason) as raised:
                 await calls.request_change(method, path, content, base=base, **options)
@@ -247,29 +247,31 @@ async def test_a_change_of_too_many_files_is_rejected(
 
 async def test_a_change_conflicts_with_later_changes(team: Team, calls: Calls) -> None:
     """A change conflicts if the file or an object that it touches has changed since it was planned."""
-    looked = await calls.request_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
+    planned = await calls.request_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
     pushed = dashboard("a", "Theirs")
-    if team.work is not None:
-        team.work.commit({"a.json": pushed})
+    if team.work_tree is not None:
+        team.work_tree.commit({"a.json": pushed})
     else:
         (team.folder / "a.json").write_text(pushed)
     with pytest.raises(Conflict):
-        await calls.request_change("update", "a.json", looked.content, base=looked.base)
+        await calls.request_change("update", "a.json", planned.content, base=planned.base)
     assert team.read("a.json") == pushed
-    looked = await calls.request_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
+    planned = await calls.request_change("update", "a.json", {"uid": "a", "title": "Mine", "panels": []})
     await team.api.sql("delete from resource where name = 'a' returning 1")
     with pytest.raises(Conflict):
-        await calls.request_change("update", "a.json", looked.content, base=looked.base)
+        await calls.request_change("update", "a.json", planned.content, base=planned.base)
     assert team.read("a.json") == pushed
 
 
-async def test_a_commit_has_author_and_message(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
+async def test_a_commit_has_author_and_message(
+    git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path
+) -> None:
     """A commit has the caller as author and the given message, or a generated one."""
-    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
 
     def newest() -> str:
-        git(work.folder, "fetch", "--quiet", "origin")
-        return git(work.folder, "show", "--no-patch", "--format=%an <%ae>|%s", "origin/main")
+        git(work_tree.folder, "fetch", "--quiet", "origin")
+        return git(work_tree.folder, "show", "--no-patch", "--format=%an <%ae>|%s", "origin/main")
 
     body = {"uid": "x", "title": "X", "panels": []}
     for method, path, content, options, message in (
@@ -281,20 +283,22 @@ async def test_a_commit_has_author_and_message(git_api: Api, git_server: GitServ
     ):
         created = await calls.plan_and_change(method, path, content, **options)
         assert newest() == f"Ada <ada@example.org>|{message}"
-        assert created.wrapper.ref == git(work.folder, "rev-parse", "origin/main")
+        assert created.wrapper.ref == git(work_tree.folder, "rev-parse", "origin/main")
     assert (await team.stored_titles())["z.json"] == "X"
 
 
-async def test_a_stored_change_is_not_synced_again(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
+async def test_a_stored_change_is_not_synced_again(
+    git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path
+) -> None:
     """After a change the repository counts as synced at its commit, unless a commit before it was not synced."""
-    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     await run_sync(git_api)
     created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
-    _, found = await git_api("GET", f"{REPOSITORIES}/team")
-    assert found["status"]["sync"]["lastRef"] == created.wrapper.ref
+    _, body = await git_api("GET", f"{REPOSITORIES}/team")
+    assert body["status"]["sync"]["lastRef"] == created.wrapper.ref
     assert (await run_sync(git_api))["message"] == "same commit as last time"
-    git(work.folder, "pull", "--quiet", "origin", "main")
-    work.commit({"theirs.json": dashboard("t", "T")})
+    git(work_tree.folder, "pull", "--quiet", "origin", "main")
+    work_tree.commit({"theirs.json": dashboard("t", "T")})
     await calls.plan_and_change("create", "y.json", {"uid": "y", "title": "Y", "panels": []})
     assert "y.json" in await team.stored_titles()
     assert "theirs.json" not in await team.stored_titles()
@@ -304,10 +308,10 @@ async def test_a_stored_change_is_not_synced_again(git_api: Api, git_server: Git
 
 
 async def test_a_change_on_a_new_branch_stores_nothing(
-    git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path
+    git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path
 ) -> None:
     """A change on another branch creates it from the repository's branch, or continues it, and stores nothing."""
-    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     await run_sync(git_api)
     before = await team.stored_titles()
     created = await calls.plan_and_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref="feature/x")
@@ -316,30 +320,30 @@ async def test_a_change_on_a_new_branch_stores_nothing(
     await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []}, ref="feature/x")
     assert (team.read("x.json", "feature/x") is not None, "A2" in (team.read("a.json", "feature/x") or "")) == (True, True)
     assert (team.read("x.json"), team.read("a.json"), await team.stored_titles()) == (None, TREE["a.json"], before)
-    head = git(work.folder, "rev-parse", "origin/main")
+    head = git(work_tree.folder, "rev-parse", "origin/main")
     with pytest.raises(BadRequest):
         await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref=head)
 
 
 async def test_an_empty_repository_accepts_its_first_file(git_api: Api, git_server: GitServer, calls: Calls, tmp_path: Path) -> None:
     """The first file of an empty repository creates its first commit."""
-    work = git_server.make("team.git")
-    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
+    work_tree = git_server.create_repository("team.git")
+    team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     created = await calls.plan_and_change("create", "a.json", {"uid": "a", "title": "A", "panels": []})
     assert (created.wrapper.errors, await team.stored_titles()) == (None, {"": "Team", "a.json": "A"})
     assert (await run_sync(git_api))["state"] == "success"
     assert await team.stored_titles() == {"": "Team", "a.json": "A"}
 
 
-async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
+async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path) -> None:
     """The workflows allow no changes, changes on other branches, or changes on the repository's own branch."""
-    await create_repository(git_api, tmp_path, work, git_server.url("team.git"), workflows=[])
+    await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"), workflows=[])
     body = {"uid": "a", "title": "A2", "panels": []}
 
     async def allow(*workflows: str) -> None:
-        _, found = await git_api("GET", f"{REPOSITORIES}/team")
-        found["spec"]["workflows"] = list(workflows)
-        assert (await git_api("PUT", f"{REPOSITORIES}/team", found))[0] == 200
+        _, response = await git_api("GET", f"{REPOSITORIES}/team")
+        response["spec"]["workflows"] = list(workflows)
+        assert (await git_api("PUT", f"{REPOSITORIES}/team", response))[0] == 200
 
     for workflows, ref, reason in (
         ((), "", "this repository is read only"),
@@ -357,21 +361,23 @@ async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer,
             assert (await calls.request_change("update", "a.json", body, ref=ref)).base
 
 
-async def test_without_sync_only_the_file_is_written(git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path) -> None:
-    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"), sync={"enabled": False, "target": "folder"})
+async def test_without_sync_only_the_file_is_written(
+    git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path
+) -> None:
+    team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"), sync={"enabled": False, "target": "folder"})
     created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
     assert (created.wrapper.resource.action, team.read("x.json") is not None, await team.stored_titles()) == ("create", True, {})
 
 
 async def test_a_committed_change_is_stored_by_the_next_sync(
-    git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path, broken_store: Callable[[], None]
+    git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path, broken_store: Callable[[], None]
 ) -> None:
     """A change that was committed and could not be stored succeeds with an error text, and the next sync stores it."""
-    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     await run_sync(git_api)
-    looked = await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []})
+    planned = await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []})
     broken_store()
-    created = await calls.request_change("update", "a.json", looked.content, base=looked.base)
+    created = await calls.request_change("update", "a.json", planned.content, base=planned.base)
     assert created.wrapper.errors is not None
     assert "the next sync stores it" in created.wrapper.errors[0]
     assert ("A2" in (team.read("a.json") or ""), (await team.stored_titles())["a.json"]) == (True, "A")
@@ -394,10 +400,10 @@ def broken_store(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
 
 
 async def test_a_later_commit_is_not_overwritten(
-    git_api: Api, git_server: GitServer, work: Work, calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If another commit is pushed between a change's commit and its write, the newer object is stored."""
-    team = await create_repository(git_api, tmp_path, work, git_server.url("team.git"))
+    team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
     await run_sync(git_api)
     commit = RepositoryCheckouts.commit
 
@@ -405,8 +411,8 @@ async def test_a_later_commit_is_not_overwritten(
         async def commit_and_more(*arguments: Any, **options: Any) -> Any:
             monkeypatch.undo()
             created = await commit(*arguments, **options)
-            git(work.folder, "pull", "--quiet", "origin", "main")
-            work.commit({"a.json": dashboard("a", title)})
+            git(work_tree.folder, "pull", "--quiet", "origin", "main")
+            work_tree.commit({"a.json": dashboard("a", title)})
             await meanwhile()
             return created
 

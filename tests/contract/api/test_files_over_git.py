@@ -12,27 +12,27 @@ from aiohttp import web
 from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.repositories import make_local_repository
 from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, run_sync, sync_status, titles
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 
 from dashwright.common.identity import Role
 from dashwright.common.jobs.names import folder_name
 
 FILES = f"{REPOSITORIES}/team/files"
-Started = Callable[..., Awaitable[Work]]
+StartRepository = Callable[..., Awaitable[WorkTree]]
 
 
 @pytest.fixture
-async def start_repository(git_api: Api, git_server: GitServer) -> Started:
+async def start_repository(git_api: Api, git_server: GitServer) -> StartRepository:
     """Return a function that creates a repository with these workflows and two dashboards, and syncs it."""
 
-    async def start(*workflows: str, files: dict[str, str | bytes | None] | None = None, target: str = "folder") -> Work:
-        work = git_server.make("team.git")
-        work.commit(files or {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B")})
+    async def start(*workflows: str, files: dict[str, str | bytes | None] | None = None, target: str = "folder") -> WorkTree:
+        work_tree = git_server.create_repository("team.git")
+        work_tree.commit(files or {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B")})
         spec = {"title": "Team", "type": "githost", "workflows": list(workflows), "sync": {"enabled": True, "target": target}}
         spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
         assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
         assert (await run_sync(git_api))["state"] == "success"
-        return work
+        return work_tree
 
     return start
 
@@ -45,7 +45,7 @@ def content(server: GitServer, path: str, ref: str = "main") -> str:
     return git(server.root / "team.git", "show", f"{ref}:{path}")
 
 
-def commits(server: GitServer, ref: str = "main") -> int:
+def count_commits(server: GitServer, ref: str = "main") -> int:
     return int(git(server.root / "team.git", "rev-list", "--count", ref))
 
 
@@ -61,38 +61,38 @@ async def patch(api: Api, kind: str, body: Any, *, name: str = "a", auth: str = 
         return response.status, await response.json()
 
 
-async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """Replacing a file commits it with the caller's name and message and stores the object before the response."""
     await start_repository("write")
     auth = await editor(git_api)
-    status, found = await git_api("PUT", f"{FILES}/deep/b.json", json.loads(dashboard("b", "B2")), auth=auth, params={"message": "Better"})
-    assert (status, found["resource"]["type"]["classic"], found["resource"]["action"]) == (200, "dashboard", "update")
-    assert log(git_server, "%an|%ae|%s|%H") == f"Anna Ä|anna@example.org|Better|{found['ref']}"
+    status, body = await git_api("PUT", f"{FILES}/deep/b.json", json.loads(dashboard("b", "B2")), auth=auth, params={"message": "Better"})
+    assert (status, body["resource"]["type"]["classic"], body["resource"]["action"]) == (200, "dashboard", "update")
+    assert log(git_server, "%an|%ae|%s|%H") == f"Anna Ä|anna@example.org|Better|{body['ref']}"
     assert json.loads(content(git_server, "deep/b.json"))["title"] == "B2"
     assert await titles(git_api) == {"a": "A", "b": "B2"}
     number = await git_api.sql("""select id from "user" where login = 'anna'""")
     _, current = await git_api("GET", f"{DASHBOARDS}/b")
     assert current["metadata"]["annotations"]["grafana.app/updatedBy"] == f"user:{number}"
-    assert (await sync_status(git_api))["lastRef"] == found["ref"]
+    assert (await sync_status(git_api))["lastRef"] == body["ref"]
 
 
-async def test_a_new_file_creates_directory_and_dashboard(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_a_new_file_creates_directory_and_dashboard(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """A new file creates its directory's folder and a managed dashboard in it; an existing file is 409."""
     await start_repository("write")
     auth = await editor(git_api)
     body = json.loads(dashboard("c", "C"))
-    status, found = await git_api("POST", f"{FILES}/new/c.yaml", body, auth=auth)
-    assert (status, found["resource"]["action"]) == (200, "create"), found
+    status, response = await git_api("POST", f"{FILES}/new/c.yaml", body, auth=auth)
+    assert (status, response["resource"]["action"]) == (200, "create"), response
     assert "title: C" in content(git_server, "new/c.yaml")
     _, current = await git_api("GET", f"{DASHBOARDS}/c")
-    marks = current["metadata"]["annotations"]
-    assert (marks["grafana.app/managerId"], marks["grafana.app/sourcePath"]) == ("team", "new/c.yaml")
+    annotations = current["metadata"]["annotations"]
+    assert (annotations["grafana.app/managerId"], annotations["grafana.app/sourcePath"]) == ("team", "new/c.yaml")
     assert (await git_api("POST", f"{FILES}/new/c.yaml", body, auth=auth))[1]["reason"] == "AlreadyExists"
     assert (await git_api("PUT", f"{FILES}/none.json", body, auth=auth))[0] == 404
-    assert commits(git_server) == 2
+    assert count_commits(git_server) == 2
 
 
-async def test_files_are_moved_and_deleted(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_files_are_moved_and_deleted(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """Moving or deleting files, also a whole directory, moves or deletes their objects."""
     await start_repository("write")
     auth = await editor(git_api)
@@ -104,7 +104,7 @@ async def test_files_are_moved_and_deleted(git_api: Api, git_server: GitServer, 
     assert git(git_server.root / "team.git", "ls-tree", "-r", "--name-only", "main") == "a.json"
 
 
-async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """Viewers and Editors of other folders cannot change a file, and without the workflow no user can."""
     await start_repository("write")
     viewer = await git_api.person("vic", Role.VIEWER)
@@ -116,15 +116,17 @@ async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_serv
         assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "X")), auth=credentials))[0] == 403
         assert (await git_api("DELETE", f"{FILES}/a.json", auth=credentials))[0] == 403
         assert (await patch(git_api, "merge-patch+json", {"spec": {"title": "X"}}, auth=credentials))[0] == 403
-        status, found = await git_api("GET", f"{FILES}/a.json", auth=credentials)
-        assert (status, found["resource"]["existing"]["spec"]["title"]) == (200, "A")
-    assert (commits(git_server), await titles(git_api)) == (1, {"a": "A", "b": "B"})
+        status, body = await git_api("GET", f"{FILES}/a.json", auth=credentials)
+        assert (status, body["resource"]["existing"]["spec"]["title"]) == (200, "A")
+    assert (count_commits(git_server), await titles(git_api)) == (1, {"a": "A", "b": "B"})
 
 
-async def test_a_file_needs_read_access_to_directory_and_object(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_a_file_needs_read_access_to_directory_and_object(
+    git_api: Api, git_server: GitServer, start_repository: StartRepository
+) -> None:
     """A file can be read only by users who may read both its directory's folder and the object that it names."""
-    work = await start_repository("write", files={"a.json": dashboard("a", "A"), "closed/b.json": dashboard("b", "B")})
-    work.commit({"closed/a.json": dashboard("a", "Secret")})
+    work_tree = await start_repository("write", files={"a.json": dashboard("a", "A"), "closed/b.json": dashboard("b", "B")})
+    work_tree.commit({"closed/a.json": dashboard("a", "Secret")})
     viewer = await git_api.person("vic", Role.VIEWER)
     closed = await git_api.sql("select folder from resource where name = 'b'")
     for folder, rules in (("team", []), (closed, [])):
@@ -139,25 +141,25 @@ async def test_a_file_needs_read_access_to_directory_and_object(git_api: Api, gi
         assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
 
 
-async def test_files_are_listed_with_their_sizes(git_api: Api, start_repository: Started) -> None:
+async def test_files_are_listed_with_their_sizes(git_api: Api, start_repository: StartRepository) -> None:
     """The list has each file's size in bytes at any ref, and no size for a file that cannot be read."""
-    work = await start_repository(files={"a.json": dashboard("a", "Ä"), "README.md": "", "deep/b.json": dashboard("b", "B")})
-    (work.folder / "link.json").symlink_to("a.json")
-    work.push()
+    work_tree = await start_repository(files={"a.json": dashboard("a", "Ä"), "README.md": "", "deep/b.json": dashboard("b", "B")})
+    (work_tree.folder / "link.json").symlink_to("a.json")
+    work_tree.push()
     for query in ({}, {"ref": "main"}):
-        _, found = await git_api("GET", f"{FILES}/", params=query)
-        sizes = {item["path"]: item.get("size") for item in found["items"]}
+        _, body = await git_api("GET", f"{FILES}/", params=query)
+        sizes = {item["path"]: item.get("size") for item in body["items"]}
         expected = {"a.json": len(dashboard("a", "Ä").encode()), "README.md": 0, "deep/b.json": len(dashboard("b", "B")), "link.json": None}
         assert sizes == expected
 
 
-async def test_files_have_the_time_of_their_last_commit(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_files_have_the_time_of_their_last_commit(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """A list has time and author of each file's newest commit, and a single file has the time."""
-    work = await start_repository()
-    work.commit({"deep/b.json": dashboard("b", "B2")})
-    _, found = await git_api("GET", f"{FILES}/")
-    for item in found["items"]:
-        seconds, author = git(work.folder, "log", "-1", "--format=%ct %an", "--", item["path"]).split(" ")
+    work_tree = await start_repository()
+    work_tree.commit({"deep/b.json": dashboard("b", "B2")})
+    _, response = await git_api("GET", f"{FILES}/")
+    for item in response["items"]:
+        seconds, author = git(work_tree.folder, "log", "-1", "--format=%ct %an", "--", item["path"]).split(" ")
         assert (item["modified"], item["author"]) == (int(seconds) * 1000, author)
         _, body = await git_api("GET", f"{FILES}/{item['path']}")
         assert datetime.fromisoformat(body["timestamp"]).timestamp() == int(seconds)
@@ -172,23 +174,23 @@ async def test_local_files_have_their_modification_time(git_api: Api) -> None:
         os.utime(folder / path, ns=(0, 1_700_000_000_123_456_789))
     await make_local_repository(git_api, "local", git_api.data)
     files = FILES.replace("team", "local")
-    _, found = await git_api("GET", f"{files}/")
-    assert [(item["modified"], item.get("author")) for item in found["items"]] == [(1_700_000_000_123, None)] * 2
+    _, body = await git_api("GET", f"{files}/")
+    assert [(item["modified"], item.get("author")) for item in body["items"]] == [(1_700_000_000_123, None)] * 2
     assert (await git_api("GET", f"{files}/deep/b.json"))[1]["timestamp"] == "2023-11-14T22:13:20Z"
 
 
-async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """A text file without a resource is returned as a JSON string and cannot be written; syncs ignore it."""
     body = "# Ünsere \0 <script>alert(1)</script>\n"
-    work = await start_repository("write", files={"a.json": dashboard("a", "A"), "deep/README.MD": body})
-    commit = work.commit({"odd.md": b"\xff\n"})
+    work_tree = await start_repository("write", files={"a.json": dashboard("a", "A"), "deep/README.MD": body})
+    commit = work_tree.commit({"odd.md": b"\xff\n"})
     async with git_api.session.get(f"{FILES}/deep/README.MD", headers={"Authorization": ADMIN}) as response:
         assert (response.status, response.content_type) == (200, "application/json")
-        found = await response.json()
-    assert (found["path"], found["ref"], found["resource"]["file"]) == ("deep/README.MD", commit, {"content": body})
-    assert found["urls"]["sourceURL"].endswith("/blob/main/deep/README.MD")
-    assert found["hash"] == git(work.folder, "rev-parse", "HEAD:deep/README.MD")
-    assert {"existing", "dryRun", "action"}.isdisjoint(found["resource"])
+        content = await response.json()
+    assert (content["path"], content["ref"], content["resource"]["file"]) == ("deep/README.MD", commit, {"content": body})
+    assert content["urls"]["sourceURL"].endswith("/blob/main/deep/README.MD")
+    assert content["hash"] == git(work_tree.folder, "rev-parse", "HEAD:deep/README.MD")
+    assert {"existing", "dryRun", "action"}.isdisjoint(content["resource"])
     assert (await git_api("GET", f"{FILES}/odd.md"))[1]["resource"]["file"] == {"content": "\ufffd\n"}
     assert (await git_api("GET", f"{FILES}/none.md"))[0] == 404
     for method in ("POST", "PUT", "DELETE"):
@@ -198,11 +200,11 @@ async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServe
     assert await titles(git_api) == {"a": "A"}
 
 
-async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, start_repository: Started) -> None:
+async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, start_repository: StartRepository) -> None:
     """A text file in a directory that the caller may not read cannot be read either. At another ref, it needs access to the repository."""
-    files = {f"{place}/b.json": dashboard(place, "B") for place in ("open", "closed")}
-    work = await start_repository(files={**files, "open/README.md": "open", "closed/README.md": "secret"})
-    work.commit({"new/README.md": "unknown"}, branch="side")
+    files = {f"{directory_name}/b.json": dashboard(directory_name, "B") for directory_name in ("open", "closed")}
+    work_tree = await start_repository(files={**files, "open/README.md": "open", "closed/README.md": "secret"})
+    work_tree.commit({"new/README.md": "unknown"}, branch="side")
     viewer = await git_api.person("vic", Role.VIEWER)
     for directory, rules in (("", []), ("closed", []), ("open", [{"builtInRole": "Viewer", "permission": "View"}])):
         folder = await git_api.sql(f"select folder from resource where name = '{directory}'") if directory else "team"
@@ -212,7 +214,7 @@ async def test_a_text_file_needs_the_permissions_of_its_directory(git_api: Api, 
         assert (await git_api("GET", f"{FILES}/{path}/README.md", params=query))[0] == 200
 
 
-async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """A change on another branch creates the branch and stores nothing.
 
     A change on the repository's own branch needs the workflow for it.
@@ -220,42 +222,42 @@ async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_serve
     await start_repository("branch")
     auth = await editor(git_api)
     body = json.loads(dashboard("a", "A on the side"))
-    status, found = await git_api("PUT", f"{FILES}/a.json", body, auth=auth, params={"ref": "side"})
-    assert status == 200, found
-    assert (commits(git_server), commits(git_server, "side")) == (1, 2)
-    _, there = await git_api("GET", f"{FILES}/a.json", auth=auth, params={"ref": "side"})
-    assert there["resource"]["file"]["spec"]["title"] == "A on the side"
+    status, response = await git_api("PUT", f"{FILES}/a.json", body, auth=auth, params={"ref": "side"})
+    assert status == 200, response
+    assert (count_commits(git_server), count_commits(git_server, "side")) == (1, 2)
+    _, on_side_branch = await git_api("GET", f"{FILES}/a.json", auth=auth, params={"ref": "side"})
+    assert on_side_branch["resource"]["file"]["spec"]["title"] == "A on the side"
     assert await titles(git_api) == {"a": "A", "b": "B"}
     status, error = await git_api("PUT", f"{FILES}/a.json", body, auth=auth)
     assert (status, error["message"]) == (400, "this repository does not support the write workflow")
     assert (await patch(git_api, "merge-patch+json", {"spec": {"title": "X"}}))[0] == 403
-    assert commits(git_server) == 1
+    assert count_commits(git_server) == 1
 
 
-async def test_an_unknown_directory_of_another_branch_needs_repository_access(git_api: Api, start_repository: Started) -> None:
+async def test_an_unknown_directory_of_another_branch_needs_repository_access(git_api: Api, start_repository: StartRepository) -> None:
     """A directory of another branch that has no folder needs access to the whole repository, because its access rules are unknown."""
-    work = await start_repository("branch")
-    work.commit({"secret/s.json": dashboard("s", "S"), "deep/c.json": dashboard("c", "C")}, branch="side")
-    auth, side = await editor(git_api), {"ref": "side"}
+    work_tree = await start_repository("branch")
+    work_tree.commit({"secret/s.json": dashboard("s", "S"), "deep/c.json": dashboard("c", "C")}, branch="side")
+    auth, side_branch = await editor(git_api), {"ref": "side"}
     body = json.loads(dashboard("s", "Mine"))
     for method, sent in (("GET", None), ("PUT", body), ("DELETE", None)):
-        status, error = await git_api(method, f"{FILES}/secret/s.json", sent, auth=auth, params=side)
+        status, error = await git_api(method, f"{FILES}/secret/s.json", sent, auth=auth, params=side_branch)
         assert (status, "anna needs repositories:write" in error["message"]) == (403, True), (method, error)
-    assert (await git_api("GET", f"{FILES}/secret/s.json", params=side))[0] == 200
-    assert (await git_api("PUT", f"{FILES}/secret/s.json", body, params=side))[0] == 200
-    assert (await git_api("GET", f"{FILES}/deep/c.json", auth=auth, params=side))[0] == 200
+    assert (await git_api("GET", f"{FILES}/secret/s.json", params=side_branch))[0] == 200
+    assert (await git_api("PUT", f"{FILES}/secret/s.json", body, params=side_branch))[0] == 200
+    assert (await git_api("GET", f"{FILES}/deep/c.json", auth=auth, params=side_branch))[0] == 200
 
 
 async def test_a_directory_that_was_not_synced_yet_needs_repository_access(
-    git_api: Api, git_server: GitServer, start_repository: Started
+    git_api: Api, git_server: GitServer, start_repository: StartRepository
 ) -> None:
     """A directory that is not synced yet needs access to the whole repository, and the error says so until it is synced."""
     secret = json.dumps({"title": "S", "panels": []})
     files: dict[str, str | bytes | None] = {"a.json": dashboard("a", "A"), "secret/s.json": secret, "secret/README.md": "secret"}
-    work = await start_repository("write", files=files, target="instance")
+    work_tree = await start_repository("write", files=files, target="instance")
     auth, closed = await editor(git_api), folder_name("team", "secret/")
     assert (await git_api("POST", f"/api/access-control/folders/{closed}", {"permissions": []}))[0] == 200
-    work.commit({"secret/s.json": None, "secret/README.md": None, "new/s.json": secret, "new/README.md": "secret", "b.json": secret})
+    work_tree.commit({"secret/s.json": None, "secret/README.md": None, "new/s.json": secret, "new/README.md": "secret", "b.json": secret})
     body = json.loads(dashboard("mine", "Mine"))
     for method, path, sent, query in (
         ("GET", "new/s.json", None, {}),
@@ -274,25 +276,25 @@ async def test_a_directory_that_was_not_synced_yet_needs_repository_access(
     for path in ("new/s.json", "new/README.md"):
         assert (await git_api("GET", f"{FILES}/{path}"))[0] == 200
     assert (await git_api("GET", f"{FILES}/b.json", auth=auth))[0] == 200
-    assert (commits(git_server), (await run_sync(git_api))["state"]) == (2, "success")
+    assert (count_commits(git_server), (await run_sync(git_api))["state"]) == (2, "success")
     for path in ("new/s.json", "new/README.md"):
         assert "on the objects in it" in (await git_api("GET", f"{FILES}/{path}", auth=auth))[1]["message"]
 
 
-async def test_new_files_in_a_readable_folder_are_readable_before_a_sync(git_api: Api, start_repository: Started) -> None:
+async def test_new_files_in_a_readable_folder_are_readable_before_a_sync(git_api: Api, start_repository: StartRepository) -> None:
     """Directories below a readable folder are readable before they are synced, because access rules only add permissions."""
-    work = await start_repository("write")
-    work.commit({"new/README.md": "text", "new/s.json": dashboard("s", "S")})
+    work_tree = await start_repository("write")
+    work_tree.commit({"new/README.md": "text", "new/s.json": dashboard("s", "S")})
     auth = await editor(git_api)
     for path in ("new/README.md", "new/s.json"):
         assert (await git_api("GET", f"{FILES}/{path}", auth=auth))[0] == 200
     assert (await git_api("POST", f"{FILES}/new/mine.json", json.loads(dashboard("mine", "Mine")), auth=auth))[0] == 200
 
 
-async def test_new_directories_are_readable_after_a_sync(git_api: Api, start_repository: Started) -> None:
+async def test_new_directories_are_readable_after_a_sync(git_api: Api, start_repository: StartRepository) -> None:
     """A new directory at the root is readable once it is synced, or immediately if it contains no dashboard."""
-    work = await start_repository("write", target="instance")
-    work.commit({"docs/README.md": "text", "new/README.md": "text", "new/n.json": dashboard("n", "N"), "kept/.keep": ""})
+    work_tree = await start_repository("write", target="instance")
+    work_tree.commit({"docs/README.md": "text", "new/README.md": "text", "new/n.json": dashboard("n", "N"), "kept/.keep": ""})
     auth = await editor(git_api)
     assert (await git_api("POST", f"{FILES}/kept/k.json", json.loads(dashboard("k", "K")), auth=auth))[0] == 200
     assert (await git_api("GET", f"{FILES}/kept/k.json", auth=auth))[0] == 200
@@ -305,50 +307,50 @@ async def test_new_directories_are_readable_after_a_sync(git_api: Api, start_rep
 
 
 @pytest.mark.parametrize("is_in_mirror", [True, False])
-async def test_the_newest_commit_of_another_branch_can_be_read(git_api: Api, start_repository: Started, is_in_mirror: bool) -> None:
+async def test_the_newest_commit_of_another_branch_can_be_read(git_api: Api, start_repository: StartRepository, is_in_mirror: bool) -> None:
     """Previews read a branch by its name and then its pictures by the commit. An older commit of this branch is not found."""
-    work = await start_repository()
-    older = work.commit({"b.json": dashboard("b", "Older")}, branch="side")
-    newest = work.commit({"b.json": dashboard("b", "Newest")}, branch="side")
+    work_tree = await start_repository()
+    older = work_tree.commit({"b.json": dashboard("b", "Older")}, branch="side")
+    newest = work_tree.commit({"b.json": dashboard("b", "Newest")}, branch="side")
     if is_in_mirror:
         assert (await git_api("GET", f"{FILES}/b.json", params={"ref": "side"}))[0] == 200
-    status, found = await git_api("GET", f"{FILES}/b.json", params={"ref": newest})
-    assert (status, found["ref"], found["resource"]["file"]["spec"]["title"]) == (200, newest, "Newest")
+    status, body = await git_api("GET", f"{FILES}/b.json", params={"ref": newest})
+    assert (status, body["ref"], body["resource"]["file"]["spec"]["title"]) == (200, newest, "Newest")
     status, error = await git_api("GET", f"{FILES}/b.json", params={"ref": older})
     assert (status, f"commit not found: {older}" in error["message"]) == (404, True)
 
 
-async def test_existing_branches_are_named_only_with_repository_access(git_api: Api, start_repository: Started) -> None:
+async def test_existing_branches_are_named_only_with_repository_access(git_api: Api, start_repository: StartRepository) -> None:
     await start_repository("branch")
-    viewer, auth, gone = await git_api.person("vic", Role.VIEWER), await editor(git_api), {"ref": "gone"}
+    viewer, auth, missing_branch = await git_api.person("vic", Role.VIEWER), await editor(git_api), {"ref": "gone"}
     for caller, others in ((auth, "; there is 'main'"), (viewer, "")):
-        status, error = await git_api("GET", f"{FILES}/a.json", auth=caller, params=gone)
+        status, error = await git_api("GET", f"{FILES}/a.json", auth=caller, params=missing_branch)
         assert (status, error["message"]) == (404, f"branch not found: 'gone'{others}")
 
 
-async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """A commit that is pushed between plan and push is kept: the change is planned again on top of it."""
-    work = await start_repository("write")
+    work_tree = await start_repository("write")
     pending: list[str] = []
 
     async def push_first(request: web.Request) -> web.StreamResponse | None:
         if "git-receive-pack" in request.path_qs and pending:
-            git(work.folder, "pull", "--quiet", "origin", "main")
-            work.commit({pending.pop(): "theirs"})
+            git(work_tree.folder, "pull", "--quiet", "origin", "main")
+            work_tree.commit({pending.pop(): "theirs"})
         return None
 
     git_server.fault = push_first
     pending.append("1.txt")
     assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "Mine"))))[0] == 200
-    assert (commits(git_server), content(git_server, "1.txt")) == (3, "theirs")
+    assert (count_commits(git_server), content(git_server, "1.txt")) == (3, "theirs")
     assert (await titles(git_api))["a"] == "Mine"
     pending.append("2.txt")
-    status, found = await patch(git_api, "merge-patch+json", {"spec": {"title": "Mine again"}})
-    assert (status, found["spec"]["title"]) == (200, "Mine again"), found
-    assert (commits(git_server), content(git_server, "2.txt"), pending) == (5, "theirs", [])
+    status, body = await patch(git_api, "merge-patch+json", {"spec": {"title": "Mine again"}})
+    assert (status, body["spec"]["title"]) == (200, "Mine again"), body
+    assert (count_commits(git_server), content(git_server, "2.txt"), pending) == (5, "theirs", [])
 
 
-async def test_concurrent_changes_all_succeed(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_concurrent_changes_all_succeed(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """Eight concurrent changes of different files all succeed, each as one commit, and all objects are stored."""
     files = {f"{name}.json": dashboard(name, name) for name in "abcd"}
     await start_repository("write", files=dict(files))
@@ -356,13 +358,14 @@ async def test_concurrent_changes_all_succeed(git_api: Api, git_server: GitServe
     edited = [patch(git_api, "merge-patch+json", {"spec": {"title": "Edited"}}, name=name) for name in "abcd"]
     responses = await asyncio.gather(*created, *edited)
     assert [status for status, _ in responses] == [200] * 8, responses
-    assert [found.get("errors") for _, found in responses[:4]] == [None] * 4
-    assert commits(git_server) == 9
+    assert [body.get("errors") for _, body in responses[:4]] == [None] * 4
+    # The first commit, and one for each of the eight changes.
+    assert count_commits(git_server) == 9
     assert (await run_sync(git_api))["message"] == "same commit as last time"
     assert await titles(git_api) == dict.fromkeys("abcd", "Edited") | {f"new-{name}": "New" for name in "abcd"}
 
 
-async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """An edit through the resource API is a commit that keeps the file's format, and returns the stored object."""
     await start_repository("write")
     auth = await editor(git_api)
@@ -384,13 +387,13 @@ async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server:
     assert [row["action"] for row in rows] == ["dashboard.update", "dashboard.delete"]
 
 
-async def test_an_edit_by_the_classic_api_is_a_commit(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_an_edit_by_the_classic_api_is_a_commit(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """Save, restore and delete of the classic API are commits; save and restore keep the folder."""
     await start_repository("write")
-    _, found = await git_api("GET", "/api/dashboards/uid/b")
-    assert (found["meta"]["provisioned"], found["meta"]["canSave"]) == (True, True)
-    body = {**found["dashboard"], "title": "B2"}
-    save = {"dashboard": body, "folderUid": found["meta"]["folderUid"], "message": "Saved"}
+    _, response = await git_api("GET", "/api/dashboards/uid/b")
+    assert (response["meta"]["provisioned"], response["meta"]["canSave"]) == (True, True)
+    body = {**response["dashboard"], "title": "B2"}
+    save = {"dashboard": body, "folderUid": response["meta"]["folderUid"], "message": "Saved"}
     status, saved = await git_api("POST", "/api/dashboards/db", save)
     assert (status, saved["version"]) == (200, 2), saved
     assert (log(git_server, "%s"), json.loads(content(git_server, "deep/b.json"))["title"]) == ("Saved", "B2")
@@ -399,10 +402,10 @@ async def test_an_edit_by_the_classic_api_is_a_commit(git_api: Api, git_server: 
     assert json.loads(content(git_server, "deep/b.json"))["title"] == "B"
     assert (await git_api("DELETE", "/api/dashboards/uid/b"))[0] == 200
     assert await titles(git_api) == {"a": "A"}
-    assert commits(git_server) == 4
+    assert count_commits(git_server) == 4
 
 
-async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """``kubectl apply``, ``edit`` and ``apply --server-side`` are commits, and the same request again makes no commit."""
     await start_repository("write")
     applied: dict[str, Any] = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard"}
@@ -410,10 +413,10 @@ async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, s
     note = {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)}}}
     by_patch = {**note, "spec": {"title": "Applied"}}
     for _ in range(2):
-        status, found = await patch(git_api, "merge-patch+json", by_patch, fieldManager="kubectl-client-side-apply")
-        assert (status, found["spec"]["title"]) == (200, "Applied"), found
-        assert "kubectl.kubernetes.io/last-applied-configuration" not in found["metadata"]["annotations"]
-    assert commits(git_server) == 2
+        status, response = await patch(git_api, "merge-patch+json", by_patch, fieldManager="kubectl-client-side-apply")
+        assert (status, response["spec"]["title"]) == (200, "Applied"), response
+        assert "kubectl.kubernetes.io/last-applied-configuration" not in response["metadata"]["annotations"]
+    assert count_commits(git_server) == 2
     _, body = await git_api("GET", f"{DASHBOARDS}/a")
     edited = {"metadata": {"resourceVersion": body["metadata"]["resourceVersion"]}, "spec": {"title": "Edited"}}
     assert (await patch(git_api, "merge-patch+json", edited, fieldManager="kubectl-edit"))[0] == 200
@@ -421,7 +424,7 @@ async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, s
     served = {**applied, "spec": {"title": "By the server"}}
     for _ in range(2):
         assert (await patch(git_api, "apply-patch+yaml", served, fieldManager="kubectl", force="false"))[0] == 200
-    assert commits(git_server) == 4
+    assert count_commits(git_server) == 4
     assert json.loads(content(git_server, "a.json")) == {"uid": "a", "title": "By the server", "panels": []}
     assert (await patch(git_api, "merge-patch+json", {"metadata": {"labels": {"team": "x"}}}, fieldManager="kubectl-label"))[0] == 200
     written = json.loads(content(git_server, "a.json"))
@@ -429,40 +432,40 @@ async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, s
     assert (await git_api("GET", f"{DASHBOARDS}/a"))[1]["metadata"]["labels"]["team"] == "x"
 
 
-async def test_an_edit_of_a_changed_file_conflicts(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_an_edit_of_a_changed_file_conflicts(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """An edit conflicts if its file has changed since the last sync, and succeeds after a sync."""
-    work = await start_repository("write")
-    work.commit({"a.json": dashboard("a", "Theirs")})
+    work_tree = await start_repository("write")
+    work_tree.commit({"a.json": dashboard("a", "Theirs")})
     status, refused = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
     assert (status, "sync" in refused["message"]) == (409, True)
     await run_sync(git_api, incremental=True)
-    status, found = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
-    assert (status, found["spec"]["title"], found["spec"]["tags"]) == (200, "Theirs", ["x"])
+    status, body = await patch(git_api, "merge-patch+json", {"spec": {"tags": ["x"]}})
+    assert (status, body["spec"]["title"], body["spec"]["tags"]) == (200, "Theirs", ["x"])
 
 
-async def test_a_dry_run_commits_nothing(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_a_dry_run_commits_nothing(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """Dry runs of edits and deletes return the result without a commit."""
     await start_repository("write")
-    status, found = await patch(git_api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
-    assert (status, found["spec"]["title"]) == (200, "Tried")
+    status, body = await patch(git_api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
+    assert (status, body["spec"]["title"]) == (200, "Tried")
     assert (await git_api("DELETE", f"{DASHBOARDS}/a?dryRun=All"))[0] == 200
-    assert (commits(git_server), await titles(git_api)) == (1, {"a": "A", "b": "B"})
+    assert (count_commits(git_server), await titles(git_api)) == (1, {"a": "A", "b": "B"})
 
 
-async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_a_dashboard_is_moved_between_directories(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """A changed folder moves the file to its directory; folders outside of the repository are rejected."""
     await start_repository("write")
     folder = await git_api.sql("select folder from resource where name = 'b'")
-    status, found = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": folder}}})
-    assert (status, found["metadata"]["annotations"]["grafana.app/folder"]) == (200, folder), found
-    assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "deep/a.json"
+    status, body = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": folder}}})
+    assert (status, body["metadata"]["annotations"]["grafana.app/folder"]) == (200, folder), body
+    assert body["metadata"]["annotations"]["grafana.app/sourcePath"] == "deep/a.json"
     assert json.loads(content(git_server, "deep/a.json"))["title"] == "A"
     assert (await git_api("POST", "/api/folders", {"uid": "other", "title": "Other"}))[0] == 200
     status, refused = await patch(git_api, "merge-patch+json", {"metadata": {"annotations": {"grafana.app/folder": "other"}}})
     assert (status, "only between the folders of its repository" in refused["message"]) == (400, True)
 
 
-async def test_a_failing_git_host_is_a_424(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_a_failing_git_host_is_a_424(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """A failing git host is 424 at every endpoint, and nothing of the change is stored."""
     await start_repository("write")
 

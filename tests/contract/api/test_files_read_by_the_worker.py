@@ -30,27 +30,27 @@ async def make_local_repository(api: Api, tmp_path: Path, **spec: Any) -> Path:
     folder.mkdir()
     spec = {"title": "Team", "type": "local", "workflows": ["write"], "local": {"path": str(folder)}, **spec}
     spec.setdefault("sync", {"enabled": True, "target": "folder"})
-    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
-    assert status == 201, found
+    status, body = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
+    assert status == 201, body
     return folder
 
 
 async def test_files_are_listed(git_api: Api, git_server: GitServer, calls: Calls) -> None:
     """Files are listed at a branch, a commit or below a directory. Hidden files are omitted, and an empty list is possible."""
-    work = git_server.make("team.git")
+    work_tree = git_server.create_repository("team.git")
     await repository(git_api, git_server)
     assert await calls.files() == {}
-    first = work.commit(
+    first = work_tree.commit(
         {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "deep/n.md": "none", ".x/c.json": "{}", "deep/.keep": ""}
     )
-    work.commit({"c.json": "{}"}, branch="other")
+    work_tree.commit({"c.json": "{}"}, branch="other")
     assert list(await calls.files()) == ["a.json", "deep/b.json", "deep/n.md"]
     assert list(await calls.files("deep/")) == list(await calls.files("deep")) == ["deep/b.json", "deep/n.md"]
     assert list(await calls.files(ref="other")) == ["a.json", "c.json", "deep/b.json", "deep/n.md"]
     assert await calls.files(ref=first) == await calls.files()
-    for wrong, error in (("none/", NotFound), ("../", BadRequest), ("a.json", NotFound)):
+    for wrong_directory, error in (("none/", NotFound), ("../", BadRequest), ("a.json", NotFound)):
         with pytest.raises(error):
-            await calls.files(wrong)
+            await calls.files(wrong_directory)
     with pytest.raises(NotFound):
         await calls.files(ref="nowhere")
 
@@ -60,8 +60,8 @@ async def test_a_file_has_the_effect_of_a_sync(git_api: Api, git_server: GitServ
 
     Files at other refs are compared too.
     """
-    work = git_server.make("team.git")
-    first = work.commit({"deep/b.json": json.dumps({"uid": "b", "title": "B", "panels": [], "id": 7, "x": 1.10})})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"deep/b.json": json.dumps({"uid": "b", "title": "B", "panels": [], "id": 7, "x": 1.10})})
     await repository(git_api, git_server)
     response = await calls.file("deep/b.json")
     wrapper = response.wrapper
@@ -89,7 +89,7 @@ async def test_a_file_has_the_effect_of_a_sync(git_api: Api, git_server: GitServ
     assert after.wrapper.resource.existing is not None
     assert after.wrapper.resource.existing["spec"]["title"] == "B"
     assert sorted_touches(after) == [("get", "dashboards", "b", deep)]
-    second = work.commit({"deep/b.json": dashboard("b", "B2")}, branch="other")
+    second = work_tree.commit({"deep/b.json": dashboard("b", "B2")}, branch="other")
     other = await calls.file("deep/b.json", "other")
     assert other.wrapper.ref == second
     assert other.wrapper.resource.dry_run is not None
@@ -100,15 +100,15 @@ async def test_a_file_has_the_effect_of_a_sync(git_api: Api, git_server: GitServ
 
 async def test_a_file_has_links_to_its_host(git_api: Api, git_server: GitServer, calls: Calls) -> None:
     """A file has its address at the host and, on another branch, those to compare it and open a pull request."""
-    work = git_server.make("team.git")
-    work.commit({"d/a b.json": dashboard("a", "A")})
-    work.commit({"x.json": "{}"}, branch="feature/x")
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"d/a b.json": dashboard("a", "A")})
+    work_tree.commit({"x.json": "{}"}, branch="feature/x")
     await repository(git_api, git_server)
     url = git_server.url("team")
-    own = (await calls.file("d/a b.json")).wrapper.urls
-    assert own is not None
-    assert own.model_dump(exclude_none=True) == {"source_url": f"{url}/blob/main/d/a%20b.json", "repository_url": url}
-    assert (await calls.file("d/a b.json", "main")).wrapper.urls == own
+    urls_of_own_branch = (await calls.file("d/a b.json")).wrapper.urls
+    assert urls_of_own_branch is not None
+    assert urls_of_own_branch.model_dump(exclude_none=True) == {"source_url": f"{url}/blob/main/d/a%20b.json", "repository_url": url}
+    assert (await calls.file("d/a b.json", "main")).wrapper.urls == urls_of_own_branch
     other = (await calls.file("d/a b.json", "feature/x")).wrapper.urls
     assert other is not None
     compare = f"{url}/compare/main...feature/x"
@@ -168,7 +168,7 @@ async def test_a_local_repository_has_no_refs(git_api: Api, tmp_path: Path, call
 
 
 async def test_a_failing_host_is_an_error(git_api: Api, git_server: GitServer, calls: Calls) -> None:
-    git_server.make("team.git").commit({"a.json": "{}"})
+    git_server.create_repository("team.git").commit({"a.json": "{}"})
     await repository(git_api, git_server)
     git_server.token = "since changed"
     with pytest.raises(Unhealthy, match="the git host requires a valid token"):
@@ -177,11 +177,11 @@ async def test_a_failing_host_is_an_error(git_api: Api, git_server: GitServer, c
 
 async def test_a_damaged_mirror_is_rebuilt(git_api: Api, git_server: GitServer, tmp_path: Path, calls: Calls) -> None:
     """A damaged mirror is rebuilt while the request is served."""
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     before = await calls.file("a.json")
     blob = before.wrapper.hash or ""
-    (lost,) = (tmp_path / "data").rglob(f"{blob[:2]}/{blob[2:]}")
-    lost.unlink()
+    (deleted_object,) = (tmp_path / "data").rglob(f"{blob[:2]}/{blob[2:]}")
+    deleted_object.unlink()
     assert (await calls.file("a.json")).wrapper.resource.file == before.wrapper.resource.file
     assert list(await calls.files()) == ["a.json"]

@@ -70,7 +70,7 @@ async def test_default_permissions_are_listed(api: Api) -> None:
 
 async def test_a_posted_list_is_returned(api: Api) -> None:
     """Rules of a role, a team and a user are returned by uid and by id; inherited rules name their source."""
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     team = await team_of(api, "Team", "vic")
     await folder(api, "f")
     number = await dashboard(api, "d", "f")
@@ -89,11 +89,12 @@ async def test_a_posted_list_is_returned(api: Api) -> None:
     assert {(item["teamId"], item["team"]) for item in permissions} == {(0, ""), (team, "Team")}
     _, permissions = await api("GET", "/api/dashboards/uid/d/permissions")
     inherited = [item for item in permissions if item["inherited"]]
+    # The four rules of the dashboard, and four that are inherited from the folder.
     assert len(permissions) == 8
     assert {(item["uid"], item["title"], item["isFolder"], item["url"]) for item in inherited} == {
         ("f", "Folder f", True, "/dashboards/f/f/folder-f")
     }
-    assert await can_read(api, vic, "d")
+    assert await can_read(api, viewer, "d")
 
 
 @pytest.mark.parametrize(
@@ -133,43 +134,43 @@ async def test_unknown_objects_have_no_rules(api: Api) -> None:
 
 async def test_rules_at_the_root_replace_and_rules_below_add(api: Api) -> None:
     """An empty list at the root leaves Admins only. A rule further down adds permissions there."""
-    vic, eve = await api.person("vic", Role.VIEWER), await api.person("eve", Role.EDITOR)
+    viewer, editor = await api.person("vic", Role.VIEWER), await api.person("eve", Role.EDITOR)
     await folder(api, "f")
     await folder(api, "g", "f")
     await dashboard(api, "d", "f")
     await dashboard(api, "e", "g")
     await dashboard(api, "top")
-    assert all([await can_read(api, vic, name) for name in ("d", "e", "top")])
+    assert all([await can_read(api, viewer, name) for name in ("d", "e", "top")])
     await allow(api, "folders/f")
-    for auth in (vic, eve):
+    for auth in (viewer, editor):
         assert [await can_read(api, auth, name) for name in ("d", "e", "top")] == [False, False, True]
         assert [await can_read(api, auth, name, kind="folders") for name in ("f", "g")] == [False, False]
     await allow(api, "folders/g", {"role": "Viewer", "permission": 1})
-    for auth in (vic, eve):
+    for auth in (viewer, editor):
         assert [await can_read(api, auth, name) for name in ("d", "e", "top")] == [False, True, True]
         assert [await can_read(api, auth, name, kind="folders") for name in ("f", "g")] == [False, True]
     await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "vic"), "permission": 1})
-    assert [await can_read(api, vic, "d"), await can_read(api, eve, "d")] == [True, False]
+    assert [await can_read(api, viewer, "d"), await can_read(api, editor, "d")] == [True, False]
     await allow(api, "dashboards/uid/top")
-    assert [await can_read(api, vic, "top"), await can_read(api, ADMIN, "top")] == [False, True]
+    assert [await can_read(api, viewer, "top"), await can_read(api, ADMIN, "top")] == [False, True]
 
 
 async def test_setting_rules_needs_level_admin(api: Api) -> None:
     """Level Admin applies to the object and everything below it; callers without it cannot read the list either."""
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     await folder(api, "g", "f")
     await folder(api, "h")
     item = {"userId": await number_of(api, "vic"), "permission": 4}
-    refused = (await api("GET", "/api/folders/f/permissions", auth=vic))[1]
+    refused = (await api("GET", "/api/folders/f/permissions", auth=viewer))[1]
     assert refused["message"].endswith("folders.permissions:read")
     await allow(api, "folders/f", item)
     for uid, status in (("f", 200), ("g", 200), ("h", 403)):
-        assert (await api("GET", f"/api/folders/{uid}/permissions", auth=vic))[0] == status
-        assert (await api("POST", f"/api/folders/{uid}/permissions", {"items": [item]}, auth=vic))[0] == status
+        assert (await api("GET", f"/api/folders/{uid}/permissions", auth=viewer))[0] == status
+        assert (await api("POST", f"/api/folders/{uid}/permissions", {"items": [item]}, auth=viewer))[0] == status
     for level in (1, 2):
         await allow(api, "folders/f", {**item, "permission": level})
-        assert (await api("GET", "/api/folders/f/permissions", auth=vic))[0] == 403
+        assert (await api("GET", "/api/folders/f/permissions", auth=viewer))[0] == 403
     eve = await api.person("eve", Role.VIEWER, ("folders.permissions:read", "folders:uid:h"))
     assert (await api("GET", "/api/folders/h/permissions", auth=eve))[0] == 200
     assert (await api("POST", "/api/folders/h/permissions", {"items": []}, auth=eve))[0] == 403
@@ -178,24 +179,24 @@ async def test_setting_rules_needs_level_admin(api: Api) -> None:
 @pytest.mark.parametrize("kind", ["folders", "dashboards"])
 async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
     """The first rule at the root adds to the roles; an empty level removes a rule; unknown users are refused by name."""
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     await (folder if kind == "folders" else dashboard)(api, "x")
     team, number = await team_of(api, "Team", "vic"), await number_of(api, "vic")
     object_path = f"/api/access-control/{kind}/x"
     assert await api("POST", f"{object_path}/users/{number}", {"items": [{"permission": 1}]}) == (200, {"message": "Permission removed"})
     assert await api.sql("select count(*) from access_list") == 0
     assert await api("POST", f"{object_path}/users/{number}", {"permission": "Edit"}) == (200, {"message": "Permission updated"})
-    held = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (number, None, None, "Edit")}
+    expected_rules = {(None, None, "Editor", "Edit"), (None, None, "Viewer", "View"), (number, None, None, "Edit")}
 
     async def list_rules() -> set[tuple[Any, ...]]:
         permissions = (await api("GET", object_path))[1]
         return {(item.get("userId"), item.get("teamId"), item.get("builtInRole"), item["permission"]) for item in permissions}
 
-    assert await list_rules() == held
+    assert await list_rules() == expected_rules
     assert await api("POST", f"{object_path}/builtInRoles/Viewer", {"permission": ""}) == (200, {"message": "Permission removed"})
     assert await api("POST", f"{object_path}/teams/{team}", {"permission": "Admin"}) == (200, {"message": "Permission updated"})
-    assert await list_rules() == held - {(None, None, "Viewer", "View")} | {(None, team, None, "Admin")}
-    assert (await api("GET", object_path, auth=vic))[0] == 200
+    assert await list_rules() == expected_rules - {(None, None, "Viewer", "View")} | {(None, team, None, "Admin")}
+    assert (await api("GET", object_path, auth=viewer))[0] == 200
     for path, body, message in (
         ("users/12345", {"permission": ""}, "user not found"),
         ("users/x", {"permission": "View"}, "user not found"),
@@ -204,8 +205,8 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
         (f"users/{number}", {"permission": "All"}, "permission 'All' is unknown: give View, Edit, Admin or nothing"),
     ):
         assert await api("POST", f"{object_path}/{path}", body) == (400, {"message": message})
-    complete = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": number, "permission": ""}]}
-    assert await api("POST", object_path, complete) == (200, {"message": "Permissions updated"})
+    complete_list = {"permissions": [{"builtInRole": "Viewer", "permission": "Edit"}, {"userId": number, "permission": ""}]}
+    assert await api("POST", object_path, complete_list) == (200, {"message": "Permissions updated"})
     assert await list_rules() == {(None, None, "Viewer", "Edit")}
     described = (await api("GET", f"/api/access-control/{kind}/description"))[1]
     assert described["permissions"] == ["View", "Edit", "Admin"]
@@ -214,7 +215,9 @@ async def test_rules_are_set_one_by_one(api: Api, kind: str) -> None:
 async def test_only_real_changes_of_rules_are_recorded(api: Api) -> None:
     """A change of rules is visible to a resumed watch and is one audit event; an equal list is neither."""
     await folder(api, "f")
-    marks = "select count(*) from change where api_group = 'access' and resource = 'permissions' and namespace = 'default' and name = 'f'"
+    count_changes = (
+        "select count(*) from change where api_group = 'access' and resource = 'permissions' and namespace = 'default' and name = 'f'"
+    )
     events = "select count(*) from audit_event where action = 'folder.permissions.update' and object = 'folder:f'"
     for body, count in (
         ({"role": "Viewer", "permission": 1}, 1),
@@ -222,14 +225,14 @@ async def test_only_real_changes_of_rules_are_recorded(api: Api) -> None:
         ({"role": "Viewer", "permission": 2}, 2),
     ):
         await allow(api, "folders/f", body)
-        assert [await api.sql(marks), await api.sql(events)] == [count, count]
+        assert [await api.sql(count_changes), await api.sql(events)] == [count, count]
     assert await api.sql("select max(resource_version) = (select last_value from resource_version) from change")
 
 
 async def test_lists_contain_readable_objects(api: Api) -> None:
     """A list has the readable objects, and is 403 without a readable one; the classic search is then empty and not an error."""
     none = await api.person("none", Role.NONE)
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     await dashboard(api, "d", "f")
     await dashboard(api, "top")
@@ -248,16 +251,16 @@ async def test_lists_contain_readable_objects(api: Api) -> None:
     assert await list_rules(none) == ["d"]
     assert await list_rules(none, FOLDERS) == ["f"]
     assert await search(none) == ["f", "d"]
-    assert await list_rules(vic) == ["top"]
-    assert await list_rules(vic, FOLDERS) == []
-    assert await search(vic) == ["top"]
+    assert await list_rules(viewer) == ["top"]
+    assert await list_rules(viewer, FOLDERS) == []
+    assert await search(viewer) == ["top"]
     assert await list_rules(ADMIN) == ["d", "top"]
 
 
 async def test_revocations_apply_immediately_on_every_gateway(start_api: StartApi) -> None:
     """A deleted rule, membership, team or moved folder applies to the next request on every gateway."""
     first, second = await start_api(), await start_api()
-    vic = await first.person("vic", Role.NONE)
+    member_without_role = await first.person("vic", Role.NONE)
     number = await number_of(first, "vic")
     await folder(first, "f")
     await folder(first, "closed")
@@ -267,7 +270,7 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
     async def shown_rules() -> set[bool]:
         """Return the rules that both gateways show. Notifications reach the gateway that did not write within milliseconds."""
         async with asyncio.timeout(10):
-            while len(results := {await can_read(first, vic, "d"), await can_read(second, vic, "d")}) > 1:
+            while len(results := {await can_read(first, member_without_role, "d"), await can_read(second, member_without_role, "d")}) > 1:
                 pass
         return results
 
@@ -294,56 +297,56 @@ async def test_revocations_apply_immediately_on_every_gateway(start_api: StartAp
 
 async def test_rules_end_with_the_membership_and_with_the_object(api: Api) -> None:
     """A user who leaves the organization and returns has no rules. A new folder with the name of a deleted one has none either."""
-    vic = await api.person("vic", Role.NONE)
+    member_without_role = await api.person("vic", Role.NONE)
     number = await number_of(api, "vic")
     await folder(api, "f")
     await dashboard(api, "d", "f")
     await allow(api, "folders/f", {"userId": number, "permission": 1})
-    assert await can_read(api, vic, "d")
+    assert await can_read(api, member_without_role, "d")
     assert (await api("DELETE", f"/api/org/users/{number}"))[0] == 200
     assert (await api("POST", "/api/org/users", {"loginOrEmail": "vic", "role": "None"}))[0] == 200
-    assert not await can_read(api, vic, "d")
+    assert not await can_read(api, member_without_role, "d")
     await allow(api, "folders/f", {"userId": number, "permission": 1})
     await allow(api, "dashboards/uid/d", {"userId": number, "permission": 1})
     assert (await api("DELETE", "/api/folders/f"))[0] == 200
     await folder(api, "f")
     await dashboard(api, "d", "f")
-    assert not await can_read(api, vic, "d")
+    assert not await can_read(api, member_without_role, "d")
     assert await api.sql("select count(*) from access_list") == 0
 
 
 async def test_only_readable_dashboards_can_be_starred(api: Api) -> None:
     """Any permission to read a dashboard suffices to star it."""
-    vic, none = await api.person("vic", Role.VIEWER), await api.person("none", Role.NONE)
+    viewer, member_without_role = await api.person("vic", Role.VIEWER), await api.person("none", Role.NONE)
     await dashboard(api, "d")
     await allow(api, "dashboards/uid/d", {"userId": await number_of(api, "none"), "permission": 1})
     path = "/api/user/stars/dashboard/uid/d"
-    assert await api("POST", path, auth=vic) == (404, {"message": "Dashboard not found"})
-    assert await api("POST", path, auth=none) == (200, {"message": "Dashboard starred!"})
+    assert await api("POST", path, auth=viewer) == (404, {"message": "Dashboard not found"})
+    assert await api("POST", path, auth=member_without_role) == (200, {"message": "Dashboard starred!"})
 
 
 async def test_a_watch_ends_when_visibility_changes(api: Api) -> None:
     """After a change of rules or a move, the watches of callers limited by rules are 410, also when they resume; an Admin's continue."""
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     await folder(api, "f")
     await folder(api, "closed")
     await allow(api, "folders/closed")
     await dashboard(api, "d", "f")
-    begun = await position(api)
-    async with watching(api, auth=vic, resourceVersion=begun) as watch, watching(api, resourceVersion=begun) as admins:
+    start_version = await position(api)
+    async with watching(api, auth=viewer, resourceVersion=start_version) as watch, watching(api, resourceVersion=start_version) as admins:
         await dashboard(api, "e", "f")
         await dashboard(api, "hidden", "closed")
         assert await watch.next_event() == ("ADDED", "e")
         assert [await admins.next_event() for _ in range(2)] == [("ADDED", "e"), ("ADDED", "hidden")]
         await allow(api, "folders/f")
-        ended = await watch.event()
-        assert (ended["type"], ended["object"]["code"], ended["object"]["reason"]) == ("ERROR", 410, "Expired")
+        last_event = await watch.event()
+        assert (last_event["type"], last_event["object"]["code"], last_event["object"]["reason"]) == ("ERROR", 410, "Expired")
         assert await watch.event() is None
         await dashboard(api, "g")
         assert await admins.next_event() == ("ADDED", "g")
-    async with watching(api, auth=vic, resourceVersion=begun) as watch:
+    async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         assert (await watch.event())["object"]["code"] == 410
-    async with watching(api, auth=vic, resourceVersion=await position(api)) as watch:
+    async with watching(api, auth=viewer, resourceVersion=await position(api)) as watch:
         await dashboard(api, "top")
         assert await watch.next_event() == ("ADDED", "top")
         assert (await api("POST", "/api/folders/closed/move", {"parentUid": "f"}))[0] == 200
@@ -354,14 +357,14 @@ async def test_a_watch_ends_when_visibility_changes(api: Api) -> None:
 async def test_objects_in_a_new_folder_reach_its_watchers(start_api: StartApi) -> None:
     """Watchers receive objects of a new folder, also if another gateway created both and every caller's view differs."""
     first, second = await start_api(), await start_api()
-    vic = await first.person("vic", Role.VIEWER)
+    viewer = await first.person("vic", Role.VIEWER)
     await folder(first, "closed")
     await allow(first, "folders/closed")
-    async with watching(second, auth=vic, resourceVersion=await position(first)) as watch:
+    async with watching(second, auth=viewer, resourceVersion=await position(first)) as watch:
         for index in range(10):
             await folder(first, f"f{index}")
             await dashboard(first, f"d{index}", f"f{index}")
-            assert await can_read(second, vic, f"d{index}")
+            assert await can_read(second, viewer, f"d{index}")
         assert [await watch.next_event() for _ in range(10)] == [("ADDED", f"d{index}") for index in range(10)]
 
 
@@ -375,5 +378,5 @@ async def test_tokens_of_accounts_with_rules_need_an_admin(api: Api) -> None:
     await allow(api, "folders/f", {"userId": robot, "permission": 1})
     status, response = await api("POST", path, {"name": "after"}, auth=keeper)
     assert (status, response["message"].endswith("folders.permissions:write")) == (403, True)
-    boss = await api.person("boss", Role.ADMIN)
-    assert (await api("POST", path, {"name": "after"}, auth=boss))[0] == 200
+    admin = await api.person("boss", Role.ADMIN)
+    assert (await api("POST", path, {"name": "after"}, auth=admin))[0] == 200

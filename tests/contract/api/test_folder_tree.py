@@ -20,13 +20,13 @@ def stored(name: str, parent: str = "", **members: Any) -> dict[str, Any]:
     return {"metadata": {"name": name, "annotations": annotations, **members}, "spec": {"title": f"Folder {name}"}}
 
 
-async def move(api: Api, name: str, parent: str, auth: str = ADMIN) -> tuple[int, str]:
+async def move_folder(api: Api, name: str, parent: str, auth: str = ADMIN) -> tuple[int, str]:
     status, response = await api("PUT", f"{FOLDERS}/{name}", stored(name, parent), auth=auth)
     return status, response.get("message", "")
 
 
 async def create_chain(api: Api, *names: str) -> None:
-    """Create folders, each in the one before it."""
+    """Create folders, each of them inside the previous one."""
     for parent, name in zip(("", *names), names, strict=False):
         await folder(api, name, parent)
 
@@ -45,12 +45,12 @@ async def test_a_folder_is_never_inside_itself(api: Api) -> None:
     """A folder cannot be moved into itself or a folder below it."""
     await create_chain(api, "a", "b", "c")
     for parent in ("a", "b", "c"):
-        status, message = await move(api, "a", parent)
+        status, message = await move_folder(api, "a", parent)
         assert (status, message) == (400, f'folder "a" cannot be moved into "{parent}", which is the same folder or inside it')
         status, response = await api("POST", "/api/folders/a/move", {"parentUid": parent})
         assert (status, response["messageId"]) == (400, "folder.circular")
-    assert await move(api, "c", "a") == (200, "")
-    assert await move(api, "b", "c") == (200, "")
+    assert await move_folder(api, "c", "a") == (200, "")
+    assert await move_folder(api, "b", "c") == (200, "")
     assert (await api("GET", "/api/folders/a"))[1].get("parentUid") is None
 
 
@@ -62,8 +62,8 @@ async def test_folders_are_nested_up_to_the_setting(start_api: StartApi) -> None
     status, response = await api("POST", FOLDERS, stored("d", "c"))
     assert (status, "at most 3 levels" in response["message"]) == (400, True)
     assert (await api("POST", "/api/folders", {"title": "D", "parentUid": "c"}))[0] == 400
-    assert (await move(api, "x", "b"))[0] == 400
-    assert (await move(api, "x", "a"))[0] == 200
+    assert (await move_folder(api, "x", "b"))[0] == 400
+    assert (await move_folder(api, "x", "a"))[0] == 200
     await dashboard(api, "d", "c")
 
 
@@ -71,7 +71,7 @@ async def test_the_parent_of_a_folder_exists(api: Api) -> None:
     """A missing parent is 404, a parent that a repository manages is 403, and an empty name is the root."""
     await create_chain(api, "a", "b")
     await mark_managed(api, "folders", "a")
-    assert await move(api, "b", "none") == (404, 'folders.folder.grafana.app "none" not found')
+    assert await move_folder(api, "b", "none") == (404, 'folders.folder.grafana.app "none" not found')
     assert (await api("POST", "/api/folders/b/move", {"parentUid": "none"})) == (404, {"message": "folder not found"})
     assert (await api("POST", FOLDERS, stored("c", "a")))[0] == 403
     status, response = await api("PUT", f"{FOLDERS}/b", stored("b", annotations={IN_FOLDER: ""}))
@@ -84,21 +84,21 @@ async def test_concurrent_moves_never_make_a_cycle(start_api: StartApi) -> None:
     await asyncio.gather(*(folder(first, name) for name in "abcd"))
 
     async def shuffle(api: Api, order: str) -> list[int]:
-        found = []
+        depths = []
         for name, parent in zip(order * 4, order[1:] * 4 + order[0], strict=False):
             status, response = await api("POST", f"/api/folders/{name}/move", {"parentUid": parent})
-            found.append(status)
+            depths.append(status)
             assert status in (200, 400, 409), response
-        return found
+        return depths
 
     statuses = await asyncio.gather(shuffle(first, "abcd"), shuffle(second, "dcba"), shuffle(first, "bdac"), shuffle(second, "cadb"))
-    assert 200 in {status for found in statuses for status in found}
-    ways = """with recursive up as (
+    assert 200 in {status for depths in statuses for status in depths}
+    paths_to_root = """with recursive up as (
         select name, folder, 1 as step from resource where resource = 'folders'
         union all
         select up.name, r.folder, step + 1 from up join resource r on r.resource = 'folders' and r.name = up.folder where step < 9)
         select count(*) from up where folder is null"""
-    assert await first.sql(ways) == 4
+    assert await first.sql(paths_to_root) == 4
 
 
 async def test_parents_and_counts_of_a_folder(api: Api) -> None:
@@ -161,29 +161,29 @@ async def test_access_names_the_rights_of_the_caller(api: Api, role: Role, level
 
 async def test_access_to_an_unreadable_folder_is_forbidden(api: Api) -> None:
     """Access to a folder that the caller may not read is 403, and the response reports no rights on it."""
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     await create_chain(api, "secret")
     await allow(api, "folders/secret", {"userId": 1, "permission": 4})
-    assert (await api("GET", f"{FOLDERS}/secret/access", auth=vic))[0] == 403
+    assert (await api("GET", f"{FOLDERS}/secret/access", auth=viewer))[0] == 403
 
 
 async def test_names_of_unreadable_folders_are_hidden(api: Api) -> None:
     """Unreadable folders appear neither as parents nor as sources of permissions."""
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     await create_chain(api, "secret", "b", "c")
     await allow(api, "folders/secret", {"userId": 1, "permission": 4})
     await allow(api, "folders/b", {"userId": await number_of(api, "vic"), "permission": 4})
-    assert (await api("GET", f"{FOLDERS}/c/parents", auth=vic))[1]["items"] == [
+    assert (await api("GET", f"{FOLDERS}/c/parents", auth=viewer))[1]["items"] == [
         {"name": "b", "title": "Folder b"},
         {"name": "c", "title": "Folder c", "parent": "b"},
     ]
     for path in ("/api/folders/c", "/api/folders/b", "/api/folders/b/permissions", "/api/access-control/folders/b"):
-        async with api.session.get(path, headers={"Authorization": vic}) as response:
+        async with api.session.get(path, headers={"Authorization": viewer}) as response:
             assert (response.status, "secret" in await response.text()) == (200, False), path
-    assert (await api("GET", "/api/folders/c", auth=vic))[1]["parents"] == [(await api("GET", "/api/folders/b", auth=vic))[1]]
-    assert (await api("GET", "/api/folders", auth=vic))[1] == []
-    assert [item["uid"] for item in (await api("GET", "/api/folders?parentUid=b", auth=vic))[1]] == ["c"]
-    assert (await api("GET", "/api/folders?parentUid=secret", auth=vic))[0] == 403
+    assert (await api("GET", "/api/folders/c", auth=viewer))[1]["parents"] == [(await api("GET", "/api/folders/b", auth=viewer))[1]]
+    assert (await api("GET", "/api/folders", auth=viewer))[1] == []
+    assert [item["uid"] for item in (await api("GET", "/api/folders?parentUid=b", auth=viewer))[1]] == ["c"]
+    assert (await api("GET", "/api/folders?parentUid=secret", auth=viewer))[0] == 403
 
 
 async def test_a_folder_is_deleted_with_its_content_on_request(api: Api) -> None:
@@ -222,12 +222,12 @@ async def test_a_folder_with_managed_objects_cannot_be_deleted(api: Api, deep: s
 
 async def test_writing_needs_level_edit(api: Api) -> None:
     """Level Edit on a folder is needed to create objects in it, to change it, to move it, and to delete it with its content."""
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     await create_chain(api, "mine", "inner")
     await folder(api, "other")
     await dashboard(api, "d", "inner")
     await dashboard(api, "e", "other")
-    assert (await api("POST", FOLDERS, stored("new", "mine"), auth=vic))[0] == 403
+    assert (await api("POST", FOLDERS, stored("new", "mine"), auth=viewer))[0] == 403
     await allow(api, "folders/mine", {"userId": await number_of(api, "vic"), "permission": 2}, {"role": "Viewer", "permission": 1})
     for path, body, status in (
         (FOLDERS, stored("new", "mine"), 201),
@@ -241,19 +241,19 @@ async def test_writing_needs_level_edit(api: Api) -> None:
         ("/api/folders/other/move", {"parentUid": "mine"}, 403),
         ("/api/folders/inner/move", {"parentUid": "new"}, 200),
     ):
-        found, response = await api("POST", path, body, auth=vic)
-        assert found == status, (path, body, response)
-    put = {"metadata": {"name": "d", "annotations": {IN_FOLDER: "other"}}, "spec": {"title": "D"}}
-    assert (await api("PUT", f"{DASHBOARDS}/d", put, auth=vic))[0] == 403
-    put["metadata"] = {"name": "d", "annotations": {IN_FOLDER: "mine"}}
-    assert (await api("PUT", f"{DASHBOARDS}/d", put, auth=vic))[0] == 200
-    put["metadata"] = {"name": "e", "annotations": {IN_FOLDER: "other"}}
-    assert (await api("PUT", f"{DASHBOARDS}/e", put, auth=vic))[0] == 403
-    assert (await api("DELETE", f"{DASHBOARDS}/e", auth=vic))[0] == 403
-    assert (await api("PUT", "/api/folders/other", {"title": "X", "overwrite": True}, auth=vic))[0] == 403
-    assert (await api("PUT", "/api/folders/mine", {"title": "X", "overwrite": True}, auth=vic))[0] == 200
-    assert (await api("DELETE", "/api/folders/other", auth=vic))[0] == 403
-    assert (await api("DELETE", "/api/folders/mine", auth=vic))[0] == 200
+        actual_status, response = await api("POST", path, body, auth=viewer)
+        assert actual_status == status, (path, body, response)
+    moved_dashboard = {"metadata": {"name": "d", "annotations": {IN_FOLDER: "other"}}, "spec": {"title": "D"}}
+    assert (await api("PUT", f"{DASHBOARDS}/d", moved_dashboard, auth=viewer))[0] == 403
+    moved_dashboard["metadata"] = {"name": "d", "annotations": {IN_FOLDER: "mine"}}
+    assert (await api("PUT", f"{DASHBOARDS}/d", moved_dashboard, auth=viewer))[0] == 200
+    moved_dashboard["metadata"] = {"name": "e", "annotations": {IN_FOLDER: "other"}}
+    assert (await api("PUT", f"{DASHBOARDS}/e", moved_dashboard, auth=viewer))[0] == 403
+    assert (await api("DELETE", f"{DASHBOARDS}/e", auth=viewer))[0] == 403
+    assert (await api("PUT", "/api/folders/other", {"title": "X", "overwrite": True}, auth=viewer))[0] == 403
+    assert (await api("PUT", "/api/folders/mine", {"title": "X", "overwrite": True}, auth=viewer))[0] == 200
+    assert (await api("DELETE", "/api/folders/other", auth=viewer))[0] == 403
+    assert (await api("DELETE", "/api/folders/mine", auth=viewer))[0] == 200
     assert (await names(api, "folders"), await names(api, "dashboards")) == ("other", "e")
 
 

@@ -47,8 +47,8 @@ async def test_a_nested_folder_is_created(api: Api) -> None:
 async def test_invalid_folders_are_refused(api: Api, body: dict[str, object], status: int, message: str) -> None:
     """An invalid folder is refused with the reason, and nothing is stored."""
     await folder(api, "f")
-    found, response = await api("POST", "/api/folders", body)
-    assert (found, response["message"].startswith(message)) == (status, True), response
+    actual_status, response = await api("POST", "/api/folders", body)
+    assert (actual_status, response["message"].startswith(message)) == (status, True), response
     assert response.get("status") == ("version-mismatch" if status == 412 else None)
 
 
@@ -73,8 +73,8 @@ async def test_an_update_needs_the_current_version(api: Api) -> None:
         2,
         "/dashboards/f/f/departement-def",
     )
-    for same in ({"title": "Département DEF", "overwrite": True}, {"version": 2}):
-        status, response = await api("PUT", "/api/folders/f", same)
+    for update in ({"title": "Département DEF", "overwrite": True}, {"version": 2}):
+        status, response = await api("PUT", "/api/folders/f", update)
         assert (status, response["version"], response["title"]) == (200, 2, "Département DEF")
     assert (await api("PUT", "/api/folders/f", {"title": " ", "overwrite": True})) == (400, {"message": "folder title cannot be empty"})
     assert (await api("PUT", "/api/folders/none", {"title": "A", "overwrite": True})) == (404, {"message": "folder not found"})
@@ -95,13 +95,13 @@ async def test_a_folder_is_moved(api: Api) -> None:
 
 async def test_abilities_follow_the_rules(api: Api) -> None:
     """The caller's permissions on the requested folder are in the response; ``accesscontrol`` lists them."""
-    vic = await api.person("vic", Role.VIEWER)
+    viewer = await api.person("vic", Role.VIEWER)
     number = await number_of(api, "vic")
     await folder(api, "f")
     expected = [(1, False, False, False), (2, True, True, False), (4, True, True, True)]
     for level, can_save, can_delete, can_admin in expected:
         await allow(api, "folders/f", {"userId": number, "permission": level})
-        status, response = await api("GET", "/api/folders/f?accesscontrol=true", auth=vic)
+        status, response = await api("GET", "/api/folders/f?accesscontrol=true", auth=viewer)
         assert status == 200
         result = (response["canSave"], response["canDelete"], response["canAdmin"])
         assert (result, response["canEdit"]) == ((can_save, can_delete, can_admin), can_save)
@@ -112,8 +112,8 @@ async def test_abilities_follow_the_rules(api: Api) -> None:
             can_admin or None,
         )
     await allow(api, "folders/f")
-    assert (await api("GET", "/api/folders/f", auth=vic))[0] == 403
-    assert (await api("GET", "/api/folders/f/counts", auth=vic))[0] == 403
+    assert (await api("GET", "/api/folders/f", auth=viewer))[0] == 403
+    assert (await api("GET", "/api/folders/f/counts", auth=viewer))[0] == 403
 
 
 async def test_readable_or_writable_folders_are_listed(api: Api) -> None:

@@ -20,7 +20,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import load
 from dashwright.expressions.main import ExpressionsWorker
 
-NEEDED: Final = {
+NEEDED_OPERATIONS: Final = {
     "Job", "JobList", "Repository", "RepositoryList", "Folder", "FolderList", "Evaluation", "EvaluationList", "CreateFolderCommand",
     "QueryRequest", "QueryResults",
 }  # fmt: skip
@@ -68,18 +68,18 @@ async def test_a_generated_client_works(address: str, tmp_path: Path, monkeypatc
     assert faults == []
     monkeypatch.syspath_prepend(str(tmp_path))
     models = importlib.import_module("generated.models")
-    assert set(dir(models)) >= NEEDED
+    assert set(dir(models)) >= NEEDED_OPERATIONS
     await asyncio.to_thread(use_generated_client, address)
 
 
 def generate(folder: Path) -> str:
     """Run the generator and return its output."""
     command = [sys.executable, "-m", "openapi_python_client", "generate", "--path", "openapi.json", "--config", "config.yaml"]
-    ran = subprocess.run(
+    result = subprocess.run(
         [*command, "--meta", "none", "--output-path", "generated"], cwd=folder, capture_output=True, text=True, check=False
     )
-    assert ran.returncode == 0, ran.stderr
-    return ran.stdout
+    assert result.returncode == 0, result.stderr
+    return result.stdout
 
 
 def use_generated_client(address: str) -> None:
@@ -104,4 +104,4 @@ def use_generated_client(address: str) -> None:
         submitted = call("evaluations_as_resources.create_evaluation_v0_alpha_1", "default", body=requested)
         assert submitted.spec.panel["type"] == "stat"
         listed = call("evaluations_as_resources.list_evaluation_v0_alpha_1", "default")
-        assert [one.metadata.name for one in listed.items] == [submitted.metadata.name]
+        assert [item.metadata.name for item in listed.items] == [submitted.metadata.name]

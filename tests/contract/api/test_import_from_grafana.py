@@ -20,8 +20,8 @@ from dashwright.standalone.importing.report import Outcome, Report
 from dashwright.standalone.importing.run import ImportOptions
 from dashwright.standalone.importing.source import open_source
 
-WHEN = "2024-03-01 10:00:00"
-LATER = "2024-04-01 10:00:00"
+CREATED_AT = "2024-03-01 10:00:00"
+CHANGED_AT = "2024-04-01 10:00:00"
 DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/{}/dashboards"
 TOKEN = key_material.new_token()
 SECRET, CHECKSUM = TOKEN.split("_")[1:]
@@ -30,7 +30,7 @@ Import = Callable[..., Awaitable[Report]]
 
 
 def times(row: dict[str, Any]) -> dict[str, Any]:
-    return {"created": WHEN, "updated": WHEN, **row}
+    return {"created": CREATED_AT, "updated": CREATED_AT, **row}
 
 
 def body(uid: str, title: str, **fields: Any) -> str:
@@ -100,8 +100,8 @@ def grafana_rows() -> Rows:
                 "uid": "cpu",
                 "folder_uid": "inner",
                 "data": body("cpu", "CPU", refresh="1s"),
-                "created": WHEN,
-                "updated": LATER,
+                "created": CREATED_AT,
+                "updated": CHANGED_AT,
                 "created_by": 1,
                 "updated_by": 5,
             },
@@ -110,7 +110,9 @@ def grafana_rows() -> Rows:
             ),
             times({"id": 32, "version": 1, "title": "Odd", "org_id": 7, "uid": "no good/uid", "data": body("x", "Odd")}),
             times({"id": 33, "version": 1, "title": "Broken", "org_id": 7, "uid": "broken", "data": "{no json"}),
-            times({"id": 34, "version": 1, "title": "Gone", "org_id": 7, "uid": "gone", "data": body("gone", "Gone"), "deleted": WHEN}),
+            times(
+                {"id": 34, "version": 1, "title": "Gone", "org_id": 7, "uid": "gone", "data": body("gone", "Gone"), "deleted": CREATED_AT}
+            ),
         ],
         "dashboard_version": [
             version(1, 30, 1, "first", "CPU then"),
@@ -198,8 +200,8 @@ async def api(start_api: StartApi) -> Api:
 async def test_users_and_programs_log_in_with_their_credentials(api: Api, import_rows: Import) -> None:
     """Passwords, legacy keys and tokens are valid; ids are kept; the admin of the first start is replaced."""
     report = await import_rows(grafana_rows())
-    status, found = await api("GET", "/api/user", auth=basic("vera", "pw of vera"))
-    assert (status, found["id"], found["name"], found["orgId"]) == (200, 5, "Vera", 7)
+    status, response = await api("GET", "/api/user", auth=basic("vera", "pw of vera"))
+    assert (status, response["id"], response["name"], response["orgId"]) == (200, 5, "Vera", 7)
     assert (await api("GET", "/api/user", auth=basic("vera", "another")))[0] == 401
     assert (await api("GET", "/api/org", auth=basic("root", "pw of root")))[1]["name"] == "First"
     assert (await api("GET", "/api/org", auth="Bearer " + legacy_text("old")))[0] in (200, 403)
@@ -208,6 +210,7 @@ async def test_users_and_programs_log_in_with_their_credentials(api: Api, import
     assert (await api("GET", "/api/user"))[0] == 401
     assert any("log in as an admin" in notice for notice in report.notices)
     created = await api("POST", "/api/orgs", {"name": "New"}, auth=basic("root", "pw of root"))
+    # The next id after the imported organization 7.
     assert created[1]["orgId"] == 8
 
 
@@ -223,15 +226,15 @@ async def test_objects_are_imported_unchanged(api: Api, import_rows: Import) -> 
     """Nested folders, a library panel, and the body, folder, number, generation and authors of a dashboard are imported unchanged."""
     await import_rows(grafana_rows())
     auth = basic("root", "pw of root")
-    _, inner = await api("GET", "/api/folders/inner", auth=auth)
-    assert (inner["title"], inner["parentUid"], inner["id"]) == ("Inner", "outer", 21)
-    _, found = await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth=auth)
-    meta = found["metadata"]
+    _, inner_folder = await api("GET", "/api/folders/inner", auth=auth)
+    assert (inner_folder["title"], inner_folder["parentUid"], inner_folder["id"]) == ("Inner", "outer", 21)
+    _, response = await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth=auth)
+    meta = response["metadata"]
     assert (meta["generation"], meta["creationTimestamp"]) == (3, "2024-03-01T10:00:00Z")
     assert meta["labels"]["grafana.app/deprecatedInternalID"] == "30"
     notes = meta["annotations"]
     assert (notes["grafana.app/folder"], notes["grafana.app/createdBy"], notes["grafana.app/updatedBy"]) == ("inner", "user:1", "user:5")
-    assert found["spec"] == {"title": "CPU", "tags": ["prod"], "panels": [], "refresh": "1s"}
+    assert response["spec"] == {"title": "CPU", "tags": ["prod"], "panels": [], "refresh": "1s"}
     _, numbered = await api("GET", f"{DASHBOARDS.format('default')}/num", auth=auth)
     assert numbered["metadata"]["annotations"]["grafana.app/folder"] == "outer"
     assert await api.sql("select spec from resource_history h join resource r using (uid) where r.name = 'lib'") == (
@@ -243,21 +246,21 @@ async def test_earlier_versions_are_imported(api: Api, import_rows: Import) -> N
     """Versions are imported with message, time, author and origin, the newest ones up to the limit."""
     await import_rows(grafana_rows(), versions=1)
     async with api.database.connection() as connection:
-        found = await connection.fetch(
+        rows = await connection.fetch(
             "select h.generation, h.message, restored_from, parent_version, h.created_by, h.spec::json ->> 'title' as title "
             "from resource_history h join resource r using (uid) where r.name = 'cpu' order by h.generation"
         )
-    assert [tuple(row) for row in found] == [(2, "second", 1, 1, "user:1", "CPU between"), (3, "third", None, 2, "user:5", "CPU")]
+    assert [tuple(row) for row in rows] == [(2, "second", 1, 1, "user:1", "CPU between"), (3, "third", None, 2, "user:5", "CPU")]
 
 
 async def test_access_rules_are_imported(api: Api, import_rows: Import) -> None:
     """Managed permissions of teams and roles become rules; other roles are ignored."""
     await import_rows(grafana_rows())
     async with api.database.connection() as connection:
-        found = await connection.fetch(
+        rows = await connection.fetch(
             "select l.name, r.team_id, r.role, r.permission from access_rule r join access_list l using (uid) order by l.name, r.role"
         )
-    assert [tuple(row) for row in found] == [("num", None, "Editor", 1), ("outer", None, "Viewer", 1), ("outer", 3, None, 2)]
+    assert [tuple(row) for row in rows] == [("num", None, "Editor", 1), ("outer", None, "Viewer", 1), ("outer", 3, None, 2)]
 
 
 async def test_older_access_rules_are_imported(api: Api, import_rows: Import) -> None:
@@ -270,8 +273,8 @@ async def test_older_access_rules_are_imported(api: Api, import_rows: Import) ->
     ]
     await import_rows(listed)
     async with api.database.connection() as connection:
-        found = await connection.fetch("select l.name, r.user_id, r.permission from access_rule r join access_list l using (uid)")
-    assert [tuple(row) for row in found] == [("outer", 5, 4)]
+        rows = await connection.fetch("select l.name, r.user_id, r.permission from access_rule r join access_list l using (uid)")
+    assert [tuple(row) for row in rows] == [("outer", 5, 4)]
 
 
 async def test_rows_that_cannot_be_imported_are_reported(api: Api, import_rows: Import) -> None:
@@ -304,7 +307,7 @@ async def test_a_second_run_imports_changes(api: Api, import_rows: Import) -> No
     """Objects that were renamed, saved or moved in Grafana, and not changed in Dashwright, are updated."""
     await import_rows(grafana_rows())
     listed = grafana_rows()
-    listed["user"][1] |= {"name": "Vera the Second", "updated": LATER}
+    listed["user"][1] |= {"name": "Vera the Second", "updated": CHANGED_AT}
     listed["dashboard"][2] |= {"version": 4, "data": body("cpu", "CPU now")}
     listed["dashboard_version"].append(version(4, 30, 4, "fourth", "CPU now"))
     listed["dashboard"][3] |= {"folder_id": 21}
@@ -312,8 +315,8 @@ async def test_a_second_run_imports_changes(api: Api, import_rows: Import) -> No
     assert report.counts["dashboard"][Outcome.UPDATED] == 2
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[1]["name"] == "Vera the Second"
     auth = basic("root", "pw of root")
-    _, found = await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth=auth)
-    assert (found["spec"]["title"], found["metadata"]["generation"]) == ("CPU now", 4)
+    _, response = await api("GET", f"{DASHBOARDS.format('default')}/cpu", auth=auth)
+    assert (response["spec"]["title"], response["metadata"]["generation"]) == ("CPU now", 4)
     _, moved = await api("GET", f"{DASHBOARDS.format('default')}/num", auth=auth)
     assert (moved["metadata"]["annotations"]["grafana.app/folder"], moved["metadata"]["generation"]) == ("inner", 2)
 
@@ -327,7 +330,7 @@ async def test_changes_in_dashwright_are_kept(api: Api, import_rows: Import) -> 
     assert (await api("POST", "/api/dashboards/db", saved, auth=auth))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/num", auth=auth))[0] == 200
     listed = grafana_rows()
-    listed["user"][1] |= {"name": "Theirs", "updated": LATER}
+    listed["user"][1] |= {"name": "Theirs", "updated": CHANGED_AT}
     listed["dashboard"][2] |= {"version": 9, "data": body("cpu", "Theirs")}
     listed["dashboard"][3] |= {"version": 2, "data": body("num", "Theirs")}
     report = await import_rows(listed)

@@ -183,11 +183,13 @@ async def test_a_large_result_is_left_out(client: BatchClient, submitter: Submit
     """A message has at most 64 KiB; a larger result can be read from the batch."""
     values = list(range(20_000))
     fields = [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]
-    large = evaluation(1)
-    large["spec"]["queries"][0]["rawFrameContent"] = json.dumps([{"schema": {"fields": fields}, "data": {"values": [values, values]}}])
+    large_evaluation = evaluation(1)
+    large_evaluation["spec"]["queries"][0]["rawFrameContent"] = json.dumps(
+        [{"schema": {"fields": fields}, "data": {"values": [values, values]}}]
+    )
     queue = await submitter.channel.declare_queue(exclusive=True)
     await submitter.consume(queue)
-    await submitter.submit([large, evaluation(1)], reply_to=queue.name)
+    await submitter.submit([large_evaluation, evaluation(1)], reply_to=queue.name)
     first, second = [body for _, _, body in await submitter.results(2)]
     assert first == {"index": 0, "id": "m/0", "state": "success"}
     assert "result" in second

@@ -12,8 +12,8 @@ CANCELLED = ("error", "job was cancelled")
 
 async def jobs(api: Api) -> dict[str, tuple[str, str | None]]:
     """Return the states and messages of the jobs, by name."""
-    _, found = await api("GET", JOBS)
-    return {item["metadata"]["name"]: (item["status"]["state"], item["status"].get("message")) for item in found["items"]}
+    _, body = await api("GET", JOBS)
+    return {item["metadata"]["name"]: (item["status"]["state"], item["status"].get("message")) for item in body["items"]}
 
 
 async def stored_jobs(api: Api) -> None:

@@ -43,7 +43,7 @@ async def server(api: Api) -> AsyncIterator[JobsClient]:
         yield JobsClient(client)
 
 
-async def run(command: Callable[..., int], *arguments: Any, **options: Any) -> int:
+async def run_command(command: Callable[..., int], *arguments: Any, **options: Any) -> int:
     """Run a command with an event loop of its own, like a separate process."""
     return await asyncio.to_thread(command, *arguments, **options)
 
@@ -62,33 +62,33 @@ def json_printed(capsys: pytest.CaptureFixture[str]) -> str:
 
 
 async def test_a_sync_is_requested_and_followed_to_its_end(git_api: Api, git_server: GitServer, capsys: pytest.CaptureFixture[str]) -> None:
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(git_api, git_server)
-    assert await run(sync, "team", options=server_options(git_api)) == 0
+    assert await run_command(sync, "team", options=server_options(git_api)) == 0
     result = capsys.readouterr().out
     assert "success" in result
     assert [line.split() for line in result.splitlines() if line.startswith("dashboards")] == [["dashboards", "2", "0", "0", "0", "0"]]
-    work.commit({"bad.json": "{"})
-    assert await run(sync, "team", incremental=True, options=server_options(git_api)) == 1
+    work_tree.commit({"bad.json": "{"})
+    assert await run_command(sync, "team", incremental=True, options=server_options(git_api)) == 1
     assert "bad.json" in capsys.readouterr().out
 
 
 async def test_the_progress_of_a_job_is_printed(api: Api, server: JobsClient) -> None:
     """Each change of the progress is one line without repetitions; control characters are escaped."""
     await insert_job(api, "j")
-    out = io.StringIO()
-    shown = asyncio.create_task(show_until_end(output_to(out), server, ["j"]))
+    output = io.StringIO()
+    command = asyncio.create_task(show_until_end(output_to(output), server, ["j"]))
     for status, line in (
         ('{"state": "working", "message": "reading \\u001b[2J", "progress": 10.4}', "j working: reading \\x1b[2J 10 %"),
         ('{"state": "working", "message": "storing", "progress": 60}', "j working: storing 60 %"),
     ):
         await set_status(api, "j", status)
-        await wait_until(lambda line=line: has_line(out, line))  # type: ignore[misc]
+        await wait_until(lambda line=line: has_line(output, line))  # type: ignore[misc]
     await set_status(api, "j", '{"state": "error", "message": "broken", "errors": ["broken", "a.json: bad"]}')
-    [job] = await shown
+    [job] = await command
     assert job.status.state == "error"
-    lines = out.getvalue().splitlines()
+    lines = output.getvalue().splitlines()
     assert lines[-2:] == ["j error: broken", "  a.json: bad"]
     assert len(lines) == len(set(lines))
 
@@ -106,16 +106,16 @@ def output_to(stream: io.StringIO) -> Output:
         return Output(as_json=False)
 
 
-async def has_line(out: io.StringIO, line: str) -> bool:
-    return line in out.getvalue().splitlines()
+async def has_line(output: io.StringIO, line: str) -> bool:
+    return line in output.getvalue().splitlines()
 
 
 async def test_a_terminal_shows_a_bar_and_then_the_end(api: Api, server: JobsClient) -> None:
     await insert_job(api, "j", '{"state": "success", "message": "done", "progress": 100}')
-    out = TerminalStream()
-    await show_until_end(output_to(out), server, ["j"])
-    assert "j success: done" in out.getvalue()
-    assert "\x1b[" in out.getvalue()
+    output = TerminalStream()
+    await show_until_end(output_to(output), server, ["j"])
+    assert "j success: done" in output.getvalue()
+    assert "\x1b[" in output.getvalue()
 
 
 async def test_a_watch_that_ends_is_resumed(api: Api, server: JobsClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -142,16 +142,16 @@ async def test_a_job_that_is_removed_is_not_waited_for(api: Api, server: JobsCli
 
 
 async def test_jobs_are_listed_newest_first_or_those_of_a_repository(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
-    assert await run(list_, options=server_options(api)) == 0
+    assert await run_command(list_, options=server_options(api)) == 0
     assert printed_lines(capsys) == ["no jobs"]
     await insert_job(api, "a", '{"state": "working", "progress": 12.6, "message": "half"}')
     await insert_job(api, "b", repository="other")
-    assert await run(list_, options=server_options(api)) == 0
+    assert await run_command(list_, options=server_options(api)) == 0
     assert [line.split() for line in printed_lines(capsys)[1:]] == [
         ["b", "other", "sync", "pending", "2026-01-01T00:00:00Z"],
         ["a", "team", "sync", "working", "13", "%", "2026-01-01T00:00:00Z", "half"],
     ]
-    assert await run(list_, repository="other", options=server_options(api)) == 0
+    assert await run_command(list_, repository="other", options=server_options(api)) == 0
     assert [line.split()[0] for line in printed_lines(capsys)] == ["name", "b"]
 
 
@@ -159,24 +159,24 @@ async def test_an_unknown_repository_is_reported(api: Api, capsys: pytest.Captur
     """An unknown repository is an error, unless the caller may not read repositories."""
     await make_local_repository(api, "idle", api.data)
     await api.sql("delete from job")
-    assert await run(list_, repository="idle", options=server_options(api)) == 0
+    assert await run_command(list_, repository="idle", options=server_options(api)) == 0
     assert printed_lines(capsys) == ["no jobs"]
-    assert await run(list_, repository="typo", options=server_options(api)) == 2
+    assert await run_command(list_, repository="typo", options=server_options(api)) == 2
     assert "repository typo not found" in capsys.readouterr().err
     await api.person("narrow", Role.NONE, ("jobs:read", "*"))
-    assert await run(list_, repository="typo", options=server_options(api, user=f"narrow:{PASSWORD}")) == 0
+    assert await run_command(list_, repository="typo", options=server_options(api, user=f"narrow:{PASSWORD}")) == 0
     assert printed_lines(capsys) == ["no jobs"]
 
 
 async def test_cancelling_jobs(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     await insert_job(api, "j", '{"state": "working"}')
-    assert await run(cancel, ["j"], options=server_options(api)) == 0
+    assert await run_command(cancel, ["j"], options=server_options(api)) == 0
     _, job = await api("GET", f"{JOBS}/j")
     assert (job["status"]["state"], job["status"]["message"]) == ("error", "job was cancelled")
-    assert await run(cancel, ["j"], options=server_options(api)) == 2
+    assert await run_command(cancel, ["j"], options=server_options(api)) == 2
     assert "has already ended" in capsys.readouterr().err
     assert (await api("GET", f"{JOBS}/j"))[0] == 200
-    assert await run(wait, ["j"], options=server_options(api)) == 1
+    assert await run_command(wait, ["j"], options=server_options(api)) == 1
 
 
 @pytest.mark.parametrize(
@@ -194,14 +194,14 @@ async def test_cancelling_jobs(api: Api, capsys: pytest.CaptureFixture[str]) -> 
 async def test_failed_requests_are_reported_without_secrets(
     api: Api, capsys: pytest.CaptureFixture[str], options: dict[str, str], parts: str
 ) -> None:
-    assert await run(wait, ["none"], options=server_options(api, **options)) == 2
+    assert await run_command(wait, ["none"], options=server_options(api, **options)) == 2
     result = capsys.readouterr()
     assert parts in result.err
     assert "t0p-secret" not in result.err + result.out
 
 
 async def test_an_unreachable_server_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert await run(list_, options=ServerOptions(url="http://127.0.0.1:1")) == 2
+    assert await run_command(list_, options=ServerOptions(url="http://127.0.0.1:1")) == 2
     assert "http://127.0.0.1:1" in capsys.readouterr().err
 
 
@@ -209,9 +209,9 @@ async def test_programs_read_jobs_as_json(api: Api, capsys: pytest.CaptureFixtur
     """Objects are printed as the server returns them, for an ended job and in a list."""
     await insert_job(api, "j")
     await set_status(api, "j", '{"state": "success"}')
-    assert await run(list_, as_json=True, options=server_options(api)) == 0
+    assert await run_command(list_, as_json=True, options=server_options(api)) == 0
     [listed] = json.loads(json_printed(capsys))
-    assert await run(wait, ["j"], as_json=True, options=server_options(api)) == 0
+    assert await run_command(wait, ["j"], as_json=True, options=server_options(api)) == 0
     assert json.loads(json_printed(capsys)) == listed
     assert (listed["kind"], listed["metadata"]["name"], listed["status"]["state"]) == ("Job", "j", "success")
 
@@ -220,16 +220,16 @@ async def test_a_job_is_shown_with_its_errors(api: Api, capsys: pytest.CaptureFi
     """The errors of a job are printed, and the exit status is that of a successful read."""
     await insert_job(api, "j")
     await set_status(api, "j", '{"state": "error", "message": "broken", "errors": ["a.json: bad"]}')
-    assert await run(get, "j", options=server_options(api)) == 0
+    assert await run_command(get, "j", options=server_options(api)) == 0
     assert printed_lines(capsys) == ["j error: broken", "  a.json: bad"]
-    assert await run(get, "none", options=server_options(api)) == 2
+    assert await run_command(get, "none", options=server_options(api)) == 2
 
 
 async def test_jobs_are_listed_by_state(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """A list may be restricted to several states."""
     for name, state in (("a", "working"), ("b", "error"), ("c", "success")):
         await insert_job(api, name, f'{{"state": "{state}"}}')
-    assert await run(list_, states=[State.WORKING, State.ERROR], as_json=True, options=server_options(api)) == 0
+    assert await run_command(list_, states=[State.WORKING, State.ERROR], as_json=True, options=server_options(api)) == 0
     assert [job["metadata"]["name"] for job in json.loads(json_printed(capsys))] == ["b", "a"]
 
 
@@ -249,7 +249,7 @@ async def test_submitted_jobs_are_printed(
     await make_local_repository(api, "team", api.data / "team")
     file = tmp_path / name
     file.write_text(text)
-    status = await run(submit, "team", str(file), as_json=True, options=server_options(api))
+    status = await run_command(submit, "team", str(file), as_json=True, options=server_options(api))
     if count == 0:
         assert status == 2
         return
@@ -279,7 +279,7 @@ async def test_a_submission_that_cannot_be_read_is_reported(
     file = tmp_path / "job.json"
     if text is not None:
         file.write_bytes(text.encode(errors="surrogateescape"))
-    assert await run(submit, "team", str(file), options=server_options(api)) == 2
+    assert await run_command(submit, "team", str(file), options=server_options(api)) == 2
     assert parts in capsys.readouterr().err
     assert await api.sql("select count(*) from job") == 0
 
@@ -288,19 +288,19 @@ async def test_several_jobs_are_waited_for(api: Api, server: JobsClient, capsys:
     """The command ends with the last job, and fails if one of them failed."""
     await insert_job(api, "a", '{"state": "working"}')
     await insert_job(api, "b", '{"state": "error"}')
-    waiting = asyncio.create_task(run(wait, ["a", "b"], as_json=True, options=server_options(api)))
+    waiting = asyncio.create_task(run_command(wait, ["a", "b"], as_json=True, options=server_options(api)))
     follower = server.follow("a")
     assert (await anext(follower)).status.state == "working"
     await set_status(api, "a", '{"state": "success"}')
     assert await waiting == 1
     assert [job["status"]["state"] for job in json.loads(json_printed(capsys))] == ["success", "error"]
-    assert await run(wait, ["a"], options=server_options(api)) == 0
+    assert await run_command(wait, ["a"], options=server_options(api)) == 0
 
 
 async def test_waiting_ends_after_its_timeout(api: Api, capsys: pytest.CaptureFixture[str]) -> None:
     """After a timeout the job continues, and the exit status is not that of a failed job."""
     await insert_job(api, "j", '{"state": "working"}')
-    assert await run(wait, ["j"], timeout_seconds=0.1, options=server_options(api)) == 2
+    assert await run_command(wait, ["j"], timeout_seconds=0.1, options=server_options(api)) == 2
     assert "within 0.1 seconds" in capsys.readouterr().err
     assert (await api("GET", f"{JOBS}/j"))[1]["status"]["state"] == "working"
 
@@ -314,15 +314,15 @@ async def test_the_unfinished_jobs_of_a_repository_are_cancelled(api: Api, capsy
         ("d", "working", "other"),
     ):
         await insert_job(api, name, f'{{"state": "{state}"}}', owner)
-    assert await run(cancel, repository="team", states=[State.PENDING], options=server_options(api)) == 0
+    assert await run_command(cancel, repository="team", states=[State.PENDING], options=server_options(api)) == 0
     assert printed_lines(capsys) == ["c cancelled"]
-    assert await run(cancel, repository="team", options=server_options(api)) == 0
+    assert await run_command(cancel, repository="team", options=server_options(api)) == 0
     assert printed_lines(capsys) == ["a cancelled"]
-    assert await run(cancel, repository="team", options=server_options(api)) == 0
+    assert await run_command(cancel, repository="team", options=server_options(api)) == 0
     assert printed_lines(capsys) == ["no jobs"]
     assert await api.sql("select string_agg(name || state, ' ' order by name) from job") == "aerror bsuccess cerror dworking"
     for names, owner in ((["a"], "team"), (None, "")):
-        assert await run(cancel, names, repository=owner, options=server_options(api)) == 2
+        assert await run_command(cancel, names, repository=owner, options=server_options(api)) == 2
 
 
 async def test_a_job_that_ends_while_it_is_cancelled_remains(api: Api, server: JobsClient, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -345,12 +345,12 @@ async def test_a_token_is_read_from_a_file(api: Api, tmp_path: Path, capsys: pyt
     _, token = await api.token(await api.account("ci", Role.EDITOR), "ci")
     file = tmp_path / "token"
     file.write_text(f"{token}\n")
-    assert await run(list_, options=server_options(api, user="", token_file=file)) == 0
+    assert await run_command(list_, options=server_options(api, user="", token_file=file)) == 0
     assert token not in repr(server_options(api, token=token))
     for content in ("", "t0p\nsecret", "t0p-s\xe9cret"):
         file.write_text(content)
-        assert await run(list_, options=server_options(api, user="", token_file=file)) == 2
+        assert await run_command(list_, options=server_options(api, user="", token_file=file)) == 2
         error = capsys.readouterr().err
         assert (str(file) in error, "t0p" in error) == (True, False)
-    assert await run(list_, options=server_options(api, user="", token_file=tmp_path / "none")) == 2
+    assert await run_command(list_, options=server_options(api, user="", token_file=tmp_path / "none")) == 2
     assert "No such file" in capsys.readouterr().err

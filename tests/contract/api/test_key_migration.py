@@ -9,7 +9,7 @@ from dashwright.common.identity import Role
 from .conftest import Api, legacy_text
 
 MIGRATE = "/api/serviceaccounts/migrate"
-DONE = {"failed": 0, "failedApikeyIDs": [], "failedDetails": []}
+NO_FAILURES = {"failed": 0, "failedApikeyIDs": [], "failedDetails": []}
 
 
 async def test_every_key_becomes_a_service_account(api: Api) -> None:
@@ -17,15 +17,15 @@ async def test_every_key_becomes_a_service_account(api: Api) -> None:
     await api.legacy_key("CI Key", role=Role.EDITOR)
     await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))
-    assert await api("POST", MIGRATE) == (200, {"total": 2, "migrated": 2, **DONE})
+    assert await api("POST", MIGRATE) == (200, {"total": 2, "migrated": 2, **NO_FAILURES})
     assert await api("GET", "/api/auth/keys?includeExpired=true") == (200, [])
-    found = (await api("GET", "/api/serviceaccounts"))[1]["serviceAccounts"]
-    assert [(one["login"], one["name"], one["role"], one["tokens"]) for one in found] == [
+    accounts = (await api("GET", "/api/serviceaccounts"))[1]["serviceAccounts"]
+    assert [(account["login"], account["name"], account["role"], account["tokens"]) for account in accounts] == [
         ("sa-autogen-1-CI Key", "sa-autogen-CI Key", "Editor", 1),
         ("sa-autogen-1-old", "sa-autogen-old", "Admin", 1),
     ]
     assert await api.sql("select service_account_id from api_key where id = $1", foreign) is None
-    assert await api("POST", MIGRATE) == (200, {"total": 0, "migrated": 0, **DONE})
+    assert await api("POST", MIGRATE) == (200, {"total": 0, "migrated": 0, **NO_FAILURES})
 
 
 async def test_duplicate_logins_get_a_number(api: Api) -> None:
@@ -34,27 +34,27 @@ async def test_duplicate_logins_get_a_number(api: Api) -> None:
         await api.person(login, Role.VIEWER)
     for name in ("ci", "CI", "Ci"):
         await api.legacy_key(name)
-    assert await api("POST", MIGRATE) == (200, {"total": 3, "migrated": 3, **DONE})
-    found = (await api("GET", "/api/serviceaccounts"))[1]["serviceAccounts"]
-    assert sorted(one["name"] for one in found) == ["sa-autogen-CI", "sa-autogen-Ci", "sa-autogen-ci"]
-    assert sorted(one["login"].lower() for one in found) == [f"sa-autogen-1-ci-{number}" for number in (3, 4, 5)]
-    assert all(one["tokens"] == 1 for one in found)
+    assert await api("POST", MIGRATE) == (200, {"total": 3, "migrated": 3, **NO_FAILURES})
+    accounts = (await api("GET", "/api/serviceaccounts"))[1]["serviceAccounts"]
+    assert sorted(account["name"] for account in accounts) == ["sa-autogen-CI", "sa-autogen-Ci", "sa-autogen-ci"]
+    assert sorted(account["login"].lower() for account in accounts) == [f"sa-autogen-1-ci-{number}" for number in (3, 4, 5)]
+    assert all(account["tokens"] == 1 for account in accounts)
 
 
 async def test_a_migrated_key_still_logs_in(api: Api) -> None:
     """A migrated key has the same secret and role; an expired key is still expired."""
     await api.legacy_key("boss", role=Role.ADMIN)
     await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
-    boss, old = f"Bearer {legacy_text('boss')}", f"Bearer {legacy_text('old')}"
-    assert (await api("GET", "/api/serviceaccounts", auth=boss))[0] == 200
+    admin_key, expired_key = f"Bearer {legacy_text('boss')}", f"Bearer {legacy_text('old')}"
+    assert (await api("GET", "/api/serviceaccounts", auth=admin_key))[0] == 200
     assert (await api("POST", MIGRATE))[0] == 200
-    status, found = await api("GET", "/api/serviceaccounts", auth=boss)
-    assert (status, found["totalCount"]) == (200, 2)
-    status, body = await api("GET", "/api/serviceaccounts", auth=old)
+    status, response = await api("GET", "/api/serviceaccounts", auth=admin_key)
+    assert (status, response["totalCount"]) == (200, 2)
+    status, body = await api("GET", "/api/serviceaccounts", auth=expired_key)
     assert (status, body["messageId"]) == (401, "api-key.expired")
-    account = next(one["id"] for one in found["serviceAccounts"] if one["name"] == "sa-autogen-boss")
+    account = next(item["id"] for item in response["serviceAccounts"] if item["name"] == "sa-autogen-boss")
     assert (await api("PATCH", f"/api/serviceaccounts/{account}", {"role": "Viewer"}))[0] == 200
-    assert (await api("GET", "/api/serviceaccounts", auth=boss))[0] == 403
+    assert (await api("GET", "/api/serviceaccounts", auth=admin_key))[0] == 403
 
 
 async def test_one_key_is_migrated_alone(api: Api) -> None:
@@ -62,11 +62,11 @@ async def test_one_key_is_migrated_alone(api: Api) -> None:
 
     A missing key, one of another organization, and one that was migrated before are 404.
     """
-    one, other = await api.legacy_key("one"), await api.legacy_key("other")
+    migrated_key, other_key = await api.legacy_key("one"), await api.legacy_key("other")
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))
-    assert await api("POST", f"{MIGRATE}/{one}") == (200, {"message": "Service accounts migrated"})
-    assert [key["id"] for key in (await api("GET", "/api/auth/keys"))[1]] == [other]
-    for number in (one, foreign, 9999):
+    assert await api("POST", f"{MIGRATE}/{migrated_key}") == (200, {"message": "Service accounts migrated"})
+    assert [key["id"] for key in (await api("GET", "/api/auth/keys"))[1]] == [other_key]
+    for number in (migrated_key, foreign, 9999):
         assert await api("POST", f"{MIGRATE}/{number}") == (404, {"message": "API key not found"})
     assert await api("POST", f"{MIGRATE}/abc") == (400, {"message": "Key ID is invalid"})
 
@@ -74,8 +74,8 @@ async def test_one_key_is_migrated_alone(api: Api) -> None:
 @pytest.mark.parametrize("path", [MIGRATE, f"{MIGRATE}/1"])
 async def test_migrating_needs_all_accounts(api: Api, path: str) -> None:
     """A migration needs the permissions for all service accounts. A grant on one account does not suffice."""
-    someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", "serviceaccounts:id:7"))
-    assert (await api("POST", path, auth=someone))[0] == 403
+    limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:write", "serviceaccounts:id:7"))
+    assert (await api("POST", path, auth=limited_caller))[0] == 403
     everyone = await api.person("everyone", Role.NONE, ("serviceaccounts:write", "serviceaccounts:*"))
     assert (await api("POST", path, auth=everyone))[0] in (200, 404)
 

@@ -14,9 +14,9 @@ from dashwright.common.identity import Role
 from .conftest import ADMIN, Api, StartApi, basic, legacy_text
 
 LIST = "/api/auth/keys"
-GONE = "this endpoint has been removed, please use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead"
-LATER = int(time.time()) + 86_400
-BEFORE = int(time.time()) - 86_400
+REMOVED_MESSAGE = "this endpoint has been removed, please use POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens instead"
+TOMORROW = int(time.time()) + 86_400
+YESTERDAY = int(time.time()) - 86_400
 
 
 def refusal_of(action: str) -> str:
@@ -30,29 +30,29 @@ async def test_no_keys_are_an_empty_list(api: Api) -> None:
 
 async def test_a_key_has_the_fields_of_grafana(api: Api) -> None:
     """Missing fields are absent, not null; times are RFC 3339 in UTC with whole seconds; the fields keep their order."""
-    later = await api.legacy_key("TestAdmin", role=Role.ADMIN, expires=LATER)
+    later = await api.legacy_key("TestAdmin", role=Role.ADMIN, expires=TOMORROW)
     never = await api.legacy_key("API", role=Role.ADMIN)
-    used = datetime(2026, 1, 31, 12, 30, 15, 999_000, UTC)
-    await api.sql("update api_key set last_used_at = $2 where id = $1", later, used)
-    status, found = await api("GET", LIST)
-    ends = datetime.fromtimestamp(LATER, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
-    assert (status, found) == (
+    last_used_at = datetime(2026, 1, 31, 12, 30, 15, 999_000, UTC)
+    await api.sql("update api_key set last_used_at = $2 where id = $1", later, last_used_at)
+    status, body = await api("GET", LIST)
+    expiration = datetime.fromtimestamp(TOMORROW, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert (status, body) == (
         200,
         [
             {"id": never, "name": "API", "role": "Admin"},
-            {"id": later, "name": "TestAdmin", "role": "Admin", "expiration": ends, "lastUsedAt": "2026-01-31T12:30:15Z"},
+            {"id": later, "name": "TestAdmin", "role": "Admin", "expiration": expiration, "lastUsedAt": "2026-01-31T12:30:15Z"},
         ],
     )
-    assert list(found[1]) == ["id", "name", "role", "expiration", "lastUsedAt"]
+    assert list(body[1]) == ["id", "name", "role", "expiration", "lastUsedAt"]
 
 
 @pytest.mark.parametrize("expires", [2**62, -(2**62)])
 async def test_a_key_that_ends_beyond_the_calendar_can_still_be_listed(api: Api, expires: int) -> None:
     """Imported rows may hold any number of seconds. An expiry beyond the calendar is returned as the nearest possible one."""
     await api.legacy_key("k", expires=expires)
-    status, found = await api("GET", f"{LIST}?includeExpired=true")
+    status, body = await api("GET", f"{LIST}?includeExpired=true")
     assert status == 200
-    assert found[0]["expiration"] in ("9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z")
+    assert body[0]["expiration"] in ("9999-12-31T23:59:59Z", "0001-01-01T00:00:00Z")
 
 
 async def test_all_keys_are_listed_by_name(api: Api) -> None:
@@ -60,8 +60,8 @@ async def test_all_keys_are_listed_by_name(api: Api) -> None:
     names = [f"{'Key' if index % 2 else 'key'} {index * 7919 % 250}" for index in range(250)]
     for name in names:
         await api.sql("insert into api_key (org_id, name, key, role) values (1, $1, $1, 'Viewer')", name)
-    status, found = await api("GET", LIST)
-    assert (status, [key["name"] for key in found]) == (200, sorted(names))
+    status, body = await api("GET", LIST)
+    assert (status, [key["name"] for key in body]) == (200, sorted(names))
 
 
 @pytest.mark.parametrize(
@@ -72,10 +72,10 @@ async def test_all_keys_are_listed_by_name(api: Api) -> None:
 async def test_expired_keys_are_listed_on_request(api: Api, query: str, names: list[str]) -> None:
     """Expired keys are listed with a true parameter; any invalid value counts as false."""
     await api.legacy_key("never")
-    await api.legacy_key("valid", expires=LATER)
-    await api.legacy_key("ended", expires=BEFORE)
-    status, found = await api("GET", LIST + query)
-    assert (status, [key["name"] for key in found]) == (200, names)
+    await api.legacy_key("valid", expires=TOMORROW)
+    await api.legacy_key("ended", expires=YESTERDAY)
+    status, body = await api("GET", LIST + query)
+    assert (status, [key["name"] for key in body]) == (200, names)
 
 
 async def test_only_the_organizations_own_legacy_keys_are_listed(api: Api) -> None:
@@ -88,8 +88,8 @@ async def test_only_the_organizations_own_legacy_keys_are_listed(api: Api) -> No
 async def test_permissions_on_a_key_are_listed_on_request(api: Api) -> None:
     """With ``accesscontrol=true`` a key has the caller's permissions, and otherwise no such field."""
     key = await api.legacy_key("k")
-    everything = {"apikeys:read": True, "apikeys:delete": True}
-    assert (await api("GET", f"{LIST}?accesscontrol=true"))[1] == [{"id": key, "name": "k", "role": "Viewer", "accessControl": everything}]
+    all_actions = {"apikeys:read": True, "apikeys:delete": True}
+    assert (await api("GET", f"{LIST}?accesscontrol=true"))[1] == [{"id": key, "name": "k", "role": "Viewer", "accessControl": all_actions}]
     assert "accessControl" not in (await api("GET", LIST))[1][0]
     reader = await api.person("reader", Role.NONE, ("apikeys:read", "apikeys:*"))
     assert (await api("GET", f"{LIST}?accesscontrol=true", auth=reader))[1][0]["accessControl"] == {"apikeys:read": True}
@@ -156,8 +156,8 @@ async def test_a_deleted_key_does_not_log_in_any_more(api: Api) -> None:
 async def test_keys_cannot_be_created(api: Api, auth: str | None) -> None:
     """Creating a key is 410 with the replacement for every caller, and one warning in the log."""
     with capture_logs() as logs:
-        assert await api("POST", LIST, {"name": "x", "role": "Viewer"}, auth=auth) == (410, {"message": GONE})
-        assert await api("POST", LIST, auth=auth) == (410, {"message": GONE})
+        assert await api("POST", LIST, {"name": "x", "role": "Viewer"}, auth=auth) == (410, {"message": REMOVED_MESSAGE})
+        assert await api("POST", LIST, auth=auth) == (410, {"message": REMOVED_MESSAGE})
     warnings = [line for line in logs if line["log_level"] == "warning"]
     assert [line["event"] for line in warnings] == ["removed_endpoint_called"] * 2
 
@@ -167,7 +167,7 @@ async def test_a_throttled_caller_receives_410(start_api: StartApi) -> None:
     api = await start_api(login_attempts=1)
     for _ in range(3):
         assert (await api("GET", LIST, auth=basic("admin", "wrong")))[0] == 401
-    assert await api("POST", LIST, auth=basic("admin", "wrong")) == (410, {"message": GONE})
+    assert await api("POST", LIST, auth=basic("admin", "wrong")) == (410, {"message": REMOVED_MESSAGE})
 
 
 @pytest.mark.parametrize(
@@ -205,6 +205,6 @@ async def test_a_large_body_of_a_key_changes_nothing(api: Api, coding: str) -> N
                 response = await reader.readuntil(b"\r\n\r\n")
                 assert response.startswith(b"HTTP/1.1 410 ")
                 length = int(response.lower().partition(b"content-length: ")[2].partition(b"\r\n")[0])
-                assert await reader.readexactly(length) == orjson.dumps({"message": GONE})
+                assert await reader.readexactly(length) == orjson.dumps({"message": REMOVED_MESSAGE})
     finally:
         writer.close()

@@ -4,14 +4,14 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_classic_api import folder, save
+from tests.contract.api.test_classic_api import folder, save_dashboard
 
 from dashwright.common.identity import Role
 
 PATH = "/api/library-elements"
 STORED = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/librarypanels"
 NOT_FOUND = (404, {"message": "library element could not be found"})
-TAKEN = (400, {"message": "library element with that name or UID already exists"})
+NAME_IN_USE = (400, {"message": "library element with that name or UID already exists"})
 MODEL: dict[str, Any] = {"type": "timeseries", "title": "CPU", "description": "of all hosts", "gridPos": {"x": 0}, "targets": []}
 
 
@@ -22,7 +22,7 @@ async def create_element(api: Api, uid: str, name: str, **members: Any) -> dict[
     return element
 
 
-async def search(api: Api, query: str = "", **options: Any) -> list[str]:
+async def search_elements(api: Api, query: str = "", **options: Any) -> list[str]:
     status, body = await api("GET", f"{PATH}?{query}", **options)
     assert status == 200, body
     assert body["result"]["totalCount"] >= len(body["result"]["elements"])
@@ -76,8 +76,8 @@ async def test_names_are_unique_in_a_folder(api: Api) -> None:
     assert (await create_element(api, "p2", "CPU", folderUid="f1"))["folderUid"] == "f1"
     assert len((await create_element(api, "", "Memory"))["uid"]) == 14
     for body in ({"uid": "p1", "name": "New"}, {"uid": "p3", "name": "CPU"}, {"uid": "p3", "name": "CPU", "folderUid": "f1"}):
-        assert await api("POST", PATH, {**body, "kind": 1, "model": MODEL}) == TAKEN
-    assert await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 1}) == TAKEN
+        assert await api("POST", PATH, {**body, "kind": 1, "model": MODEL}) == NAME_IN_USE
+    assert await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 1}) == NAME_IN_USE
     duplicate = {"metadata": {"name": "p4"}, "spec": {"type": "text", "title": "CPU", "options": {}, "fieldConfig": {}}}
     assert (await api("POST", STORED, duplicate))[0] == 201
     assert (await api("PATCH", f"{PATH}/p1", {"model": {"type": "gauge"}, "version": 1}))[0] == 200
@@ -143,19 +143,19 @@ async def test_elements_are_listed_by_name(api: Api) -> None:
     await create_element(api, "p1", "beta", model={**MODEL, "type": "gauge"})
     await create_element(api, "p2", "Alpha", folderUid="f1", model={**MODEL, "description": "NUL \0 is escaped in a body"})
     await create_element(api, "p3", "gamma", model={**MODEL, "description": "All Hosts of 100%"})
-    assert await search(api) == ["p2", "p1", "p3"]
-    assert await search(api, "sortDirection=alpha-desc") == ["p3", "p1", "p2"]
-    assert await search(api, "searchString=ALPH") == ["p2"]
-    assert await search(api, "searchString=hosts%20of%20100%25") == ["p3"]
-    assert await search(api, "searchString=escaped") == []
-    assert await search(api, "typeFilter=gauge,table") == ["p1"]
-    assert await search(api, "excludeUid=p1") == ["p2", "p3"]
-    assert await search(api, "folderFilterUIDs=f1") == ["p2"]
-    assert await search(api, "folderFilterUIDs=general,f1&perPage=2") == ["p2", "p1"]
-    assert await search(api, f"folderFilter={shared_folder['id']}") == ["p2"]
-    assert await search(api, "folderFilter=0") == ["p1", "p3"]
-    assert await search(api, "folderFilter=x") == []
-    assert await search(api, "kind=2") == []
+    assert await search_elements(api) == ["p2", "p1", "p3"]
+    assert await search_elements(api, "sortDirection=alpha-desc") == ["p3", "p1", "p2"]
+    assert await search_elements(api, "searchString=ALPH") == ["p2"]
+    assert await search_elements(api, "searchString=hosts%20of%20100%25") == ["p3"]
+    assert await search_elements(api, "searchString=escaped") == []
+    assert await search_elements(api, "typeFilter=gauge,table") == ["p1"]
+    assert await search_elements(api, "excludeUid=p1") == ["p2", "p3"]
+    assert await search_elements(api, "folderFilterUIDs=f1") == ["p2"]
+    assert await search_elements(api, "folderFilterUIDs=general,f1&perPage=2") == ["p2", "p1"]
+    assert await search_elements(api, f"folderFilter={shared_folder['id']}") == ["p2"]
+    assert await search_elements(api, "folderFilter=0") == ["p1", "p3"]
+    assert await search_elements(api, "folderFilter=x") == []
+    assert await search_elements(api, "kind=2") == []
     _, body = await api("GET", f"{PATH}?perPage=2&page=9&kind=1")
     assert body == {"result": {"totalCount": 3, "page": 9, "perPage": 2, "elements": []}}
     assert (await api("GET", f"{PATH}?perPage=10"))[1]["result"]["perPage"] == 10
@@ -164,9 +164,9 @@ async def test_elements_are_listed_by_name(api: Api) -> None:
 async def test_an_element_in_use_cannot_be_deleted(api: Api) -> None:
     """Neither API deletes an element in use; connections include dashboards that use it in a row."""
     element = await create_element(api, "p1", "CPU")
-    shown = {"id": 1, "libraryPanel": {"uid": "p1", "name": "CPU"}}
-    first = await save(api, "d1", "A", panels=[{"type": "row", "panels": [shown]}])
-    await save(api, "d2", "B", panels=[{"id": 2}])
+    panel_in_use = {"id": 1, "libraryPanel": {"uid": "p1", "name": "CPU"}}
+    first = await save_dashboard(api, "d1", "A", panels=[{"type": "row", "panels": [panel_in_use]}])
+    await save_dashboard(api, "d2", "B", panels=[{"id": 2}])
     status, body = await api("GET", f"{PATH}/p1/connections")
     connection = body["result"][0]
     assert (status, len(body["result"]), connection["createdBy"]["name"]) == (200, 1, "admin")
@@ -180,7 +180,7 @@ async def test_an_element_in_use_cannot_be_deleted(api: Api) -> None:
     status, body = await api("DELETE", f"{PATH}/p1")
     assert (status, body["message"]) == (403, "the library element has connections")
     assert (await api("DELETE", f"{STORED}/p1"))[0] == 403
-    await save(api, "d1", "A")
+    await save_dashboard(api, "d1", "A")
     assert (await api("GET", f"{PATH}/p1/connections"))[1] == {"result": []}
     assert (await api("DELETE", f"{STORED}/p1"))[0] == 200
 
@@ -205,15 +205,15 @@ async def test_roles_decide_on_elements(api: Api) -> None:
     """A Viewer may read elements but not change them, a user without a role sees none, and each organization has its own."""
     await create_element(api, "p1", "CPU")
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
-    assert await search(api, auth=viewer) == ["p1"]
+    assert await search_elements(api, auth=viewer) == ["p1"]
     assert (await api("GET", f"{PATH}/p1", auth=viewer))[0] == 200
     for method, path in (("POST", ""), ("PATCH", "/p1"), ("DELETE", "/p1")):
         assert (await api(method, PATH + path, {} if method != "DELETE" else None, auth=viewer))[0] == 403
     for path in ("", "/p1", "/name/CPU", "/p1/connections"):
         assert (await api("GET", PATH + path, auth=unprivileged))[0] == 403
-    elsewhere = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
-    assert await search(api, auth=elsewhere) == []
-    assert await api("GET", f"{PATH}/p1", auth=elsewhere) == NOT_FOUND
+    admin_of_other_org = await api.person("elsewhere", Role.ADMIN, org_id=await api.organization("Second"))
+    assert await search_elements(api, auth=admin_of_other_org) == []
+    assert await api("GET", f"{PATH}/p1", auth=admin_of_other_org) == NOT_FOUND
 
 
 async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
@@ -234,12 +234,12 @@ async def test_elements_follow_the_rules_of_their_folder(api: Api) -> None:
     await folder(api, "f1", "Hidden")
     await create_element(api, "p1", "CPU", folderUid="f1")
     await create_element(api, "p2", "Memory")
-    await save(api, "d1", "A", folder="f1", panels=[{"libraryPanel": {"uid": "p2"}}])
-    await save(api, "d2", "B", panels=[{"libraryPanel": {"uid": "p2"}}])
+    await save_dashboard(api, "d1", "A", folder="f1", panels=[{"libraryPanel": {"uid": "p2"}}])
+    await save_dashboard(api, "d2", "B", panels=[{"libraryPanel": {"uid": "p2"}}])
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Editor", "permission": 1}]}))[0] == 200
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
-    assert await search(api, auth=viewer) == ["p2"]
-    assert await search(api, auth=editor) == ["p1", "p2"]
+    assert await search_elements(api, auth=viewer) == ["p2"]
+    assert await search_elements(api, auth=editor) == ["p1", "p2"]
     for path in ("/p1", "/p1/connections"):
         assert (await api("GET", PATH + path, auth=viewer))[0] == 403
     assert await api("GET", f"{PATH}/name/CPU", auth=viewer) == NOT_FOUND

@@ -39,13 +39,13 @@ async def test_unknown_fields_of_the_spec_are_kept(api: Api) -> None:
     """An update of the spec keeps unknown fields of the stored panel."""
     await create_panel(api, SPEC)
     await replace_stored_body(api, '{"type":"text","title":"T","gridPos":{"h":1.10},"datasource":"${DS}"}')
-    _, found = await api("GET", f"{PANELS}/p")
-    assert found["spec"] == {"type": "text", "title": "T", "options": {}, "fieldConfig": {}}
-    assert found["status"]["missing"] == {"gridPos": {"h": 1.1}, "datasource": "${DS}"}
-    assert len(found["status"]["warnings"]) == 1
-    found["spec"]["title"] = "New"
-    status, changed = await api("PUT", f"{PANELS}/p", found)
-    assert (status, changed["spec"]["title"], changed["status"]["missing"]) == (200, "New", found["status"]["missing"])
+    _, body = await api("GET", f"{PANELS}/p")
+    assert body["spec"] == {"type": "text", "title": "T", "options": {}, "fieldConfig": {}}
+    assert body["status"]["missing"] == {"gridPos": {"h": 1.1}, "datasource": "${DS}"}
+    assert len(body["status"]["warnings"]) == 1
+    body["spec"]["title"] = "New"
+    status, changed = await api("PUT", f"{PANELS}/p", body)
+    assert (status, changed["spec"]["title"], changed["status"]["missing"]) == (200, "New", body["status"]["missing"])
     assert '"gridPos":{"h":1.10}' in await stored(api)
 
 
@@ -54,8 +54,8 @@ async def test_a_patch_of_the_spec_keeps_other_fields(api: Api) -> None:
     await create_panel(api, SPEC)
     await replace_stored_body(api, '{"type":"text","title":"T","gridPos":{"h":1.10}}')
     headers = {"Content-Type": "application/json-patch+json"}
-    status, found = await api("PATCH", f"{PANELS}/p", [{"op": "replace", "path": "/spec/title", "value": "New"}], headers=headers)
-    assert (status, found["spec"]["title"], found["status"]["missing"]) == (200, "New", {"gridPos": {"h": 1.1}})
+    status, body = await api("PATCH", f"{PANELS}/p", [{"op": "replace", "path": "/spec/title", "value": "New"}], headers=headers)
+    assert (status, body["spec"]["title"], body["status"]["missing"]) == (200, "New", {"gridPos": {"h": 1.1}})
     assert '"gridPos":{"h":1.10}' in await stored(api)
 
 
@@ -63,9 +63,9 @@ async def test_an_unchanged_panel_sent_back_changes_nothing(api: Api) -> None:
     """Sending back a panel does not store the fields that its view adds."""
     await create_panel(api, SPEC)
     await replace_stored_body(api, '{"type":"text","id":7}')
-    _, found = await api("GET", f"{PANELS}/p")
-    status, same = await api("PUT", f"{PANELS}/p", found)
-    assert (status, same["metadata"]["resourceVersion"]) == (200, found["metadata"]["resourceVersion"])
+    _, body = await api("GET", f"{PANELS}/p")
+    status, updated = await api("PUT", f"{PANELS}/p", body)
+    assert (status, updated["metadata"]["resourceVersion"]) == (200, body["metadata"]["resourceVersion"])
     assert await stored(api) == '{"type":"text","id":7}'
 
 
@@ -98,6 +98,6 @@ async def test_strict_validation_rejects_unknown_fields(api: Api) -> None:
 async def test_a_table_of_panels_names_their_types(api: Api) -> None:
     """A table has the names, titles, types and creation times of library panels."""
     await create_panel(api, SPEC)
-    _, found = await api("GET", PANELS, headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
-    assert [column["name"] for column in found["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]
-    assert found["rows"][0]["cells"][:3] == ["p", "T", "text"]
+    _, body = await api("GET", PANELS, headers={"Accept": "application/json;as=Table;g=meta.k8s.io;v=v1"})
+    assert [column["name"] for column in body["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]
+    assert body["rows"][0]["cells"][:3] == ["p", "T", "text"]

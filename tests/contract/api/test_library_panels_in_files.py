@@ -8,7 +8,7 @@ import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_exports import counts, create_repository, export, folder, list_files, read_json
 from tests.contract.api.test_sync_from_git import DASHBOARDS, run_sync
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 
 PANELS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/librarypanels"
 PANEL = {"id": 3, "type": "stat", "title": "CPU", "options": {"unit": "%"}, "fieldConfig": {}, "description": "Load of all hosts"}
@@ -19,17 +19,17 @@ __all__ = ["export"]
 
 
 @pytest.fixture
-def work(git_server: GitServer) -> Work:
+def work_tree(git_server: GitServer) -> WorkTree:
     """Return the work tree of the repository ``team``, which is empty."""
-    return git_server.make("team.git")
+    return git_server.create_repository("team.git")
 
 
 @pytest.fixture
-async def sync_of_panels(git_api: Api, git_server: GitServer, work: Work) -> dict[str, Any]:
+async def sync_of_panels(git_api: Api, git_server: GitServer, work_tree: WorkTree) -> dict[str, Any]:
     """Sync a library panel in JSON and one in YAML, with a dashboard that shows the first, and return the job's status."""
     yaml = "apiVersion: dashboard.grafana.app/v1beta1\nkind: LibraryPanel\nmetadata:\n  name: ram\nspec:\n  title: RAM\n  type: table\n"
     files: dict[str, str | bytes | None] = {"web/cpu.json": json.dumps(FILE), "web/ram.yaml": yaml, "load.json": json.dumps(BOARD)}
-    work.commit(files, message="first")
+    work_tree.commit(files, message="first")
     await create_repository(git_api, git_server)
     return await run_sync(git_api)
 
@@ -41,19 +41,19 @@ async def test_library_panels_are_synced(git_api: Api, sync_of_panels: dict[str,
         {"create": 1},
         {"create": 2},
     ), sync_of_panels
-    _, found = await git_api("GET", f"{PANELS}/cpu")
-    assert found["spec"] == {key: value for key, value in PANEL.items() if key != "id"}
-    assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "web/cpu.json"
+    _, body = await git_api("GET", f"{PANELS}/cpu")
+    assert body["spec"] == {key: value for key, value in PANEL.items() if key != "id"}
+    assert body["metadata"]["annotations"]["grafana.app/sourcePath"] == "web/cpu.json"
     assert (await git_api("GET", "/api/library-elements/cpu"))[1]["result"]["meta"]["connectedDashboards"] == 1
-    again = await run_sync(git_api)
-    assert (again["state"], counts(again, "librarypanels")) == ("success", {}), again
+    second_sync = await run_sync(git_api)
+    assert (second_sync["state"], counts(second_sync, "librarypanels")) == ("success", {}), second_sync
 
 
 async def test_an_edit_changes_the_file(git_api: Api, git_server: GitServer, sync_of_panels: dict[str, Any]) -> None:
     """An edited library panel is a commit; the file keeps its form, kind and version."""
     merge = {"Content-Type": "application/merge-patch+json"}
-    status, found = await git_api("PATCH", f"{PANELS}/cpu", {"spec": {"title": "Processor"}}, headers=merge)
-    assert status == 200, found
+    status, body = await git_api("PATCH", f"{PANELS}/cpu", {"spec": {"title": "Processor"}}, headers=merge)
+    assert status == 200, body
     file = read_json(git_server, "web/cpu.json")
     assert (file["apiVersion"], file["kind"], file["metadata"]) == (FILE["apiVersion"], "LibraryPanel", {"name": "cpu"})
     assert file["spec"] == PANEL | {"title": "Processor"}
@@ -63,9 +63,9 @@ async def test_an_edit_changes_the_file(git_api: Api, git_server: GitServer, syn
     assert "title: Memory" in yaml
 
 
-async def test_a_removed_file_deletes_the_library_panel(git_api: Api, work: Work, sync_of_panels: dict[str, Any]) -> None:
+async def test_a_removed_file_deletes_the_library_panel(git_api: Api, work_tree: WorkTree, sync_of_panels: dict[str, Any]) -> None:
     """A sync deletes the library panel of a removed file."""
-    work.commit({"web/ram.yaml": None}, message="second")
+    work_tree.commit({"web/ram.yaml": None}, message="second")
     status = await run_sync(git_api)
     assert status["state"] == "success", status
     assert (await git_api("GET", f"{PANELS}/ram"))[0] == 404
@@ -86,5 +86,5 @@ async def test_an_export_contains_the_library_panels(
     assert (status["state"], counts(status), counts(status, "librarypanels")) == ("success", {"create": 1}, {"create": 1}), status
     assert list_files(git_server) == ["Web/cpu.json", "load.json"]
     assert read_json(git_server, "Web/cpu.json") == FILE
-    again = await export()
-    assert counts(again, "librarypanels") == {"noop": 1}, again
+    second_export = await export()
+    assert counts(second_export, "librarypanels") == {"noop": 1}, second_export

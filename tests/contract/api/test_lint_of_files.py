@@ -29,12 +29,12 @@ async def severities(calls: Calls, ref: str = "") -> list[tuple[str, str]]:
 
 async def test_the_configuration_is_that_of_the_commit(git_api: Api, git_server: GitServer, calls: Calls) -> None:
     """Lint uses the configuration at the ref of the file."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "A")})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     assert await severities(calls) == [(RULE, "warning")]
-    work.commit({".dashboard-lint": f"warnings:\n  {RULE}:\n"}, branch="other")
-    work.commit({".dashboard-lint": f"exclusions:\n  {RULE}:\n    reason: it is edited through here\n"})
+    work_tree.commit({".dashboard-lint": f"warnings:\n  {RULE}:\n"}, branch="other")
+    work_tree.commit({".dashboard-lint": f"exclusions:\n  {RULE}:\n    reason: it is edited through here\n"})
     assert await severities(calls) == []
     assert await severities(calls, "other") == [(RULE, "warning")]
     assert await severities(calls, first) == [(RULE, "warning")]

@@ -103,13 +103,13 @@ async def test_pages_read_while_others_write_are_the_store_at_one_version(api: A
         assert items == await _replay_changes(api.database, int(versions.pop()))
 
 
-async def _replay_changes(database: Database, at: int) -> list[Any]:
+async def _replay_changes(database: Database, last_version: int) -> list[Any]:
     objects: dict[str, Any] = {}
     statement = """
         select c.*, h.spec as body from change c left join resource_history h using (uid, generation)
         where c.resource = 'dashboards' and c.resource_version <= $1 order by c.resource_version"""
     async with database.connection() as connection:
-        for row in await connection.fetch(statement, at):
+        for row in await connection.fetch(statement, last_version):
             objects.pop(row["name"], None)
             if row["type"] != "DELETED":
                 version = {"resourceVersion": str(row["resource_version"]), "generation": row["generation"]}
@@ -152,8 +152,8 @@ async def test_an_expired_token_is_410_with_a_new_one(api: Api) -> None:
     await api.sql("update change_horizon set resource_version = (select max(resource_version) from change) returning 1")
     status, error = await api("GET", f"{LIST}?limit=1&continue={first['metadata']['continue']}")
     assert (status, error["reason"], error["code"]) == (410, "Expired", 410)
-    status, rest = await api("GET", f"{LIST}?continue={error['metadata']['continue']}")
-    assert (status, names_of(rest)) == (200, ["b", "bb", "c"])
+    status, remaining_list = await api("GET", f"{LIST}?continue={error['metadata']['continue']}")
+    assert (status, names_of(remaining_list)) == (200, ["b", "bb", "c"])
     assert "continue" not in error.get("details", {})
 
 
@@ -173,10 +173,10 @@ async def test_an_expired_token_is_410_with_a_new_one(api: Api) -> None:
 async def test_a_list_has_the_newest_version(api: Api, query: str, names: str) -> None:
     """A list has the newest version; only ``Exact`` selects an older one. Unknown parameters are ignored."""
     await create_dashboards(api, "a", "b")
-    _, then = await api("GET", LIST)
+    _, earlier_list = await api("GET", LIST)
     await create_dashboards(api, "c")
-    status, found = await api("GET", f"{LIST}?{query.format(then=then['metadata']['resourceVersion'])}")
-    assert (status, "".join(names_of(found))) == (200, names)
+    status, body = await api("GET", f"{LIST}?{query.format(then=earlier_list['metadata']['resourceVersion'])}")
+    assert (status, "".join(names_of(body))) == (200, names)
 
 
 @pytest.mark.parametrize(
@@ -266,9 +266,9 @@ async def test_a_large_list_is_complete(api: Api, monkeypatch: pytest.MonkeyPatc
     for name in names:
         await create_dashboards(api, name, spec={"title": name, "text": name * (listing.CHUNK_BYTES // 5)})
     for query in ("", "?limit=7"):
-        _, found = await api("GET", f"{LIST}{query}")
-        assert [item["spec"]["title"] for item in found["items"]] == names[: 7 if query else 10]
-        assert all(item["spec"]["text"].strip(item["spec"]["title"]) == "" for item in found["items"])
+        _, body = await api("GET", f"{LIST}{query}")
+        assert [item["spec"]["title"] for item in body["items"]] == names[: 7 if query else 10]
+        assert all(item["spec"]["text"].strip(item["spec"]["title"]) == "" for item in body["items"])
 
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
@@ -317,44 +317,46 @@ async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
     await create_dashboards(api, "a", "c")
     await create_dashboards(api, "b", "d", "e", namespace="org-2")
     await create_dashboards(api, "a", namespace="org-3")
-    everywhere = LIST.replace("/namespaces/default", "")
+    all_namespaces = LIST.replace("/namespaces/default", "")
 
     def namespaces_and_names(pages: list[Any]) -> list[tuple[str, str]]:
         return [(item["metadata"]["namespace"], item["metadata"]["name"]) for page in pages for item in page["items"]]
 
-    known = [("default", "a"), ("default", "c"), ("org-2", "b"), ("org-2", "d"), ("org-2", "e"), ("org-3", "a")]
+    expected_objects = [("default", "a"), ("default", "c"), ("org-2", "b"), ("org-2", "d"), ("org-2", "e"), ("org-3", "a")]
     for limit in (1, 2, 3, 4, 6, 100):
-        pages = await pages_of(api, f"limit={limit}", everywhere)
-        assert namespaces_and_names(pages) == known
+        pages = await pages_of(api, f"limit={limit}", all_namespaces)
+        assert namespaces_and_names(pages) == expected_objects
         assert len({page["metadata"]["resourceVersion"] for page in pages}) == 1
-    assert namespaces_and_names(await pages_of(api, "", everywhere)) == known
-    assert namespaces_and_names(await pages_of(api, "fieldSelector=metadata.namespace!%3Dorg-2&limit=1", everywhere)) == [
-        known[0],
-        known[1],
-        known[5],
+    assert namespaces_and_names(await pages_of(api, "", all_namespaces)) == expected_objects
+    assert namespaces_and_names(await pages_of(api, "fieldSelector=metadata.namespace!%3Dorg-2&limit=1", all_namespaces)) == [
+        expected_objects[0],
+        expected_objects[1],
+        expected_objects[5],
     ]
-    assert namespaces_and_names(await pages_of(api, "fieldSelector=metadata.namespace%3Dorg-2,metadata.name%3Dd", everywhere)) == [known[3]]
-    first = (await api("GET", f"{everywhere}?limit=2"))[1]
+    assert namespaces_and_names(await pages_of(api, "fieldSelector=metadata.namespace%3Dorg-2,metadata.name%3Dd", all_namespaces)) == [
+        expected_objects[3]
+    ]
+    first = (await api("GET", f"{all_namespaces}?limit=2"))[1]
     assert first["metadata"]["remainingItemCount"] == 4
     await create_dashboards(api, "z")
     await api.sql("delete from resource where namespace = 'org-3' returning 1")
-    rest = (await api("GET", f"{everywhere}?continue={first['metadata']['continue']}"))[1]
-    assert namespaces_and_names([first, rest]) == known
+    second = (await api("GET", f"{all_namespaces}?continue={first['metadata']['continue']}"))[1]
+    assert namespaces_and_names([first, second]) == expected_objects
     await api.sql("update change_horizon set resource_version = (select max(resource_version) from change) returning 1")
-    status, error = await api("GET", f"{everywhere}?continue={first['metadata']['continue']}")
+    status, error = await api("GET", f"{all_namespaces}?continue={first['metadata']['continue']}")
     assert (status, bool(error["metadata"]["continue"])) == (410, True)
 
 
 async def test_lists_over_all_namespaces_are_for_server_admins(api: Api) -> None:
     """A list over all namespaces is 403 for other callers. Jobs, the trash and watches are available in one namespace only."""
-    everywhere = LIST.replace("/namespaces/default", "")
+    all_namespaces = LIST.replace("/namespaces/default", "")
     admin = await api.person("org-admin", Role.ADMIN)
-    status, error = await api("GET", everywhere, auth=admin)
+    status, error = await api("GET", all_namespaces, auth=admin)
     assert (status, error["reason"]) == (403, "Forbidden")
     assert "/namespaces/default/dashboards" in error["message"]
     assert (await api("GET", JOBS.replace("/namespaces/default", "")))[0] == 400
-    assert (await api("GET", f"{everywhere}?labelSelector=grafana.app/get-trash%3Dtrue"))[0] == 400
-    assert (await api("GET", f"{everywhere}?watch=true"))[0] == 400
+    assert (await api("GET", f"{all_namespaces}?labelSelector=grafana.app/get-trash%3Dtrue"))[0] == 400
+    assert (await api("GET", f"{all_namespaces}?watch=true"))[0] == 400
 
 
 async def test_jobs_are_listed_as_they_are(api: Api) -> None:

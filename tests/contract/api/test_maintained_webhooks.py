@@ -10,7 +10,7 @@ from aiohttp import web
 from tests.contract.api.conftest import Api, StartApi
 from tests.contract.api.repositories import REPOSITORIES
 from tests.servers import git_host
-from tests.servers.git import Work
+from tests.servers.git import WorkTree
 from tests.servers.git_host import GitHost
 from tests.servers.ssh import make_key
 
@@ -34,10 +34,10 @@ async def host(tmp_path: Path) -> AsyncIterator[GitHost]:
 
 
 @pytest.fixture
-def work(host: GitHost) -> Work:
-    work = host.make("team/boards")
-    work.commit({"load.json": DASHBOARD})
-    return work
+def work_tree(host: GitHost) -> WorkTree:
+    work_tree = host.create_repository("team/boards")
+    work_tree.commit({"load.json": DASHBOARD})
+    return work_tree
 
 
 @pytest.fixture
@@ -62,19 +62,19 @@ async def worker(api: Api, database: Database, broker: MemoryBroker, tmp_path: P
 async def create_repository(api: Api, host: GitHost, **block: Any) -> None:
     spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": host.url("team/boards"), "branch": "main", "token": TOKEN, **block}}
-    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "boards"}, "spec": spec})
-    assert status == 201, found
+    status, body = await api("POST", REPOSITORIES, {"metadata": {"name": "boards"}, "spec": spec})
+    assert status == 201, body
 
 
 async def webhook(api: Api) -> dict[str, Any]:
-    _, found = await api("GET", f"{REPOSITORIES}/boards")
-    return dict(found["status"]["webhook"])
+    _, body = await api("GET", f"{REPOSITORIES}/boards")
+    return dict(body["status"]["webhook"])
 
 
 async def change_repository(api: Api, **block: Any) -> None:
-    _, found = await api("GET", f"{REPOSITORIES}/boards")
-    found["spec"]["githost"] |= block
-    status, response = await api("PUT", f"{REPOSITORIES}/boards", found)
+    _, body = await api("GET", f"{REPOSITORIES}/boards")
+    body["spec"]["githost"] |= block
+    status, response = await api("PUT", f"{REPOSITORIES}/boards", body)
     assert status == 200, response
 
 
@@ -85,8 +85,8 @@ async def make_hooks_due(api: Api) -> None:
 
 
 async def list_jobs(api: Api, action: str) -> list[dict[str, Any]]:
-    _, found = await api("GET", f"{REPOSITORIES}/boards/jobs")
-    return [job for job in found["items"] if job["spec"]["action"] == action]
+    _, body = await api("GET", f"{REPOSITORIES}/boards/jobs")
+    return [job for job in body["items"] if job["spec"]["action"] == action]
 
 
 async def wait_for_job(api: Api, action: str) -> dict[str, Any]:
@@ -94,14 +94,14 @@ async def wait_for_job(api: Api, action: str) -> dict[str, Any]:
     notified = asyncio.Event()
     async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
-            found = await list_jobs(api, action)
-            if found and found[0]["status"]["state"] in ("success", "error"):
-                return found[0]
+            jobs = await list_jobs(api, action)
+            if jobs and jobs[0]["status"]["state"] in ("success", "error"):
+                return jobs[0]
             await notified.wait()
             notified.clear()
 
 
-async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """A webhook is created with a secret and confirmed by a ping, and a push is synced."""
     await create_repository(api, host)
     await worker.hooks.refresh()
@@ -111,7 +111,7 @@ async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host:
     assert (status["id"], status["subscribedEvents"]) == (number, ["pull_request", "push"])
     assert status["url"].endswith("/repositories/boards/webhook")
     assert host.repositories["team/boards"].hooks[number]["config"]["secret"] not in str(status)
-    work.commit({"more.json": DASHBOARD.replace("Load", "More")})
+    work_tree.commit({"more.json": DASHBOARD.replace("Load", "More")})
     host.call_push_hooks("team/boards")
     await host.wait_for_hooks()
     assert [(delivery.event, delivery.status) for delivery in host.deliveries] == [("ping", 200), ("push", 202)]
@@ -121,11 +121,11 @@ async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host:
     assert {board["spec"]["title"] for board in boards["items"]} == {"Load", "More"}
 
 
-async def test_a_pull_request_delivery_starts_a_review(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_a_pull_request_delivery_starts_a_review(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """An opened or updated pull request starts a job with its number; a closed one does not."""
     await create_repository(api, host)
     await worker.hooks.refresh()
-    head = work.commit({"load.json": DASHBOARD.replace("Load", "Other")}, branch="change")
+    head = work_tree.commit({"load.json": DASHBOARD.replace("Load", "Other")}, branch="change")
     host.call_push_hooks("team/boards")
     number = host.open_pull("team/boards", "change")
     await host.wait_for_hooks()
@@ -134,7 +134,7 @@ async def test_a_pull_request_delivery_starts_a_review(api: Api, worker: JobsWor
     assert expected == {"ref": "change", "hash": head, "pr": number, "url": f"{host.origin}/team/boards/pull/{number}"}
 
 
-async def test_a_correct_hook_is_checked_every_hour(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_a_correct_hook_is_checked_every_hour(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """A correct webhook is read once an hour, and immediately after a change of the spec."""
     await create_repository(api, host)
     await worker.hooks.refresh()
@@ -148,7 +148,7 @@ async def test_a_correct_hook_is_checked_every_hour(api: Api, worker: JobsWorker
 
 
 @pytest.mark.parametrize("harm", ["removed", "silenced", "moved", "less"])
-async def test_a_changed_hook_is_repaired(api: Api, worker: JobsWorker, host: GitHost, work: Work, harm: str) -> None:
+async def test_a_changed_hook_is_repaired(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree, harm: str) -> None:
     """A deleted or changed webhook is repaired with a new secret, because the old one may be known."""
     await create_repository(api, host)
     await worker.hooks.refresh()
@@ -171,13 +171,13 @@ async def test_a_changed_hook_is_repaired(api: Api, worker: JobsWorker, host: Gi
     status = await webhook(api)
     assert (repaired["config"]["url"], number) == (status["url"], status["id"])
     assert status["encryptedSecret"] != before
-    work.commit({"more.json": DASHBOARD})
+    work_tree.commit({"more.json": DASHBOARD})
     host.call_push_hooks("team/boards")
     await host.wait_for_hooks()
     assert host.deliveries[-1].status == 202
 
 
-async def test_a_hook_is_deleted_with_its_repository(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_a_hook_is_deleted_with_its_repository(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """Deleting a repository does not wait for its host: the webhook is deleted later, with retries."""
     await create_repository(api, host)
     await worker.hooks.refresh()
@@ -197,18 +197,18 @@ async def test_a_hook_is_deleted_with_its_repository(api: Api, worker: JobsWorke
     assert await api.sql("select count(*) from hook_to_remove") == 0
 
 
-async def test_a_hook_is_kept_without_its_finalizer(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_a_hook_is_kept_without_its_finalizer(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     await create_repository(api, host)
     await worker.hooks.refresh()
-    _, found = await api("GET", f"{REPOSITORIES}/boards")
-    found["metadata"]["finalizers"] = ["remove-orphan-resources"]
-    assert (await api("PUT", f"{REPOSITORIES}/boards", found))[0] == 200
+    _, body = await api("GET", f"{REPOSITORIES}/boards")
+    body["metadata"]["finalizers"] = ["remove-orphan-resources"]
+    assert (await api("PUT", f"{REPOSITORIES}/boards", body))[0] == 200
     assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
     await worker.hooks.remove()
     assert len(host.repositories["team/boards"].hooks) == 1
 
 
-async def test_deleting_a_hook_is_retried_for_a_day(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_deleting_a_hook_is_retried_for_a_day(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """The deletion of a webhook at a failing host is retried for one day only."""
     await create_repository(api, host)
     await worker.hooks.refresh()
@@ -223,9 +223,9 @@ async def test_deleting_a_hook_is_retried_for_a_day(api: Api, worker: JobsWorker
     assert await api.sql("select count(*) from hook_to_remove") == 0
 
 
-async def test_a_moved_repository_moves_its_hook(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_a_moved_repository_moves_its_hook(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """After a change of the URL the webhook is at the new repository only."""
-    host.make("team/others").commit({"load.json": DASHBOARD})
+    host.create_repository("team/others").commit({"load.json": DASHBOARD})
     await create_repository(api, host)
     await worker.hooks.refresh()
     await change_repository(api, url=host.url("team/others"))
@@ -237,7 +237,7 @@ async def test_a_moved_repository_moves_its_hook(api: Api, worker: JobsWorker, h
 
 @pytest.mark.parametrize(("status", "headers"), [(403, {}), (404, {}), (429, {"Retry-After": "60"}), (500, {})])
 async def test_a_rejected_hook_is_retried_later(
-    api: Api, worker: JobsWorker, host: GitHost, work: Work, status: int, headers: dict[str, str]
+    api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree, status: int, headers: dict[str, str]
 ) -> None:
     """A host that rejects the webhook leaves the repository healthy. Its status has the reason until a later retry succeeds."""
     await create_repository(api, host)
@@ -252,8 +252,8 @@ async def test_a_rejected_hook_is_retried_later(
     assert len(host.calls) == calls
     hook_status = await webhook(api)
     assert "id" not in hook_status
-    why, advice = hook_status["message"]
-    assert why.startswith("the webhook could not be created at the git host: ")
+    reason, advice = hook_status["message"]
+    assert reason.startswith("the webhook could not be created at the git host: ")
     assert ("right to webhooks" in advice) == (status in (403, 404))
     host.api_fault = None
     await make_hooks_due(api)
@@ -264,7 +264,7 @@ async def test_a_rejected_hook_is_retried_later(
     assert "message" not in hook_status
 
 
-async def test_a_failed_check_of_a_hook_is_reported(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_a_failed_check_of_a_hook_is_reported(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """A failed check adds a message to the webhook's last known status until a check succeeds."""
     await create_repository(api, host)
     await worker.hooks.refresh()
@@ -296,9 +296,9 @@ async def test_local_repositories_have_no_hooks(api: Api, worker: JobsWorker, tm
     assert await api.sql("select due = 'infinity' from repository_hook")
 
 
-async def test_a_hook_of_another_repository_is_not_changed(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_a_hook_of_another_repository_is_not_changed(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """After a move, a webhook of the new repository that has the old webhook's id is not changed."""
-    host.make("team/others").commit({"load.json": DASHBOARD})
+    host.create_repository("team/others").commit({"load.json": DASHBOARD})
     await create_repository(api, host)
     await worker.hooks.refresh()
     (number,) = host.repositories["team/boards"].hooks
@@ -310,14 +310,16 @@ async def test_a_hook_of_another_repository_is_not_changed(api: Api, worker: Job
     assert len(host.repositories["team/others"].hooks) == 2
 
 
-async def test_concurrent_workers_create_one_hook(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_concurrent_workers_create_one_hook(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """Among several workers only the one that claimed a repository creates its webhook."""
     await create_repository(api, host)
     await asyncio.gather(*(worker.hooks.refresh() for _ in range(4)))
     assert len(host.repositories["team/boards"].hooks) == 1
 
 
-async def test_a_hook_of_a_concurrently_deleted_repository_is_deleted(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_a_hook_of_a_concurrently_deleted_repository_is_deleted(
+    api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree
+) -> None:
     """A webhook that is created while its repository is deleted is deleted as well, since the deletion could not know of it."""
     await create_repository(api, host)
 
@@ -331,13 +333,13 @@ async def test_a_hook_of_a_concurrently_deleted_repository_is_deleted(api: Api, 
     assert host.repositories["team/boards"].hooks == {}
 
 
-async def test_hooks_are_deleted_with_their_organization(api: Api, worker: JobsWorker, host: GitHost, work: Work) -> None:
+async def test_hooks_are_deleted_with_their_organization(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     number = await api.organization("Team")
-    boss = await api.person("boss", Role.ADMIN, org_id=number)
+    second_admin = await api.person("boss", Role.ADMIN, org_id=number)
     repositories = REPOSITORIES.replace("/default/", f"/org-{number}/")
     spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": host.url("team/boards"), "branch": "main", "token": TOKEN}}
-    assert (await api("POST", repositories, {"metadata": {"name": "boards"}, "spec": spec}, auth=boss))[0] == 201
+    assert (await api("POST", repositories, {"metadata": {"name": "boards"}, "spec": spec}, auth=second_admin))[0] == 201
     await worker.hooks.refresh()
     assert len(host.repositories["team/boards"].hooks) == 1
     assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
@@ -345,7 +347,9 @@ async def test_hooks_are_deleted_with_their_organization(api: Api, worker: JobsW
     assert host.repositories["team/boards"].hooks == {}
 
 
-async def test_repositories_over_ssh_have_no_hooks(api: Api, worker: JobsWorker, host: GitHost, work: Work, tmp_path: Path) -> None:
+async def test_repositories_over_ssh_have_no_hooks(
+    api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree, tmp_path: Path
+) -> None:
     """An SSH address has no API: its old webhook is deleted, and nothing is reported as missing."""
     await create_repository(api, host)
     await worker.hooks.refresh()
@@ -354,8 +358,8 @@ async def test_repositories_over_ssh_have_no_hooks(api: Api, worker: JobsWorker,
     spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": "git@git.example:team/boards", "branch": "main"}}
     body = {"metadata": {"name": "boards"}, "spec": spec, "secure": {"sshKey": {"create": (tmp_path / "key").read_text()}}}
-    status, found = await api("PUT", f"{REPOSITORIES}/boards", body)
-    assert status == 200, found
+    status, response = await api("PUT", f"{REPOSITORIES}/boards", body)
+    assert status == 200, response
     await worker.hooks.refresh()
     assert await webhook(api) == {}
     await worker.hooks.remove()

@@ -8,7 +8,7 @@ from tests.contract.api.conftest import Api
 
 from dashwright.common.identity import Role
 
-SMUGGLED: dict[str, Any] = {
+UNDECLARED_MEMBERS: dict[str, Any] = {
     "id": 4711,
     "uid": "smuggled",
     "userId": 1,
@@ -48,29 +48,29 @@ from "user" u join org_user m on m.user_id = u.id join org o on o.id = m.org_id 
 """
 
 
-@pytest.mark.parametrize(("method", "path", "body", "own"), ROUTES, ids=lambda value: value if isinstance(value, str) else "")
-async def test_undeclared_fields_are_not_written(api: Api, method: str, path: str, body: dict[str, Any], own: set[str]) -> None:
+@pytest.mark.parametrize(("method", "path", "body", "changed_tables"), ROUTES, ids=lambda value: value if isinstance(value, str) else "")
+async def test_undeclared_fields_are_not_written(api: Api, method: str, path: str, body: dict[str, Any], changed_tables: set[str]) -> None:
     """A body full of other columns changes none of them in any row."""
     anna = await api.person("anna", Role.VIEWER)
     number = await api.sql("""select id from "user" where login = 'anna'""")
-    before = await state(api, own)
+    before = await rows_of_tables(api, changed_tables)
     options = {"auth": anna} if path.startswith("/api/user/") or path == "/api/user" else {}
-    status, response = await api(method, path.format(anna=number), {**SMUGGLED, **body}, **options)
+    status, response = await api(method, path.format(anna=number), {**UNDECLARED_MEMBERS, **body}, **options)
     assert status == 200, response
-    assert await state(api, own) == before
+    assert await rows_of_tables(api, changed_tables) == before
 
 
-async def state(api: Api, own: set[str]) -> Any:
+async def rows_of_tables(api: Api, changed_tables: set[str]) -> Any:
     async with api.database.connection() as connection:
         row = await connection.fetchrow(STATE)
     assert row is not None
-    account = {name: value for name, value in orjson.loads(row["account"]).items() if name not in own}
+    account = {name: value for name, value in orjson.loads(row["account"]).items() if name not in changed_tables}
     return account, [row[name] for name in ("role", "org", "name", "created", "grants", "users", "orgs")]
 
 
 async def test_a_new_user_has_the_defaults_of_the_route(api: Api) -> None:
     """A new user is enabled, neither server admin nor Admin nor service account, and has an id and uid chosen by the database."""
-    status, created = await api("POST", "/api/admin/users", {**SMUGGLED, "login": "new", "password": "secret", "role": "Admin"})
+    status, created = await api("POST", "/api/admin/users", {**UNDECLARED_MEMBERS, "login": "new", "password": "secret", "role": "Admin"})
     assert (status, created["id"] != 4711, created["uid"] != "smuggled") == (200, True, True)
     profile = (await api("GET", f"/api/users/{created['id']}"))[1]
     assert (profile["isGrafanaAdmin"], profile["isDisabled"], profile["orgId"]) == (False, False, 1)
@@ -80,6 +80,6 @@ async def test_a_new_user_has_the_defaults_of_the_route(api: Api) -> None:
 
 async def test_a_new_organization_has_the_defaults_of_the_route(api: Api) -> None:
     """A new organization has only its name from the body."""
-    status, created = await api("POST", "/api/orgs", {**SMUGGLED, "name": "New", "orgId": 77, "address": {"city": "C"}})
+    status, created = await api("POST", "/api/orgs", {**UNDECLARED_MEMBERS, "name": "New", "orgId": 77, "address": {"city": "C"}})
     assert (status, created["orgId"] not in (77, 4711)) == (200, True)
     assert (await api("GET", f"/api/orgs/{created['orgId']}"))[1]["address"]["city"] == ""

@@ -21,14 +21,14 @@ def repository(name: str, target: str) -> dict[str, Any]:
 
 
 async def targets(api: Api) -> list[str]:
-    _, found = await api("GET", REPOSITORIES)
-    return [item["metadata"]["name"] for item in found["items"] if item["spec"]["sync"]["target"] == "instance"]
+    _, body = await api("GET", REPOSITORIES)
+    return [item["metadata"]["name"] for item in body["items"] if item["spec"]["sync"]["target"] == "instance"]
 
 
 def rejections_have_reason(results: list[tuple[int, Any]]) -> list[bool]:
     """Return, for each response that failed, whether it names the reason and the field."""
-    refusals = [found for status, found in results if status == 422]
-    return [MESSAGE in found["message"] and found["details"]["causes"][0]["field"] == "spec.sync.target" for found in refusals]
+    refusals = [body for status, body in results if status == 422]
+    return [MESSAGE in body["message"] and body["details"]["causes"][0]["field"] == "spec.sync.target" for body in refusals]
 
 
 async def test_one_of_many_concurrent_creates_succeeds(gateways: tuple[Api, Api]) -> None:
@@ -42,8 +42,8 @@ async def test_one_of_many_concurrent_creates_succeeds(gateways: tuple[Api, Api]
     assert [status for status, _ in responses[:8]].count(201) == 1
     assert set(rejections_have_reason(responses)) == {True}
     assert len(await targets(gateways[1])) == 1
-    status, found = await gateways[0]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))
-    assert (status, MESSAGE in found["message"]) == (422, True)
+    status, body = await gateways[0]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))
+    assert (status, MESSAGE in body["message"]) == (422, True)
 
 
 async def test_one_of_many_concurrent_updates_succeeds(gateways: tuple[Api, Api]) -> None:
@@ -59,7 +59,9 @@ async def test_one_of_many_concurrent_updates_succeeds(gateways: tuple[Api, Api]
     responses = await asyncio.gather(*expected)
     assert sorted(status for status, _ in responses) == [200, 422, 422, 422, 422, 422]
     assert set(rejections_have_reason(responses)) == {True}
-    (only,) = await targets(gateways[1])
-    assert (await gateways[1]("PUT", f"{REPOSITORIES}/{only}", repository(only, "instance")))[0] == 200
-    assert (await gateways[0]("DELETE", f"{REPOSITORIES}/{only}"))[0] == 200
+    (name_of_instance_repository,) = await targets(gateways[1])
+    assert (await gateways[1]("PUT", f"{REPOSITORIES}/{name_of_instance_repository}", repository(name_of_instance_repository, "instance")))[
+        0
+    ] == 200
+    assert (await gateways[0]("DELETE", f"{REPOSITORIES}/{name_of_instance_repository}"))[0] == 200
     assert (await gateways[1]("POST", REPOSITORIES, repository("next", "instance")))[0] == 201

@@ -39,14 +39,14 @@ async def test_the_index_lists_every_document(api: Api) -> None:
 async def test_a_document_is_compressed_on_request(api: Api) -> None:
     """A compressed document has the same tag, and caches depend on both headers."""
     for path, vary in (("/openapi/v3/apis/dashboard.grafana.app/v2alpha1", "Accept-Encoding"), ("/apis", "Accept, Accept-Encoding")):
-        found = {}
+        documents = {}
         for coding in ("identity", "gzip"):
             headers = {"Accept-Encoding": coding, "Authorization": ADMIN}
             async with api.session.get(path, headers=headers) as response:
                 assert response.headers["Vary"] == vary
                 assert response.headers.get("Content-Encoding", "identity") == coding
-                found[coding] = response.headers["ETag"], await response.json()
-        assert found["identity"] == found["gzip"]
+                documents[coding] = response.headers["ETag"], await response.json()
+        assert documents["identity"] == documents["gzip"]
 
 
 async def test_kubectl_finds_field_validation_and_dry_runs(api: Api) -> None:
@@ -65,8 +65,8 @@ async def test_kubectl_finds_field_validation_and_dry_runs(api: Api) -> None:
 @pytest.mark.parametrize("path", ["/openapi/v3/apis/apps/v1", "/openapi/v3/api/v1", "/openapi/v3/apis/folder.grafana.app/v9"])
 async def test_an_unknown_document_is_404(api: Api, path: str) -> None:
     """An unknown document is 404 as a Status."""
-    status, found = await api("GET", path)
-    assert (status, found["kind"]) == (404, "Status")
+    status, body = await api("GET", path)
+    assert (status, body["kind"]) == (404, "Status")
 
 
 async def test_other_encodings_are_not_acceptable(api: Api) -> None:
@@ -89,10 +89,10 @@ async def test_every_operation_of_a_group_is_in_its_document(api: Api) -> None:
     assert described == served
 
 
-@pytest.mark.parametrize(("path", "place"), [("/swagger", "/docs"), ("/swagger.json", "/openapi/v2"), ("/api/swagger-ui", "/docs")])
-async def test_well_known_addresses_redirect_to_the_description(api: Api, path: str, place: str) -> None:
+@pytest.mark.parametrize(("path", "target"), [("/swagger", "/docs"), ("/swagger.json", "/openapi/v2"), ("/api/swagger-ui", "/docs")])
+async def test_well_known_addresses_redirect_to_the_description(api: Api, path: str, target: str) -> None:
     """Well-known addresses and the description need no credentials."""
     async with api.session.get(path, allow_redirects=False) as response:
-        assert (response.status, response.headers["Location"]) == (302, place)
+        assert (response.status, response.headers["Location"]) == (302, target)
     async with api.session.get(path) as response:
         assert response.status == 200

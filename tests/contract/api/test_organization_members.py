@@ -26,7 +26,7 @@ LAST_ADMIN = (400, {"message": "Cannot remove last organization admin"})
 LAST_ROLE = (400, {"message": "Cannot change role so that there is no organization admin left"})
 
 
-async def add(api: Api, login: str, role: str, *, org_id: int = 1) -> int:
+async def add_user_to_both(api: Api, login: str, role: str, *, org_id: int = 1) -> int:
     """Add a user of organization 1 to another one, too, and return the id of the user."""
     user_id: int = await api.sql("""select id from "user" where login = $1""", login)
     if org_id != 1:
@@ -63,8 +63,8 @@ async def test_members_are_looked_up_and_searched(api: Api) -> None:
     """A look-up returns only the fields that identify members; a search counts the members on all pages."""
     for login in ("a", "b", "c"):
         await api.person(login, Role.VIEWER)
-    found = (await api("GET", "/api/org/users/lookup?query=b"))[1]
-    assert [set(one) for one in found] == [{"userId", "uid", "login", "avatarUrl"}]
+    body = (await api("GET", "/api/org/users/lookup?query=b"))[1]
+    assert [set(member) for member in body] == [{"userId", "uid", "login", "avatarUrl"}]
     assert len((await api("GET", "/api/org/users/lookup?limit=2"))[1]) == 2
     for path in ("/api/org/users/search", "/api/orgs/1/users/search"):
         status, page = await api("GET", f"{path}?perpage=3&page=2")
@@ -76,7 +76,7 @@ async def test_members_are_looked_up_and_searched(api: Api) -> None:
 async def test_a_grant_on_one_member_limits_the_list(api: Api) -> None:
     """A caller with a grant on one user sees that member; without any grant the list is rejected."""
     await api.person("anna", Role.VIEWER)
-    anna = await add(api, "anna", "Viewer")
+    anna = await add_user_to_both(api, "anna", "Viewer")
     narrow = await api.person("narrow", Role.NONE, ("org.users:read", f"users:id:{anna}"))
     assert [member["login"] for member in (await api("GET", "/api/org/users", auth=narrow))[1]] == ["anna"]
     assert (await api("GET", "/api/org/users/search", auth=narrow))[1]["totalCount"] == 1
@@ -87,9 +87,9 @@ async def test_a_grant_on_one_member_limits_the_list(api: Api) -> None:
 @pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
 async def test_a_user_is_added_once(api: Api, path: str) -> None:
     """A user is added by login or e-mail, ignoring case; a second time is a conflict, and an unknown user is 404."""
-    two = await api.organization("Two")
-    anna = await api.person("anna", Role.VIEWER, org_id=two)
-    user_id = await add(api, "anna", "Viewer")
+    second_org_id = await api.organization("Two")
+    anna = await api.person("anna", Role.VIEWER, org_id=second_org_id)
+    user_id = await add_user_to_both(api, "anna", "Viewer")
     assert await api("POST", path, {"LoginOrEmail": "ANNA", "Role": "Editor"}) == (
         200,
         {"message": "User added to organization", "userId": user_id},
@@ -98,16 +98,16 @@ async def test_a_user_is_added_once(api: Api, path: str) -> None:
     assert await api("POST", path, {"loginOrEmail": "anna", "role": "Admin"}) == conflict
     assert await api("POST", path, {"loginOrEmail": "admin", "role": "Admin"}) == conflict
     assert await api("POST", path, {"loginOrEmail": "unknown", "role": "Admin"}) == (404, {"message": "User not found"})
-    roles = {one["orgId"]: one["role"] for one in (await api("GET", "/api/user/orgs", auth=anna))[1]}
-    assert roles == {1: "Editor", two: "Viewer"}
+    roles = {membership["orgId"]: membership["role"] for membership in (await api("GET", "/api/user/orgs", auth=anna))[1]}
+    assert roles == {1: "Editor", second_org_id: "Viewer"}
 
 
 async def test_a_service_account_cannot_be_added(api: Api) -> None:
     """A service account belongs to one organization permanently and is in no list of users."""
-    two = await api.organization("Two")
+    second_org_id = await api.organization("Two")
     number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
     await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", number)
-    assert (await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "sa", "role": "Viewer"}))[0] == 404
+    assert (await api("POST", f"/api/orgs/{second_org_id}/users", {"loginOrEmail": "sa", "role": "Viewer"}))[0] == 404
     assert await api("PATCH", f"/api/org/users/{number}", {"role": "Admin"}) == (500, {"message": "Failed update org user"})
     assert await api("DELETE", f"/api/org/users/{number}") == (404, {"message": "User not found"})
 
@@ -129,7 +129,7 @@ async def test_members_of_an_unknown_organization_cannot_be_changed(api: Api) ->
 async def test_a_role_is_one_of_four(api: Api, body: dict[str, Any]) -> None:
     """A role is one of four, case-sensitively; any other value is rejected and changes nothing."""
     await api.person("anna", Role.VIEWER)
-    user_id = await add(api, "anna", "Viewer")
+    user_id = await add_user_to_both(api, "anna", "Viewer")
     invalid = (400, {"message": "Invalid role specified"})
     assert await api("PATCH", f"/api/org/users/{user_id}", body) == invalid
     assert await api("POST", "/api/org/users", {"loginOrEmail": "x", **body}) == invalid
@@ -143,14 +143,14 @@ async def test_a_body_of_another_shape_is_refused(api: Api, body: Any) -> None:
 
 async def test_a_role_above_the_callers_cannot_be_assigned(api: Api) -> None:
     """An Editor with permission to manage members can assign the role Editor, but not Admin. A server admin can assign any role."""
-    two = await api.organization("Two")
-    await api.person("anna", Role.VIEWER, org_id=two)
+    second_org_id = await api.organization("Two")
+    await api.person("anna", Role.VIEWER, org_id=second_org_id)
     everybody = [("org.users:add", "users:*"), ("org.users:write", "users:*")]
     editor = await api.person("ed", Role.EDITOR, *everybody)
     refused = (403, {"message": "Cannot assign a role higher than user's role"})
     assert await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Admin"}, auth=editor) == refused
     assert (await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Editor"}, auth=editor))[0] == 200
-    user_id = await add(api, "anna", "Editor")
+    user_id = await add_user_to_both(api, "anna", "Editor")
     assert await api("PATCH", f"/api/org/users/{user_id}", {"role": "Admin"}, auth=editor) == refused
     assert (await api("PATCH", f"/api/org/users/{user_id}", {"role": "None"}, auth=editor))[0] == 200
 
@@ -158,7 +158,7 @@ async def test_a_role_above_the_callers_cannot_be_assigned(api: Api) -> None:
 async def test_a_change_of_role_applies_to_the_next_request(api: Api) -> None:
     """The next request of the user has the new role."""
     anna = await api.person("anna", Role.VIEWER)
-    user_id = await add(api, "anna", "Viewer")
+    user_id = await add_user_to_both(api, "anna", "Viewer")
     assert (await api("GET", "/api/org/users", auth=anna))[0] == 403
     assert await api("PATCH", f"/api/org/users/{user_id}", {"role": "Admin"}) == (200, {"message": "Organization user updated"})
     assert (await api("GET", "/api/org/users", auth=anna))[0] == 200
@@ -179,49 +179,49 @@ async def test_the_last_admin_is_protected(api: Api) -> None:
         assert (await api("PATCH", path, {"role": "Admin"}))[0] == 200
     await api.person("anna", Role.ADMIN)
     assert (await api("PATCH", "/api/org/users/1", {"role": "Viewer"}))[0] == 200
-    anna = await add(api, "anna", "Admin")
+    anna = await add_user_to_both(api, "anna", "Admin")
     assert await api("DELETE", f"/api/org/users/{anna}", headers={"X-Grafana-Org-Id": "1"}) == LAST_ADMIN
 
 
 @pytest.mark.parametrize("how", ["remove", "demote", "delete", "mixed"])
 async def test_one_of_concurrently_removed_admins_remains(api: Api, how: str) -> None:
     """If all Admins are removed, demoted and deleted concurrently, one of them remains."""
-    two = await api.organization("Two")
+    second_org_id = await api.organization("Two")
     numbers = []
     for index in range(6):
-        await api.person(f"a{index}", Role.ADMIN, org_id=two)
-        numbers.append(await add(api, f"a{index}", "Admin"))
-    ways: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
-        "remove": lambda number: api("DELETE", f"/api/orgs/{two}/users/{number}"),
-        "demote": lambda number: api("PATCH", f"/api/orgs/{two}/users/{number}", {"role": "Viewer"}),
+        await api.person(f"a{index}", Role.ADMIN, org_id=second_org_id)
+        numbers.append(await add_user_to_both(api, f"a{index}", "Admin"))
+    removals: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
+        "remove": lambda number: api("DELETE", f"/api/orgs/{second_org_id}/users/{number}"),
+        "demote": lambda number: api("PATCH", f"/api/orgs/{second_org_id}/users/{number}", {"role": "Viewer"}),
         "delete": lambda number: api("DELETE", f"/api/admin/users/{number}"),
     }
-    chosen = [ways[how] if how != "mixed" else list(ways.values())[index % 3] for index in range(6)]
-    responses = await asyncio.gather(*(way(number) for way, number in zip(chosen, numbers, strict=True)))
+    chosen = [removals[how] if how != "mixed" else list(removals.values())[index % 3] for index in range(6)]
+    responses = await asyncio.gather(*(remove(number) for remove, number in zip(chosen, numbers, strict=True)))
     assert sorted(status for status, _ in responses) == [200, 200, 200, 200, 200, 400]
-    assert await api.sql("select count(*) from org_user where org_id = $1 and role = 'Admin'", two) == 1
+    assert await api.sql("select count(*) from org_user where org_id = $1 and role = 'Admin'", second_org_id) == 1
 
 
 async def test_a_member_above_the_quota_is_not_added(start_api: StartApi) -> None:
     """Both routes that add members apply the limits of the organization and of the user."""
     api = await start_api(quota_defaults="org_user=2,user_org=2")
-    two, three = await api.organization("Two"), await api.organization("Three")
+    second_org_id, third_org_id = await api.organization("Two"), await api.organization("Three")
     for login in ("anna", "bert"):
-        await api.person(login, Role.VIEWER, org_id=two)
+        await api.person(login, Role.VIEWER, org_id=second_org_id)
     assert (await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Viewer"}))[0] == 200
     for path in ("/api/org/users", "/api/orgs/1/users"):
         status, error = await api("POST", path, {"loginOrEmail": "bert", "role": "Viewer"})
         assert (status, error["message"], error["extra"]["scope"]) == (403, "org Quota reached", "org")
-    status, error = await api("POST", f"/api/orgs/{three}/users", {"loginOrEmail": "anna", "role": "Viewer"})
+    status, error = await api("POST", f"/api/orgs/{third_org_id}/users", {"loginOrEmail": "anna", "role": "Viewer"})
     assert (status, error["extra"]) == (403, {"scope": "user", "target": "org_user", "limit": 2, "used": 2})
 
 
 async def test_members_added_concurrently_do_not_pass_the_limit(start_api: StartApi) -> None:
     """Ten concurrent additions at a limit of five succeed only as long as there is room."""
     api = await start_api(quota_defaults="org_user=5")
-    two = await api.organization("Two")
+    second_org_id = await api.organization("Two")
     for index in range(10):
-        await api.person(f"u{index}", Role.VIEWER, org_id=two)
+        await api.person(f"u{index}", Role.VIEWER, org_id=second_org_id)
     expected = ({"loginOrEmail": f"u{index}", "role": "Viewer"} for index in range(10))
     responses = await asyncio.gather(*(api("POST", "/api/org/users", body) for body in expected))
     assert sorted(status for status, _ in responses) == [200] * 4 + [403] * 6
@@ -229,15 +229,15 @@ async def test_members_added_concurrently_do_not_pass_the_limit(start_api: Start
 
 async def test_changes_of_memberships_are_audited(api: Api) -> None:
     """The audit events of changed memberships have the roles before and after."""
-    two = await api.organization("Two")
+    second_org_id = await api.organization("Two")
     await api.person("anna", Role.VIEWER)
-    user_id = await add(api, "anna", "Viewer", org_id=two)
-    await api("PATCH", f"/api/orgs/{two}/users/{user_id}", {"role": "Editor"})
-    await api("DELETE", f"/api/orgs/{two}/users/{user_id}")
+    user_id = await add_user_to_both(api, "anna", "Viewer", org_id=second_org_id)
+    await api("PATCH", f"/api/orgs/{second_org_id}/users/{user_id}", {"role": "Editor"})
+    await api("DELETE", f"/api/orgs/{second_org_id}/users/{user_id}")
     async with api.database.connection() as connection:
         rows = await connection.fetch("select action, object, org_id, details::text from audit_event where outcome = 'ok' order by id")
     assert [(row["action"], row["object"], row["org_id"]) for row in rows] == [
-        (f"org.user.{verb}", f"user:{user_id}", two) for verb in ("add", "update", "remove")
+        (f"org.user.{verb}", f"user:{user_id}", second_org_id) for verb in ("add", "update", "remove")
     ]
     assert '"before": "Viewer"' in rows[1]["details"]
     assert '"role": "Editor"' in rows[1]["details"]
@@ -248,7 +248,7 @@ async def test_members_above_the_caller_cannot_be_changed(api: Api, path: str) -
     """An Editor who may change members can change Editors, but not Admins."""
     for login, role in (("chief", Role.ADMIN), ("peer", Role.EDITOR)):
         await api.person(login, role)
-    chief, peer = await add(api, "chief", "Admin"), await add(api, "peer", "Editor")
+    chief, peer = await add_user_to_both(api, "chief", "Admin"), await add_user_to_both(api, "peer", "Editor")
     editor = await api.person("ed", Role.EDITOR, ("org.users:write", "users:*"), ("org.users:remove", "users:*"))
     refused = (403, {"message": "Cannot assign a role higher than user's role"})
     assert await api("PATCH", f"{path}/{chief}", {"role": "Viewer"}, auth=editor) == refused

@@ -81,7 +81,7 @@ async def test_an_organization_needs_a_name(api: Api, body: Any) -> None:
         assert await api(method, path, body) == (400, {"message": "bad request data"}), (method, path)
 
 
-async def test_a_name_has_a_largest_length(api: Api) -> None:
+async def test_a_name_has_a_maximum_length(api: Api) -> None:
     """At most 190 characters are accepted; for more, the error names the member."""
     assert (await api("POST", "/api/orgs", {"name": "a" * 190}))[0] == 200
     status, error = await api("POST", "/api/orgs", {"name": "b" * 191})
@@ -136,7 +136,7 @@ async def test_an_organizations_number_is_an_integer(api: Api, number: str) -> N
 
 async def test_other_organizations_are_not_revealed(api: Api) -> None:
     """An Admin receives the same 403 for existing and unknown organizations; a server admin receives 404."""
-    boss = await api.person("boss", Role.ADMIN)
+    org_admin = await api.person("boss", Role.ADMIN)
     number = await api.organization("Secret")
     for method, path, body in (
         ("GET", "", None),
@@ -148,12 +148,12 @@ async def test_other_organizations_are_not_revealed(api: Api) -> None:
         ("PATCH", "/users/1", {"role": "Viewer"}),
         ("DELETE", "/users/1", None),
     ):
-        found = await api(method, f"/api/orgs/{number}{path}", body, auth=boss)
-        missing = await api(method, f"/api/orgs/9999{path}", body, auth=boss)
-        assert (found[0], found[1]["message"]) == (missing[0], missing[1]["message"]) == (403, found[1]["message"]), (method, path)
-    assert (await api("GET", "/api/orgs/1", auth=boss))[0] == 200
-    assert (await api("GET", "/api/orgs/name/Secret", auth=boss))[0] == 403
-    assert (await api("GET", "/api/orgs", auth=boss))[0] == 403
+        response = await api(method, f"/api/orgs/{number}{path}", body, auth=org_admin)
+        missing = await api(method, f"/api/orgs/9999{path}", body, auth=org_admin)
+        assert (response[0], response[1]["message"]) == (missing[0], missing[1]["message"]) == (403, response[1]["message"]), (method, path)
+    assert (await api("GET", "/api/orgs/1", auth=org_admin))[0] == 200
+    assert (await api("GET", "/api/orgs/name/Secret", auth=org_admin))[0] == 403
+    assert (await api("GET", "/api/orgs", auth=org_admin))[0] == 403
 
 
 async def test_an_admin_of_another_organization_sees_that_one(api: Api) -> None:

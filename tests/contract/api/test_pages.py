@@ -15,7 +15,7 @@ from tests.contract.api.repositories import REPOSITORIES, make_local_repository
 from dashwright.common.identity import Role
 
 BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
-HOSTILE = '<img src=x onerror="alert(1)"> & "quoted"'
+HOSTILE_TEXT = '<img src=x onerror="alert(1)"> & "quoted"'
 
 
 class _Reader(HTMLParser):
@@ -68,7 +68,7 @@ async def dashboard(api: Api, uid: str, title: str, folder: str = "", tags: Sequ
 async def stored_objects(api: Api) -> Api:
     assert (await api("POST", "/api/folders", {"uid": "shop", "title": "Shop"}))[0] == 200
     assert (await api("POST", "/api/folders", {"uid": "inner", "title": "Inner", "parentUid": "shop"}))[0] == 200
-    await dashboard(api, "top", HOSTILE, tags=["a&b"])
+    await dashboard(api, "top", HOSTILE_TEXT, tags=["a&b"])
     await dashboard(api, "orders", "Orders", "shop")
     await make_local_repository(api, "team", api.data / "repositories")
     return api
@@ -80,7 +80,7 @@ async def test_the_start_page_leads_to_everything(stored_objects: Api) -> None:
     page = await open_page(stored_objects, "/", admin)
     assert {"/dashboards/f/shop/shop", "/docs", "/openapi.json", "/dashboards"} <= set(page.links)
     assert any(link.startswith("/d/top/") for link in page.links)
-    assert HOSTILE in page.text
+    assert HOSTILE_TEXT in page.text
     assert "img" not in page.elements
     assert all(parts in page.text for parts in ("Repositories", "team", "Jobs"))
     folder = await open_page(stored_objects, "/dashboards/f/shop/any-slug", admin)
@@ -121,8 +121,8 @@ async def test_a_new_repository_is_not_checked_yet(api: Api) -> None:
     """A repository whose source was never read is neither healthy nor unhealthy on the start page."""
     location = {"type": "local", "local": {"path": str(api.data / "repositories" / "team")}}
     spec = {"title": "team", "workflows": [], **location, "sync": {"enabled": True, "target": "folder"}}
-    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
-    assert status == 201, found
+    status, response = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
+    assert status == 201, response
     assert "teamnot checked yet" in (await open_page(api, "/", ADMIN)).text
 
 
@@ -130,8 +130,8 @@ async def test_a_search_finds_by_title_everywhere(stored_objects: Api) -> None:
     """A search by title finds objects in all folders, and its text is escaped on the page."""
     viewer = await stored_objects.person("vera", Role.VIEWER)
     assert "/d/orders/orders" in (await open_page(stored_objects, "/dashboards?query=rder", viewer)).links
-    nothing = await open_page(stored_objects, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
-    assert "Nothing found that you can view" in nothing.text
+    empty_page = await open_page(stored_objects, "/dashboards?query=%3Cscript%3Ealert(1)%3C%2Fscript%3E", viewer)
+    assert "Nothing found that you can view" in empty_page.text
 
 
 async def test_a_search_finds_by_tag(stored_objects: Api) -> None:
@@ -139,9 +139,9 @@ async def test_a_search_finds_by_tag(stored_objects: Api) -> None:
     viewer = await stored_objects.person("vera", Role.VIEWER)
     page = await open_page(stored_objects, "/dashboards", viewer)
     assert "/dashboards?tag=a%26b" in page.links
-    found = await open_page(stored_objects, "/dashboards?tag=a%26b&query=quoted", viewer)
-    assert any(link.startswith("/d/top/") for link in found.links)
-    assert "1 dashboard or folder with “quoted” in the title and with the tag a&b" in found.text
+    result_page = await open_page(stored_objects, "/dashboards?tag=a%26b&query=quoted", viewer)
+    assert any(link.startswith("/d/top/") for link in result_page.links)
+    assert "1 dashboard or folder with “quoted” in the title and with the tag a&b" in result_page.text
     assert "Nothing found" in (await open_page(stored_objects, "/dashboards?tag=unknown", viewer)).text
 
 
@@ -213,8 +213,8 @@ async def test_pages_of_the_api_permit_only_their_own_style_and_script(api: Api,
     async with api.session.get(path) as response:
         body, policy = await response.text(), response.headers["Content-Security-Policy"]
         assert response.headers["X-Frame-Options"] == "DENY"
-    found = re.findall(r"<(style|script)>(.*?)</", body, re.DOTALL)
-    digests = {f"{kind}-src 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for kind, text in found}
+    inline_blocks = re.findall(r"<(style|script)>(.*?)</", body, re.DOTALL)
+    digests = {f"{kind}-src 'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'" for kind, text in inline_blocks}
     assert digests == {part for part in policy.split("; ") if part.startswith(("style-src", "script-src"))}
 
 

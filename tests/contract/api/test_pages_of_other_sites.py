@@ -48,12 +48,12 @@ async def test_a_page_of_another_site_creates_nothing(start_api: StartApi, attac
     A page of this server can use it, and the form of another site is refused.
     """
     api = await start_api(trusted_hosts="dash.corp")
-    here = f"http://{victim}:{api.address.port}"
+    own_address = f"http://{victim}:{api.address.port}"
     async with browsing(hosts=RULES) as tab:
         assert await tab.open(f"http://admin:admin@{victim}:{api.address.port}/api/org") == 200
-        assert await tab.open(f"{here}/api/user") == 200
+        assert await tab.open(f"{own_address}/api/user") == 200
         assert await tab.evaluate(f"{CREATE.format(name='own', more='')}.then(response => response.status)") == 200
-        await tab.open(f"http://{page}:{attacker}/?victim={here}")
+        await tab.open(f"http://{page}:{attacker}/?victim={own_address}")
         assert await tab.status("/api/orgs") == 403
     assert await api.sql("select array_agg(name order by name) from org") == ["Main Org.", "own"]
 
@@ -61,9 +61,9 @@ async def test_a_page_of_another_site_creates_nothing(start_api: StartApi, attac
 async def test_a_page_with_a_rebound_name_reads_and_changes_nothing(start_api: StartApi) -> None:
     """A page of an attacker whose host name resolves to this server (DNS rebinding) is refused, even with the password."""
     api = await start_api()
-    known = ", 'Authorization': 'Basic ' + btoa('admin:admin')"
+    known_password = ", 'Authorization': 'Basic ' + btoa('admin:admin')"
     async with browsing(hosts=RULES) as tab:
         await tab.open(f"http://evil.example:{api.address.port}/api/health")
-        assert await tab.evaluate(f"{CREATE.format(name='forged', more=known)}.then(response => response.status)") == 403
-        assert await tab.evaluate(f"fetch('/api/org', {{headers: {{'X': ''{known}}}}}).then(response => response.status)") == 403
+        assert await tab.evaluate(f"{CREATE.format(name='forged', more=known_password)}.then(response => response.status)") == 403
+        assert await tab.evaluate(f"fetch('/api/org', {{headers: {{'X': ''{known_password}}}}}).then(response => response.status)") == 403
     assert await api.sql("select count(*) from org") == 1

@@ -142,9 +142,9 @@ async def test_the_number_of_targets_is_limited(session: aiohttp.ClientSession) 
     """More targets than the setting allows are rejected at every endpoint, with the limit and the setting's name."""
     queries = [math(f"M{index}", "1") for index in range(6)]
     for path, body in (("/api/ds/query", {"queries": queries}), ("/api/panels/query", {"type": "x", "targets": queries})):
-        status, found = await post(session, path, body)
+        status, response = await post(session, path, body)
         assert status == 400
-        assert "more than the 5 allowed (setting DASHWRIGHT_QUERY_TARGETS)" in found["message"]
+        assert "more than the 5 allowed (setting DASHWRIGHT_QUERY_TARGETS)" in response["message"]
 
 
 async def test_lenient_ignores_unlisted_fields(session: aiohttp.ClientSession) -> None:
@@ -283,8 +283,8 @@ async def test_failed_and_unknown_transformations_are_reported(session: aiohttp.
     assert body["transformed"]["frames"] == [body["results"]["A"]["frames"][0]]
     text = "transformations that are not supported were left out: spatial: shapes on maps are not calculated"
     assert body["transformed"]["notices"] == [{"severity": "warning", "text": text}]
-    wrong = {"id": "renameByRegex", "options": {"regex": "/("}}
-    status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED, "transformations": [wrong]})
+    failing = {"id": "renameByRegex", "options": {"regex": "/("}}
+    status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED, "transformations": [failing]})
     assert status == 400
     assert body["message"] == f"transformations: {body['transformed']['error']}"
     assert body["transformed"]["error"].startswith("transformation 1 (renameByRegex): '/(' is not a regular expression")

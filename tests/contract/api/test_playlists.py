@@ -15,7 +15,7 @@ ITEMS: Final = [{"type": "dashboard_by_uid", "value": "d1"}, {"type": "dashboard
 BODY: Final = {"name": "Wall", "interval": "5m", "items": ITEMS}
 
 
-async def create(api: Api, **members: Any) -> str:
+async def create_playlist(api: Api, **members: Any) -> str:
     status, body = await api("POST", PATH, {**BODY, **members})
     assert status == 200, body
     return str(body["uid"])
@@ -42,7 +42,7 @@ async def test_a_playlist_is_created_replaced_and_deleted(api: Api) -> None:
 async def test_both_apis_have_the_same_playlists(api: Api, version: str) -> None:
     """A playlist of one API is found in the other one; labels that the classic API cannot show are kept."""
     path = STORED.format(version)
-    uid = await create(api)
+    uid = await create_playlist(api)
     _, listed = await api("GET", path)
     (item,) = listed["items"]
     assert (item["kind"], item["apiVersion"], item["status"]) == ("Playlist", f"playlist.grafana.app/{version}", {})
@@ -77,14 +77,14 @@ async def test_both_apis_have_the_same_playlists(api: Api, version: str) -> None
 )
 async def test_invalid_playlists_are_refused(api: Api, members: Any, status: int, message: str) -> None:
     """An invalid playlist is refused with the reason, and nothing is stored."""
-    found, response = await api("POST", PATH, {**BODY, **members})
-    assert (found, message in response["message"]) == (status, True), response
+    actual_status, response = await api("POST", PATH, {**BODY, **members})
+    assert (actual_status, message in response["message"]) == (status, True), response
     assert await api("GET", PATH) == (200, [])
 
 
 async def test_a_used_uid_is_refused(api: Api) -> None:
     """A uid is unique in its organization, and free in another one."""
-    assert await create(api, uid="p1") == "p1"
+    assert await create_playlist(api, uid="p1") == "p1"
     assert (await api("POST", PATH, {**BODY, "uid": "p1", "name": "Second"}))[0] == 409
     assert await api("GET", PATH) == (200, [{"uid": "p1", "name": "Wall", "interval": "5m"}])
     other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
@@ -94,7 +94,7 @@ async def test_a_used_uid_is_refused(api: Api) -> None:
 
 async def test_viewers_read_and_editors_change_playlists(api: Api) -> None:
     """A Viewer reads everything and changes nothing; a grant allows only its own action."""
-    uid = await create(api)
+    uid = await create_playlist(api)
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
     assert (await api("GET", f"{PATH}/{uid}", auth=viewer))[0] == 200
     for method, path in (("POST", PATH), ("PUT", f"{PATH}/{uid}"), ("DELETE", f"{PATH}/{uid}")):

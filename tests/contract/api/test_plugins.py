@@ -30,19 +30,19 @@ def test_the_listed_panel_types_are_those_that_are_drawn() -> None:
 )
 async def test_a_list_has_the_types_of_its_filters(api: Api, query: str, expected: set[str]) -> None:
     """The list has each type once, sorted by name, and filters restrict it."""
-    status, found = await api("GET", f"/api/plugins{query}")
+    status, body = await api("GET", f"/api/plugins{query}")
     assert status == 200
-    assert sorted(item["id"] for item in found) == sorted(expected)
-    names = [item["name"].lower() for item in found]
+    assert sorted(item["id"] for item in body) == sorted(expected)
+    names = [item["name"].lower() for item in body]
     assert names == sorted(names)
 
 
 @pytest.mark.parametrize(("identifier", "type_"), [("prometheus", "datasource"), ("postgres", "datasource"), ("table", "panel")])
 async def test_one_type_is_read_by_its_id_or_alias(api: Api, identifier: str, type_: str) -> None:
     """A type has settings, under its id and under ids that older dashboards contain."""
-    status, found = await api("GET", f"/api/plugins/{identifier}/settings")
-    assert (status, found["type"], found["enabled"], found["jsonData"]) == (200, type_, True, {})
-    assert identifier in found["id"]
+    status, body = await api("GET", f"/api/plugins/{identifier}/settings")
+    assert (status, body["type"], body["enabled"], body["jsonData"]) == (200, type_, True, {})
+    assert identifier in body["id"]
 
 
 async def test_an_unknown_type_is_not_found(api: Api) -> None:

@@ -28,7 +28,7 @@ async def test_nothing_is_set_at_first(api: Api, paths: list[str]) -> None:
 
 async def test_null_resets_a_preference_in_put_and_keeps_it_in_patch(api: Api, paths: list[str]) -> None:
     """In a PUT, null and the empty string reset a preference; in a PATCH, null keeps it and the empty string resets it."""
-    everything = {
+    all_preferences = {
         "theme": "dark",
         "homeDashboardUID": "home",
         "timezone": "Europe/Berlin",
@@ -38,10 +38,10 @@ async def test_null_resets_a_preference_in_put_and_keeps_it_in_patch(api: Api, p
         "navbar": {"bookmarkUrls": ["/a"]},
     }
     for path in paths:
-        assert await api("PUT", path, {**everything, "homeDashboardId": 0, "locale": "ignored", "orgId": 9}) == UPDATED
-        assert await api("GET", path) == (200, everything)
+        assert await api("PUT", path, {**all_preferences, "homeDashboardId": 0, "locale": "ignored", "orgId": 9}) == UPDATED
+        assert await api("GET", path) == (200, all_preferences)
         assert await api("PATCH", path, {"TimeZone": "utc", "theme": "", "language": None}) == UPDATED
-        changed = {key: value for key, value in everything.items() if key != "theme"} | {"timezone": "utc"}
+        changed = {key: value for key, value in all_preferences.items() if key != "theme"} | {"timezone": "utc"}
         assert await api("GET", path) == (200, changed)
         assert await api("PUT", path, {"theme": "light"}) == UPDATED
         assert await api("GET", path) == (200, {"theme": "light"})

@@ -123,8 +123,8 @@ async def test_panels_without_an_id_are_compared_by_title(api: Api, files: FakeJ
         "dryRun": {"metadata": {"name": "stored"}, "spec": {**stored, "panels": [new, first, changed]}},
     }
     _, body, _ = await get_page(api, PAGE)
-    found = re.findall(r'<img [^>]*src="([^?]*)\?panelId=(\d+)&amp;[^>]*alt="([^"]*)"', body[: body.index("<h2>After")])
-    assert found == [
+    images = re.findall(r'<img [^>]*src="([^?]*)\?panelId=(\d+)&amp;[^>]*alt="([^"]*)"', body[: body.index("<h2>After")])
+    assert images == [
         ("/render/preview/team/deep/a.json", "1", "After: New (text)"),
         ("/render/d-solo/stored", "2", "Before: On a (text)"),
         ("/render/preview/team/deep/a.json", "3", "After: On a (text)"),
@@ -141,13 +141,13 @@ async def test_a_preview_has_pages_of_changed_panels(api: Api, files: FakeJobsWo
         "existing": {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": before}},
         "dryRun": {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": after}},
     }
-    shown = []
+    panel_pages = []
     for number in ("1", "2", "3"):
         _, body, _ = await get_page(api, f"{PAGE}?ref=branch&page={number}")
-        shown.append(re.findall(r"<h3>Q(\d+) ", body))
+        panel_pages.append(re.findall(r"<h3>Q(\d+) ", body))
         assert f"Page {number} of 3" in body
-    assert [len(numbers) for numbers in shown] == [60, 60, 10]
-    assert [int(number) for numbers in shown for number in numbers] == list(range(1, 131))
+    assert [len(numbers) for numbers in panel_pages] == [60, 60, 10]
+    assert [int(number) for numbers in panel_pages for number in numbers] == list(range(1, 131))
     _, first, _ = await get_page(api, f"{PAGE}?ref=branch&from=now-1h")
     assert 'rel="next" href="/preview/team/deep/a.json?ref=branch&amp;from=now-1h&amp;page=2"' in first
     assert len(re.findall(r'<th scope="row">P\d+</th>', first)) == 500
@@ -231,8 +231,8 @@ async def test_pictures_at_one_commit_share_a_read(api: Api, files: FakeJobsWork
     files.touches = [touch("get", "t", "")]
     files.resource["file"]["spec"] = {"title": "T", "panels": [panel(number, "P") for number in range(1, 6)]}
     pictures = [f"/render{PAGE}?panelId={number}&format=svg&ref={ref}" for number in range(1, 6)]
-    found = await asyncio.gather(*(get_page(api, picture) for picture in pictures))
-    assert [status for status, _, _ in found] == [200] * 5
+    responses = await asyncio.gather(*(get_page(api, picture) for picture in pictures))
+    assert [status for status, _, _ in responses] == [200] * 5
     assert len(files.requests) == reads
     assert (await get_page(api, pictures[0], await api.person("stranger", Role.NONE)))[0] == 403
 

@@ -13,9 +13,10 @@ from dashwright.common.identity import Role
 @pytest.fixture
 async def reader(git_api: Api, git_server: GitServer) -> str:
     """Create a synced repository and a branch that changes its files, and return credentials that may read but not query."""
-    work = git_server.make("team.git")
+    work_tree = git_server.create_repository("team.git")
+    # The branch deletes d, moves m, moves and rewrites r, makes i invalid, and leaves u and n unchanged.
     names = {"d.json": "d", "m.json": "m", "r.json": "r", "i.json": "i", "u.json": "u", "deep/n.json": "n"}
-    work.commit({path: dashboard(name, name.upper()) for path, name in names.items()})
+    work_tree.commit({path: dashboard(name, name.upper()) for path, name in names.items()})
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
     assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
@@ -29,7 +30,7 @@ async def reader(git_api: Api, git_server: GitServer) -> str:
         "i.json": "{",
         "new.json": dashboard("new", "New"),
     }
-    work.commit(files, branch="change")
+    work_tree.commit(files, branch="change")
     return await git_api.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("dashboards:read", "folders:*"))
 
 
@@ -70,6 +71,6 @@ async def test_missing_files_without_a_dashboard_are_not_found(git_api: Api, rea
 
 async def test_the_dashboard_of_a_deleted_file_needs_permission(git_api: Api, reader: str) -> None:
     """A caller who may not read the dashboard does not learn from a preview that it exists."""
-    stranger = await git_api.person("stranger", Role.NONE, ("dashboards:read", "dashboards:uid:u"))
-    async with git_api.session.get("/preview/team/d.json?ref=change", headers={"Authorization": stranger}) as response:
+    limited_caller = await git_api.person("limited", Role.NONE, ("dashboards:read", "dashboards:uid:u"))
+    async with git_api.session.get("/preview/team/d.json?ref=change", headers={"Authorization": limited_caller}) as response:
         assert response.status == 403

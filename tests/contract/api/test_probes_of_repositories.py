@@ -35,13 +35,13 @@ async def prober(broker: MemoryBroker) -> AsyncIterator[FakeProber]:
 
 
 @pytest.mark.parametrize(
-    ("healthy", "ago", "looks", "status"), [(True, 10, 0, 202), (True, 26, 1, 202), (False, 0, 0, 424), (False, 6, 1, 202)]
+    ("healthy", "ago", "probe_count", "status"), [(True, 10, 0, 202), (True, 26, 1, 202), (False, 0, 0, 424), (False, 6, 1, 202)]
 )
 async def test_an_unhealthy_probe_expires_earlier(
-    api: Api, prober: FakeProber, tmp_path: Path, healthy: bool, ago: int, looks: int, status: int
+    api: Api, prober: FakeProber, tmp_path: Path, healthy: bool, ago: int, probe_count: int, status: int
 ) -> None:
     """A healthy probe is valid for 25 seconds and an unhealthy one for 5, so that a repaired repository can be used soon."""
     await make_local_repository(api, "team", tmp_path)
     await record_health(api, "team", healthy=healthy, ago=ago)
     assert (await api("POST", f"{REPOSITORIES}/team/sync"))[0] == status
-    assert prober.looks == looks
+    assert prober.looks == probe_count

@@ -19,7 +19,7 @@ from dashwright.common.secrets import SecretCipher
 TEAM: Final = f"{REPOSITORIES}/team"
 MERGE: Final = {"Content-Type": "application/merge-patch+json"}
 RELEASE: Final = {"metadata": {"annotations": {MANAGED_BY: None}}}
-HAND_OVER: Final = {"metadata": {"annotations": {MANAGED_BY: FROM_FILE}}}
+HAND_OVER_PATCH: Final = {"metadata": {"annotations": {MANAGED_BY: FROM_FILE}}}
 
 
 @pytest.fixture
@@ -27,19 +27,19 @@ def files(api: Api) -> FileProvisioning:
     return FileProvisioning(api)
 
 
-async def names(api: Api) -> list[str]:
-    _, found = await api("GET", REPOSITORIES)
-    return [item["metadata"]["name"] for item in found["items"]]
+async def repository_names(api: Api) -> list[str]:
+    _, body = await api("GET", REPOSITORIES)
+    return [item["metadata"]["name"] for item in body["items"]]
 
 
 async def stored(api: Api, path: str = TEAM) -> dict[str, Any]:
-    status, found = await api("GET", path)
-    assert status == 200, found
-    result: dict[str, Any] = found
+    status, body = await api("GET", path)
+    assert status == 200, body
+    result: dict[str, Any] = body
     return result
 
 
-async def patch(api: Api, change: Any, path: str = TEAM) -> tuple[int, Any]:
+async def patch_repository(api: Api, change: Any, path: str = TEAM) -> tuple[int, Any]:
     return await api("PATCH", path, change, headers=MERGE)
 
 
@@ -69,8 +69,8 @@ async def test_a_file_creates_a_repository(api: Api, files: FileProvisioning) ->
         SOURCE_PATH: "team.yaml",
     }
     assert (metadata["annotations"]["grafana.app/createdBy"], metadata["finalizers"]) == ("provisioning", list(FINALIZERS))
-    _, found = await api("GET", "/api/audit?object=repository:team")
-    assert [(event["action"], event["actor"], event["orgId"]) for event in found["events"]] == [("repository.create", "provisioning", 1)]
+    _, body = await api("GET", "/api/audit?object=repository:team")
+    assert [(event["action"], event["actor"], event["orgId"]) for event in body["events"]] == [("repository.create", "provisioning", 1)]
 
 
 async def test_unchanged_files_write_nothing(api: Api, files: FileProvisioning) -> None:
@@ -105,12 +105,12 @@ async def test_a_repository_that_no_file_declares_is_deleted(api: Api, files: Fi
     await files.read()
     files.write("a.yaml", declaration("a"))
     await files.read()
-    assert await names(api) == ["a", "b", "team"]
+    assert await repository_names(api) == ["a", "b", "team"]
     await files.read()
-    assert await names(api) == ["a", "team"]
+    assert await repository_names(api) == ["a", "team"]
     (files.root / "a.yaml").unlink()
     await files.read(times=2)
-    assert await names(api) == ["team"]
+    assert await repository_names(api) == ["team"]
 
 
 async def test_a_repository_that_is_declared_again_is_kept(api: Api, files: FileProvisioning) -> None:
@@ -136,8 +136,8 @@ async def test_a_delete_runs_the_declared_finalizers(api: Api, files: FileProvis
     assert "deletionTimestamp" in before["metadata"]
     await files.read(times=2)
     assert await stored(api) == before
-    assert (await patch(api, {"metadata": {"finalizers": None}}))[0] == 200
-    assert await names(api) == []
+    assert (await patch_repository(api, {"metadata": {"finalizers": None}}))[0] == 200
+    assert await repository_names(api) == []
 
 
 async def test_a_renamed_repository_may_keep_its_source(api: Api, files: FileProvisioning) -> None:
@@ -146,7 +146,7 @@ async def test_a_renamed_repository_may_keep_its_source(api: Api, files: FilePro
     await files.read()
     files.write("a.yaml", declaration("after", directory="d"))
     await files.read(times=2)
-    assert await names(api) == ["after"]
+    assert await repository_names(api) == ["after"]
 
 
 @pytest.mark.parametrize(
@@ -168,8 +168,8 @@ async def test_clients_cannot_change_a_declared_repository(
     files.write("team.yaml", declaration())
     await files.read()
     before = await stored(api)
-    status, found = await api(method, TEAM + suffix, body, headers=headers)
-    assert (status, '"team.yaml" of DASHWRIGHT_PROVISIONING_DIR' in found["message"]) == (403, True), found
+    status, response = await api(method, TEAM + suffix, body, headers=headers)
+    assert (status, '"team.yaml" of DASHWRIGHT_PROVISIONING_DIR' in response["message"]) == (403, True), response
     assert await stored(api) == before
 
 
@@ -180,8 +180,8 @@ async def test_a_declared_repository_works_like_others(api: Api, files: FileProv
     assert (await api("PUT", f"{TEAM}/status", {"status": {"sync": {"state": "success", "lastRef": "c"}}}))[0] == 200
     files.write("team.yaml", declaration(title="New"))
     await files.read()
-    found = await stored(api)
-    assert (found["spec"]["title"], found["status"]["sync"]["lastRef"]) == ("New", "c")
+    repository = await stored(api)
+    assert (repository["spec"]["title"], repository["status"]["sync"]["lastRef"]) == ("New", "c")
 
 
 async def test_a_repository_that_a_request_created_is_not_changed(api: Api, files: FileProvisioning) -> None:
@@ -190,7 +190,7 @@ async def test_a_repository_that_a_request_created_is_not_changed(api: Api, file
     files.write("team.yaml", declaration(title="Of the file"))
     ((file, fault),) = await faults_of_read(files)
     assert (file, MANAGED_BY in fault, await stored(api)) == ("team.yaml", True, before)
-    assert (await patch(api, HAND_OVER))[0] == 200
+    assert (await patch_repository(api, HAND_OVER_PATCH))[0] == 200
     await files.read()
     after = await stored(api)
     assert (after["metadata"]["uid"], after["spec"]["title"]) == (before["metadata"]["uid"], "Of the file")
@@ -204,17 +204,17 @@ async def test_a_repository_that_is_handed_over_is_not_deleted(api: Api, files: 
     """
     await create_by_request(api, annotations={MANAGED_BY: FROM_FILE, MANAGER_ID: "provisioning", SOURCE_PATH: "gone.yaml"})
     await files.read(times=3)
-    status, found = await patch(api, {"spec": {"title": "New"}, "metadata": {"annotations": {SOURCE_PATH: "gone.yaml"}}})
-    assert (status, found["spec"]["title"], SOURCE_PATH in found["metadata"]["annotations"]) == (200, "New", False), found
+    status, body = await patch_repository(api, {"spec": {"title": "New"}, "metadata": {"annotations": {SOURCE_PATH: "gone.yaml"}}})
+    assert (status, body["spec"]["title"], SOURCE_PATH in body["metadata"]["annotations"]) == (200, "New", False), body
 
 
 async def test_an_admin_releases_a_declared_repository(api: Api, files: FileProvisioning) -> None:
     """After a patch removes the manager, clients change the repository, and the end of its declaration does not delete it."""
     files.write("team.yaml", declaration())
     await files.read()
-    status, found = await patch(api, RELEASE)
-    assert (status, {MANAGED_BY, MANAGER_ID, SOURCE_PATH} & found["metadata"]["annotations"].keys()) == (200, set()), found
-    assert (await patch(api, {"spec": {"title": "Mine"}}))[0] == 200
+    status, body = await patch_repository(api, RELEASE)
+    assert (status, {MANAGED_BY, MANAGER_ID, SOURCE_PATH} & body["metadata"]["annotations"].keys()) == (200, set()), body
+    assert (await patch_repository(api, {"spec": {"title": "Mine"}}))[0] == 200
     assert [file for file, _ in await faults_of_read(files)] == ["team.yaml"]
     files.write("team.yaml")
     await files.read(times=2)
@@ -248,17 +248,17 @@ async def test_a_faulty_file_deletes_nothing(api: Api, files: FileProvisioning, 
     faults = await faults_of_read(files)
     assert [file for file, _ in faults] == ["" if content is None else "a.yaml"]
     assert await faults_of_read(files) == []
-    assert await names(api) == (["a", "b"] if content is None else ["a", "b", "c"])
+    assert await repository_names(api) == (["a", "b"] if content is None else ["a", "b", "c"])
 
 
 async def test_a_refused_repository_stops_no_other(api: Api, files: FileProvisioning) -> None:
     """Faults of one repository are reported with its name and counted by a metric, and end with their cause."""
-    outside = declaration("outside")
-    outside["spec"]["local"]["path"] = "/etc"
-    files.write("a.yaml", outside, declaration("org", metadata={"name": "org", "namespace": "org-99"}), declaration("good"))
+    refused = declaration("outside")
+    refused["spec"]["local"]["path"] = "/etc"
+    files.write("a.yaml", refused, declaration("org", metadata={"name": "org", "namespace": "org-99"}), declaration("good"))
     faults = await faults_of_read(files)
     assert [("DASHWRIGHT_PERMITTED_PATHS" in fault, "organization 99" in fault) for _, fault in faults] == [(True, False), (False, True)]
-    assert await names(api) == ["good"]
+    assert await repository_names(api) == ["good"]
     async with api.session.get("/metrics") as response:
         assert "dashwright_provisioning_faults 2.0" in await response.text()
     files.write("a.yaml", declaration("good"))
@@ -370,6 +370,6 @@ async def wait_for_names(database: Database, api: Api, expected: list[str]) -> N
     """Wait until these repositories are stored. They are listed after every notification of a change."""
     notified = asyncio.Event()
     async with asyncio.timeout(30), database.listen("change", lambda _: notified.set(), notified.set):
-        while await names(api) != expected:
+        while await repository_names(api) != expected:
             await notified.wait()
             notified.clear()

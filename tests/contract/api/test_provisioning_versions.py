@@ -20,7 +20,7 @@ OTHER_VERSIONS: Final = ("v1", "v1beta1")
 TEAM: Final = "repositories/team"
 SYNC_OPTIONS: Final = {"enabled": False, "target": "folder", "intervalSeconds": 0}
 SYNC: Final = {"action": "sync", "repository": "team", "sync": {}}
-READ: Final = (
+READ_PATHS: Final = (
     *("repositories", TEAM, f"{TEAM}/status", f"{TEAM}/resources", f"{TEAM}/files", f"{TEAM}/files/a.json", f"{TEAM}/jobs"),
     *("jobs", "jobs/{job}", "jobs/{job}/status", f"{TEAM}/jobs/{{uid}}", "settings", "stats", "repositories/boards/revisions"),
     # All of these are refused: a local repository has neither branches nor commits.
@@ -58,13 +58,14 @@ async def test_reads_differ_only_in_their_version(team: Api) -> None:
     status, job = await team("POST", address("v0alpha1", f"{TEAM}/sync"))
     assert status == 202, job
     named = 0
-    for template in READ:
+    for template in READ_PATHS:
         path = template.format(job=job["metadata"]["name"], uid=job["metadata"]["uid"])
         status, expected = await team("GET", address("v0alpha1", path))
         named += expected["apiVersion"] == REPOSITORY.api_version()
         for version in OTHER_VERSIONS:
-            found = await team("GET", address(version, path))
-            assert found == (status, in_version(expected, version)), (version, path)
+            response = await team("GET", address(version, path))
+            assert response == (status, in_version(expected, version)), (version, path)
+    # The paths of the first two lines of READ; those of the last one are refused.
     assert named == 14
 
 
@@ -89,9 +90,9 @@ async def test_writes_name_the_version_of_their_path(team: Api, version: str) ->
         (202, "POST", "repositories/boards/webhook", PUSH, {"auth": None, "headers": signed}),
     )
     for expected, method, path, sent, options in calls:
-        status, found = await team(method, address(version, path), sent, **options)
-        assert (status, found["apiVersion"]) == (expected, api_version), (path, found)
-        assert all(item["apiVersion"] == api_version for item in found.get("items", ()))
+        status, response = await team(method, address(version, path), sent, **options)
+        assert (status, response["apiVersion"]) == (expected, api_version), (path, response)
+        assert all(item["apiVersion"] == api_version for item in response.get("items", ()))
 
 
 @pytest.mark.parametrize(
@@ -105,9 +106,9 @@ async def test_writes_name_the_version_of_their_path(team: Api, version: str) ->
 )
 async def test_a_body_of_another_version_is_refused(team: Api, path: str, body: dict[str, Any]) -> None:
     """A body has the version of its path, as with all kinds."""
-    status, found = await team("POST", address("v1", path), {"apiVersion": REPOSITORY.api_version("v1beta1"), **body})
-    assert (status, found["reason"]) == (400, "BadRequest")
-    assert REPOSITORY.api_version("v1") in found["message"]
+    status, response = await team("POST", address("v1", path), {"apiVersion": REPOSITORY.api_version("v1beta1"), **body})
+    assert (status, response["reason"]) == (400, "BadRequest")
+    assert REPOSITORY.api_version("v1") in response["message"]
 
 
 @pytest.mark.parametrize("version", OTHER_VERSIONS)

@@ -8,7 +8,7 @@ from tests.contract.api.conftest import ADMIN, Api
 from dashwright.common.identity import Role
 
 AGGREGATED: Final = "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json"
-STRIPPED: Final = ("createdBy", "updatedBy", "updatedTimestamp", "managedBy", "managerId", "sourcePath")
+SERVER_ANNOTATIONS: Final = ("createdBy", "updatedBy", "updatedTimestamp", "managedBy", "managerId", "sourcePath")
 """Annotations that a pull leaves out of its files."""
 
 
@@ -24,11 +24,12 @@ class Tool:
         """Read the namespace, the server's version and the kinds."""
         assert (await self._api("GET", "/bootdata", auth=None))[0] == 200
         _, health = await self._api("GET", "/api/health")
+        # grafanactl supports Grafana from version 12 on.
         assert int(health["version"].partition(".")[0]) >= 12
         assert (await self._api("GET", "/api", auth=self._auth, headers={"Accept": AGGREGATED}))[0] == 404
-        status, found = await self._api("GET", "/apis", auth=self._auth, headers={"Accept": AGGREGATED})
-        assert (status, found["kind"]) == (200, "APIGroupDiscoveryList")
-        for group in found["items"]:
+        status, body = await self._api("GET", "/apis", auth=self._auth, headers={"Accept": AGGREGATED})
+        assert (status, body["kind"]) == (200, "APIGroupDiscoveryList")
+        for group in body["items"]:
             for version in group["versions"]:
                 for resource in version["resources"]:
                     name, kind = f"{group['metadata']['name']}/{version['version']}", resource["responseKind"]["kind"]
@@ -38,31 +39,35 @@ class Tool:
         """Create an object or replace the existing one; return the method, the status and the body of the response."""
         path = self._paths[f"{manifest['apiVersion']} {manifest['kind']}"]
         metadata = dict(manifest["metadata"])
-        marks = {"grafana.app/managedBy": "kubectl", "grafana.app/managerId": "grafanactl", "grafana.app/sourcePath": "file:///d.json"}
-        metadata["annotations"] = metadata.get("annotations", {}) | marks
-        status, found = await self._api("GET", f"{path}/{metadata['name']}", auth=self._auth)
+        manager_annotations = {
+            "grafana.app/managedBy": "kubectl",
+            "grafana.app/managerId": "grafanactl",
+            "grafana.app/sourcePath": "file:///d.json",
+        }
+        metadata["annotations"] = metadata.get("annotations", {}) | manager_annotations
+        status, body = await self._api("GET", f"{path}/{metadata['name']}", auth=self._auth)
         if status == 404:
             status, response = await self._api("POST", path + query, manifest | {"metadata": metadata}, auth=self._auth)
             return "POST", status, response
-        metadata["resourceVersion"] = found["metadata"]["resourceVersion"]
+        metadata["resourceVersion"] = body["metadata"]["resourceVersion"]
         status, response = await self._api("PUT", f"{path}/{metadata['name']}{query}", manifest | {"metadata": metadata}, auth=self._auth)
         return "PUT", status, response
 
     async def pull(self, kind: str) -> list[dict[str, Any]]:
         """Return all objects of a kind as the tool writes them to files."""
-        found: list[dict[str, Any]] = []
+        objects: list[dict[str, Any]] = []
         token = ""
         while True:
             _, page = await self._api("GET", f"{self._paths[kind]}?limit=2&continue={token}", auth=self._auth)
-            found += page["items"]
+            objects += page["items"]
             token = page["metadata"].get("continue", "")
             if not token:
-                return [_without_server_fields(item) for item in found]
+                return [_without_server_fields(item) for item in objects]
 
 
 def _without_server_fields(item: dict[str, Any]) -> dict[str, Any]:
     metadata = item["metadata"]
-    annotations = {key: text for key, text in metadata["annotations"].items() if key.partition("/")[2] not in STRIPPED}
+    annotations = {key: text for key, text in metadata["annotations"].items() if key.partition("/")[2] not in SERVER_ANNOTATIONS}
     fields = {"name": metadata["name"], "namespace": metadata["namespace"]} | ({"annotations": annotations} if annotations else {})
     return {"apiVersion": item["apiVersion"], "kind": item["kind"], "metadata": fields, "spec": item["spec"]}
 
@@ -108,8 +113,8 @@ async def test_a_dry_run_stores_nothing(tool: Tool) -> None:
 async def test_pulled_objects_can_be_pushed(tool: Tool) -> None:
     """Objects that were pulled in pages can be pushed without a change."""
     await tool.push(folder("f"))
-    for at in range(3):
-        await tool.push(dashboard(f"d{at}", f"T{at}"))
+    for index in range(3):
+        await tool.push(dashboard(f"d{index}", f"T{index}"))
     files = await tool.pull("dashboard.grafana.app/v1beta1 Dashboard")
     assert [file["metadata"]["name"] for file in files] == ["d0", "d1", "d2"]
     for file in files:

@@ -61,17 +61,17 @@ class CountingHandler:
 
 @pytest.fixture
 async def gateway(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[GatewayWithSources]:
-    fake = Fake(CountingHandler())
-    async with fake.server:
+    server = Fake(CountingHandler())
+    async with server.server:
         other = await api.organization("other")
         other_admin = await api.person("olga", Role.ADMIN, org_id=other)
         for uid, auth in (("a", ADMIN), ("b", ADMIN), ("a", other_admin)):
-            record = {"name": f"name of {uid}", "type": "prometheus", "uid": uid, "url": fake.url}
+            record = {"name": f"name of {uid}", "type": "prometheus", "uid": uid, "url": server.url}
             status, created = await api("POST", "/api/datasources", record, auth=auth)
             assert status == 200, created
         worker = ExpressionsWorker(load(allowed_hosts="127.0.0.1", secret_key=SECRET_KEY), database, broker, Clock())
         await worker.start()
-        yield GatewayWithSources(api, fake, other)
+        yield GatewayWithSources(api, server, other)
         await worker.stop()
 
 
@@ -111,10 +111,10 @@ async def test_data_sources_belong_to_one_organization(gateway: GatewayWithSourc
 @pytest.mark.parametrize("path", ["/api/ds/query", "/api/panels/query"])
 async def test_queries_need_permission_for_each_data_source(gateway: GatewayWithSources, path: str) -> None:
     """A caller with permission for some data sources cannot query others; without any, the request is rejected."""
-    some = await gateway.api.person("some", Role.NONE, (QUERY, "datasources:uid:a"))
+    limited_caller = await gateway.api.person("some", Role.NONE, (QUERY, "datasources:uid:a"))
     every = await gateway.api.person("every", Role.NONE, (QUERY, "datasources:uid:*"))
     unprivileged = await gateway.api.person("unprivileged", Role.NONE)
-    status, results = await gateway.query("a", "b", path=path, auth=some)
+    status, results = await gateway.query("a", "b", path=path, auth=limited_caller)
     assert (status, results["a"]) == (400, 1.0)
     assert "'b' is not among those that you may query" in results["b"]
     assert (await gateway.query("a", "b", path=path, auth=every))[0] == 200
@@ -151,16 +151,16 @@ async def test_an_evaluation_queries_the_data_sources_of_its_organization(gatewa
 
         await wait_until(is_ended)
         _, result = await gateway.api("GET", f"{path}/result", **credentials)
-        recorded.append([ref_id for ref_id, found in result["results"].items() if "error" not in found])
+        recorded.append([ref_id for ref_id, outcome in result["results"].items() if "error" not in outcome])
     assert recorded == [["A", "B"], ["A"]]
 
 
 async def test_evaluations_need_permission_for_all_data_sources(gateway: GatewayWithSources) -> None:
     """An evaluation by a caller with permission for only some data sources is 403, and with permission for all it is accepted."""
-    some = await gateway.api.person("some", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:a"))
+    limited_caller = await gateway.api.person("some", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:a"))
     every = await gateway.api.person("every", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:*"))
     body = {"spec": {"panel": {"type": "graph", "targets": [query("B", "b")]}}}
-    status, error = await gateway.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=some)
+    status, error = await gateway.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=limited_caller)
     assert status == 403
     assert QUERY in error["message"]
     assert (await gateway.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=every))[0] == 202
@@ -168,7 +168,7 @@ async def test_evaluations_need_permission_for_all_data_sources(gateway: Gateway
 
 async def test_too_many_single_grants_are_rejected(gateway: GatewayWithSources) -> None:
     """A caller with more single grants than a message can contain is rejected and advised to use one grant."""
-    many = await gateway.api.person("many", Role.NONE, *((QUERY, f"datasources:uid:x{index}") for index in range(1001)))
-    status, body = await gateway.api("POST", "/api/ds/query", {"queries": []}, auth=many)
+    caller_with_many_grants = await gateway.api.person("many", Role.NONE, *((QUERY, f"datasources:uid:x{index}") for index in range(1001)))
+    status, body = await gateway.api("POST", "/api/ds/query", {"queries": []}, auth=caller_with_many_grants)
     assert status == 403
     assert "datasources:uid:*" in body["message"]

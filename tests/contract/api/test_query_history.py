@@ -15,13 +15,13 @@ NOT_FOUND: Final = (404, {"message": "Query in query history not found"})
 QUERIES: Final = [{"refId": "A", "expr": "up"}]
 
 
-async def add(api: Api, queries: Any = QUERIES, source: str = "prom", **options: Any) -> str:
+async def add_entry(api: Api, queries: Any = QUERIES, source: str = "prom", **options: Any) -> str:
     status, body = await api("POST", PATH, {"datasourceUid": source, "queries": queries}, **options)
     assert status == 200, body
     return str(body["result"]["uid"])
 
 
-async def search(api: Api, query: str = "", **options: Any) -> list[str]:
+async def search_history(api: Api, query: str = "", **options: Any) -> list[str]:
     status, body = await api("GET", f"{PATH}?{query}", **options)
     assert status == 200, body
     return [entry["uid"] for entry in body["result"]["queryHistory"]]
@@ -52,9 +52,9 @@ async def test_an_entry_is_added_commented_starred_and_deleted(api: Api) -> None
 
 async def test_a_search_narrows_sorts_and_pages(api: Api) -> None:
     """A search filters by data source, text, star and time, and lists the newest entry first by default."""
-    cpu = await add(api, [{"expr": "cpu_seconds"}])
-    memory = await add(api, [{"expr": "memory"}], "loki")
-    disk = await add(api, [{"expr": "disk"}], "sql")
+    cpu = await add_entry(api, [{"expr": "cpu_seconds"}])
+    memory = await add_entry(api, [{"expr": "memory"}], "loki")
+    disk = await add_entry(api, [{"expr": "disk"}], "sql")
     first = int(Clock().now().timestamp()) - 60
     await api.sql("update query_history set created_at = to_timestamp($1::bigint + id - (select min(id) from query_history))", first)
     await api("PATCH", f"{PATH}/{disk}", {"comment": "not CPU"})
@@ -75,7 +75,7 @@ async def test_a_search_narrows_sorts_and_pages(api: Api) -> None:
         ("limit=2&page=2", [cpu]),
         ("page=9", []),
     ):
-        assert await search(api, query) == expected, query
+        assert await search_history(api, query) == expected, query
     _, body = await api("GET", f"{PATH}?limit=2")
     assert (body["result"]["totalCount"], body["result"]["perPage"]) == (3, 2)
 
@@ -96,12 +96,12 @@ async def test_a_search_narrows_sorts_and_pages(api: Api) -> None:
 async def test_invalid_entries_are_refused(api: Api, body: Any) -> None:
     """Invalid and too large queries return 400, and nothing is stored."""
     assert (await api("POST", PATH, body))[0] == 400
-    assert await search(api) == []
+    assert await search_history(api) == []
 
 
 async def test_a_long_comment_is_refused(api: Api) -> None:
     """A comment beyond the limit returns 400 and keeps the stored one."""
-    uid = await add(api)
+    uid = await add_entry(api)
     assert (await api("PATCH", f"{PATH}/{uid}", {"comment": "c" * 2000}))[0] == 200
     assert (await api("PATCH", f"{PATH}/{uid}", {"comment": "d" * 2001}))[0] == 400
     assert (await api("PATCH", f"{PATH}/{uid}", {}))[0] == 400
@@ -111,17 +111,17 @@ async def test_a_long_comment_is_refused(api: Api) -> None:
 async def test_a_history_is_that_of_one_user_in_one_organization(api: Api) -> None:
     """No other user, not even an Admin, finds or changes an entry; the same user has another history in another organization."""
     editor = await api.person("editor", Role.EDITOR)
-    uid = await add(api, auth=editor)
+    uid = await add_entry(api, auth=editor)
     org_id = await api.organization("Other")
     await api.sql("""insert into org_user (org_id, user_id, role) select $1, id, 'Editor' from "user" where login = 'editor'""", org_id)
-    elsewhere: dict[str, Any] = {"auth": editor, "headers": {"X-Grafana-Org-Id": str(org_id)}}
+    in_other_organization: dict[str, Any] = {"auth": editor, "headers": {"X-Grafana-Org-Id": str(org_id)}}
     as_admin: dict[str, Any] = {}
-    for options in (as_admin, elsewhere):
-        assert await search(api, **options) == []
+    for options in (as_admin, in_other_organization):
+        assert await search_history(api, **options) == []
         assert await api("PATCH", f"{PATH}/{uid}", {"comment": "x"}, **options) == NOT_FOUND
         assert await api("POST", f"{PATH}/star/{uid}", **options) == NOT_FOUND
         assert await api("DELETE", f"{PATH}/{uid}", **options) == NOT_FOUND
-    assert await search(api, auth=editor) == [uid]
+    assert await search_history(api, auth=editor) == [uid]
 
 
 async def test_viewers_and_legacy_keys_have_no_history(api: Api) -> None:
@@ -129,9 +129,9 @@ async def test_viewers_and_legacy_keys_have_no_history(api: Api) -> None:
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await api("POST", PATH, {"datasourceUid": "p", "queries": QUERIES}, auth=viewer))[0] == 403
     _, token = await api.token(await api.account("robot", Role.EDITOR), "t")
-    assert await search(api, auth=f"Bearer {token}") == []
-    uid = await add(api, auth=f"Bearer {token}")
-    assert await search(api, auth=f"Bearer {token}") == [uid]
+    assert await search_history(api, auth=f"Bearer {token}") == []
+    uid = await add_entry(api, auth=f"Bearer {token}")
+    assert await search_history(api, auth=f"Bearer {token}") == [uid]
     await api.legacy_key("old", role=Role.EDITOR)
     for method, body in (("GET", None), ("POST", {"datasourceUid": "p", "queries": QUERIES})):
         status, refused = await api(method, PATH, body, auth=f"Bearer {legacy_text('old')}")
@@ -142,35 +142,35 @@ async def test_a_history_is_bounded(start_api: StartApi) -> None:
     """Above the limit, the oldest entries are deleted, those with a star last, also with concurrent requests."""
     api = await start_api(query_history=3)
     other = await api.person("other", Role.EDITOR)
-    await add(api, auth=other)
-    first, second, third = await add(api), await add(api), await add(api)
+    await add_entry(api, auth=other)
+    first, second, third = await add_entry(api), await add_entry(api), await add_entry(api)
     assert (await api("POST", f"{PATH}/star/{first}"))[0] == 200
-    fourth = await add(api)
-    assert await search(api) == [fourth, third, first]
+    fourth = await add_entry(api)
+    assert await search_history(api) == [fourth, third, first]
     for uid in (third, fourth):
         assert (await api("POST", f"{PATH}/star/{uid}"))[0] == 200
-    fifth = await add(api)
-    assert await search(api) == [fifth, fourth, third]
-    await asyncio.gather(*(add(api) for _ in range(6)))
-    assert len(await search(api)) == 3
-    assert len(await search(api, auth=other)) == 1
-    assert second not in await search(api)
+    fifth = await add_entry(api)
+    assert await search_history(api) == [fifth, fourth, third]
+    await asyncio.gather(*(add_entry(api) for _ in range(6)))
+    assert len(await search_history(api)) == 3
+    assert len(await search_history(api, auth=other)) == 1
+    assert second not in await search_history(api)
 
 
 async def test_old_entries_are_deleted(api: Api) -> None:
     """Housekeeping deletes entries without a star after the configured days."""
-    old, starred, young = await add(api), await add(api), await add(api)
+    old, starred, young = await add_entry(api), await add_entry(api), await add_entry(api)
     assert (await api("POST", f"{PATH}/star/{starred}"))[0] == 200
     await api.sql("update query_history set created_at = now() - interval '15 days' where uid <> $1", young)
-    for days, left in ((0, {old, starred, young}), (16, {old, starred, young}), (14, {starred, young})):
+    for days, remaining in ((0, {old, starred, young}), (16, {old, starred, young}), (14, {starred, young})):
         await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0, query_history_days=days).clean()
-        assert set(await search(api)) == left
+        assert set(await search_history(api)) == remaining
 
 
 async def test_a_history_is_deleted_with_its_user(api: Api) -> None:
     """Deleting a user deletes their entries."""
     editor = await api.person("editor", Role.EDITOR)
-    await add(api, auth=editor)
+    await add_entry(api, auth=editor)
     user_id = await api.sql("""select id from "user" where login = 'editor'""")
     assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
     assert await api.sql("select count(*) from query_history") == 0

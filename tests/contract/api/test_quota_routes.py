@@ -9,7 +9,7 @@ from dashwright.common.identity import Role
 from .conftest import Api, StartApi
 from .test_service_accounts import typed_error
 
-ORG, ORG_1, USER_1, OWN = "/api/org/quotas", "/api/orgs/1/quotas", "/api/admin/users/1/quotas", "/api/user/quotas"
+ORG, ORG_1, USER_1, OWN_QUOTAS = "/api/org/quotas", "/api/orgs/1/quotas", "/api/admin/users/1/quotas", "/api/user/quotas"
 DEFAULTS = "org_user=10,org_dashboard=100,org_data_source=10,org_api_key=10,org_alert_rule=100,user_org=10"
 LIMITS = {"org_user": 10, "dashboard": 100, "data_source": 10, "api_key": 10, "alert_rule": 100}
 UPDATED = (200, {"message": "Organization quota updated"})
@@ -17,9 +17,9 @@ BAD_DATA = ("bad request data", "quota.bad-request", 400)
 
 
 async def limits(api: Api, path: str = ORG_1) -> dict[str, int]:
-    status, found = await api("GET", path)
-    assert status == 200, found
-    return {record["target"]: record["limit"] for record in found}
+    status, body = await api("GET", path)
+    assert status == 200, body
+    return {record["target"]: record["limit"] for record in body}
 
 
 async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
@@ -28,34 +28,34 @@ async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
     account = await api.account("robot")
     await api.token(account, "t")
     await api.legacy_key("k")
-    used = {"org_user": 1, "dashboard": 0, "data_source": 0, "api_key": 2, "alert_rule": 0}
-    expected = [{"org_id": 1, "target": target, "limit": limit, "used": used[target]} for target, limit in LIMITS.items()]
+    use_by_target = {"org_user": 1, "dashboard": 0, "data_source": 0, "api_key": 2, "alert_rule": 0}
+    expected = [{"org_id": 1, "target": target, "limit": limit, "used": use_by_target[target]} for target, limit in LIMITS.items()]
     assert await api("GET", ORG) == (200, expected)
-    status, found = await api("GET", ORG_1)
-    assert (status, found) == (200, expected)
-    assert list(found[0]) == ["org_id", "target", "limit", "used"]
+    status, body = await api("GET", ORG_1)
+    assert (status, body) == (200, expected)
+    assert list(body[0]) == ["org_id", "target", "limit", "used"]
 
 
 async def test_a_user_has_one_quota(start_api: StartApi) -> None:
     """The quota limits the number of organizations of a user, even if different callers add the user."""
     api = await start_api(quota_defaults=DEFAULTS)
     expected = (200, [{"user_id": 1, "target": "org_user", "limit": 10, "used": 1}])
-    assert await api("GET", OWN) == expected
+    assert await api("GET", OWN_QUOTAS) == expected
     assert await api("GET", USER_1) == expected
 
 
 async def test_without_defaults_nothing_is_limited(api: Api) -> None:
     """Without defaults, each limit is -1, which means unlimited."""
     assert await limits(api) == dict.fromkeys(LIMITS, -1)
-    assert await limits(api, OWN) == {"org_user": -1}
+    assert await limits(api, OWN_QUOTAS) == {"org_user": -1}
 
 
-@pytest.mark.parametrize(("path", "read"), [(ORG_1, ORG), (USER_1, OWN)])
+@pytest.mark.parametrize(("path", "read"), [(ORG_1, ORG), (USER_1, OWN_QUOTAS)])
 async def test_a_limit_can_be_changed(api: Api, path: str, read: str) -> None:
     """Any limit may replace another; negative ones mean unlimited and are returned as -1. Limits of users have the same response."""
-    for limit, shown in ((123, 123), (456, 456), (0, 0), (-1, -1), (-(2**63), -1), (2**63 - 1, 2**63 - 1)):
+    for limit, effective_limit in ((123, 123), (456, 456), (0, 0), (-1, -1), (-(2**63), -1), (2**63 - 1, 2**63 - 1)):
         assert await api("PUT", f"{path}/org_user", {"limit": limit}) == UPDATED
-        assert (await limits(api, read))["org_user"] == shown
+        assert (await limits(api, read))["org_user"] == effective_limit
 
 
 async def test_target_and_owner_are_those_of_the_path(api: Api) -> None:
@@ -63,7 +63,7 @@ async def test_target_and_owner_are_those_of_the_path(api: Api) -> None:
     body = {"LIMIT": 5, "target": "dashboard", "org_id": 77, "user_id": 1, "used": 3}
     assert await api("PUT", f"{ORG_1}/org_user", body) == UPDATED
     assert await limits(api) == {**dict.fromkeys(LIMITS, -1), "org_user": 5}
-    assert await limits(api, OWN) == {"org_user": -1}
+    assert await limits(api, OWN_QUOTAS) == {"org_user": -1}
     other = await api.organization("Two")
     assert await api("PUT", f"/api/orgs/{other}/quotas/api_key", {"limit": 20}) == UPDATED
     assert await api.sql("select count(*) from quota") == 2
@@ -85,14 +85,14 @@ async def test_a_limit_is_an_integer_of_64_bits(api: Api, path: str, body: bytes
 
 
 @pytest.mark.parametrize(
-    ("path", "known"),
+    ("path", "known_targets"),
     [(ORG_1, "org_user, dashboard, data_source, api_key, alert_rule"), (USER_1, "org_user")],
 )
 @pytest.mark.parametrize("target", ["bogus", "session", "user", "org", "Org_User", "user_org"])
-async def test_an_unknown_target_is_rejected_with_the_existing_ones(api: Api, path: str, known: str, target: str) -> None:
+async def test_an_unknown_target_is_rejected_with_the_existing_ones(api: Api, path: str, known_targets: str, target: str) -> None:
     """An unknown target is refused with the targets that can be set. Global targets, and those of other owners, count as unknown."""
     response = await api("PUT", f"{path}/{target}", {"limit": 5})
-    assert typed_error(response) == (f'unknown quota target "{target}"; known: {known}', "quota.invalid-target", 404)
+    assert typed_error(response) == (f'unknown quota target "{target}"; known: {known_targets}', "quota.invalid-target", 404)
 
 
 @pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "9223372036854775808"])
@@ -122,7 +122,7 @@ async def test_disabled_quotas_are_reported(start_api: StartApi) -> None:
     """
     api = await start_api(quotas_enabled=False, quota_defaults="org_api_key=0")
     disabled = ("Quotas not enabled", "quota.disabled", 403)
-    for path in (ORG, ORG_1, USER_1, OWN, "/api/orgs/9999/quotas"):
+    for path in (ORG, ORG_1, USER_1, OWN_QUOTAS, "/api/orgs/9999/quotas"):
         assert typed_error(await api("GET", path)) == disabled
     for path in (ORG_1, USER_1):
         assert typed_error(await api("PUT", f"{path}/org_user", {"limit": 5})) == disabled
@@ -150,8 +150,8 @@ async def test_quotas_need_their_permission(api: Api, method: str, path: str, ac
     assert await api(method, path, {"limit": 5}, auth=None) == (401, {"message": "Unauthorized"})
 
 
-async def test_an_admin_reads_the_own_organization_and_changes_nothing(api: Api) -> None:
-    """An Admin can read the limits of the own organization, but not change them.
+async def test_an_admin_reads_the_quotas_of_their_organization_and_changes_none(api: Api) -> None:
+    """An Admin can read the limits of their organization, but not change them.
 
     Requests about another organization are denied, whether it exists or not.
     """
@@ -171,28 +171,28 @@ async def test_an_admin_reads_the_own_organization_and_changes_nothing(api: Api)
 async def test_a_grant_counts_in_its_organization(api: Api) -> None:
     """A grant in organization 1 does not count in organization 2; a global grant counts in both."""
     other = await api.organization("Two")
-    here = await api.person("here", Role.NONE, ("orgs.quotas:write", "org:id:1"))
-    everywhere = await api.person("everywhere", Role.NONE, ("orgs.quotas:write", "org:*"), grants_in=0)
+    caller = await api.person("here", Role.NONE, ("orgs.quotas:write", "org:id:1"))
+    global_caller = await api.person("everywhere", Role.NONE, ("orgs.quotas:write", "org:*"), grants_in=0)
     unknown = await api.person("unknown", Role.NONE, ("orgs:invalid", "*"))
     path = f"/api/orgs/{other}/quotas/org_user"
-    assert (await api("PUT", f"{ORG_1}/org_user", {"limit": 20}, auth=here)) == UPDATED
-    assert (await api("PUT", path, {"limit": 20}, auth=here))[1]["title"] == "Access denied"
-    assert (await api("PUT", path, {"limit": 20}, auth=everywhere)) == UPDATED
+    assert (await api("PUT", f"{ORG_1}/org_user", {"limit": 20}, auth=caller)) == UPDATED
+    assert (await api("PUT", path, {"limit": 20}, auth=caller))[1]["title"] == "Access denied"
+    assert (await api("PUT", path, {"limit": 20}, auth=global_caller)) == UPDATED
     assert (await api("GET", ORG, auth=unknown))[1]["title"] == "Access denied"
 
 
-async def test_a_grant_on_one_user_is_about_that_one(api: Api) -> None:
+async def test_a_grant_on_one_user_covers_no_other_user(api: Api) -> None:
     """A grant on one user allows reading the quotas of this user only."""
-    someone = await api.person("someone", Role.NONE, ("users.quotas:list", "global.users:1"), grants_in=0)
+    limited_caller = await api.person("someone", Role.NONE, ("users.quotas:list", "global.users:1"), grants_in=0)
     number = await api.sql("""select id from "user" where login = 'someone'""")
-    assert (await api("GET", USER_1, auth=someone))[0] == 200
-    assert (await api("GET", f"/api/admin/users/{number}/quotas", auth=someone))[0] == 403
+    assert (await api("GET", USER_1, auth=limited_caller))[0] == 200
+    assert (await api("GET", f"/api/admin/users/{number}/quotas", auth=limited_caller))[0] == 403
 
 
 async def test_a_token_has_no_user_quotas(api: Api) -> None:
     """A token has no user quotas: the error says that the route is about a signed-in user."""
     _, text = await api.token(await api.account("robot", Role.ADMIN), "t")
-    status, body = await api("GET", OWN, auth=f"Bearer {text}")
+    status, body = await api("GET", OWN_QUOTAS, auth=f"Bearer {text}")
     expected = "/api/user/quotas is about a signed-in user; a token or key has no user quotas"
     assert (status, body) == (403, {"message": expected})
     assert (await api("GET", ORG, auth=f"Bearer {text}"))[0] == 200
@@ -217,14 +217,14 @@ async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
         ("DELETE", "/api/auth/keys/1", "Failed to delete API key"),
         ("GET", ORG, "failed to get quota"),
         ("GET", ORG_1, "failed to get quota"),
-        ("GET", OWN, "Failed to get org quotas"),
+        ("GET", OWN_QUOTAS, "Failed to get org quotas"),
         ("GET", USER_1, "Failed to get org quotas"),
         ("PUT", f"{ORG_1}/org_user", "Failed to update org quotas"),
         ("PUT", f"{USER_1}/org_user", "Failed to update org quotas"),
     ],
 )
 async def test_a_failure_has_the_text_of_its_call(api: Api, method: str, path: str, message: str) -> None:
-    """An internal failure is 500 with the text that clients expect for the call, and a trace id."""
+    """An internal failure is 500 with the text that clients expect of the route, and a trace id."""
     assert (await api("GET", "/api/org/quotas"))[0] == 200
     for table in ("api_key", "quota"):
         await api.sql(f"alter table {table} rename to {table}_away")

@@ -18,7 +18,7 @@ from dashwright.common.settings import load
 from dashwright.jobs_worker.main import JobsWorker
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
-PATIENCE = "requests a pause"
+PAUSE_MESSAGE = "requests a pause"
 
 
 @pytest.fixture
@@ -32,13 +32,13 @@ async def api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp
 
 
 async def repository(api: Api, server: GitServer) -> None:
-    server.make("team.git").commit({"a.json": json.dumps({"uid": "a", "title": "A"})})
+    server.create_repository("team.git").commit({"a.json": json.dumps({"uid": "a", "title": "A"})})
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 600}
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": {"url": server.url("team.git"), "branch": "main"}}
     assert (await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
 
 
-def refuse(server: GitServer, seconds: int) -> None:
+def limit_requests(server: GitServer, seconds: int) -> None:
     async def refusal(_: web.Request) -> web.StreamResponse:
         return web.Response(status=429, headers={"Retry-After": str(seconds)})
 
@@ -52,25 +52,27 @@ async def wait_for_status(api: Api, path: str, *conditions: tuple[str, str, Any]
         while True:
             await notified.wait()
             notified.clear()
-            _, found = await api("GET", path)
-            status = {"": found["status"], **found["status"]}
+            _, body = await api("GET", path)
+            status = {"": body["status"], **body["status"]}
             if all(value in str(status[part].get(key)) for part, key, value in conditions):
-                return dict(found)
+                return dict(body)
 
 
 async def test_a_rate_limited_sync_waits(api: Api, git_server: GitServer) -> None:
     """A rate-limited sync is pending with the reason and the time of the retry, and succeeds at its first attempt afterwards."""
     await repository(api, git_server)
-    status, done = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
+    status, first_job = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
-    await wait_for_status(api, f"{REPOSITORIES}/team/jobs/{done['metadata']['uid']}", ("", "state", "success"))
-    refuse(git_server, 600)
+    await wait_for_status(api, f"{REPOSITORIES}/team/jobs/{first_job['metadata']['uid']}", ("", "state", "success"))
+    limit_requests(git_server, 600)
     status, job = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
     path = f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}"
-    waiting = await wait_for_status(api, path, ("", "message", PATIENCE))
+    waiting = await wait_for_status(api, path, ("", "message", PAUSE_MESSAGE))
     assert (waiting["status"]["state"], waiting["status"].get("errors")) == ("pending", None)
-    team = (await wait_for_status(api, f"{REPOSITORIES}/team", ("sync", "state", "pending"), ("health", "message", PATIENCE)))["status"]
+    team = (await wait_for_status(api, f"{REPOSITORIES}/team", ("sync", "state", "pending"), ("health", "message", PAUSE_MESSAGE)))[
+        "status"
+    ]
     assert team["health"]["healthy"]
     assert 500_000 < team["sync"]["scheduled"] - Clock().milliseconds() <= 600_000
     git_server.fault = None
@@ -85,12 +87,12 @@ async def test_a_rate_limited_sync_waits(api: Api, git_server: GitServer) -> Non
 async def test_a_rate_limited_request_has_retry_after(api: Api, git_server: GitServer) -> None:
     """Requests that need the host are 429 with Retry-After, also for another repository of the host, which is not requested."""
     await repository(api, git_server)
-    refuse(git_server, 600)
+    limit_requests(git_server, 600)
     for path in ("refs", "history"):
         async with api.session.get(f"{REPOSITORIES}/team/{path}", headers={"Authorization": ADMIN}) as response:
-            found = await response.json()
-            assert (response.status, found["reason"]) == (429, "TooManyRequests")
-            assert PATIENCE in found["message"]
+            status_object = await response.json()
+            assert (response.status, status_object["reason"]) == (429, "TooManyRequests")
+            assert PAUSE_MESSAGE in status_object["message"]
             assert 500 < int(response.headers["Retry-After"]) <= 600
     assert len(git_server.requests) == 1
 
@@ -98,7 +100,7 @@ async def test_a_rate_limited_request_has_retry_after(api: Api, git_server: GitS
 async def test_a_rate_limit_is_a_result_of_a_repository_test(api: Api, git_server: GitServer) -> None:
     """The test of a configuration returns a rate limit as an ordinary result."""
     await repository(api, git_server)
-    refuse(git_server, 600)
+    limit_requests(git_server, 600)
     status, tested = await api("POST", f"{REPOSITORIES}/team/test")
     assert (status, tested["code"], tested["success"]) == (400, 400, False)
-    assert PATIENCE in tested["errors"][0]["detail"]
+    assert PAUSE_MESSAGE in tested["errors"][0]["detail"]

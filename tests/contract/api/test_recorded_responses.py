@@ -8,22 +8,24 @@ import orjson
 import pytest
 from tests.contract.api.conftest import Api
 
-RECORDED: Final[dict[str, list[dict[str, Any]]]] = orjson.loads((Path(__file__).parents[2] / "golden" / "responses.json").read_bytes())
+RECORDED_CASES: Final[dict[str, list[dict[str, Any]]]] = orjson.loads(
+    (Path(__file__).parents[2] / "golden" / "responses.json").read_bytes()
+)
 """Requests in order, by area, with their statuses and responses. The values are examples."""
 
 
 def types_of(value: Any) -> dict[str, set[str]]:
     """Return the JSON types at each path of a value. All items of a list share one path."""
-    found: defaultdict[str, set[str]] = defaultdict(set)
+    types: defaultdict[str, set[str]] = defaultdict(set)
     waiting = [("", value)]
     while waiting:
         path, node = waiting.pop()
-        found[path].add(_type(node))
+        types[path].add(_type(node))
         if isinstance(node, dict):
             waiting += [(f"{path}.{name}", item) for name, item in node.items()]
         elif isinstance(node, list):
             waiting += [(f"{path}[]", item) for item in node]
-    return found
+    return types
 
 
 def _type(value: Any) -> str:
@@ -33,25 +35,27 @@ def _type(value: Any) -> str:
     return names[type(value)]
 
 
-def differences(recorded: Any, found: Any) -> list[str]:
+def differences(recorded: Any, actual: Any) -> list[str]:
     """Return the members that a response lacks or has with another type than the recorded one. Null has any type."""
-    expected, seen = types_of(recorded), types_of(found)
-    missing = [f"{path} is missing" for path in expected if path not in seen]
-    known = [(path, expected[path], seen[path]) for path in expected if path in seen]
-    return missing + [f"{path} is {now}, not {second}" for path, second, now in known if "null" not in second | now and not now <= second]
+    expected, actual_types = types_of(recorded), types_of(actual)
+    missing = [f"{path} is missing" for path in expected if path not in actual_types]
+    types_of_both = [(path, expected[path], actual_types[path]) for path in expected if path in actual_types]
+    return missing + [
+        f"{path} is {now}, not {second}" for path, second, now in types_of_both if "null" not in second | now and not now <= second
+    ]
 
 
-@pytest.mark.parametrize("area", RECORDED)
+@pytest.mark.parametrize("area", RECORDED_CASES)
 async def test_no_member_is_missing(git_api: Api, area: str) -> None:
     """Each request of an area, in order, returns every recorded member with its type."""
-    for case in RECORDED[area]:
-        status, found = await git_api(case["method"], case["path"], case.get("request"))
-        assert status == case["status"], (case["path"], found)
-        assert differences(case.get("response", found), found) == [], case["path"]
+    for case in RECORDED_CASES[area]:
+        status, body = await git_api(case["method"], case["path"], case.get("request"))
+        assert status == case["status"], (case["path"], body)
+        assert differences(case.get("response", body), body) == [], case["path"]
 
 
 @pytest.mark.parametrize(
-    ("recorded", "found", "expected"),
+    ("recorded", "actual", "expected"),
     [
         ({"a": [{"b": 1}]}, {"a": [{"b": 2.5, "more": True}]}, []),
         ({"a": [{"b": 1}]}, {"a": []}, [".a[] is missing", ".a[].b is missing"]),
@@ -60,6 +64,6 @@ async def test_no_member_is_missing(git_api: Api, area: str) -> None:
         ({"a": 1}, {}, [".a is missing"]),
     ],
 )
-def test_differences_are_found(recorded: Any, found: Any, expected: list[str]) -> None:
+def test_differences_are_found(recorded: Any, actual: Any, expected: list[str]) -> None:
     """A missing member at any depth or another type is a difference; additional members, other values and null are not."""
-    assert differences(recorded, found) == expected
+    assert differences(recorded, actual) == expected

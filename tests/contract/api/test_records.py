@@ -26,20 +26,20 @@ async def test_users_are_the_members_of_the_organization(api: Api) -> None:
     users = {user["spec"]["login"]: user for user in await list_objects(api, f"{IAM}/users")}
     assert {login: user["spec"]["role"] for login, user in users.items()} == {"admin": "Admin", "vic": "Viewer"}
     profile = (await api("GET", "/api/users/lookup?loginOrEmail=vic"))[1]
-    vic = users["vic"]
-    assert (vic["metadata"]["name"], vic["spec"]["email"]) == (profile["uid"], profile["email"])
-    assert vic["metadata"]["labels"] == {"grafana.app/deprecatedInternalID": str(profile["id"])}
-    assert vic["status"] == {"lastSeenAt": 0}
-    assert (users["admin"]["spec"]["grafanaAdmin"], vic["spec"]["grafanaAdmin"]) == (True, False)
-    assert await api("GET", f"{IAM}/users/{profile['uid']}") == (200, vic)
+    viewer_record = users["vic"]
+    assert (viewer_record["metadata"]["name"], viewer_record["spec"]["email"]) == (profile["uid"], profile["email"])
+    assert viewer_record["metadata"]["labels"] == {"grafana.app/deprecatedInternalID": str(profile["id"])}
+    assert viewer_record["status"] == {"lastSeenAt": 0}
+    assert (users["admin"]["spec"]["grafanaAdmin"], viewer_record["spec"]["grafanaAdmin"]) == (True, False)
+    assert await api("GET", f"{IAM}/users/{profile['uid']}") == (200, viewer_record)
 
 
 async def test_records_belong_to_the_organization_of_their_namespace(api: Api) -> None:
     """The namespace of another organization has its records only, for its admins."""
     org = await api.organization("Other")
-    boss = await api.person("boss", Role.ADMIN, org_id=org)
+    second_admin = await api.person("boss", Role.ADMIN, org_id=org)
     path = f"{IAM.replace('/default', f'/org-{org}')}/users"
-    (user,) = await list_objects(api, path, boss)
+    (user,) = await list_objects(api, path, second_admin)
     assert (user["spec"]["login"], user["spec"]["role"], user["metadata"]["namespace"]) == ("boss", "Admin", f"org-{org}")
     assert (await api("GET", path, auth=await api.person("ann", Role.ADMIN)))[0] == 403
 
@@ -66,20 +66,20 @@ async def test_preferences_of_other_users_are_hidden(api: Api) -> None:
         ("/api/user/preferences", "light", ann),
     ):
         assert (await api("PUT", path, {"theme": theme, "timezone": "utc"}, auth=auth))[0] == 200
-    own = [(await api("GET", "/api/user", auth=auth))[1]["uid"] for auth in (ADMIN, ann)]
-    found = {item["metadata"]["name"]: item["spec"] for item in await list_objects(api, PREFERENCES)}
-    expected = {"namespace": "light", f"team-{team['uid']}": "system", f"user-{own[0]}": "dark"}
-    assert found == {name: {"theme": theme, "timezone": "utc"} for name, theme in expected.items()}
-    assert (await api("GET", f"{PREFERENCES}/user-{own[1]}"))[0] == 404
-    assert (await api("GET", f"{PREFERENCES}/user-{own[1]}", auth=ann))[0] == 200
+    uids = [(await api("GET", "/api/user", auth=auth))[1]["uid"] for auth in (ADMIN, ann)]
+    specs = {item["metadata"]["name"]: item["spec"] for item in await list_objects(api, PREFERENCES)}
+    expected = {"namespace": "light", f"team-{team['uid']}": "system", f"user-{uids[0]}": "dark"}
+    assert specs == {name: {"theme": theme, "timezone": "utc"} for name, theme in expected.items()}
+    assert (await api("GET", f"{PREFERENCES}/user-{uids[1]}"))[0] == 404
+    assert (await api("GET", f"{PREFERENCES}/user-{uids[1]}", auth=ann))[0] == 200
 
 
 @pytest.mark.parametrize("path", [f"{IAM}/users", f"{IAM}/teams", PREFERENCES])
 async def test_records_are_read_by_admins_only(api: Api, path: str) -> None:
     """An Editor may neither list nor read records. An unknown name is 404 for an Admin, and no record can be written."""
     editor = await api.person("ed", Role.EDITOR)
-    for place in (path, f"{path}/none"):
-        assert (await api("GET", place, auth=editor))[0] == 403
+    for requested_path in (path, f"{path}/none"):
+        assert (await api("GET", requested_path, auth=editor))[0] == 403
     status, missing = await api("GET", f"{path}/none")
     assert (status, missing["reason"]) == (404, "NotFound")
     assert (await api("POST", path, {"metadata": {"name": "n"}, "spec": {}}))[0] == 405
@@ -92,17 +92,17 @@ async def test_pages_have_every_record_once(api: Api) -> None:
         await api("POST", "/api/teams", {"name": f"T{number}"})
     names = [team["metadata"]["name"] for team in await list_objects(api, f"{IAM}/teams")]
     assert names == sorted(names)
-    seen, token = [], ""
+    listed_names, token = [], ""
     while True:
         status, page = await api("GET", f"{IAM}/teams?limit=2&continue={token}")
         assert status == 200
-        seen += [team["metadata"]["name"] for team in page["items"]]
+        listed_names += [team["metadata"]["name"] for team in page["items"]]
         token = page["metadata"].get("continue", "")
         if not token:
             break
         assert len(page["items"]) == 2
-    assert seen == names
-    assert len(seen) == 5
+    assert listed_names == names
+    assert len(listed_names) == 5
     selected = await list_objects(api, f"{IAM}/teams?fieldSelector=metadata.name%3D{names[3]}&limit=1")
     assert [team["metadata"]["name"] for team in selected] == [names[3]]
 

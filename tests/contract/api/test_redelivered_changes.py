@@ -9,15 +9,15 @@ from tests.contract.api.calls import AUTHOR, Calls
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_files_changed_by_the_worker import TREE, Team, synced_team
 from tests.contract.api.test_sync_from_git import dashboard, run_sync
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 
 from dashwright.common.errors import AlreadyExists, Unavailable
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.jobs_worker.calls.files import FileCalls
 
-NEW = {"uid": "n", "title": "N", "panels": []}
+NEW_DASHBOARD = {"uid": "n", "title": "N", "panels": []}
 CHANGES: dict[str, dict[str, Any]] = {
-    "create": {"method": "create", "path": "deep/new/n.json", "content": NEW},
+    "create": {"method": "create", "path": "deep/new/n.json", "content": NEW_DASHBOARD},
     "update": {"method": "update", "path": "a.json", "content": {"uid": "a", "title": "A2", "panels": []}},
     "delete": {"method": "delete", "path": "deep/in/c.json"},
     "delete of a directory": {"method": "delete", "path": "deep/"},
@@ -37,38 +37,38 @@ async def team(git_api: Api, git_server: GitServer, tmp_path: Path) -> Team:
 
 
 @pytest.fixture
-def work(team: Team) -> Work:
-    assert team.work is not None
-    return team.work
+def work_tree(team: Team) -> WorkTree:
+    assert team.work_tree is not None
+    return team.work_tree
 
 
 async def fail_after_push(*_: Any) -> None:
     raise Unavailable("the worker ends here")
 
 
-def commits(work: Work, ref: str = "main") -> list[str]:
-    git(work.folder, "fetch", "--quiet", "origin")
-    return git(work.folder, "rev-list", f"origin/{ref}").split()
+def commits(work_tree: WorkTree, ref: str = "main") -> list[str]:
+    git(work_tree.folder, "fetch", "--quiet", "origin")
+    return git(work_tree.folder, "rev-list", f"origin/{ref}").split()
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 async def test_a_pushed_change_is_found_and_stored(
-    team: Team, work: Work, calls: Calls, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
+    team: Team, work_tree: WorkTree, calls: Calls, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
     """A repeated change returns the commit that the first worker pushed, also below newer commits, and stores its objects."""
-    looked = await calls.request_change(**change)
-    decided = {**change, "content": looked.content, "base": looked.base}
+    planned = await calls.request_change(**change)
+    decided = {**change, "content": planned.content, "base": planned.base}
     with monkeypatch.context() as patched:
         patched.setattr(FileCalls, "_store", fail_after_push)
         first = await calls.request_change(**decided)
     assert first.wrapper.errors
-    git(work.folder, "pull", "--quiet", "origin", "main")
-    work.commit({"theirs.json": dashboard("t", "T")})
-    before = commits(work)
+    git(work_tree.folder, "pull", "--quiet", "origin", "main")
+    work_tree.commit({"theirs.json": dashboard("t", "T")})
+    before = commits(work_tree)
     calls.is_repeated = True
     repeated = await calls.request_change(**decided)
     assert (repeated.wrapper.ref, repeated.wrapper.errors, repeated.wrapper.hash) == (first.wrapper.ref, None, first.wrapper.hash)
-    assert commits(work) == before
+    assert commits(work_tree) == before
     stored = await team.stored_titles()
     assert (await run_sync(team.api))["state"] == "success"
     assert await team.stored_titles() == stored | {"theirs.json": "T"}
@@ -76,7 +76,7 @@ async def test_a_pushed_change_is_found_and_stored(
 
 @pytest.mark.parametrize("spec", ['{"title": "A2", "panels": []}', None], ids=["edit", "removal"])
 async def test_a_pushed_edit_is_found_and_stored(
-    team: Team, work: Work, calls: Calls, monkeypatch: pytest.MonkeyPatch, spec: str | None
+    team: Team, work_tree: WorkTree, calls: Calls, monkeypatch: pytest.MonkeyPatch, spec: str | None
 ) -> None:
     """A repeated edit returns the commit that the first worker pushed and stores the object as committed."""
     checksum = (await calls.files())["a.json"] or ""
@@ -85,42 +85,42 @@ async def test_a_pushed_edit_is_found_and_stored(
         patched.setattr(FileCalls, "_store", fail_after_push)
         with pytest.raises(Unavailable):
             await calls.edit_object("a.json", checksum, body)
-    before = commits(work)
+    before = commits(work_tree)
     calls.is_repeated = True
     assert (await calls.edit_object("a.json", checksum, body)).ref == before[0]
-    assert commits(work) == before
+    assert commits(work_tree) == before
     assert (await team.stored_titles()).get("a.json") == ("A2" if spec else None)
 
 
-async def test_a_change_that_was_not_pushed_is_executed(team: Team, work: Work, calls: Calls) -> None:
+async def test_a_change_that_was_not_pushed_is_executed(team: Team, work_tree: WorkTree, calls: Calls) -> None:
     """A repeated change that was not pushed creates exactly one commit."""
     change = CHANGES["create"]
-    looked = await calls.request_change(**change)
-    before = commits(work)
+    planned = await calls.request_change(**change)
+    before = commits(work_tree)
     calls.is_repeated = True
-    created = await calls.request_change(**{**change, "content": looked.content, "base": looked.base})
-    assert commits(work) == [created.wrapper.ref, *before]
+    created = await calls.request_change(**{**change, "content": planned.content, "base": planned.base})
+    assert commits(work_tree) == [created.wrapper.ref, *before]
     assert (await team.stored_titles())["deep/new/n.json"] == "N"
 
 
-@pytest.mark.parametrize("by", [{"at": AUTHOR.at + 1}, {"name": "Bob"}], ids=["another time", "somebody else"])
-async def test_an_equal_change_of_another_request_conflicts(team: Team, calls: Calls, by: dict[str, Any]) -> None:
-    """A repeated change does not accept an equal commit with another author or time as its own."""
+@pytest.mark.parametrize("changed_author", [{"at": AUTHOR.at + 1}, {"name": "Bob"}], ids=["another time", "somebody else"])
+async def test_an_equal_change_of_another_request_conflicts(team: Team, calls: Calls, changed_author: dict[str, Any]) -> None:
+    """A repeated change accepts no commit of another author or time as its own, even if the files are equal."""
     change = CHANGES["create"]
-    looked = await calls.request_change(**change)
-    decided = {**change, "content": looked.content, "base": looked.base}
+    planned = await calls.request_change(**change)
+    decided = {**change, "content": planned.content, "base": planned.base}
     await calls.request_change(**decided)
-    calls.author, calls.is_repeated = AUTHOR.model_copy(update=by), True
+    calls.author, calls.is_repeated = AUTHOR.model_copy(update=changed_author), True
     with pytest.raises(AlreadyExists):
         await calls.request_change(**decided)
 
 
-async def test_a_branch_created_by_the_first_worker_is_found(team: Team, work: Work, calls: Calls) -> None:
+async def test_a_branch_created_by_the_first_worker_is_found(team: Team, work_tree: WorkTree, calls: Calls) -> None:
     """A repeated change on another branch returns the first worker's commit and stores nothing."""
     change = {**CHANGES["create"], "ref": "better"}
-    looked = await calls.request_change(**change)
-    decided = {**change, "content": looked.content, "base": looked.base}
+    planned = await calls.request_change(**change)
+    decided = {**change, "content": planned.content, "base": planned.base}
     first = await calls.request_change(**decided)
     calls.is_repeated = True
-    assert (await calls.request_change(**decided)).wrapper.ref == first.wrapper.ref == commits(work, "better")[0]
+    assert (await calls.request_change(**decided)).wrapper.ref == first.wrapper.ref == commits(work_tree, "better")[0]
     assert "deep/new/n.json" not in await team.stored_titles()

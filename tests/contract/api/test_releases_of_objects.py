@@ -12,30 +12,30 @@ from tests.servers.git import GitServer
 from dashwright.common.identity import Role
 
 MANAGER = "grafana.app/managedBy"
-LETS_GO = {"metadata": {"annotations": {MANAGER: None}}}
+RELEASE_PATCH = {"metadata": {"annotations": {MANAGER: None}}}
 
 
-def manager_annotations(found: dict[str, Any]) -> set[str]:
+def manager_annotations(manifest: dict[str, Any]) -> set[str]:
     """Return the annotations that name the manager of an object, and its path."""
-    return {key for key in found["metadata"]["annotations"] if "manage" in key or "source" in key}
+    return {key for key in manifest["metadata"]["annotations"] if "manage" in key or "source" in key}
 
 
 async def test_an_admin_releases_an_object(api: Api) -> None:
     """A patch removes the manager; afterwards changes do not involve the repository."""
     await create_managed_dashboard(api)
-    status, found = await patch(api, "merge-patch+json", LETS_GO)
-    assert (status, manager_annotations(found)) == (200, set()), found
-    status, found = await patch(api, "merge-patch+json", {"spec": {"title": "Ours"}})
-    assert (status, found["spec"]["title"], manager_annotations(found)) == (200, "Ours", set()), found
+    status, body = await patch(api, "merge-patch+json", RELEASE_PATCH)
+    assert (status, manager_annotations(body)) == (200, set()), body
+    status, body = await patch(api, "merge-patch+json", {"spec": {"title": "Ours"}})
+    assert (status, body["spec"]["title"], manager_annotations(body)) == (200, "Ours", set()), body
 
 
 async def test_a_dry_run_releases_nothing(api: Api) -> None:
     """A dry run of a release keeps the manager."""
     await create_managed_dashboard(api)
-    status, found = await patch(
+    status, body = await patch(
         api, "json-patch+json", [{"op": "remove", "path": "/metadata/annotations/grafana.app~1managedBy"}], dryRun="All"
     )
-    assert (status, manager_annotations(found)) == (200, set()), found
+    assert (status, manager_annotations(body)) == (200, set()), body
     assert manager_annotations((await api("GET", f"{DASHBOARDS}/d"))[1])
 
 
@@ -43,8 +43,8 @@ async def test_a_release_needs_the_right_to_change_repositories(api: Api) -> Non
     """A release needs the permission to change repositories. The permission to change the object does not suffice."""
     await create_managed_dashboard(api, "write")
     editor = await api.person("editor", Role.EDITOR)
-    status, found = await patch(api, "merge-patch+json", LETS_GO, auth=editor)
-    assert (status, "repositories:write" in found["message"]) == (403, True), found
+    status, body = await patch(api, "merge-patch+json", RELEASE_PATCH, auth=editor)
+    assert (status, "repositories:write" in body["message"]) == (403, True), body
     assert manager_annotations((await api("GET", f"{DASHBOARDS}/d"))[1])
 
 
@@ -61,30 +61,30 @@ async def test_a_managed_object_cannot_change_its_manager(api: Api) -> None:
     """A managed object must be released before it can have another manager."""
     await create_managed_dashboard(api, "write")
     for other in ({MANAGER: "terraform", "grafana.app/managerId": "t"}, {"grafana.app/managerId": "other"}):
-        status, found = await patch(api, "merge-patch+json", {"metadata": {"annotations": other}})
+        status, body = await patch(api, "merge-patch+json", {"metadata": {"annotations": other}})
         message = "Cannot change resource manager identity; remove the existing manager first, then add the new one"
-        assert (status, found["message"]) == (403, message), found
+        assert (status, body["message"]) == (403, message), body
 
 
 async def test_a_folder_cannot_be_released(api: Api) -> None:
     """A managed folder cannot be released; it is deleted with its directory."""
     await create_managed_dashboard(api, "write")
     folder = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders/f"
-    assert (await patch(api, "merge-patch+json", LETS_GO, path=folder))[0] == 403
+    assert (await patch(api, "merge-patch+json", RELEASE_PATCH, path=folder))[0] == 403
 
 
 async def test_the_next_sync_reports_the_file(git_api: Api, git_server: GitServer, tmp_path: Path) -> None:
-    """The next sync reports the file of a released object, and the object remains unmanaged, also when the file is deleted."""
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
-    team = await create_repository(git_api, tmp_path / "team", work, git_server.url("team.git"))
+    """The next sync reports the file of a released object as an error. The object remains unmanaged, also when the file is deleted."""
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    team = await create_repository(git_api, tmp_path / "team", work_tree, git_server.url("team.git"))
     assert (await run_sync(git_api))["state"] == "success"
     path = f"{DASHBOARDS}/a"
-    assert (await patch(git_api, "merge-patch+json", {**LETS_GO, "spec": {"title": "Ours"}}, path=path))[0] == 200
+    assert (await patch(git_api, "merge-patch+json", {**RELEASE_PATCH, "spec": {"title": "Ours"}}, path=path))[0] == 200
     job_status = await run_sync(git_api)
     assert (job_status["state"], "resource 'a' already exists and is not managed" in str(job_status)) == ("error", True), job_status
-    work.commit({"a.json": None})
+    work_tree.commit({"a.json": None})
     assert (await run_sync(git_api))["state"] == "success"
-    _, found = await git_api("GET", path)
-    assert (found["spec"]["title"], manager_annotations(found)) == ("Ours", set())
+    _, body = await git_api("GET", path)
+    assert (body["spec"]["title"], manager_annotations(body)) == ("Ours", set())
     assert set(await team.stored_titles()) == {"", "b.json"}

@@ -46,8 +46,8 @@ async def gateway(api: Api, broker: MemoryBroker, database: Database) -> AsyncIt
     worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await worker.start()
     body = {"dashboard": {"uid": "pictured", "title": "Pictured", "panels": PANELS, "time": {"from": "now-1h", "to": "now"}}}
-    status, found = await api("POST", "/api/dashboards/db", body)
-    assert status == 200, found
+    status, response = await api("POST", "/api/dashboards/db", body)
+    assert status == 200, response
     yield api
     await worker.stop()
 
@@ -79,9 +79,9 @@ async def test_a_panel_is_drawn_alone(gateway: Api) -> None:
     assert b">42<" in body
     assert b">walk<" not in body
     assert (await fetch(gateway, f"{PICTURE}?panelId=99"))[0] == 404
-    for wrong in ("width=9", "width=x", "theme=pink", "format=gif", "scale=9", "from=never"):
-        status, _, body, _ = await fetch(gateway, f"{PICTURE}?{wrong}")
-        assert (status, b"message" in body) == (400, True), wrong
+    for wrong_query in ("width=9", "width=x", "theme=pink", "format=gif", "scale=9", "from=never"):
+        status, _, body, _ = await fetch(gateway, f"{PICTURE}?{wrong_query}")
+        assert (status, b"message" in body) == (400, True), wrong_query
 
 
 async def test_a_picture_needs_permission_to_view_and_query(gateway: Api) -> None:
@@ -100,8 +100,8 @@ async def test_a_picture_needs_permission_to_view_and_query(gateway: Api) -> Non
 
 async def test_the_url_sets_variables_zone_and_rows(gateway: Api) -> None:
     """The report of a picture says what it shows; a time zone or a row option that does not exist is refused."""
-    inner = {"id": 9, "type": "text", "title": "In $v at $__timezone"}
-    panels = [{"id": 8, "type": "row", "title": "R", "collapsed": True, "panels": [inner]}]
+    panel_in_row = {"id": 9, "type": "text", "title": "In $v at $__timezone"}
+    panels = [{"id": 8, "type": "row", "title": "R", "collapsed": True, "panels": [panel_in_row]}]
     templating = {"list": [{"name": "v", "type": "custom", "query": "a,b,c", "multi": True}]}
     await gateway("POST", "/api/dashboards/db", {"dashboard": {"uid": "urls", "title": "U", "panels": panels, "templating": templating}})
     query = "format=json&rows=expanded&var-v=b&var-v=c&tz=Asia/Tokyo"
@@ -110,8 +110,12 @@ async def test_the_url_sets_variables_zone_and_rows(gateway: Api) -> None:
     assert json.loads(body) == {"panels": [{"id": 9, "title": "In b + c at Asia/Tokyo", "type": "text", "state": "drawn"}], "notices": []}
     status, _, body, _ = await fetch(gateway, "/render/d-solo/urls?panelId=9&format=svg")
     assert (status, b"In a at UTC" in body) == (200, True)
-    for wrong, name in (("tz=Mars", b"tz"), ("rows=all", b"rows"), ("&".join(f"var-{index}=1" for index in range(101)), b"variables")):
-        status, _, body, _ = await fetch(gateway, f"/render/d/urls?{wrong}")
+    for wrong_query, name in (
+        ("tz=Mars", b"tz"),
+        ("rows=all", b"rows"),
+        ("&".join(f"var-{index}=1" for index in range(101)), b"variables"),
+    ):
+        status, _, body, _ = await fetch(gateway, f"/render/d/urls?{wrong_query}")
         assert (status, name in body) == (400, True), body
 
 
@@ -138,8 +142,8 @@ async def test_an_outline_has_positions_and_options_but_no_data(gateway: Api) ->
 async def test_panels_use_the_default_data_source(gateway: Api) -> None:
     """A data source of another installation is replaced by the default of its type."""
     source = {"name": "Here", "type": "prometheus", "uid": "here", "url": "http://127.0.0.1:1", "access": "proxy", "isDefault": True}
-    status, found = await gateway("POST", "/api/datasources", source)
-    assert status == 200, found
+    status, response = await gateway("POST", "/api/datasources", source)
+    assert status == 200, response
     _, _, body, _ = await fetch(gateway, f"{PICTURE}?format=json&panelId=3")
     assert "host '127.0.0.1'" in json.loads(body)["panels"][0]["message"]
 
@@ -159,8 +163,8 @@ async def test_a_panel_is_drawn_at_the_address_of_grafana(gateway: Api) -> None:
 async def test_library_panels_are_drawn_if_the_caller_may_read_them(gateway: Api) -> None:
     """A panel that only refers to a library panel is drawn as stored; a missing one is named, and the others are drawn."""
     model = {"type": "stat", "title": "Shared", "targets": PANELS[0]["targets"]}
-    status, found = await gateway("POST", "/api/library-elements", {"name": "Shared value", "kind": 1, "uid": "shared", "model": model})
-    assert status == 200, found
+    status, response = await gateway("POST", "/api/library-elements", {"name": "Shared value", "kind": 1, "uid": "shared", "model": model})
+    assert status == 200, response
     references = [{"uid": "shared", "name": "Shared value"}, {"uid": "gone", "name": "Lost value"}]
     panels = [{"id": index, "gridPos": PANELS[0]["gridPos"], "libraryPanel": reference} for index, reference in enumerate(references, 1)]
     assert (await gateway("POST", "/api/dashboards/db", {"dashboard": {"uid": "sharing", "title": "S", "panels": panels}}))[0] == 200

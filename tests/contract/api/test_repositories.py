@@ -27,9 +27,9 @@ def manifest(name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]
 
 
 async def create_repository(api: Api, name: str, spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-    status, found = await api("POST", REPOSITORIES, manifest(name, spec, **metadata))
-    assert status == 201, found
-    return dict(found)
+    status, body = await api("POST", REPOSITORIES, manifest(name, spec, **metadata))
+    assert status == 201, body
+    return dict(body)
 
 
 async def test_a_token_is_stored_sealed(api: Api) -> None:
@@ -38,9 +38,9 @@ async def test_a_token_is_stored_sealed(api: Api) -> None:
     sealed = created["spec"]["githost"]["encryptedToken"]
     assert "token" not in created["spec"]["githost"]
     for path in (f"{REPOSITORIES}/team", REPOSITORIES):
-        _, found = await api("GET", path)
-        assert TOKEN not in json.dumps(found)
-        assert sealed in json.dumps(found)
+        _, body = await api("GET", path)
+        assert TOKEN not in json.dumps(body)
+        assert sealed in json.dumps(body)
     async with api.database.connection() as connection:
         for table in ("resource", "resource_history", "change", "audit_event"):
             rows = await connection.fetch(f"select t::text as row from {table} t")
@@ -52,19 +52,19 @@ async def test_a_missing_token_is_kept(api: Api) -> None:
     created = await create_repository(api, "team", githost(token=TOKEN))
     sealed = created["spec"]["githost"]["encryptedToken"]
     for block in ({}, {"token": ""}, {"token": TOKEN}, {"encryptedToken": sealed}):
-        status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(**block)))
-        assert (status, found["spec"]["githost"]["encryptedToken"], found["metadata"]["generation"]) == (200, sealed, 1)
-    _, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(token="another")))
-    assert found["spec"]["githost"]["encryptedToken"] != sealed
-    assert found["metadata"]["generation"] == 2
+        status, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(**block)))
+        assert (status, body["spec"]["githost"]["encryptedToken"], body["metadata"]["generation"]) == (200, sealed, 1)
+    _, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(token="another")))
+    assert body["spec"]["githost"]["encryptedToken"] != sealed
+    assert body["metadata"]["generation"] == 2
 
 
 @pytest.mark.parametrize("url", ["https://elsewhere.example/team.git", "http://git.example/team.git", "https://git.example:444/team.git"])
 async def test_a_token_is_not_kept_for_another_host(api: Api, url: str) -> None:
     """A changed address on another host removes the token; on the same host, the token is kept."""
     await create_repository(api, "team", githost(token=TOKEN))
-    _, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(url="https://git.example/other.git")))
-    assert "encryptedToken" in found["spec"]["githost"]
+    _, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost(url="https://git.example/other.git")))
+    assert "encryptedToken" in body["spec"]["githost"]
     headers = {"Authorization": ADMIN}
     async with api.session.put(f"{REPOSITORIES}/team", json=manifest("team", githost(url=url)), headers=headers) as response:
         assert "token was deleted" in response.headers["Warning"]
@@ -74,8 +74,8 @@ async def test_a_token_is_not_kept_for_another_host(api: Api, url: str) -> None:
 async def test_a_sealed_token_of_another_repository_is_refused(api: Api) -> None:
     """A token sealed for another repository, or forged, is refused."""
     other = (await create_repository(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
-    status, found = await api("POST", REPOSITORIES, manifest("team", githost(encryptedToken=other)))
-    assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
+    status, body = await api("POST", REPOSITORIES, manifest("team", githost(encryptedToken=other)))
+    assert (status, body["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
 
 
 async def test_a_copied_token_is_not_kept_for_another_host(api: Api) -> None:
@@ -88,8 +88,8 @@ async def test_a_copied_token_is_not_kept_for_another_host(api: Api) -> None:
     ]
     headers = {"Authorization": ADMIN, "Content-Type": "application/json-patch+json"}
     async with api.session.patch(f"{REPOSITORIES}/team", data=json.dumps(patch), headers=headers) as response:
-        found = await response.json()
-    assert "encryptedToken" not in found["spec"]["githost"]
+        body = await response.json()
+    assert "encryptedToken" not in body["spec"]["githost"]
 
 
 async def test_a_token_is_removed_from_the_annotation_of_kubectl(api: Api) -> None:
@@ -129,10 +129,10 @@ async def test_a_repository_is_read_as_it_was_written(api: Api, kind: str) -> No
     assert created["spec"] == spec
     assert await api("PUT", f"{REPOSITORIES}/team", manifest("team", spec, finalizers=created["metadata"]["finalizers"])) == (200, created)
     other = githost() | {"type": "githost", kind: block}
-    status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", other))
-    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [f"spec.{kind}"])
-    _, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()))
-    assert (found["spec"]["type"], kind in found["spec"]) == ("githost", False)
+    status, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", other))
+    assert (status, [cause["field"] for cause in body["details"]["causes"]]) == (422, [f"spec.{kind}"])
+    _, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()))
+    assert (body["spec"]["type"], kind in body["spec"]) == ("githost", False)
 
 
 async def test_a_secret_is_sent_next_to_the_spec(api: Api) -> None:
@@ -142,15 +142,15 @@ async def test_a_secret_is_sent_next_to_the_spec(api: Api) -> None:
     assert (status, list(created["secure"]["token"])) == (201, ["name"])
     assert TOKEN not in json.dumps(created)
     assert await api("PUT", f"{REPOSITORIES}/team", created) == (200, created)
-    _, found = await api("PUT", f"{REPOSITORIES}/team", created | {"secure": {"token": {"create": TOKEN}}})
-    assert found["secure"] == created["secure"]
-    _, found = await api("PUT", f"{REPOSITORIES}/team", created | {"secure": {"token": {"create": "another"}}})
-    assert found["secure"]["token"]["name"] != created["secure"]["token"]["name"]
-    status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()) | {"secure": created["secure"]})
-    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["secure.token.name"])
+    _, response = await api("PUT", f"{REPOSITORIES}/team", created | {"secure": {"token": {"create": TOKEN}}})
+    assert response["secure"] == created["secure"]
+    _, response = await api("PUT", f"{REPOSITORIES}/team", created | {"secure": {"token": {"create": "another"}}})
+    assert response["secure"]["token"]["name"] != created["secure"]["token"]["name"]
+    status, response = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()) | {"secure": created["secure"]})
+    assert (status, [cause["field"] for cause in response["details"]["causes"]]) == (422, ["secure.token.name"])
     removal = manifest("team", githost()) | {"secure": {"token": {"remove": True}}}
-    status, found = await api("PUT", f"{REPOSITORIES}/team", removal)
-    assert (status, "secure" in found, "encryptedToken" in found["spec"]["githost"]) == (200, False, False)
+    status, response = await api("PUT", f"{REPOSITORIES}/team", removal)
+    assert (status, "secure" in response, "encryptedToken" in response["spec"]["githost"]) == (200, False, False)
 
 
 @pytest.mark.parametrize(
@@ -164,15 +164,15 @@ async def test_a_secret_is_sent_next_to_the_spec(api: Api) -> None:
 )
 async def test_a_secret_against_the_rules_is_refused(api: Api, spec: dict[str, Any], secure: dict[str, Any], field: str) -> None:
     """Two tokens, create with remove, an unknown name, and a value that is not text are refused."""
-    status, found = await api("POST", REPOSITORIES, manifest("team", githost(**spec)) | {"secure": {"token": secure}})
-    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [field])
+    status, body = await api("POST", REPOSITORIES, manifest("team", githost(**spec)) | {"secure": {"token": secure}})
+    assert (status, [cause["field"] for cause in body["details"]["causes"]]) == (422, [field])
 
 
 async def test_an_invalid_directory_is_refused(api: Api) -> None:
     """An invalid directory is refused with the field and the reason."""
-    status, found = await api("POST", REPOSITORIES, manifest("team", githost(path="a/../../b")))
+    status, body = await api("POST", REPOSITORIES, manifest("team", githost(path="a/../../b")))
     assert status == 422
-    (cause,) = found["details"]["causes"]
+    (cause,) = body["details"]["causes"]
     assert (cause["field"], "traversal attempt" in cause["message"]) == ("spec.githost.path", True)
 
 
@@ -206,9 +206,9 @@ async def test_a_folder_in_use_is_kept(api: Api) -> None:
     await api.sql("update resource set annotations = annotations || $1 where resource = 'folders' returning 1", json.dumps(body))
     await api.sql("""update resource set annotations = annotations || '{"grafana.app/folder": "used"}' where name = 'd' returning 1""")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
-    _, found = await api("GET", FOLDERS)
-    assert [item["metadata"]["name"] for item in found["items"]] == ["top", "used"]
-    assert not [key for item in found["items"] for key in item["metadata"]["annotations"] if "manage" in key]
+    _, response = await api("GET", FOLDERS)
+    assert [item["metadata"]["name"] for item in response["items"]] == ["top", "used"]
+    assert not [key for item in response["items"] for key in item["metadata"]["annotations"] if "manage" in key]
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
     assert (await api("GET", "/api/library-elements/panel"))[1]["result"]["meta"]["folderName"] == "used"
 
@@ -218,24 +218,24 @@ async def test_managed_objects_can_be_released(api: Api) -> None:
     await create_repository(api, "team", githost(), finalizers=["cleanup", "release-orphan-resources"])
     await create_managed_dashboard(api, "d", "team")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
-    _, found = await api("GET", f"{DASHBOARDS}/d")
-    assert not [key for key in found["metadata"]["annotations"] if "manage" in key.lower() or "source" in key.lower()]
-    assert found["metadata"]["generation"] == 1
-    found["spec"]["title"] = "Mine"
-    assert (await api("PUT", f"{DASHBOARDS}/d", found))[0] == 200
+    _, body = await api("GET", f"{DASHBOARDS}/d")
+    assert not [key for key in body["metadata"]["annotations"] if "manage" in key.lower() or "source" in key.lower()]
+    assert body["metadata"]["generation"] == 1
+    body["spec"]["title"] = "Mine"
+    assert (await api("PUT", f"{DASHBOARDS}/d", body))[0] == 200
 
 
 async def test_other_finalizers_delay_the_delete(api: Api) -> None:
     """Until other finalizers are removed, the repository is only marked, accepts no jobs and keeps its objects."""
     await create_repository(api, "team", githost(), finalizers=["remove-orphan-resources", "example.org/theirs"])
     await create_managed_dashboard(api, "d", "team")
-    status, found = await api("DELETE", f"{REPOSITORIES}/team")
-    assert (status, "deletionTimestamp" in found["metadata"]) == (200, True)
+    status, body = await api("DELETE", f"{REPOSITORIES}/team")
+    assert (status, "deletionTimestamp" in body["metadata"]) == (200, True)
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 200
     status, error = await api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {}})
     assert (status, "marked for deletion" in error["message"]) == (409, True)
-    found["metadata"]["finalizers"] = ["remove-orphan-resources"]
-    assert (await api("PUT", f"{REPOSITORIES}/team", found))[0] == 200
+    body["metadata"]["finalizers"] = ["remove-orphan-resources"]
+    assert (await api("PUT", f"{REPOSITORIES}/team", body))[0] == 200
     assert (await api("GET", f"{REPOSITORIES}/team"))[0] == 404
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
 
@@ -246,12 +246,12 @@ async def test_type_and_used_target_do_not_change(api: Api) -> None:
     local = githost()
     local.pop("githost")
     local |= {"type": "local", "local": {"path": str(api.data)}}
-    status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", local))
-    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["spec.type"])
-    complete = githost()
-    complete["sync"] = {"enabled": True, "target": "instance"}
-    assert (await api("PUT", f"{REPOSITORIES}/team", manifest("team", complete)))[0] == 200
+    status, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", local))
+    assert (status, [cause["field"] for cause in body["details"]["causes"]]) == (422, ["spec.type"])
+    git_spec = githost()
+    git_spec["sync"] = {"enabled": True, "target": "instance"}
+    assert (await api("PUT", f"{REPOSITORIES}/team", manifest("team", git_spec)))[0] == 200
     stats = {"stats": [{"group": "g", "resource": "r", "count": 1}]}
     await api.sql("update resource set status = $1 where name = 'team' returning 1", json.dumps(stats))
-    status, found = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()))
-    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, ["spec.sync.target"])
+    status, body = await api("PUT", f"{REPOSITORIES}/team", manifest("team", githost()))
+    assert (status, [cause["field"] for cause in body["details"]["causes"]]) == (422, ["spec.sync.target"])

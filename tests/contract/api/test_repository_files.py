@@ -55,8 +55,8 @@ async def events(api: Api) -> list[tuple[str, str, str, dict[str, Any]]]:
 async def test_listing_files_needs_repository_access(api: Api, worker: FakeJobsWorker) -> None:
     """All files, or those below a directory, are listed; other callers are rejected before the worker is called."""
     for path, below in (("", ""), ("/", ""), ("/deep/er/", "deep/er/")):
-        status, found = await api("GET", f"{FILES}{path}", params={"ref": "other"})
-        assert (status, found["kind"], found["items"][0]["path"]) == (200, "FileList", "a.json")
+        status, body = await api("GET", f"{FILES}{path}", params={"ref": "other"})
+        assert (status, body["kind"], body["items"][0]["path"]) == (200, "FileList", "a.json")
         assert worker.requests.pop() == {"call": "files", "namespace": "default", "name": "team", "path": below, "ref": "other"}
     editor = await api.person("editor", Role.EDITOR)
     for path in ("", "/", "/deep/"):
@@ -66,15 +66,15 @@ async def test_listing_files_needs_repository_access(api: Api, worker: FakeJobsW
 
 async def test_reading_a_file_needs_read_access_to_its_objects(api: Api, worker: FakeJobsWorker) -> None:
     """A caller with read access gets a file with its stored objects; a caller without it learns neither, not even a name."""
-    inside = await folder_for(api, "closed", "ina")
+    folder_editor = await folder_for(api, "closed", "ina")
     viewer = await api.person("vic", Role.VIEWER)
     worker.touches = [touch("get", "mine", "closed")]
-    status, found = await api("GET", f"{FILES}/a.json", auth=inside)
-    assert (status, found["kind"], found["resource"]["file"]) == (200, "ResourceWrapper", {"spec": {"title": "T"}})
+    status, body = await api("GET", f"{FILES}/a.json", auth=folder_editor)
+    assert (status, body["kind"], body["resource"]["file"]) == (200, "ResourceWrapper", {"spec": {"title": "T"}})
     status, error = await api("GET", f"{FILES}/a.json", auth=viewer)
     assert (status, error["message"]) == (403, "'a.json' is forbidden: vic needs dashboards:read on the objects in it")
     worker.touches.append(touch("get", "another"))
-    assert (await api("GET", f"{FILES}/a.json", auth=inside))[0] == 403
+    assert (await api("GET", f"{FILES}/a.json", auth=folder_editor))[0] == 403
     assert (await api("GET", f"{FILES}/a.json", auth=ADMIN))[0] == 200
 
 
@@ -88,13 +88,13 @@ async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJo
     """The worker makes exactly the change that it planned and that was authorized: the same content, at the same commit."""
     worker.touches = [touch("update", "a")]
     query = {"ref": "side", "message": "Why", "skipDryRun": "true"}
-    status, found = await api("PUT", f"{FILES}/deep/a.json", params=query, data=b"title: T\n", headers={"Content-Type": "text/nonsense"})
-    assert (status, found["kind"], found["ref"]) == (200, "ResourceWrapper", "c")
-    planned, done = worker.requests
-    assert planned["author"]["at"] == done["author"].pop("at") == pytest.approx(time.time(), abs=60)
+    status, body = await api("PUT", f"{FILES}/deep/a.json", params=query, data=b"title: T\n", headers={"Content-Type": "text/nonsense"})
+    assert (status, body["kind"], body["ref"]) == (200, "ResourceWrapper", "c")
+    planned, executed = worker.requests
+    assert planned["author"]["at"] == executed["author"].pop("at") == pytest.approx(time.time(), abs=60)
     del planned["author"]["at"]
     author = {"name": "admin", "email": "admin@localhost", "uid": "user:1"}
-    known: dict[str, Any] = {
+    common_members: dict[str, Any] = {
         "call": "change",
         "namespace": "default",
         "name": "team",
@@ -102,9 +102,9 @@ async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJo
         "path": "deep/a.json",
         "ref": "side",
     }
-    known |= {"originalPath": "", "message": "Why", "author": author}
-    assert planned == {**known, "content": "title: T\n", "base": ""}
-    assert done == {**known, "content": "title: T\n as written", "base": "b1"}
+    common_members |= {"originalPath": "", "message": "Why", "author": author}
+    assert planned == {**common_members, "content": "title: T\n", "base": ""}
+    assert executed == {**common_members, "content": "title: T\n as written", "base": "b1"}
     result = {"path": "deep/a.json", "ref": "side", "commit": "c"}
     assert await events(api) == [("repository.files.update", "ok", "repository:team", result)]
 
@@ -112,27 +112,27 @@ async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJo
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
 async def test_nothing_is_done_without_every_right(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
     """A caller with rights in one folder only is refused if one object is elsewhere. Viewers get no plan."""
-    inside = await folder_for(api, "closed", "ina")
+    folder_editor = await folder_for(api, "closed", "ina")
     body = None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
-    assert (await api(method, f"{FILES}/a.json", body, auth=inside))[0] == 403
+    assert (await api(method, f"{FILES}/a.json", body, auth=folder_editor))[0] == 403
     assert (len(worker.requests), worker.changes) == (1, [])
     worker.touches.pop()
-    assert (await api(method, f"{FILES}/a.json", body, auth=inside))[0] == 200
+    assert (await api(method, f"{FILES}/a.json", body, auth=folder_editor))[0] == 200
     worker.requests.clear()
     assert (await api(method, f"{FILES}/a.json", body, auth=await api.person("vic", Role.VIEWER)))[0] == 403
     assert worker.requests == []
 
 
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
-async def test_a_dry_run_of_a_change_is_judged_and_returns_the_plan(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
-    """The worker only plans; the required rights are those of the change."""
-    inside, body = await folder_for(api, "closed", "ina"), None if method == "DELETE" else DASHBOARD
+async def test_a_dry_run_of_a_change_is_authorized_and_returns_the_plan(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
+    """The worker only plans the change, and the dry run requires the rights that the change itself would require."""
+    folder_editor, body = await folder_for(api, "closed", "ina"), None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
-    assert (await api(method, f"{FILES}/a.json?dryRun=All", body, auth=inside))[0] == 403
+    assert (await api(method, f"{FILES}/a.json?dryRun=All", body, auth=folder_editor))[0] == 403
     worker.touches.pop()
-    status, found = await api(method, f"{FILES}/a.json?dryRun=All", body, auth=inside)
-    assert (status, found["kind"], found["ref"]) == (200, "ResourceWrapper", "c")
+    status, response = await api(method, f"{FILES}/a.json?dryRun=All", body, auth=folder_editor)
+    assert (status, response["kind"], response["ref"]) == (200, "ResourceWrapper", "c")
     assert (len(worker.requests), worker.changes, await events(api)) == (2, [], [])
 
 
@@ -149,9 +149,9 @@ async def test_a_file_is_moved_from_where_it_was(api: Api, worker: FakeJobsWorke
     """POST moves a file, with or without other content; PUT refuses originalPath."""
     for sent in (b"", b"{}"):
         assert (await api("POST", f"{FILES}/new/a.json", params={"originalPath": "old/a.json"}, data=sent))[0] == 200
-        planned, done = worker.requests
+        planned, executed = worker.requests
         assert (planned["method"], planned["path"], planned["originalPath"]) == ("move", "new/a.json", "old/a.json")
-        assert (planned.get("content"), done.get("content")) == (("{}", "{} as written") if sent else (None, None))
+        assert (planned.get("content"), executed.get("content")) == (("{}", "{} as written") if sent else (None, None))
         worker.requests.clear()
     assert (await api("PUT", f"{FILES}/a.json", DASHBOARD, params={"originalPath": "b.json"}))[0] == 400
     assert (await api("POST", f"{FILES}/a.json", params={"originalPath": "../b.json"}))[0] == 400
@@ -272,14 +272,14 @@ async def test_a_repository_that_cannot_be_used_is_reported(api: Api, worker: Fa
 async def test_the_reason_of_bad_health_requires_the_right_to_read(api: Api, worker: FakeJobsWorker) -> None:
     """The reason of bad health is shown only to callers with read permission, because it contains addresses and folders."""
     await record_health(api, "team", healthy=False)
-    editor, inside = await api.person("editor", Role.EDITOR), await folder_for(api, "closed", "ina")
-    for auth, reasons in ((editor, ": it is so"), (inside, "")):
+    editor, folder_editor = await api.person("editor", Role.EDITOR), await folder_for(api, "closed", "ina")
+    for auth, reasons in ((editor, ": it is so"), (folder_editor, "")):
         for method, body in (("GET", None), ("PUT", DASHBOARD)):
             status, error = await api(method, f"{FILES}/a.json", body, auth=auth)
             assert (status, error["message"]) == (424, f"The repository configuration is not healthy{reasons}")
 
 
-async def test_a_worker_that_takes_too_long(api: Api, worker: FakeJobsWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_worker_that_takes_too_long_is_a_timeout(api: Api, worker: FakeJobsWorker, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(repository_client, "TIMEOUT_SECONDS", 0.05)
     worker.is_silent = True
     assert (await api("GET", f"{FILES}/a.json"))[0] == 504

@@ -13,16 +13,16 @@ TEAM = f"{REPOSITORIES}/team"
 
 
 async def commits(api: Api, path: str = "", **query: str) -> list[str]:
-    status, found = await api("GET", f"{TEAM}/history{path}", params=query)
-    assert (status, found["kind"], found["metadata"]) == (200, "HistoryList", {}), found
-    return [item["ref"] for item in found["items"]]
+    status, body = await api("GET", f"{TEAM}/history{path}", params=query)
+    assert (status, body["kind"], body["metadata"]) == (200, "HistoryList", {}), body
+    return [item["ref"] for item in body["items"]]
 
 
 async def test_branches_are_listed(git_api: Api, git_server: GitServer) -> None:
     """Branches are listed by name with their commits, for Editors too."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "A")})
-    second = work.commit({"a.json": dashboard("a", "B")}, branch="feature/x")
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "A")})
+    second = work_tree.commit({"a.json": dashboard("a", "B")}, branch="feature/x")
     await repository(git_api, git_server)
     editor, viewer = await git_api.person("editor", Role.EDITOR), await git_api.person("viewer", Role.VIEWER)
     items = [{"name": "feature/x", "hash": second}, {"name": "main", "hash": first}]
@@ -33,68 +33,68 @@ async def test_branches_are_listed(git_api: Api, git_server: GitServer) -> None:
 
 
 async def test_commits_are_listed_newest_first(git_api: Api, git_server: GitServer) -> None:
-    """Commits have author, time and message and are listed for the own branch, another branch or up to a commit."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "A")}, message="One\n\nand why")
-    second = work.commit({"b.json": dashboard("b", "B")})
-    third = work.commit({"b.json": dashboard("b", "C")}, branch="other")
+    """Commits have author, time and message. The list begins at the repository's own branch, at another branch or at a commit."""
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "A")}, message="One\n\nand why")
+    second = work_tree.commit({"b.json": dashboard("b", "B")})
+    third = work_tree.commit({"b.json": dashboard("b", "C")}, branch="other")
     await repository(git_api, git_server)
     assert await commits(git_api) == [second, first]
     assert await commits(git_api, ref="other") == [third, second, first]
     assert await commits(git_api, ref=first) == [first]
-    _, found = await git_api("GET", f"{TEAM}/history", params={"ref": first})
-    created = int(git(work.folder, "show", "--no-patch", "--format=%ct", first)) * 1000
+    _, body = await git_api("GET", f"{TEAM}/history", params={"ref": first})
+    created = int(git(work_tree.folder, "show", "--no-patch", "--format=%ct", first)) * 1000
     authors = [{"name": "Test", "username": ""}]
-    assert found["items"] == [{"ref": first, "message": "One\n\nand why", "authors": authors, "createdAt": created}]
+    assert body["items"] == [{"ref": first, "message": "One\n\nand why", "authors": authors, "createdAt": created}]
 
 
 async def test_the_history_of_a_path_has_the_commits_that_touch_it(git_api: Api, git_server: GitServer) -> None:
     """The history of a file or directory has the commits that changed or deleted it; an unknown path is 404."""
-    work = git_server.make("team.git")
-    first = work.commit({"deep/ä b.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
-    second = work.commit({"b.json": dashboard("b", "C")})
-    third = work.commit({"deep/ä b.json": None, "deep/c.json": dashboard("c", "C")})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"deep/ä b.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    second = work_tree.commit({"b.json": dashboard("b", "C")})
+    third = work_tree.commit({"deep/ä b.json": None, "deep/c.json": dashboard("c", "C")})
     await repository(git_api, git_server)
     assert await commits(git_api, "/deep/%C3%A4%20b.json") == [third, first]
     assert await commits(git_api, "/b.json") == [second, first]
     assert await commits(git_api, "/deep/") == await commits(git_api, "/deep") == [third, first]
     assert await commits(git_api, "/b.json", ref=first) == [first]
     for path in ("none.json", "b.json/below", "../b.json", "deep//c.json", "deep///c.json"):
-        status, found = await git_api("GET", f"{TEAM}/history/{path}")
-        assert (status, found["reason"]) == (404, "NotFound"), path
+        status, body = await git_api("GET", f"{TEAM}/history/{path}")
+        assert (status, body["reason"]) == (404, "NotFound"), path
 
 
 async def test_a_merge_counts_only_for_its_own_changes(git_api: Api, git_server: GitServer) -> None:
     """A merge is part of a path's history only if it differs from both sides there."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "A")})
-    git(work.folder, "checkout", "--quiet", "-b", "side")
-    side = work.commit({"b.json": dashboard("b", "B")}, branch="side")
-    git(work.folder, "checkout", "--quiet", "main")
-    git(work.folder, "merge", "--quiet", "--no-ff", "-m", "merged", "side")
-    merge = work.push("after")
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "A")})
+    git(work_tree.folder, "checkout", "--quiet", "-b", "side")
+    side_commit = work_tree.commit({"b.json": dashboard("b", "B")}, branch="side")
+    git(work_tree.folder, "checkout", "--quiet", "main")
+    git(work_tree.folder, "merge", "--quiet", "--no-ff", "-m", "merged", "side")
+    merge = work_tree.push("after")
     await repository(git_api, git_server)
-    assert await commits(git_api, "/b.json") == [side]
-    everything = await commits(git_api)
-    assert (everything[0], set(everything[2:])) == (merge, {side, first})
+    assert await commits(git_api, "/b.json") == [side_commit]
+    all_commits = await commits(git_api)
+    assert (all_commits[0], set(all_commits[2:])) == (merge, {side_commit, first})
 
 
 @pytest.mark.parametrize("ref", ["none", "0" * 40, "refs/heads/main:x", "--upload-pack=x", "a..b"])
 async def test_unknown_and_invalid_refs_are_refused(git_api: Api, git_server: GitServer, ref: str) -> None:
     """An unknown ref is not found and an invalid one is rejected; the repository's health is unchanged."""
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
-    status, found = await git_api("GET", f"{TEAM}/history", params={"ref": ref})
-    assert status == (404 if ref.isalnum() else 400), found
+    status, body = await git_api("GET", f"{TEAM}/history", params={"ref": ref})
+    assert status == (404 if ref.isalnum() else 400), body
     assert len(await commits(git_api)) == 1
 
 
 async def test_an_older_commit_of_another_branch_is_not_found(git_api: Api, git_server: GitServer) -> None:
     """The newest commit of another branch is found, since previews of that branch name it."""
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A")})
-    older = work.commit({"a.json": dashboard("a", "B")}, branch="other")
-    newest = work.commit({"a.json": dashboard("a", "C")}, branch="other")
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A")})
+    older = work_tree.commit({"a.json": dashboard("a", "B")}, branch="other")
+    newest = work_tree.commit({"a.json": dashboard("a", "C")}, branch="other")
     await repository(git_api, git_server)
     assert (await commits(git_api, ref="other"))[:2] == [newest, older]
     assert (await commits(git_api, ref=newest))[0] == newest
@@ -103,7 +103,7 @@ async def test_an_older_commit_of_another_branch_is_not_found(git_api: Api, git_
 
 async def test_an_empty_repository_has_no_history(git_api: Api, git_server: GitServer) -> None:
     """An empty repository has neither history nor branches."""
-    git_server.make("team.git")
+    git_server.create_repository("team.git")
     await repository(git_api, git_server)
     assert await commits(git_api) == []
     assert (await git_api("GET", f"{TEAM}/refs"))[1]["items"] == []
@@ -115,20 +115,20 @@ async def test_a_local_repository_has_no_history(git_api: Api) -> None:
     spec: dict[str, Any] = {"title": "T", "type": "local", "workflows": [], "local": {"path": "x"}}
     body = {"metadata": {"name": "team"}, "spec": {**spec, "sync": {"enabled": False, "target": "folder"}}}
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
-    for what in ("history", "refs"):
-        status, found = await git_api("GET", f"{TEAM}/{what}")
-        assert (status, found["message"]) == (400, f"this repository does not support {what}")
-        assert (await git_api("GET", f"{REPOSITORIES}/none/{what}"))[0] == 404
+    for subresource in ("history", "refs"):
+        status, response = await git_api("GET", f"{TEAM}/{subresource}")
+        assert (status, response["message"]) == (400, f"this repository does not support {subresource}")
+        assert (await git_api("GET", f"{REPOSITORIES}/none/{subresource}"))[0] == 404
 
 
 async def test_a_rejecting_host_is_a_424(git_api: Api, git_server: GitServer) -> None:
     """A host that rejects access is 424 and never 403, before and after the next probe."""
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     assert len(await commits(git_api)) == 1
     git_server.token = "a-token"
-    for what in ("history", "refs"):
-        status, found = await git_api("GET", f"{TEAM}/{what}")
-        assert (status, "not healthy" in found["message"]) == (424, True), found
+    for subresource in ("history", "refs"):
+        status, body = await git_api("GET", f"{TEAM}/{subresource}")
+        assert (status, "not healthy" in body["message"]) == (424, True), body
     await git_api.sql("update resource set status = null where name = 'team'")
     assert (await git_api("GET", f"{TEAM}/refs"))[0] == 424

@@ -18,7 +18,7 @@ from dashwright.common.models.repository_calls import TrialResponse
 
 TOKEN = "a-token-of-the-host"
 RESULTS = {"kind": "TestResults", "apiVersion": "provisioning.grafana.app/v0alpha1"}
-GOOD = (200, {**RESULTS, "code": 200, "success": True, "errors": []})
+SUCCESS = (200, {**RESULTS, "code": 200, "success": True, "errors": []})
 
 
 def host_repository(server: GitServer, **block: Any) -> dict[str, Any]:
@@ -34,19 +34,19 @@ def local_repository(path: str) -> dict[str, Any]:
 
 async def run_failing_test(api: Api, body: Any, *, name: str = "new") -> tuple[int, list[tuple[str | None, str]]]:
     """Return the status, which equals the body's code, and the fields and messages of the errors."""
-    status, found = await api("POST", f"{REPOSITORIES}/{name}/test", body)
-    assert (found["kind"], found["code"], found["success"]) == ("TestResults", status, False), found
-    return status, [(error.get("field"), error["detail"]) for error in found["errors"]]
+    status, response = await api("POST", f"{REPOSITORIES}/{name}/test", body)
+    assert (response["kind"], response["code"], response["success"]) == ("TestResults", status, False), response
+    return status, [(error.get("field"), error["detail"]) for error in response["errors"]]
 
 
 @pytest.mark.parametrize("body", [None, {}], ids=["nothing", "empty"])
 async def test_a_stored_repository_is_tested_with_its_token(git_api: Api, git_server: GitServer, body: Any) -> None:
     """The test of a stored repository uses its stored token and changes nothing."""
     git_server.token = TOKEN
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server, token=TOKEN)
     before = await git_api("GET", f"{REPOSITORIES}/team")
-    assert await git_api("POST", f"{REPOSITORIES}/team/test", body) == GOOD
+    assert await git_api("POST", f"{REPOSITORIES}/team/test", body) == SUCCESS
     git_server.token = "another"
     status, (error,) = await run_failing_test(git_api, body, name="team")
     assert (status, error[0]) == (400, "spec.githost.token")
@@ -56,10 +56,10 @@ async def test_a_stored_repository_is_tested_with_its_token(git_api: Api, git_se
 async def test_a_new_repository_is_tested_without_being_stored(git_api: Api, git_server: GitServer) -> None:
     """A configuration with any name or none can be tested without being stored."""
     git_server.token = TOKEN
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     body = host_repository(git_server, token=TOKEN)
     for metadata in ({}, {"name": "mine"}, {"name": "new"}):
-        assert await git_api("POST", f"{REPOSITORIES}/new/test", {**body, "metadata": metadata}) == GOOD
+        assert await git_api("POST", f"{REPOSITORIES}/new/test", {**body, "metadata": metadata}) == SUCCESS
     assert (await git_api("GET", REPOSITORIES))[1]["items"] == []
 
 
@@ -80,7 +80,7 @@ async def test_a_failure_names_the_field(
 ) -> None:
     """A failure names the field and says what is wrong."""
     git_server.token = TOKEN
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     status, errors = await run_failing_test(git_api, make(git_server))
     assert (status, [name for name, _ in errors]) == (400, [field])
     assert text in errors[0][1]
@@ -90,17 +90,17 @@ async def test_a_failure_names_the_field(
 async def test_an_empty_repository_is_readable(git_api: Api, git_server: GitServer) -> None:
     """An empty folder and an empty git repository are successes."""
     (git_api.data / "dashboards").mkdir()
-    git_server.make("team.git")
-    assert await git_api("POST", f"{REPOSITORIES}/new/test", local_repository("dashboards")) == GOOD
-    assert await git_api("POST", f"{REPOSITORIES}/new/test", host_repository(git_server)) == GOOD
+    git_server.create_repository("team.git")
+    assert await git_api("POST", f"{REPOSITORIES}/new/test", local_repository("dashboards")) == SUCCESS
+    assert await git_api("POST", f"{REPOSITORIES}/new/test", host_repository(git_server)) == SUCCESS
 
 
 async def test_a_stored_token_is_sent_only_to_its_host(git_api: Api, git_server: GitServer) -> None:
     """A configuration without a token uses the stored one, unless its URL or its name differs."""
     git_server.token = TOKEN
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server, token=TOKEN)
-    assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(git_server)) == GOOD
+    assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(git_server)) == SUCCESS
     recorded: list[str | None] = []
 
     async def record(request: web.Request) -> None:
@@ -108,7 +108,7 @@ async def test_a_stored_token_is_sent_only_to_its_host(git_api: Api, git_server:
 
     async with git.serving(git_server.root) as other:
         other.fault = git_server.fault = record
-        assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(other)) == GOOD
+        assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(other)) == SUCCESS
         assert (await run_failing_test(git_api, host_repository(git_server, branch="next")))[0] == 400
     assert (set(recorded), len(recorded) > 1) == ({None}, True)
     _, errors = await run_failing_test(git_api, host_repository(git_server, encryptedToken="bWluZQ=="), name="team")
@@ -143,8 +143,8 @@ async def test_invalid_requests_for_a_test_are_rejected(git_api: Api) -> None:
         ("new", [], 400),
         ("new", {"kind": "Job"}, 400),
     ):
-        status, found = await git_api("POST", f"{REPOSITORIES}/{name}/test", body)
-        assert (status, found["kind"]) == (expected, "Status"), found
+        status, response = await git_api("POST", f"{REPOSITORIES}/{name}/test", body)
+        assert (status, response["kind"]) == (expected, "Status"), response
     assert (await git_api("POST", f"{REPOSITORIES}/new/test", local_repository("x"), auth=auth))[0] == 403
 
 
@@ -159,7 +159,7 @@ async def test_a_token_is_encrypted_in_messages(api: Api, git_server: GitServer,
     worker = RpcServer(broker, broker.topology.repositories, respond, SIGNER, prefetch=1)
     await worker.start()
     body = host_repository(git_server, token=TOKEN)
-    assert await api("POST", f"{REPOSITORIES}/new/test", body) == GOOD
+    assert await api("POST", f"{REPOSITORIES}/new/test", body) == SUCCESS
     await worker.stop(drain=1)
     (request,) = requests
     assert (b"encryptedToken" in request, TOKEN.encode() in request) == (True, False)

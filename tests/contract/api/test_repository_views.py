@@ -34,8 +34,8 @@ async def test_viewers_list_the_repositories(git_api: Api, git_server: GitServer
         "availableRepositoryTypes": ["githost", "github", "gitlab", "bitbucket", "git", "local"],
         "maxRepositories": 0,
     }
-    found = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("viewer", Role.VIEWER))
-    assert found == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected, **choices})
+    response = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("viewer", Role.VIEWER))
+    assert response == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected, **choices})
     status, error = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("member", Role.NONE))
     assert (status, error["reason"]) == (403, "Forbidden")
 
@@ -43,30 +43,30 @@ async def test_viewers_list_the_repositories(git_api: Api, git_server: GitServer
 async def test_lists_are_empty_without_repositories(api: Api) -> None:
     """Lists without items are empty and never null."""
     for path, kind in (("settings", "RepositoryViewList"), ("stats", "ResourceStats")):
-        status, found = await api("GET", f"{NAMESPACE}/{path}")
-        assert (status, found["kind"], found["items"]) == (200, kind, [])
-    status, found = await api("GET", f"{REPOSITORIES}/none/resources")
-    assert (status, found["reason"]) == (404, "NotFound")
+        status, body = await api("GET", f"{NAMESPACE}/{path}")
+        assert (status, body["kind"], body["items"]) == (200, kind, [])
+    status, body = await api("GET", f"{REPOSITORIES}/none/resources")
+    assert (status, body["reason"]) == (404, "NotFound")
 
 
 async def test_managed_objects_are_listed(git_api: Api, git_server: GitServer) -> None:
     """Managed objects are listed by path with their hashes and counted by repository, apart from unmanaged objects."""
     files: dict[str, str | bytes | None] = {"deep/b.json": dashboard("b", "B"), "a.json": dashboard("a", "A")}
-    git_server.make("team.git").commit(files)
+    git_server.create_repository("team.git").commit(files)
     await repository(git_api, git_server)
     status, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
     assert (status, listing["kind"], listing["metadata"], listing["items"]) == (200, "ResourceList", {}, [])
     assert (await run_sync(git_api))["state"] == "success"
-    own = {"metadata": {"name": "own"}, "spec": {"title": "Own", "panels": []}}
-    assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v1beta1"), own))[0] == 201
+    unmanaged = {"metadata": {"name": "own"}, "spec": {"title": "Own", "panels": []}}
+    assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v1beta1"), unmanaged))[0] == 201
     _, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
     items = {item["name"]: item for item in listing["items"] if item["resource"] == "dashboards"}
     paths = [item["path"] for item in listing["items"]]
     assert paths == sorted(paths)
     assert {name: (item["path"], item["title"]) for name, item in items.items()} == {"a": ("a.json", "A"), "b": ("deep/b.json", "B")}
     await _is_as_stored(git_api, items["b"])
-    _, found = await git_api("GET", f"{NAMESPACE}/stats")
-    counted = {(item.get("repository"), item["group"], item["resource"]): item["count"] for item in found["items"]}
+    _, body = await git_api("GET", f"{NAMESPACE}/stats")
+    counted = {(item.get("repository"), item["group"], item["resource"]): item["count"] for item in body["items"]}
     assert counted == {
         (None, "dashboard.grafana.app", "dashboards"): 1,
         ("team", "dashboard.grafana.app", "dashboards"): 2,
@@ -74,35 +74,35 @@ async def test_managed_objects_are_listed(git_api: Api, git_server: GitServer) -
     }
     folders = {"group": "folder.grafana.app", "resource": "folders", "count": len(listing["items"]) - 2}
     dashboards = {"group": "dashboard.grafana.app", "resource": "dashboards"}
-    assert found["instance"] == [{**dashboards, "count": 3}, folders]
-    assert found["managed"] == [{"kind": "repo", "id": "team", "stats": [{**dashboards, "count": 2}, folders]}]
-    assert found["unmanaged"] == [{**dashboards, "count": 1}]
+    assert body["instance"] == [{**dashboards, "count": 3}, folders]
+    assert body["managed"] == [{"kind": "repo", "id": "team", "stats": [{**dashboards, "count": 2}, folders]}]
+    assert body["unmanaged"] == [{**dashboards, "count": 1}]
 
 
 async def test_quarantined_files_are_listed(git_api: Api, git_server: GitServer) -> None:
     """Quarantined files are listed next to their unchanged objects and reported by each sync; the commit counts as stored."""
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(git_api, git_server)
     await run_sync(git_api)
-    bad = work.commit({"a.json": "{", "b.json": dashboard("b", "B2"), "odd#.json": "{", "same.json": dashboard("b", "Same")})
+    bad_commit = work_tree.commit({"a.json": "{", "b.json": dashboard("b", "B2"), "odd#.json": "{", "same.json": dashboard("b", "Same")})
     since = 0
     for incremental in (True, False):
-        ended = await run_sync(git_api, incremental=incremental)
-        assert (ended["state"], ended["message"], len(ended["errors"])) == ("error", "completed with errors", 3)
+        job_status = await run_sync(git_api, incremental=incremental)
+        assert (job_status["state"], job_status["message"], len(job_status["errors"])) == ("error", "completed with errors", 3)
         _, team = await git_api("GET", f"{REPOSITORIES}/team")
-        assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (bad, 1)
-        assert sorted(team["status"]["sync"]["message"]) == sorted(ended["errors"])
+        assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (bad_commit, 1)
+        assert sorted(team["status"]["sync"]["message"]) == sorted(job_status["errors"])
         _, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
-        found = {item["path"]: item for item in listing["quarantined"]}
-        assert list(found) == ["a.json", "odd#.json", "same.json"]
-        assert found["a.json"]["hash"] == git(work.folder, "rev-parse", "HEAD:a.json")
-        assert "hash" not in found["same.json"]
-        assert found["same.json"]["message"] == "duplicate resource name: b, same.json and b.json"
+        quarantined = {item["path"]: item for item in listing["quarantined"]}
+        assert list(quarantined) == ["a.json", "odd#.json", "same.json"]
+        assert quarantined["a.json"]["hash"] == git(work_tree.folder, "rev-parse", "HEAD:a.json")
+        assert "hash" not in quarantined["same.json"]
+        assert quarantined["same.json"]["message"] == "duplicate resource name: b, same.json and b.json"
         assert {item["name"]: item["title"] for item in listing["items"] if item["resource"] == "dashboards"} == {"a": "A", "b": "B2"}
-        assert found["a.json"]["since"] == (since or found["a.json"]["since"])
-        since = found["a.json"]["since"]
-    work.commit({"a.json": dashboard("a", "A3"), "odd#.json": None, "b.json": None})
+        assert quarantined["a.json"]["since"] == (since or quarantined["a.json"]["since"])
+        since = quarantined["a.json"]["since"]
+    work_tree.commit({"a.json": dashboard("a", "A3"), "odd#.json": None, "b.json": None})
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
     _, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
     assert listing["quarantined"] == []
@@ -137,6 +137,6 @@ async def test_views_are_limited_to_the_namespace(git_api: Api, git_server: GitS
 
 async def test_the_openapi_description_has_the_type_names(api: Api) -> None:
     """The OpenAPI description uses the type names of Grafana's API."""
-    _, found = await api("GET", "/openapi.json")
+    _, body = await api("GET", "/openapi.json")
     expected = {"RepositoryView", "RepositoryViewList", "ResourceCount", "ResourceStats", "ResourceListItem", "ResourceList"}
-    assert expected <= set(found["components"]["schemas"])
+    assert expected <= set(body["components"]["schemas"])

@@ -16,45 +16,47 @@ FENCE = re.compile(r"^```(\w+)(?: (\w+))?\n(.*?)^```$", re.MULTILINE | re.DOTALL
 
 def examples() -> list[tuple[str, str]]:
     """Return requests and their responses."""
-    blocks = [(mark, text) for language, mark, text in FENCE.findall(PAGE.read_text()) if language == "http"]
+    blocks = [(label, text) for language, label, text in FENCE.findall(PAGE.read_text()) if language == "http"]
     requests, responses = blocks[::2], blocks[1::2]
-    assert {mark for mark, _ in requests} == {"request"}
-    assert {mark for mark, _ in responses} == {"answer"}
+    assert {label for label, _ in requests} == {"request"}
+    assert {label for label, _ in responses} == {"answer"}
     return [(request, response) for (_, request), (_, response) in zip(requests, responses, strict=True)]
 
 
-def misses(shown: Any, found: Any, path: str = "") -> list[str]:
+def misses(on_page: Any, actual: Any, path: str = "") -> list[str]:
     """Yield each difference between a response and the response on the page."""
-    if shown == "…":
-        return [] if found is not None else [f"{path} is missing"]
-    if isinstance(shown, dict) and isinstance(found, dict):
-        return [fault for key, value in shown.items() for fault in misses(value, found.get(key), f"{path}.{key}")]
-    if isinstance(shown, list) and isinstance(found, list) and len(shown) == len(found):
+    if on_page == "…":
+        return [] if actual is not None else [f"{path} is missing"]
+    if isinstance(on_page, dict) and isinstance(actual, dict):
+        return [fault for key, value in on_page.items() for fault in misses(value, actual.get(key), f"{path}.{key}")]
+    if isinstance(on_page, list) and isinstance(actual, list) and len(on_page) == len(actual):
         return [
-            fault for index, (one, other) in enumerate(zip(shown, found, strict=True)) for fault in misses(one, other, f"{path}[{index}]")
+            fault
+            for index, (part_on_page, actual_part) in enumerate(zip(on_page, actual, strict=True))
+            for fault in misses(part_on_page, actual_part, f"{path}[{index}]")
         ]
-    return [] if shown == found else [f"{path} is {found!r}, not {shown!r}"]
+    return [] if on_page == actual else [f"{path} is {actual!r}, not {on_page!r}"]
 
 
 async def test_every_example_has_the_response_on_the_page(api: Api) -> None:
     """The requests of the page run in order on a new database, as the first user, and get the responses of the page."""
     faults = []
-    shown = examples()
-    assert len(shown) >= 10
-    for request, response in shown:
+    page_examples = examples()
+    assert len(page_examples) >= 10
+    for request, response in page_examples:
         head, _, body = request.partition("\n\n")
         line, *headers = head.strip().splitlines()
         method, address = line.split(" ", 1)
         sent = {"Authorization": ADMIN, **dict(header.split(": ", 1) for header in headers)}
         async with api.session.request(method, address, headers=sent, data=body.encode() or None) as result:
             text = await result.text()
-            found = read_yaml(text) if result.content_type == "application/yaml" else json.loads(text)
+            actual = read_yaml(text) if result.content_type == "application/yaml" else json.loads(text)
             assert result.content_type == "application/yaml" or sent.get("Accept") != "application/yaml"
         status, _, expected = response.partition("\n\n")
         if result.status != int(status):
             faults.append(f"{line}: {result.status} {text[:300]}")
         else:
-            faults += [f"{line}: {fault}" for fault in misses(json.loads(expected), found)]
+            faults += [f"{line}: {fault}" for fault in misses(json.loads(expected), actual)]
     assert not faults, "\n".join(faults)
 
 

@@ -10,11 +10,11 @@ from tests.contract.api.test_resource_writes import DASHBOARDS, FOLDERS, REPOSIT
 
 from dashwright.common.identity import Role
 
-FROM_FILE: Final = {"grafana.app/managedBy": "classic-file-provisioning"}
-IN_F: Final = {"grafana.app/folder": "f"}
+PROVISIONED_BY_FILE: Final = {"grafana.app/managedBy": "classic-file-provisioning"}
+IN_FOLDER_F: Final = {"grafana.app/folder": "f"}
 
 
-async def names(api: Api, path: str = DASHBOARDS) -> list[str]:
+async def object_names(api: Api, path: str = DASHBOARDS) -> list[str]:
     return [item["metadata"]["name"] for item in (await api("GET", path))[1]["items"]]
 
 
@@ -38,12 +38,12 @@ async def test_only_dashboards_are_kept_in_the_trash(api: Api) -> None:
 
 async def test_provisioned_objects_are_protected(api: Api) -> None:
     """A provisioned object can be deleted only with a grace period of zero."""
-    await create_object(api, dashboard(annotations=FROM_FILE))
+    await create_object(api, dashboard(annotations=PROVISIONED_BY_FILE))
     status, response = await api("DELETE", f"{DASHBOARDS}/d")
     assert (status, response["message"]) == (400, "provisioned dashboard cannot be deleted")
     assert (await api("DELETE", f"{DASHBOARDS}/d", {"gracePeriodSeconds": 30}))[0] == 400
     assert (await api("DELETE", f"{DASHBOARDS}/d", {"gracePeriodSeconds": 0}))[0] == 200
-    await create_object(api, dashboard(annotations=FROM_FILE))
+    await create_object(api, dashboard(annotations=PROVISIONED_BY_FILE))
     assert (await api("DELETE", f"{DASHBOARDS}/d?gracePeriodSeconds=0"))[0] == 200
 
 
@@ -65,7 +65,7 @@ async def test_invalid_options_delete_nothing(api: Api, query: str, body: Any) -
     await create_object(api, dashboard())
     status, response = await api("DELETE", f"{DASHBOARDS}/d{query}", body)
     assert (status, response["reason"]) == (400, "BadRequest")
-    assert await names(api) == ["d"]
+    assert await object_names(api) == ["d"]
 
 
 async def test_an_object_waits_for_its_finalizers(api: Api) -> None:
@@ -102,7 +102,7 @@ async def test_a_dry_run_of_a_delete_stores_nothing(api: Api) -> None:
 async def test_only_an_empty_folder_is_deleted(api: Api) -> None:
     """Deleting a folder with content is rejected with a message that it is not empty."""
     await create_object(api, dashboard("f"), FOLDERS)
-    await create_object(api, dashboard(annotations=IN_F))
+    await create_object(api, dashboard(annotations=IN_FOLDER_F))
     status, response = await api("DELETE", f"{FOLDERS}/f")
     assert (status, "not empty" in response["message"]) == (400, True)
     assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 200
@@ -110,7 +110,7 @@ async def test_only_an_empty_folder_is_deleted(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("query", "left"),
+    ("query", "remaining"),
     [
         ("", []),
         ("?labelSelector=a=1", ["c"]),
@@ -121,18 +121,22 @@ async def test_only_an_empty_folder_is_deleted(api: Api) -> None:
         ("?fieldSelector=metadata.namespace=org-2", ["a", "b", "c"]),
     ],
 )
-async def test_selected_objects_are_deleted(api: Api, query: str, left: list[str]) -> None:
+async def test_selected_objects_are_deleted(api: Api, query: str, remaining: list[str]) -> None:
     """The selectors are those of a list; each object has an event of its own and is in the trash."""
     for name, labels in (("a", {"a": "1"}), ("b", {"a": "1", "b": ""}), ("c", {})):
         await create_object(api, dashboard(name, labels=labels))
     before = await count_rows(api)
     status, response = await api("DELETE", f"{DASHBOARDS}{query}")
     assert (status, response["status"]) == (200, "Success")
-    assert await names(api) == left
-    gone = 3 - len(left)
-    assert [now - then for now, then in zip(await count_rows(api), before, strict=True)] == [gone, 0, gone]
-    assert await api.sql("select count(*) from trash") == gone
-    assert await api.sql("select count(*) from audit_event where action = 'dashboard.delete'") == gone
+    assert await object_names(api) == remaining
+    deleted_count = 3 - len(remaining)
+    assert [current_count - previous_count for current_count, previous_count in zip(await count_rows(api), before, strict=True)] == [
+        deleted_count,
+        0,
+        deleted_count,
+    ]
+    assert await api.sql("select count(*) from trash") == deleted_count
+    assert await api.sql("select count(*) from audit_event where action = 'dashboard.delete'") == deleted_count
 
 
 @pytest.mark.parametrize(
@@ -142,13 +146,13 @@ async def test_an_invalid_selector_deletes_nothing(api: Api, query: str) -> None
     """An invalid selector is rejected, as ignoring it would delete more than intended."""
     await create_object(api, dashboard())
     assert (await api("DELETE", f"{DASHBOARDS}{query}"))[0] == 400
-    assert await names(api) == ["d"]
+    assert await object_names(api) == ["d"]
 
 
 async def test_all_selected_objects_are_deleted_or_none(api: Api) -> None:
     """If one selected object must not be deleted, all are kept, and the message names it."""
     for name in ("a", "b", "c"):
-        await create_object(api, dashboard(name, annotations=FROM_FILE if name == "b" else {}))
+        await create_object(api, dashboard(name, annotations=PROVISIONED_BY_FILE if name == "b" else {}))
     before = await count_rows(api)
     assert (await api("DELETE", DASHBOARDS))[0] == 400
     await api.sql(
@@ -156,7 +160,7 @@ async def test_all_selected_objects_are_deleted_or_none(api: Api) -> None:
     )
     status, response = await api("DELETE", DASHBOARDS)
     assert (status, '"b"' in response["message"]) == (403, True)
-    assert await names(api) == ["a", "b", "c"]
+    assert await object_names(api) == ["a", "b", "c"]
     assert (await count_rows(api))[1:] == before[1:]
 
 
@@ -165,19 +169,19 @@ async def test_selected_objects_with_finalizers_are_marked(api: Api) -> None:
     await create_object(api, dashboard("a", finalizers=["x"]))
     await create_object(api, dashboard("b"))
     assert (await api("DELETE", f"{DASHBOARDS}?dryRun=All"))[0] == 200
-    assert await names(api) == ["a", "b"]
+    assert await object_names(api) == ["a", "b"]
     assert (await api("DELETE", DASHBOARDS))[0] == 200
-    assert await names(api) == ["a"]
+    assert await object_names(api) == ["a"]
     assert "deletionTimestamp" in (await api("GET", f"{DASHBOARDS}/a"))[1]["metadata"]
 
 
 async def test_nested_folders_are_deleted_together(api: Api) -> None:
     """In a deleted collection, inner folders are deleted before outer ones, regardless of their names."""
     await create_object(api, dashboard("f"), FOLDERS)
-    await create_object(api, dashboard("g", annotations=IN_F), FOLDERS)
+    await create_object(api, dashboard("g", annotations=IN_FOLDER_F), FOLDERS)
     await create_object(api, dashboard("a", annotations={"grafana.app/folder": "g"}), FOLDERS)
     assert (await api("DELETE", FOLDERS))[0] == 200
-    assert await names(api, FOLDERS) == []
+    assert await object_names(api, FOLDERS) == []
 
 
 async def test_a_collection_has_only_visible_objects(api: Api) -> None:
@@ -185,7 +189,7 @@ async def test_a_collection_has_only_visible_objects(api: Api) -> None:
     await create_object(api, dashboard())
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await api("DELETE", DASHBOARDS, auth=viewer))[0] == 403
-    assert await names(api) == ["d"]
+    assert await object_names(api) == ["d"]
 
 
 async def test_deleting_a_collection_needs_permission_for_each_object(api: Api) -> None:
@@ -194,19 +198,19 @@ async def test_deleting_a_collection_needs_permission_for_each_object(api: Api) 
     If the caller may only read an object, the whole request is refused, and the error names the object.
     """
     auth = await api.person("vic", Role.VIEWER)
-    vic = await number_of(api, "vic")
+    user_number = await number_of(api, "vic")
     for name in ("mine", "shown", "hidden"):
         await create_object(api, dashboard(name), FOLDERS)
         await create_object(api, dashboard(f"in-{name}", annotations={"grafana.app/folder": name}))
-    await allow(api, "folders/mine", {"userId": vic, "permission": 2})
-    await allow(api, "folders/shown", {"userId": vic, "permission": 1})
+    await allow(api, "folders/mine", {"userId": user_number, "permission": 2})
+    await allow(api, "folders/shown", {"userId": user_number, "permission": 1})
     await allow(api, "folders/hidden", {"role": "Admin", "permission": 4})
     status, response = await api("DELETE", DASHBOARDS, auth=auth)
     assert (status, '"in-shown"' in response["message"]) == (403, True)
-    assert await names(api) == ["in-hidden", "in-mine", "in-shown"]
+    assert await object_names(api) == ["in-hidden", "in-mine", "in-shown"]
     await allow(api, "folders/shown", {"role": "Admin", "permission": 4})
     assert (await api("DELETE", DASHBOARDS, auth=auth))[0] == 200
-    assert await names(api) == ["in-hidden", "in-shown"]
+    assert await object_names(api) == ["in-hidden", "in-shown"]
 
 
 def repository(api: Api) -> Any:
@@ -244,8 +248,8 @@ async def test_a_status_is_patched(api: Api) -> None:
     headers = {"Content-Type": "application/json-patch+json"}
     status, response = await api("PATCH", f"{REPOSITORIES}/r/status", operations, headers=headers)
     assert (status, response["status"]["observedGeneration"], response["spec"]["title"]) == (200, 3, "R")
-    wrong = [{"op": "replace", "path": "/status/observedGeneration", "value": "three"}]
-    status, response = await api("PATCH", f"{REPOSITORIES}/r/status", wrong, headers=headers)
+    invalid_patch = [{"op": "replace", "path": "/status/observedGeneration", "value": "three"}]
+    status, response = await api("PATCH", f"{REPOSITORIES}/r/status", invalid_patch, headers=headers)
     assert (status, response["details"]["causes"][0]["field"]) == (422, "status.observedGeneration")
 
 

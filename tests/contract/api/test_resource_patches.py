@@ -12,7 +12,7 @@ MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
-async def patch(api: Api, body: Any, kind: str = MERGE, path: str = f"{DASHBOARDS}/d") -> tuple[int, Any]:
+async def patch_object(api: Api, body: Any, kind: str = MERGE, path: str = f"{DASHBOARDS}/d") -> tuple[int, Any]:
     return await api("PATCH", path, body, headers={"Content-Type": kind})
 
 
@@ -28,7 +28,7 @@ async def patch(api: Api, body: Any, kind: str = MERGE, path: str = f"{DASHBOARD
 async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> None:
     """A patch in each format changes its members, keeps the others, and makes a new generation."""
     await create_object(api, {**dashboard(labels={"a": "b"}), "spec": {"title": "T", "big": 12345678901234567890}})
-    status, response = await patch(api, body, kind)
+    status, response = await patch_object(api, body, kind)
     assert status == 200, response
     assert response["spec"] == {"title": "U", "big": 12345678901234567890}
     assert response["metadata"]["generation"] == 2
@@ -43,17 +43,17 @@ async def test_an_unknown_format_is_415(api: Api, kind: str) -> None:
     await create_object(api, dashboard())
     status, response = await api("PATCH", f"{DASHBOARDS}/d", data=b"{}", headers={"Content-Type": kind})
     assert (status, response["reason"]) == (415, "UnsupportedMediaType")
-    for known in (JSON_PATCH, MERGE, STRATEGIC, "application/apply-patch+yaml"):
-        assert known in response["message"]
+    for known_format in (JSON_PATCH, MERGE, STRATEGIC, "application/apply-patch+yaml"):
+        assert known_format in response["message"]
 
 
 async def test_labels_are_removed_one_by_one_or_all_together(api: Api) -> None:
     """Null in a patch removes one label, or all labels. Each such patch makes a version, but no generation."""
     await create_object(api, dashboard(labels={"a": "1", "b": "2"}))
-    status, response = await patch(api, {"metadata": {"labels": {"a": None, "c": "3"}}})
+    status, response = await patch_object(api, {"metadata": {"labels": {"a": None, "c": "3"}}})
     assert status == 200
     assert {key: value for key, value in response["metadata"]["labels"].items() if "/" not in key} == {"b": "2", "c": "3"}
-    _, response = await patch(api, {"metadata": {"labels": None}})
+    _, response = await patch_object(api, {"metadata": {"labels": None}})
     assert {key for key in response["metadata"]["labels"] if "/" not in key} == set()
     assert response["metadata"]["generation"] == 1
 
@@ -73,7 +73,7 @@ async def test_identifying_fields_are_immutable(api: Api, change: Any, field: st
     """A patch of a field that identifies the object is a 422 with that field."""
     await create_object(api, dashboard())
     before = await count_rows(api)
-    status, response = await patch(api, change)
+    status, response = await patch_object(api, change)
     assert (status, response["reason"]) == (422, "Invalid")
     (cause,) = response["details"]["causes"]
     assert cause["field"] == field
@@ -105,22 +105,22 @@ async def test_an_invalid_patch_changes_nothing(api: Api, kind: str, body: Any, 
     """An invalid patch is refused with the reason, and the object is unchanged."""
     await create_object(api, dashboard())
     before = await count_rows(api)
-    found, response = await patch(api, body, kind)
-    assert found == status, response
+    actual_status, response = await patch_object(api, body, kind)
+    assert actual_status == status, response
     assert await count_rows(api) == before
 
 
 async def test_a_patch_of_an_unknown_object_is_404(api: Api) -> None:
     """A patch of an unknown object is 404; only an apply creates objects."""
-    assert (await patch(api, {"spec": {"title": "U"}}))[0] == 404
+    assert (await patch_object(api, {"spec": {"title": "U"}}))[0] == 404
 
 
 async def test_a_patch_may_require_a_version(api: Api) -> None:
     """A patch with a resourceVersion applies to that version only."""
     first = await create_object(api, dashboard())
     version = first["metadata"]["resourceVersion"]
-    assert (await patch(api, {"metadata": {"resourceVersion": version}, "spec": {"title": "U"}}))[0] == 200
-    status, response = await patch(api, {"metadata": {"resourceVersion": version}, "spec": {"title": "V"}})
+    assert (await patch_object(api, {"metadata": {"resourceVersion": version}, "spec": {"title": "U"}}))[0] == 200
+    status, response = await patch_object(api, {"metadata": {"resourceVersion": version}, "spec": {"title": "V"}})
     assert (status, response["reason"]) == (409, "Conflict")
     assert response["message"].endswith(MODIFIED)
 
@@ -133,17 +133,18 @@ async def test_a_patch_without_effect_stores_nothing(api: Api, kind: str) -> Non
     body: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"title": "T"}}
     if kind == JSON_PATCH:
         body = [{"op": "replace", "path": "/spec/title", "value": "T"}]
-    assert await patch(api, body, kind) == (200, first)
+    assert await patch_object(api, body, kind) == (200, first)
     assert await count_rows(api) == before
 
 
 async def test_concurrent_patches_all_count(api: Api) -> None:
     """Each concurrent patch is applied to the result of the previous one, so that none is lost."""
     await create_object(api, dashboard())
-    responses = await asyncio.gather(*[patch(api, {"spec": {f"m{index}": index}}) for index in range(20)])
+    responses = await asyncio.gather(*[patch_object(api, {"spec": {f"m{index}": index}}) for index in range(20)])
     assert {status for status, _ in responses} == {200}
     _, response = await api("GET", f"{DASHBOARDS}/d")
     assert response["spec"] == {"title": "T", **{f"m{index}": index for index in range(20)}}
+    # The creation is the first generation, and each of the 20 patches makes one.
     assert response["metadata"]["generation"] == 21
 
 
@@ -151,7 +152,7 @@ async def test_a_dry_run_of_a_patch_writes_nothing(api: Api) -> None:
     """The dry run of a patch returns its result, and stores nothing."""
     first = await create_object(api, dashboard())
     before = await count_rows(api)
-    status, response = await patch(api, {"spec": {"title": "U"}}, path=f"{DASHBOARDS}/d?dryRun=All")
+    status, response = await patch_object(api, {"spec": {"title": "U"}}, path=f"{DASHBOARDS}/d?dryRun=All")
     assert (status, response["spec"], response["metadata"]["generation"]) == (200, {"title": "U"}, 2)
     assert response["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
     assert await count_rows(api) == before
@@ -162,11 +163,11 @@ async def test_a_patch_of_a_placeholder_keeps_the_spec(api: Api) -> None:
     spec = {"title": "T", "elements": {}, "layout": {"kind": "Unknown", "spec": {"items": []}}}
     await create_object(api, {"metadata": {"name": "d"}, "spec": spec})
     old = DASHBOARDS.replace("v2alpha1", "v0alpha1")
-    status, response = await patch(api, {"metadata": {"labels": {"a": "b"}}}, path=f"{old}/d")
+    status, response = await patch_object(api, {"metadata": {"labels": {"a": "b"}}}, path=f"{old}/d")
     assert (status, response["spec"]["schemaVersion"]) == (200, 9999)
     _, complete = await api("GET", f"{DASHBOARDS}/d")
     assert (complete["spec"], complete["metadata"]["labels"]["a"], complete["metadata"]["generation"]) == (spec, "b", 1)
-    assert (await patch(api, {"spec": {"time": {}}}, path=f"{old}/d"))[0] == 422
+    assert (await patch_object(api, {"spec": {"time": {}}}, path=f"{old}/d"))[0] == 422
 
 
 async def test_a_patched_repository_is_validated(api: Api) -> None:
@@ -174,17 +175,17 @@ async def test_a_patched_repository_is_validated(api: Api) -> None:
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "R", "workflows": [], "type": "local", "local": {"path": str(api.data)}, "sync": sync}
     await create_object(api, {"metadata": {"name": "r"}, "spec": spec}, REPOSITORIES)
-    status, response = await patch(api, {"spec": {"sync": {"intervalSeconds": 60}}}, path=f"{REPOSITORIES}/r")
+    status, response = await patch_object(api, {"spec": {"sync": {"intervalSeconds": 60}}}, path=f"{REPOSITORIES}/r")
     assert (status, response["spec"]["sync"]) == (200, {**sync, "intervalSeconds": 60})
-    assert (await patch(api, {"spec": {"sync": {"intervalSeconds": 5}}}, path=f"{REPOSITORIES}/r"))[0] == 422
+    assert (await patch_object(api, {"spec": {"sync": {"intervalSeconds": 5}}}, path=f"{REPOSITORIES}/r"))[0] == 422
     await create_object(api, dashboard("f"), FOLDERS)
-    assert (await patch(api, {"spec": {"title": ""}}, path=f"{FOLDERS}/f"))[0] in (400, 422)
+    assert (await patch_object(api, {"spec": {"title": ""}}, path=f"{FOLDERS}/f"))[0] in (400, 422)
 
 
 async def test_only_an_apply_is_forced(api: Api) -> None:
     """``force`` is refused except for an apply, because other patches never conflict with field owners."""
     await create_object(api, dashboard())
-    status, response = await patch(api, {}, path=f"{DASHBOARDS}/d?force=true")
+    status, response = await patch_object(api, {}, path=f"{DASHBOARDS}/d?force=true")
     assert (status, response["details"]["causes"][0]["field"]) == (422, "force")
 
 
@@ -193,7 +194,7 @@ async def test_an_object_does_not_grow_over_the_limit(api: Api) -> None:
     await create_object(api, dashboard())
     part = "x" * 1_000_000
     for index in range(5):
-        assert (await patch(api, {"spec": {f"part{index}": part}}))[0] == 200
-    status, response = await patch(api, {"spec": {"part5": part}})
+        assert (await patch_object(api, {"spec": {f"part{index}": part}}))[0] == 200
+    status, response = await patch_object(api, {"spec": {"part5": part}})
     assert (status, response["reason"]) == (413, "RequestEntityTooLarge")
     assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 6

@@ -80,38 +80,38 @@ async def test_a_page_counts_all_hits(gateway: Api) -> None:
 
 async def test_hits_are_those_that_the_caller_may_read(gateway: Api) -> None:
     """A caller finds neither unreadable objects nor their tags, their number or the names of their folders."""
-    vic = await gateway.person("vic", Role.VIEWER)
+    viewer = await gateway.person("vic", Role.VIEWER)
     await allow(gateway, "folders/a", {"userId": 1, "permission": 4})
     await allow(gateway, "folders/b", {"userId": await number_of(gateway, "vic"), "permission": 1})
-    status, response = await gateway("GET", f"{SEARCH}?facet=tags", auth=vic)
+    status, response = await gateway("GET", f"{SEARCH}?facet=tags", auth=viewer)
     assert status == 200
     assert [(hit["name"], hit.get("folder")) for hit in response["hits"]] == [("b", None), ("d3", "b"), ("d1", None)]
     assert response["totalHits"] == 3
     assert response["facets"]["tags"]["total"] == 2
-    assert await search(gateway, f"?folder={SHARED}", vic) == ["b"]
+    assert await search(gateway, f"?folder={SHARED}", viewer) == ["b"]
 
 
 async def test_the_namespace_is_that_of_the_path(gateway: Api) -> None:
     """A search finds only objects of the namespace in its path, and nothing for callers who are not members."""
     org = await gateway.organization("Other")
-    boss = await gateway.person("boss", Role.ADMIN, org_id=org)
-    assert (await gateway("POST", "/api/folders", {"uid": "theirs", "title": "T"}, auth=boss))[0] == 200
+    second_admin = await gateway.person("boss", Role.ADMIN, org_id=org)
+    assert (await gateway("POST", "/api/folders", {"uid": "theirs", "title": "T"}, auth=second_admin))[0] == 200
     other = SEARCH.replace("/default/", f"/org-{org}/")
-    status, response = await gateway("GET", other, auth=boss)
+    status, response = await gateway("GET", other, auth=second_admin)
     assert (status, [hit["name"] for hit in response["hits"]], response["totalHits"]) == (200, ["theirs"], 1)
     assert (await gateway("GET", other, auth=await gateway.person("vic", Role.VIEWER)))[0] == 403
 
 
 async def test_permission_restricts_to_what_may_be_changed(gateway: Api) -> None:
     """With ``edit`` and ``admin`` a caller finds only objects on which they have this permission."""
-    vic = await gateway.person("vic", Role.VIEWER)
+    viewer = await gateway.person("vic", Role.VIEWER)
     number = await number_of(gateway, "vic")
     await allow(gateway, "folders/a", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 2})
     await allow(gateway, "dashboards/uid/d1", {"role": "Viewer", "permission": 1}, {"userId": number, "permission": 4})
-    assert await search(gateway, "", vic) == ["a", "b", "d2", "d3", "d1"]
-    assert await search(gateway, "?permission=view", vic) == ["a", "b", "d2", "d3", "d1"]
-    assert await search(gateway, "?permission=edit", vic) == ["a", "b", "d2", "d3", "d1"]
-    assert await search(gateway, "?permission=admin", vic) == ["d1"]
+    assert await search(gateway, "", viewer) == ["a", "b", "d2", "d3", "d1"]
+    assert await search(gateway, "?permission=view", viewer) == ["a", "b", "d2", "d3", "d1"]
+    assert await search(gateway, "?permission=edit", viewer) == ["a", "b", "d2", "d3", "d1"]
+    assert await search(gateway, "?permission=admin", viewer) == ["d1"]
     ann = await gateway.person("ann", Role.VIEWER)
     assert await search(gateway, "?permission=edit", ann) == []
 
@@ -120,8 +120,8 @@ async def test_dashboards_are_found_by_a_library_panel(gateway: Api) -> None:
     """With ``libraryPanel`` only dashboards that show this panel are found."""
     element = {"uid": "p", "name": "P", "kind": 1, "model": {"type": "text"}}
     assert (await gateway("POST", "/api/library-elements", element))[0] == 200
-    shown = {"uid": "d4", "title": "With P", "panels": [{"id": 1, "libraryPanel": {"uid": "p", "name": "P"}}]}
-    assert (await gateway("POST", "/api/dashboards/db", {"dashboard": shown}))[0] == 200
+    dashboard_with_panel = {"uid": "d4", "title": "With P", "panels": [{"id": 1, "libraryPanel": {"uid": "p", "name": "P"}}]}
+    assert (await gateway("POST", "/api/dashboards/db", {"dashboard": dashboard_with_panel}))[0] == 200
     assert await search(gateway, "?libraryPanel=p") == ["d4"]
     assert await search(gateway, "?libraryPanel=q") == []
 

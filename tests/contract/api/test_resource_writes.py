@@ -46,7 +46,7 @@ async def count_rows(api: Api) -> tuple[int, int, int]:
         ({"finalizers": "a"}, "metadata.finalizers must be a list"),
     ],
 )
-async def test_a_new_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], message: str) -> None:
+async def test_a_new_dashboard_must_follow_the_rules(api: Api, change: dict[str, Any], message: str) -> None:
     """Names, titles and messages follow the rules of the classic API.
 
     A client cannot set fields of the store. A refused write stores nothing.
@@ -101,7 +101,7 @@ async def test_owner_references_are_kept(api: Api) -> None:
 
 @pytest.mark.parametrize("name", ["test-dashboard-", "UPPER_lower-9", "_", "a" * 40])
 async def test_a_name_may_be_an_old_uid(api: Api, name: str) -> None:
-    """A name may have upper-case letters, digits, hyphens and underscores, also at its end."""
+    """A name may be a uid of an older Grafana: with upper-case letters, digits, hyphens and underscores, also at its end."""
     await create_object(api, dashboard(name))
     assert (await api("GET", f"{DASHBOARDS}/{name}"))[0] == 200
 
@@ -118,12 +118,12 @@ async def test_a_name_may_be_an_old_uid(api: Api, name: str) -> None:
         ({"uid": "00000000-0000-0000-0000-000000000000"}, 409),
     ],
 )
-async def test_a_replaced_dashboard_keeps_the_rules(api: Api, change: dict[str, Any], status: int) -> None:
-    """An update follows the rules of a create, and must be of the object that the caller read. A refused write stores nothing."""
+async def test_a_replaced_dashboard_must_follow_the_rules(api: Api, change: dict[str, Any], status: int) -> None:
+    """An update follows the rules of a create, and must have the uid of the object that the caller read. A refused write stores nothing."""
     await create_object(api, dashboard())
     before = await count_rows(api)
-    found, response = await replace_object(api, dashboard(**change))
-    assert found == status, response
+    actual_status, response = await replace_object(api, dashboard(**change))
+    assert actual_status == status, response
     assert await count_rows(api) == before
 
 

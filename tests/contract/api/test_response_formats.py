@@ -4,7 +4,7 @@ import pytest
 import yaml as old_reader
 from tests.contract.api.conftest import ADMIN, Api
 
-AS = "application/json;as={};v=v1;g=meta.k8s.io"
+ACCEPT_FORMAT = "application/json;as={};v=v1;g=meta.k8s.io"
 FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 
 
@@ -18,10 +18,10 @@ async def _folder(api: Api) -> None:
 async def test_an_object_is_returned_as_a_table_or_as_metadata(api: Api) -> None:
     """``Accept`` selects the format in which a get returns a folder."""
     _, complete = await api("GET", f"{FOLDERS}/ops")
-    _, table = await api("GET", f"{FOLDERS}/ops", headers={"Accept": AS.format("Table")})
+    _, table = await api("GET", f"{FOLDERS}/ops", headers={"Accept": ACCEPT_FORMAT.format("Table")})
     assert table["kind"] == "Table"
     assert table["rows"][0]["cells"] == ["ops", "no", complete["metadata"]["creationTimestamp"]]
-    _, partial = await api("GET", f"{FOLDERS}/ops", headers={"Accept": AS.format("PartialObjectMetadata")})
+    _, partial = await api("GET", f"{FOLDERS}/ops", headers={"Accept": ACCEPT_FORMAT.format("PartialObjectMetadata")})
     assert partial == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": complete["metadata"]}
 
 
@@ -46,7 +46,7 @@ async def test_yaml_without_its_content_type_is_refused(api: Api, body: str, exp
 
 async def test_unsupported_formats_are_rejected(api: Api) -> None:
     """An unsupported format is 406 with a Status, and an unknown parameter of tables is 400."""
-    status, found = await api("GET", f"{FOLDERS}/ops", headers={"Accept": "application/vnd.kubernetes.protobuf"})
-    assert (status, found["reason"]) == (406, "NotAcceptable")
-    status, found = await api("GET", f"{FOLDERS}/ops?includeObject=all", headers={"Accept": AS.format("Table")})
-    assert (status, found["reason"]) == (400, "BadRequest")
+    status, body = await api("GET", f"{FOLDERS}/ops", headers={"Accept": "application/vnd.kubernetes.protobuf"})
+    assert (status, body["reason"]) == (406, "NotAcceptable")
+    status, body = await api("GET", f"{FOLDERS}/ops?includeObject=all", headers={"Accept": ACCEPT_FORMAT.format("Table")})
+    assert (status, body["reason"]) == (400, "BadRequest")

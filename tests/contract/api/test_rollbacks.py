@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, run_sync, sync_status, titles
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 
 from dashwright.common.clock import Clock
 from dashwright.common.identity import Role
@@ -30,9 +30,9 @@ async def wait_for_end(api: Api, job: dict[str, Any]) -> dict[str, Any]:
         while True:
             await notified.wait()
             notified.clear()
-            _, found = await api("GET", f"{TEAM}/jobs/{job['metadata']['uid']}")
-            if found["status"]["state"] in ("success", "error"):
-                return dict(found["status"])
+            _, body = await api("GET", f"{TEAM}/jobs/{job['metadata']['uid']}")
+            if body["status"]["state"] in ("success", "error"):
+                return dict(body["status"])
 
 
 async def roll_back(api: Api, body: dict[str, str] | None = None) -> dict[str, Any]:
@@ -41,13 +41,15 @@ async def roll_back(api: Api, body: dict[str, str] | None = None) -> dict[str, A
     return await wait_for_end(api, job)
 
 
-async def run_scheduled_sync(api: Api, broker: MemoryBroker, *, incremental: bool = True, by: str = jobs.SCHEDULER) -> dict[str, Any]:
+async def run_scheduled_sync(
+    api: Api, broker: MemoryBroker, *, incremental: bool = True, submitter_uid: str = jobs.SCHEDULER
+) -> dict[str, Any]:
     """Submit a sync like the scheduler or a webhook, and return its status."""
     spec = JobSpec(action=Action.SYNC, repository="team", sync=SyncJobOptions(incremental=incremental))
     async with api.database.transaction() as connection:
         uid = (await resources.get(connection, REPOSITORY, "default", "team")).uid
         expected = new_job("default", spec, uid=uid, repository_type=RepositoryType.GITHOST, now=Clock().now())
-        submitter = {"uid": by, "login": by}
+        submitter = {"uid": submitter_uid, "login": submitter_uid}
         submitted = await jobs.submit(connection, JOB, [expected], submitted_by=submitter)
     wakeups = WakeupPublisher(broker)
     wakeups.publish_soon(submitted.wakeups)
@@ -57,22 +59,22 @@ async def run_scheduled_sync(api: Api, broker: MemoryBroker, *, incremental: boo
 
 async def revisions(api: Api) -> list[tuple[str, str]]:
     """Return the commits, the newest first, with their members."""
-    status, found = await api("GET", f"{TEAM}/revisions")
-    assert (status, found["kind"]) == (200, "RevisionList"), found
-    return [(item["ref"], "".join(word for word in ("current", "withdrawn") if item.get(word))) for item in found["items"]]
+    status, body = await api("GET", f"{TEAM}/revisions")
+    assert (status, body["kind"]) == (200, "RevisionList"), body
+    return [(item["ref"], "".join(word for word in ("current", "withdrawn") if item.get(word))) for item in body["items"]]
 
 
-async def three_commits(api: Api, server: GitServer) -> tuple[Work, str, str, str]:
+async def three_commits(api: Api, server: GitServer) -> tuple[WorkTree, str, str, str]:
     """Return three commits, each synced."""
-    work = server.make("team.git")
-    found = [work.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})]
+    work_tree = server.create_repository("team.git")
+    commits = [work_tree.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})]
     await repository(api, server)
     assert (await run_sync(api))["state"] == "success"
     for files in ({"a.json": dashboard("a", "2"), "b.json": None}, {"a.json": dashboard("a", "3"), "c.json": dashboard("c", "C")}):
-        found.append(work.commit({**files}))
+        commits.append(work_tree.commit({**files}))
         assert (await run_sync(api, incremental=True))["state"] == "success"
-    first, second, third = found
-    return work, first, second, third
+    first, second, third = commits
+    return work_tree, first, second, third
 
 
 async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_server: GitServer) -> None:
@@ -85,8 +87,8 @@ async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_serv
         "rolled back; held until the branch has another commit or a sync is requested",
     )
     assert await titles(git_api) == {"a": "2"}
-    found = await sync_status(git_api)
-    assert (found["lastRef"], found["held"], found["state"]) == (second, True, "success")
+    status_of_sync = await sync_status(git_api)
+    assert (status_of_sync["lastRef"], status_of_sync["held"], status_of_sync["state"]) == (second, True, "success")
     assert await revisions(git_api) == [(third, "withdrawn"), (second, "current"), (first, "")]
     assert (await roll_back(git_api))["state"] == "success"
     assert await titles(git_api) == {"a": "1", "b": "B"}
@@ -95,17 +97,17 @@ async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_serv
     assert await titles(git_api) == {"a": "2"}
     assert (await run_sync(git_api))["state"] == "success"
     assert await titles(git_api) == {"a": "3", "c": "C"}
-    found = await sync_status(git_api)
-    assert (found["lastRef"], "held" in found) == (third, False)
+    status_of_sync = await sync_status(git_api)
+    assert (status_of_sync["lastRef"], "held" in status_of_sync) == (third, False)
     assert (await roll_back(git_api))["state"] == "success"
     assert (await sync_status(git_api))["lastRef"] == second
 
 
 async def test_withdrawn_commits_are_skipped(git_api: Api, git_server: GitServer) -> None:
     """A rollback from a newer commit skips the commit that an earlier rollback withdrew."""
-    work, _, second, third = await three_commits(git_api, git_server)
+    work_tree, _, second, third = await three_commits(git_api, git_server)
     await roll_back(git_api)
-    fourth = work.commit({"a.json": dashboard("a", "4")})
+    fourth = work_tree.commit({"a.json": dashboard("a", "4")})
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
     assert await titles(git_api) == {"a": "4", "c": "C"}
     assert (await revisions(git_api))[:3] == [(fourth, "current"), (third, "withdrawn"), (second, "")]
@@ -114,12 +116,12 @@ async def test_withdrawn_commits_are_skipped(git_api: Api, git_server: GitServer
 
 
 async def test_a_commit_with_a_bad_file_can_be_rolled_back(git_api: Api, git_server: GitServer) -> None:
-    """A rollback undoes the commit's objects and errors."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "1")})
+    """A rollback from a commit with a bad file undoes the changed objects and the errors of this commit."""
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "1")})
     await repository(git_api, git_server)
     await run_sync(git_api)
-    work.commit({"a.json": dashboard("a", "2"), "b.json": "{", "c.json": dashboard("c", "2")})
+    work_tree.commit({"a.json": dashboard("a", "2"), "b.json": "{", "c.json": dashboard("c", "2")})
     assert (await run_sync(git_api, incremental=True))["state"] == "error"
     assert await titles(git_api) == {"a": "2", "b": "1", "c": "2"}
     assert (await roll_back(git_api))["state"] == "success"
@@ -129,20 +131,20 @@ async def test_a_commit_with_a_bad_file_can_be_rolled_back(git_api: Api, git_ser
 
 
 async def test_a_rollback_holds_until_the_branch_moves(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
-    """Scheduled syncs do nothing until the branch moves; then the result equals that of a full sync."""
-    work, _, second, _ = await three_commits(git_api, git_server)
+    """Scheduled syncs do nothing after a rollback until the branch has a new commit; the result then equals that of a full sync."""
+    work_tree, _, second, _ = await three_commits(git_api, git_server)
     await roll_back(git_api)
-    for incremental, by in ((True, jobs.SCHEDULER), (False, jobs.SCHEDULER), (True, f"{jobs.WEBHOOK}1")):
-        assert (await run_scheduled_sync(git_api, broker, incremental=incremental, by=by))[
+    for incremental, submitter_uid in ((True, jobs.SCHEDULER), (False, jobs.SCHEDULER), (True, f"{jobs.WEBHOOK}1")):
+        assert (await run_scheduled_sync(git_api, broker, incremental=incremental, submitter_uid=submitter_uid))[
             "message"
         ] == "held at the commit that it was rolled back to"
-        found = await sync_status(git_api)
-        assert (await titles(git_api), found["held"], found["lastRef"]) == ({"a": "2"}, True, second)
-    fourth = work.commit({"a.json": dashboard("a", "4"), "d/e.json": dashboard("e", "E")})
+        status_of_sync = await sync_status(git_api)
+        assert (await titles(git_api), status_of_sync["held"], status_of_sync["lastRef"]) == ({"a": "2"}, True, second)
+    fourth = work_tree.commit({"a.json": dashboard("a", "4"), "d/e.json": dashboard("e", "E")})
     status = await run_scheduled_sync(git_api, broker)
     assert (status["state"], status["message"]) == ("success", "completed successfully")
-    found = await sync_status(git_api)
-    assert (found["lastRef"], found["incremental"], "held" in found) == (fourth, True, False)
+    status_of_sync = await sync_status(git_api)
+    assert (status_of_sync["lastRef"], status_of_sync["incremental"], "held" in status_of_sync) == (fourth, True, False)
     assert await titles(git_api) == {"a": "4", "c": "C", "e": "E"}
     _, plan = await git_api("POST", f"{TEAM}/sync", params={"dryRun": "All"})
     assert plan["items"] == []
@@ -161,12 +163,12 @@ async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, bro
 
 async def test_a_rollback_runs_after_a_pending_sync(git_api: Api, git_server: GitServer) -> None:
     """A rollback requested while a sync is pending runs after it, to the commit chosen at the request, and holds."""
-    work, _, second, third = await three_commits(git_api, git_server)
-    fourth = work.commit({"a.json": dashboard("a", "4")})
+    work_tree, _, second, third = await three_commits(git_api, git_server)
+    fourth = work_tree.commit({"a.json": dashboard("a", "4")})
     _, first_job = await git_api("POST", f"{TEAM}/sync", {})
-    _, then = await git_api("POST", f"{TEAM}/rollback", {"ref": second})
+    _, rollback_job = await git_api("POST", f"{TEAM}/rollback", {"ref": second})
     await wait_for_end(git_api, first_job)
-    assert (await wait_for_end(git_api, then))["state"] == "success"
+    assert (await wait_for_end(git_api, rollback_job))["state"] == "success"
     assert (await titles(git_api), (await sync_status(git_api))["held"]) == ({"a": "2"}, True)
     assert await git_api.sql("select head from repository_hold") == fourth
     assert (await revisions(git_api))[:3] == [(fourth, "withdrawn"), (third, "withdrawn"), (second, "current")]
@@ -175,20 +177,20 @@ async def test_a_rollback_runs_after_a_pending_sync(git_api: Api, git_server: Gi
 @pytest.mark.parametrize("loss", ["of no branch anywhere", "of the copy", "of the copy and the host's"])
 async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, git_server: GitServer, tmp_path: Path, loss: str) -> None:
     """A synced commit is kept in the mirror after the branch is rewritten, else fetched from the host, else reported missing."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "1")})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "1")})
     await repository(git_api, git_server)
     await run_sync(git_api)
-    (work.folder / "a.json").write_text(dashboard("a", "2"))
-    second = work.push(amend=True)
+    (work_tree.folder / "a.json").write_text(dashboard("a", "2"))
+    second = work_tree.push(amend=True)
     await run_sync(git_api)
     assert await titles(git_api) == {"a": "2"}
     (copy,) = (tmp_path / "data" / "git").glob("*/")
     if loss != "of no branch anywhere":
         shutil.rmtree(copy)
-    for place in (copy, git_server.root / "team.git"):
-        if place.exists() and loss != "of the copy":
-            git(place, "-c", "gc.reflogExpire=now", "gc", "--quiet", "--prune=now")
+    for repository_path in (copy, git_server.root / "team.git"):
+        if repository_path.exists() and loss != "of the copy":
+            git(repository_path, "-c", "gc.reflogExpire=now", "gc", "--quiet", "--prune=now")
     status = await roll_back(git_api)
     if loss == "of the copy and the host's":
         assert status["state"] == "error"
@@ -205,30 +207,30 @@ async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, gi
 async def test_a_dry_run_of_a_rollback_changes_nothing(git_api: Api, git_server: GitServer) -> None:
     """The dry run of a rollback returns the plan and changes nothing."""
     _, _, second, third = await three_commits(git_api, git_server)
-    status, found = await git_api("POST", f"{TEAM}/rollback", params={"dryRun": "All"})
-    assert (status, found["kind"], found["ref"], found["base"]) == (200, "SyncPlan", second, third)
-    assert [(item["action"], item["name"]) for item in found["items"]] == [("update", "a"), ("delete", "c")]
+    status, body = await git_api("POST", f"{TEAM}/rollback", params={"dryRun": "All"})
+    assert (status, body["kind"], body["ref"], body["base"]) == (200, "SyncPlan", second, third)
+    assert [(item["action"], item["name"]) for item in body["items"]] == [("update", "a"), ("delete", "c")]
     assert (await titles(git_api), (await sync_status(git_api))["lastRef"]) == ({"a": "3", "c": "C"}, third)
 
 
 async def test_invalid_rollbacks_are_rejected(git_api: Api, git_server: GitServer) -> None:
     """Missing permissions, unknown commits and reserved options are rejected."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "1")})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "1")})
     await repository(git_api, git_server)
     editor = await git_api.person("editor", Role.EDITOR)
     assert (await git_api("POST", f"{TEAM}/rollback", auth=editor))[0] == 403
     assert (await git_api("GET", f"{TEAM}/revisions", auth=editor))[0] == 200
-    status, found = await git_api("POST", f"{TEAM}/rollback")
-    assert (status, found["message"]) == (422, "ref: Not found: no earlier commit was synced")
+    status, response = await git_api("POST", f"{TEAM}/rollback")
+    assert (status, response["message"]) == (422, "ref: Not found: no earlier commit was synced")
     await run_sync(git_api)
-    status, found = await git_api("POST", f"{TEAM}/rollback", {"ref": "0" * 40})
+    status, response = await git_api("POST", f"{TEAM}/rollback", {"ref": "0" * 40})
     assert status == 422
-    assert first in found["message"]
+    assert first in response["message"]
     assert (await git_api("POST", f"{REPOSITORIES}/none/rollback"))[0] == 404
     for path, body in (("sync", {"ref": first}), ("jobs", {"action": "sync", "sync": {"ref": first}})):
-        status, found = await git_api("POST", f"{TEAM}/{path}", body)
-        assert (status, found["details"]["causes"][0]["field"]) == (422, "spec.sync.ref")
+        status, response = await git_api("POST", f"{TEAM}/{path}", body)
+        assert (status, response["details"]["causes"][0]["field"]) == (422, "spec.sync.ref")
 
 
 async def test_a_local_repository_has_no_rollbacks(git_api: Api) -> None:
@@ -237,5 +239,5 @@ async def test_a_local_repository_has_no_rollbacks(git_api: Api) -> None:
     spec: dict[str, Any] = {"title": "T", "type": "local", "workflows": [], "local": {"path": str(git_api.data / "x")}}
     body = {"metadata": {"name": "team"}, "spec": {**spec, "sync": {"enabled": True, "target": "instance"}}}
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
-    status, found = await git_api("POST", f"{TEAM}/rollback")
-    assert (status, found["message"]) == (400, "this repository does not support rollback: a local directory keeps no commits")
+    status, response = await git_api("POST", f"{TEAM}/rollback")
+    assert (status, response["message"]) == (400, "this repository does not support rollback: a local directory keeps no commits")

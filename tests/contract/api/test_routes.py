@@ -83,9 +83,9 @@ async def test_a_kind_without_objects_has_an_empty_list(session: aiohttp.ClientS
     """Every kind that can be changed has an empty list with a version, and 404 as a Status for an unknown name, in each of its versions."""
     for version in kind.versions:
         collection = f"/apis/{kind.group}/{version}/namespaces/default/{kind.plural}"
-        status, found = await call(session, "GET", collection)
-        assert (status, found["items"], found["kind"], found["apiVersion"]) == (200, [], f"{kind.kind}List", kind.api_version(version))
-        assert found["metadata"]["resourceVersion"].isdigit()
+        status, body = await call(session, "GET", collection)
+        assert (status, body["items"], body["kind"], body["apiVersion"]) == (200, [], f"{kind.kind}List", kind.api_version(version))
+        assert body["metadata"]["resourceVersion"].isdigit()
         status, missing = await call(session, "GET", f"{collection}/nothing")
         assert (status, missing["reason"], missing["code"]) == (404, "NotFound", 404)
         assert missing["message"] == f'{kind.key} "nothing" not found'
@@ -103,15 +103,15 @@ async def test_a_dashboard_is_created_read_and_deleted(session: aiohttp.ClientSe
     assert labels == {"team": "a"}
     assert created["metadata"]["annotations"] == {"note": "n", "grafana.app/createdBy": "user:1"}
     for version in DASHBOARD.versions:
-        status, found = await call(session, "GET", f"{DASHBOARDS.replace('v2alpha1', version)}/d")
-        assert (status, found["apiVersion"]) == (200, f"dashboard.grafana.app/{version}")
-        assert found["spec"]["title"] == "T"
+        status, response = await call(session, "GET", f"{DASHBOARDS.replace('v2alpha1', version)}/d")
+        assert (status, response["apiVersion"]) == (200, f"dashboard.grafana.app/{version}")
+        assert response["spec"]["title"] == "T"
         if version in ("v2alpha1", "v0alpha1"):
-            assert found["spec"] == spec
-    status, taken = await call(session, "POST", DASHBOARDS, json=body)
-    assert (status, taken["reason"]) == (409, "AlreadyExists")
-    status, gone = await call(session, "DELETE", f"{DASHBOARDS}/d")
-    assert (status, gone["status"], gone["details"]["uid"]) == (200, "Success", created["metadata"]["uid"])
+            assert response["spec"] == spec
+    status, conflict = await call(session, "POST", DASHBOARDS, json=body)
+    assert (status, conflict["reason"]) == (409, "AlreadyExists")
+    status, delete_response = await call(session, "DELETE", f"{DASHBOARDS}/d")
+    assert (status, delete_response["status"], delete_response["details"]["uid"]) == (200, "Success", created["metadata"]["uid"])
     assert (await call(session, "GET", f"{DASHBOARDS}/d"))[0] == 404
 
 
@@ -167,13 +167,13 @@ async def test_lists_are_complete_or_paged(session: aiohttp.ClientSession) -> No
     for name in names:  # Concurrent creates would wait for one lock, and the last ones too long on a busy machine.
         body = {"metadata": {"name": name}, "spec": {"title": name}}
         assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 201
-    complete = (await call(session, "GET", DASHBOARDS))[1]
-    assert [item["metadata"]["name"] for item in complete["items"]] == names
+    complete_list = (await call(session, "GET", DASHBOARDS))[1]
+    assert [item["metadata"]["name"] for item in complete_list["items"]] == names
     page = (await call(session, "GET", f"{DASHBOARDS}?limit=100"))[1]
     assert (len(page["items"]), page["metadata"]["remainingItemCount"]) == (100, 130)
-    rest = (await call(session, "GET", f"{DASHBOARDS}?limit=500&continue={page['metadata']['continue']}"))[1]
-    assert [item["metadata"]["name"] for item in rest["items"]] == names[100:]
-    assert "continue" not in rest["metadata"]
+    second_page = (await call(session, "GET", f"{DASHBOARDS}?limit=500&continue={page['metadata']['continue']}"))[1]
+    assert [item["metadata"]["name"] for item in second_page["items"]] == names[100:]
+    assert "continue" not in second_page["metadata"]
 
 
 @pytest.mark.parametrize("query", ["limit=-1", "limit=x", "continue=zzz", "continue=e30=", "labelSelector=a%3Db%3Dc", "fieldSelector=a"])
@@ -205,7 +205,7 @@ async def test_only_one_instance_repository_is_created(session: aiohttp.ClientSe
 
     responses = await asyncio.gather(*(call(session, "POST", f"{NAMESPACE}/repositories", json=body(name)) for name in ("one", "two")))
     assert sorted(status for status, _ in responses) == [201, 422]
-    (refused,) = [found for status, found in responses if status == 422]
+    (refused,) = [response for status, response in responses if status == 422]
     assert "Another repository is already targeting root" in refused["message"]
 
 
@@ -231,7 +231,7 @@ async def test_an_object_larger_than_the_limit_is_refused(session: aiohttp.Clien
     assert (status, error["reason"]) == (413, "RequestEntityTooLarge")
 
 
-NUL, HALF = "a\u0000b", '"\\ud800"'
+NUL, SINGLE_SURROGATE = "a\u0000b", '"\\ud800"'
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ async def test_a_text_that_cannot_be_stored_is_refused(session: aiohttp.ClientSe
 
 async def test_a_single_surrogate_is_refused(session: aiohttp.ClientSession) -> None:
     """A single surrogate is a 400, in an object and in a submission."""
-    text = '{"metadata":{"name":"a","annotations":{"x":' + HALF + '}},"spec":{"title":"T"}}'
+    text = '{"metadata":{"name":"a","annotations":{"x":' + SINGLE_SURROGATE + '}},"spec":{"title":"T"}}'
     assert (await call(session, "POST", DASHBOARDS, data=text))[0] == 400
     assert (await call(session, "POST", f"{NAMESPACE}/repositories", json={"metadata": {"name": "r"}, "spec": {"title": NUL}}))[0] == 400
     status, _ = await call(session, "POST", f"{NAMESPACE}/jobs", json={"action": "pr", "repository": NUL, "pr": {"ref": NUL}})
@@ -267,8 +267,8 @@ async def test_annotations_are_bounded(session: aiohttp.ClientSession) -> None:
 async def test_a_delete_keeps_its_preconditions(session: aiohttp.ClientSession) -> None:
     """A delete that names another uid or resourceVersion is 409; one that names the right ones deletes."""
     created = (await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "d"}, "spec": {"title": "T"}}))[1]["metadata"]
-    for wrong in ({"uid": "another"}, {"resourceVersion": "999999"}):
-        status, error = await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": wrong})
+    for wrong_precondition in ({"uid": "another"}, {"resourceVersion": "999999"}):
+        status, error = await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": wrong_precondition})
         assert (status, error["reason"]) == (409, "Conflict")
     right = {"uid": created["uid"], "resourceVersion": created["resourceVersion"]}
     assert (await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": right}))[0] == 200
@@ -288,12 +288,12 @@ async def test_deleting_a_repository_cancels_its_jobs(session: aiohttp.ClientSes
     status, job = await call(session, "POST", f"{NAMESPACE}/repositories/r/sync")
     assert status == 202
     await call(session, "DELETE", f"{NAMESPACE}/repositories/r")
-    found = (await call(session, "GET", f"{NAMESPACE}/jobs/{job['metadata']['name']}"))[1]
-    assert (found["status"]["state"], found["status"]["message"]) == ("error", "the repository was deleted")
+    ended_job = (await call(session, "GET", f"{NAMESPACE}/jobs/{job['metadata']['name']}"))[1]
+    assert (ended_job["status"]["state"], ended_job["status"]["message"]) == ("error", "the repository was deleted")
 
 
 async def test_a_repository_does_not_inherit_the_jobs_of_its_name(session: aiohttp.ClientSession) -> None:
-    """A new repository of the same name lists no jobs; earlier jobs are found by their own names."""
+    """A new repository with the name of a deleted one lists no jobs. Jobs of the deleted repository are found by their own names."""
     sync = {"enabled": True, "target": "folder"}
     body = {"metadata": {"name": "r"}, "spec": {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}}
     repository = f"{NAMESPACE}/repositories/r"

@@ -25,7 +25,7 @@ from dashwright.jobs_worker.maintenance.prober import Prober
 from dashwright.jobs_worker.maintenance.scheduler import Scheduler
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
-Plan = Callable[[], Awaitable[None]]
+RunRound = Callable[[], Awaitable[None]]
 
 
 @dataclass
@@ -57,7 +57,7 @@ def clock() -> AheadClock:
 
 
 @pytest.fixture
-def plan(database: Database, broker: MemoryBroker, clock: AheadClock, tmp_path: Path) -> Plan:
+def run_round(database: Database, broker: MemoryBroker, clock: AheadClock, tmp_path: Path) -> RunRound:
     """Return a function that runs one round of the scheduler."""
     settings = load(data_dir=tmp_path, secret_key="of tests only", allowed_hosts="127.0.0.0/8")
     checkouts = RepositoryCheckouts(settings, SecretCipher.from_keys("of tests only"))
@@ -71,12 +71,12 @@ def plan(database: Database, broker: MemoryBroker, clock: AheadClock, tmp_path: 
         max_waiting_jobs=1_000,
     )
 
-    async def plan() -> None:
+    async def run_round() -> None:
         async with database.connection() as connection:
             await scheduler.plan(connection)
         await scheduler.wait_idle()
 
-    return plan
+    return run_round
 
 
 async def repository(api: Api, server: GitServer, **sync: Any) -> None:
@@ -99,72 +99,72 @@ async def record_sync(api: Api, commit: str, clock: AheadClock) -> None:
     await api.sql("with gone as (delete from job returning 1) select count(*) from gone")
 
 
-async def test_a_new_repository_is_synced_once(api: Api, server: GitServer, plan: Plan) -> None:
-    server.make("team.git").commit({"a.json": "{}"})
+async def test_a_new_repository_is_synced_once(api: Api, server: GitServer, run_round: RunRound) -> None:
+    server.create_repository("team.git").commit({"a.json": "{}"})
     await repository(api, server)
     for _ in range(3):
-        await plan()
+        await run_round()
     assert await list_jobs(api) == [{"incremental": False}]
 
 
-async def test_only_a_new_commit_creates_a_job(api: Api, server: GitServer, plan: Plan, clock: AheadClock) -> None:
+async def test_only_a_new_commit_creates_a_job(api: Api, server: GitServer, run_round: RunRound, clock: AheadClock) -> None:
     """The host is requested only after the interval, and a job is created only for a new commit."""
-    work = server.make("team.git")
+    work_tree = server.create_repository("team.git")
     await repository(api, server, intervalSeconds=60)
-    await record_sync(api, work.commit({"a.json": "1"}), clock)
-    work.commit({"a.json": "2"})
+    await record_sync(api, work_tree.commit({"a.json": "1"}), clock)
+    work_tree.commit({"a.json": "2"})
     clock.ahead = 30
-    await plan()
+    await run_round()
     assert (await list_jobs(api), server.requests) == ([], [])
     clock.ahead = 61
-    await plan()
+    await run_round()
     assert await list_jobs(api) == [{"incremental": True}]
 
 
-async def test_a_rollback_holds_the_repository(api: Api, server: GitServer, plan: Plan, clock: AheadClock) -> None:
+async def test_a_rollback_holds_the_repository(api: Api, server: GitServer, run_round: RunRound, clock: AheadClock) -> None:
     """After a rollback no sync is created until the branch moves or the spec changes."""
-    work = server.make("team.git")
+    work_tree = server.create_repository("team.git")
     await repository(api, server, intervalSeconds=10)
-    first, second = work.commit({"a.json": "1"}), work.commit({"a.json": "2"})
+    first, second = work_tree.commit({"a.json": "1"}), work_tree.commit({"a.json": "2"})
     await record_sync(api, first, clock)
     hold = "insert into repository_hold select uid, $1, generation from resource where resource = 'repositories' returning 1"
     await api.sql(hold, second)
     clock.ahead = 11
-    await plan()
+    await run_round()
     assert (await list_jobs(api), bool(server.requests)) == ([], True)
-    work.commit({"a.json": "3"})
+    work_tree.commit({"a.json": "3"})
     clock.ahead = 22
-    await plan()
+    await run_round()
     assert await list_jobs(api) == [{"incremental": True}]
     await record_sync(api, first, clock)
-    await api.sql("update repository_hold set head = $1, generation = generation - 1 returning 1", work.commit({"a.json": "4"}))
+    await api.sql("update repository_hold set head = $1, generation = generation - 1 returning 1", work_tree.commit({"a.json": "4"}))
     clock.ahead = 33
-    await plan()
+    await run_round()
     assert await list_jobs(api) == [{"incremental": True}]
 
 
-async def test_a_failing_commit_is_retried_with_delays(api: Api, server: GitServer, plan: Plan, clock: AheadClock) -> None:
+async def test_a_failing_commit_is_retried_with_delays(api: Api, server: GitServer, run_round: RunRound, clock: AheadClock) -> None:
     """A commit that cannot be stored completely is retried less often than the repository is due."""
-    work = server.make("team.git")
+    work_tree = server.create_repository("team.git")
     await repository(api, server, intervalSeconds=10)
-    stored = work.commit({"a.json": "1"})
+    stored = work_tree.commit({"a.json": "1"})
     await record_sync(api, stored, clock)
-    work.commit({"a.json": "{broken"})
+    work_tree.commit({"a.json": "{broken"})
     for ahead, expected in ((11, 1), (22, 0), (33, 0), (620, 1)):
         clock.ahead = ahead
-        await plan()
+        await run_round()
         assert len(await list_jobs(api)) == expected, ahead
         await record_sync(api, stored, clock)
 
 
 @pytest.mark.parametrize(("rules", "tries"), [("these", 0), ("earlier", 1), ("", 1)], ids=["the-file", "an-upgrade", "another-object"])
 async def test_a_bad_file_is_retried_if_its_cause_may_be_gone(
-    api: Api, server: GitServer, plan: Plan, clock: AheadClock, rules: str, tries: int
+    api: Api, server: GitServer, run_round: RunRound, clock: AheadClock, rules: str, tries: int
 ) -> None:
     """A commit with bad files is retried only if the cause may be outside of the file or another version rejected it."""
-    work = server.make("team.git")
+    work_tree = server.create_repository("team.git")
     await repository(api, server, intervalSeconds=10)
-    await record_sync(api, work.commit({"a.json": "{"}), clock)
+    await record_sync(api, work_tree.commit({"a.json": "{"}), clock)
     failed = "jsonb_set(status::jsonb, '{sync,state}', to_jsonb('error'::text))::text"
     await api.sql(f"update resource set status = {failed} where resource = 'repositories' returning 1")
     await api.sql(
@@ -173,33 +173,36 @@ async def test_a_bad_file_is_retried_if_its_cause_may_be_gone(
         rules,
     )
     clock.ahead = 11
-    await plan()
+    await run_round()
     assert await list_jobs(api) == [{"incremental": True}] * tries
 
 
-async def test_a_check_without_a_new_commit_writes_nothing(api: Api, server: GitServer, plan: Plan, clock: AheadClock) -> None:
-    work = server.make("team.git")
+async def test_a_check_without_a_new_commit_writes_nothing(api: Api, server: GitServer, run_round: RunRound, clock: AheadClock) -> None:
+    work_tree = server.create_repository("team.git")
     await repository(api, server, intervalSeconds=10)
-    await record_sync(api, work.commit({"a.json": "1"}), clock)
+    await record_sync(api, work_tree.commit({"a.json": "1"}), clock)
     before = await api.sql("select last_value from resource_version")
     for ahead in (11, 22, 33):
         clock.ahead = ahead
-        await plan()
-        await plan()
+        await run_round()
+        await run_round()
     assert await list_jobs(api) == []
     assert await api.sql("select last_value from resource_version") == before
+    # Two requests for each of the three checks.
     assert len(server.requests) == 6
 
 
-async def test_the_time_of_the_last_check_is_written_every_five_minutes(api: Api, server: GitServer, plan: Plan, clock: AheadClock) -> None:
+async def test_the_time_of_the_last_check_is_written_every_five_minutes(
+    api: Api, server: GitServer, run_round: RunRound, clock: AheadClock
+) -> None:
     """Without a new commit, the times of the last probe and next check are written every five minutes."""
-    work = server.make("team.git")
+    work_tree = server.create_repository("team.git")
     await repository(api, server, intervalSeconds=100)
-    await record_sync(api, work.commit({"a.json": "1"}), clock)
+    await record_sync(api, work_tree.commit({"a.json": "1"}), clock)
     before = await api.sql("select last_value from resource_version")
     for ahead in range(100, 701, 100):
         clock.ahead = ahead
-        await plan()
+        await run_round()
     assert await list_jobs(api) == []
     assert await api.sql("select last_value from resource_version") == before + 2
     status = (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]
@@ -208,37 +211,41 @@ async def test_the_time_of_the_last_check_is_written_every_five_minutes(api: Api
     assert 0 <= clock.milliseconds() - status["health"]["checked"] < 200_000
 
 
-async def test_an_unhealthy_repository_is_synced_once_it_is_healthy(api: Api, server: GitServer, plan: Plan, clock: AheadClock) -> None:
+async def test_an_unhealthy_repository_is_synced_once_it_is_healthy(
+    api: Api, server: GitServer, run_round: RunRound, clock: AheadClock
+) -> None:
     """A failing host makes the repository unhealthy; it is probed every minute and synced once it works."""
-    work = server.make("team.git")
+    work_tree = server.create_repository("team.git")
     await repository(api, server, intervalSeconds=10)
-    await record_sync(api, work.commit({"a.json": "1"}), clock)
+    await record_sync(api, work_tree.commit({"a.json": "1"}), clock)
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=503)
 
     server.fault = refuse
     clock.ahead = 11
-    await plan()
-    _, found = await api("GET", f"{REPOSITORIES}/team")
-    assert found["status"]["health"]["healthy"] is False
+    await run_round()
+    _, body = await api("GET", f"{REPOSITORIES}/team")
+    assert body["status"]["health"]["healthy"] is False
     request_count = len(server.requests)
     clock.ahead = 40
-    await plan()
+    await run_round()
     assert len(server.requests) == request_count
     server.fault = None
     clock.ahead = 75
-    await plan()
+    await run_round()
     assert await list_jobs(api) == [{"incremental": False}]
-    _, found = await api("GET", f"{REPOSITORIES}/team")
-    assert found["status"]["health"]["healthy"] is True
+    _, body = await api("GET", f"{REPOSITORIES}/team")
+    assert body["status"]["health"]["healthy"] is True
 
 
-async def test_disabled_and_deleted_repositories_are_not_scheduled(api: Api, server: GitServer, plan: Plan, clock: AheadClock) -> None:
-    server.make("team.git").commit({"a.json": "1"})
+async def test_disabled_and_deleted_repositories_are_not_scheduled(
+    api: Api, server: GitServer, run_round: RunRound, clock: AheadClock
+) -> None:
+    server.create_repository("team.git").commit({"a.json": "1"})
     await repository(api, server, enabled=False, intervalSeconds=10)
     clock.ahead = 1000
-    await plan()
+    await run_round()
     assert await list_jobs(api) == []
 
 
@@ -247,8 +254,8 @@ async def test_one_scheduler_plans_at_a_time(database: Database) -> None:
     async with repositories.scheduler_lock(database) as first, repositories.scheduler_lock(database) as second:
         assert first is not None
         assert second is None
-    async with repositories.scheduler_lock(database) as again:
-        assert again is not None
+    async with repositories.scheduler_lock(database) as is_locked_again:
+        assert is_locked_again is not None
 
 
 async def test_a_scheduler_ends_although_the_pool_is_closed(database_url: str) -> None:

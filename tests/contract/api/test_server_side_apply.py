@@ -21,15 +21,17 @@ async def apply(
 ) -> tuple[int, Any]:
     """Apply a part of an object."""
     config: dict[str, Any] = {"metadata": metadata} | ({} if spec is None else {"spec": spec})
-    return await send(api, json.dumps(config), manager, query, path)
+    return await send_apply(api, json.dumps(config), manager, query, path)
 
 
-async def send(api: Api, text: str, manager: str = "a", query: str = "", path: str = f"{DASHBOARDS}/d", **options: Any) -> tuple[int, Any]:
+async def send_apply(
+    api: Api, text: str, manager: str = "a", query: str = "", path: str = f"{DASHBOARDS}/d", **options: Any
+) -> tuple[int, Any]:
     headers = {"Content-Type": "application/apply-patch+yaml"}
     return await api("PATCH", f"{path}?fieldManager={manager}{query}", headers=headers, data=text, **options)
 
 
-async def counts(api: Api) -> list[int]:
+async def count_rows(api: Api) -> list[int]:
     return [await api.sql(f"select count(*) from {table}") for table in ("change", "resource_history", "audit_event")]
 
 
@@ -46,19 +48,19 @@ async def test_an_apply_creates_a_missing_object(api: Api) -> None:
 async def test_a_repeated_apply_stores_nothing(api: Api) -> None:
     """A repeated apply makes no version, history entry or event, and the entry of the field owner keeps its time."""
     _, created = await apply(api, {"title": "T", "time": {"from": "now-1h"}})
-    before = await counts(api)
+    before = await count_rows(api)
     status, repeated = await apply(api, {"time": {"from": "now-1h"}, "title": "T"})
     assert (status, repeated) == (200, created)
-    assert await counts(api) == before
+    assert await count_rows(api) == before
 
 
 async def test_two_managers_apply_parts_of_one_object(api: Api) -> None:
     """Each of two managers applies its part without changing the other part. An omitted part is removed."""
     await apply(api, {"title": "T", "time": {"from": "now-1h"}})
     await apply(api, {"time": {"to": "now"}}, "b")
-    _, both = await apply(api, {"title": "U"})
-    assert both["spec"] == {"title": "U", "time": {"to": "now"}}
-    assert both["metadata"]["generation"] == 3
+    _, shared = await apply(api, {"title": "U"})
+    assert shared["spec"] == {"title": "U", "time": {"to": "now"}}
+    assert shared["metadata"]["generation"] == 3
 
 
 async def test_a_field_of_another_owner_conflicts(api: Api) -> None:
@@ -95,13 +97,13 @@ async def test_force_takes_the_fields(api: Api) -> None:
 async def test_equal_values_do_not_conflict(api: Api) -> None:
     """Two managers may own a field with the same value; it is kept while one of them applies it."""
     await apply(api, {"title": "T", "refresh": "1m"})
-    status, both = await apply(api, {"title": "T", "refresh": "1m"}, "b")
+    status, shared = await apply(api, {"title": "T", "refresh": "1m"}, "b")
     assert status == 200
-    assert both["metadata"]["generation"] == 1
-    _, kept = await apply(api, {"title": "T"})
-    assert kept["spec"] == {"title": "T", "refresh": "1m"}
-    _, gone = await apply(api, {"title": "T"}, "b")
-    assert gone["spec"] == {"title": "T"}
+    assert shared["metadata"]["generation"] == 1
+    _, unchanged = await apply(api, {"title": "T"})
+    assert unchanged["spec"] == {"title": "T", "refresh": "1m"}
+    _, released = await apply(api, {"title": "T"}, "b")
+    assert released["spec"] == {"title": "T"}
 
 
 async def test_metadata_is_owned_too(api: Api) -> None:
@@ -111,6 +113,7 @@ async def test_metadata_is_owned_too(api: Api) -> None:
     await apply(api, None, "b", finalizers=["two"], labels={"z": "1"})
     _, remaining = await apply(api, {"title": "T"}, labels={"x": "1"})
     metadata = remaining["metadata"]
+    # Labels that the server adds have longer names.
     assert {key: metadata["labels"][key] for key in metadata["labels"] if len(key) == 1} == {"x": "1", "z": "1"}
     assert metadata["finalizers"] == ["two"]
     assert "grafana.app/folder" not in metadata["annotations"]
@@ -121,10 +124,10 @@ async def test_items_of_a_set_are_merged(api: Api) -> None:
     panel = {"type": "text", "title": "P", "options": {}, "fieldConfig": {}}
     status, created = await apply(api, panel | {"targets": [{"refId": "A"}]}, path=f"{PANELS}/p")
     assert status == 201, created
-    _, both = await apply(api, {"targets": [{"refId": "B"}]}, "b", path=f"{PANELS}/p")
-    assert both["spec"]["targets"] == [{"refId": "A"}, {"refId": "B"}]
-    _, one = await apply(api, panel, path=f"{PANELS}/p")
-    assert one["spec"]["targets"] == [{"refId": "B"}]
+    _, shared = await apply(api, {"targets": [{"refId": "B"}]}, "b", path=f"{PANELS}/p")
+    assert shared["spec"]["targets"] == [{"refId": "A"}, {"refId": "B"}]
+    _, first = await apply(api, panel, path=f"{PANELS}/p")
+    assert first["spec"]["targets"] == [{"refId": "B"}]
 
 
 async def test_fields_without_owner_belong_to_before_first_apply(api: Api) -> None:
@@ -145,8 +148,8 @@ async def test_kubectl_may_switch_to_server_side_apply(api: Api) -> None:
     await api("POST", f"{DASHBOARDS}?fieldManager=kubectl-client-side-apply", body)
     assert (await apply(api, {"title": "U"}, "other"))[0] == 409
     assert (await apply(api, {"refresh": "5m"}, "kubectl"))[0] == 409
-    status, taken = await apply(api, {"title": "U"}, "kubectl")
-    assert (status, taken["spec"]["title"]) == (200, "U")
+    status, applied_by_kubectl = await apply(api, {"title": "U"}, "kubectl")
+    assert (status, applied_by_kubectl["spec"]["title"]) == (200, "U")
 
 
 async def test_a_dry_run_keeps_nothing(api: Api) -> None:
@@ -155,11 +158,11 @@ async def test_a_dry_run_keeps_nothing(api: Api) -> None:
     assert (status, tried["spec"]) == (201, {"title": "T"})
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
     _, created = await apply(api, {"title": "T"})
-    before = await counts(api)
+    before = await count_rows(api)
     status, tried = await apply(api, {"title": "U"}, query="&dryRun=All")
     assert (status, tried["spec"], tried["metadata"]["resourceVersion"]) == (200, {"title": "U"}, created["metadata"]["resourceVersion"])
     assert (await apply(api, {"title": "U"}, "b", "&dryRun=All"))[0] == 409
-    assert await counts(api) == before
+    assert await count_rows(api) == before
 
 
 @pytest.mark.parametrize(
@@ -175,8 +178,8 @@ async def test_a_dry_run_keeps_nothing(api: Api) -> None:
 async def test_options_are_checked(api: Api, query: str, status: int, message: str) -> None:
     """An apply needs the name of a manager, and invalid options are refused."""
     headers = {"Content-Type": "application/apply-patch+yaml"}
-    found, error = await api("PATCH", f"{DASHBOARDS}/d?{query}", headers=headers, data=json.dumps({"spec": {"title": "T"}}))
-    assert found == status
+    actual_status, error = await api("PATCH", f"{DASHBOARDS}/d?{query}", headers=headers, data=json.dumps({"spec": {"title": "T"}}))
+    assert actual_status == status
     assert error["message"].startswith(message)
 
 
@@ -204,21 +207,21 @@ async def test_force_is_for_applies(api: Api, force: str) -> None:
 )
 async def test_an_apply_is_validated(api: Api, text: str, status: int, message: str) -> None:
     """An apply must name the path's object, have no managedFields, and result in a valid object."""
-    found, refused = await send(api, text)
-    assert (found, refused["message"][: len(message)]) == (status, message)
+    actual_status, refused = await send_apply(api, text)
+    assert (actual_status, refused["message"][: len(message)]) == (status, message)
 
 
 async def test_yaml_is_applied(api: Api) -> None:
     """The body of an apply is read as YAML, as its media type says."""
-    status, created = await send(api, "spec:\n  title: T\n  tags:\n  - x\n")
+    status, created = await send_apply(api, "spec:\n  title: T\n  tags:\n  - x\n")
     assert (status, created["spec"]) == (201, {"title": "T", "tags": ["x"]})
 
 
 async def test_numbers_are_unchanged(api: Api) -> None:
     """Applied JSON keeps the digits of its numbers, and another notation of a number is not a change."""
-    await send(api, '{"spec": {"title": "T", "ratio": 1.10, "big": 12345678901234567890123}}')
+    await send_apply(api, '{"spec": {"title": "T", "ratio": 1.10, "big": 12345678901234567890123}}')
     assert await api.sql("select spec like '%1.10%' and spec like '%12345678901234567890123%' from resource_history")
-    _, repeated = await send(api, '{"spec": {"title": "T", "ratio": 1.1, "big": 12345678901234567890123}}')
+    _, repeated = await send_apply(api, '{"spec": {"title": "T", "ratio": 1.1, "big": 12345678901234567890123}}')
     assert repeated["metadata"]["generation"] == 1
 
 
@@ -234,9 +237,9 @@ async def test_an_old_version_is_a_conflict(api: Api) -> None:
 async def test_an_apply_needs_write_permission(api: Api) -> None:
     """An apply needs permission to update, and to create if the object is missing."""
     viewer = await api.person("viewer", Role.VIEWER)
-    assert (await send(api, '{"spec": {"title": "T"}}', auth=viewer))[0] == 403
+    assert (await send_apply(api, '{"spec": {"title": "T"}}', auth=viewer))[0] == 403
     await apply(api, {"title": "T"})
-    assert (await send(api, '{"spec": {"title": "U"}}', query="&force=true", auth=viewer))[0] == 403
+    assert (await send_apply(api, '{"spec": {"title": "U"}}', query="&force=true", auth=viewer))[0] == 403
 
 
 async def test_a_missing_folder_is_rejected(api: Api) -> None:
@@ -257,23 +260,26 @@ async def test_the_message_of_an_apply_is_stored(api: Api) -> None:
 
 
 async def test_an_apply_through_a_placeholder_keeps_the_spec(api: Api) -> None:
-    """An apply through a version with a placeholder keeps the dashboard's spec and changes other fields."""
+    """An apply through a version that cannot express a dashboard keeps its spec and changes other fields.
+
+    Such a version returns a placeholder instead of the spec.
+    """
     layouts = DASHBOARDS.replace("v0alpha1", "v2alpha1")
     body = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "Unknown"}}
     await apply(api, body, path=f"{layouts}/d")
     _, stub = await api("GET", f"{DASHBOARDS}/d")
     status, _ = await apply(api, stub["spec"], "b", labels={"team": "a"})
     assert status == 200
-    _, found = await api("GET", f"{layouts}/d")
-    assert (found["spec"], found["metadata"]["generation"], found["metadata"]["labels"]["team"]) == (body, 1, "a")
-    assert fields_by_manager(found)["b"] == {"f:metadata": {"f:labels": {"f:team": {}}}}
+    _, response = await api("GET", f"{layouts}/d")
+    assert (response["spec"], response["metadata"]["generation"], response["metadata"]["labels"]["team"]) == (body, 1, "a")
+    assert fields_by_manager(response)["b"] == {"f:metadata": {"f:labels": {"f:team": {}}}}
 
 
-async def test_concurrent_applies_all_count(api: Api) -> None:
+async def test_concurrent_applies_are_all_stored(api: Api) -> None:
     """Several managers apply parts of a missing object: one creates it, and it has all parts."""
-    parts = [apply(api, {"title": "T"}, f"m{at}", labels={f"l{at}": "x"}) for at in range(6)]
+    parts = [apply(api, {"title": "T"}, f"m{index}", labels={f"l{index}": "x"}) for index in range(6)]
     responses = await asyncio.gather(*parts)
     assert sorted(status for status, _ in responses) == [200, 200, 200, 200, 200, 201]
-    _, found = await api("GET", f"{DASHBOARDS}/d")
-    assert {f"l{at}" for at in range(6)} <= set(found["metadata"]["labels"])
-    assert set(fields_by_manager(found)) == {f"m{at}" for at in range(6)}
+    _, body = await api("GET", f"{DASHBOARDS}/d")
+    assert {f"l{index}" for index in range(6)} <= set(body["metadata"]["labels"])
+    assert set(fields_by_manager(body)) == {f"m{index}" for index in range(6)}

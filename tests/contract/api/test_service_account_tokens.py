@@ -14,7 +14,7 @@ from dashwright.common.identity import Role
 from .conftest import Api, StartApi
 from .test_service_accounts import ACCOUNTS, NOT_FOUND, typed_error
 
-TAKEN = ("service account token with given name already exists in the organization", "serviceaccounts.ErrTokenAlreadyExists", 400)
+NAME_IN_USE = ("service account token with given name already exists in the organization", "serviceaccounts.ErrTokenAlreadyExists", 400)
 BAD_LIFE = ("invalid SecondsToLive value", "serviceaccounts.ErrInvalidInput", 400)
 DAY = 86_400
 
@@ -122,7 +122,7 @@ async def test_names_are_unique_in_an_organization(api: Api, account: int) -> No
     await api.legacy_key("legacy")
     other = await api.account("other")
     for owner, name in ((account, "Hotzenplotz"), (other, "Hotzenplotz"), (other, "legacy")):
-        assert typed_error(await api("POST", f"{ACCOUNTS}/{owner}/tokens", {"name": name})) == TAKEN
+        assert typed_error(await api("POST", f"{ACCOUNTS}/{owner}/tokens", {"name": name})) == NAME_IN_USE
     await api.token(other, "hotzenplotz")
     admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
     foreign = await api.account("robot", auth=admin)
@@ -133,7 +133,7 @@ async def test_one_of_concurrent_creates_succeeds(api: Api, account: int) -> Non
     """One of many concurrent creates of a token is 200, and all others are 400."""
     responses = await asyncio.gather(*(api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "same"}) for _ in range(12)))
     assert sorted(status for status, _ in responses) == [200] + [400] * 11
-    assert {typed_error(response) for response in responses if response[0] == 400} == {TAKEN}
+    assert {typed_error(response) for response in responses if response[0] == 400} == {NAME_IN_USE}
 
 
 async def test_the_quota_limits_tokens(start_api: StartApi) -> None:
@@ -143,6 +143,7 @@ async def test_the_quota_limits_tokens(start_api: StartApi) -> None:
     await api.legacy_key("one of them")
     created = await asyncio.gather(*(api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": f"t{index}"}) for index in range(30)))
     assert sorted(status for status, _ in created) == [200] * 9 + [403] * 21
+    # Nine tokens and the legacy key reach the limit of ten.
     assert await api.sql("select count(*) from api_key") == 10
     body = next(body for status, body in created if status == 403)
     assert body["extra"] == {"scope": "org", "target": "api_key", "limit": 10, "used": 10}
@@ -152,8 +153,8 @@ async def test_the_quota_limits_tokens(start_api: StartApi) -> None:
 async def test_missing_values_of_a_token_are_null(api: Api, account: int) -> None:
     """Missing values of a token are null, whereas those of a legacy key are absent."""
     token, _ = await api.token(account, "grafana")
-    status, found = await api("GET", f"{ACCOUNTS}/{account}/tokens")
-    created = found[0].pop("created")
+    status, body = await api("GET", f"{ACCOUNTS}/{account}/tokens")
+    created = body[0].pop("created")
     assert created.endswith("Z")
     expected = {
         "id": token,
@@ -164,20 +165,24 @@ async def test_missing_values_of_a_token_are_null(api: Api, account: int) -> Non
         "hasExpired": False,
         "isRevoked": False,
     }
-    assert (status, found) == (200, [expected])
+    assert (status, body) == (200, [expected])
 
 
 async def test_remaining_seconds_are_set_in_the_last_week(api: Api, account: int) -> None:
     """The remaining seconds are set in the last week and otherwise 0; an expired token is marked as such."""
-    lives = {"soon": 6 * DAY, "late": 8 * DAY, "ended": 1}
-    numbers = {name: (await api.token(account, name, secondsToLive=seconds))[0] for name, seconds in lives.items()}
+    lifetimes = {"soon": 6 * DAY, "late": 8 * DAY, "ended": 1}
+    numbers = {name: (await api.token(account, name, secondsToLive=seconds))[0] for name, seconds in lifetimes.items()}
     await api.sql("update api_key set expires = 1, is_revoked = true where id = $1", numbers["ended"])
-    found = {token["name"]: token for token in (await api("GET", f"{ACCOUNTS}/{account}/tokens"))[1]}
-    assert list(found) == ["ended", "late", "soon"]
-    assert 6 * DAY - 60 < found["soon"]["secondsUntilExpiration"] <= 6 * DAY
-    assert found["late"]["secondsUntilExpiration"] == found["ended"]["secondsUntilExpiration"] == 0
-    assert [(token["hasExpired"], token["isRevoked"]) for token in found.values()] == [(True, True), (False, False), (False, False)]
-    assert found["ended"]["expiration"] == "1970-01-01T00:00:01Z"
+    tokens_by_name = {token["name"]: token for token in (await api("GET", f"{ACCOUNTS}/{account}/tokens"))[1]}
+    assert list(tokens_by_name) == ["ended", "late", "soon"]
+    assert 6 * DAY - 60 < tokens_by_name["soon"]["secondsUntilExpiration"] <= 6 * DAY
+    assert tokens_by_name["late"]["secondsUntilExpiration"] == tokens_by_name["ended"]["secondsUntilExpiration"] == 0
+    assert [(token["hasExpired"], token["isRevoked"]) for token in tokens_by_name.values()] == [
+        (True, True),
+        (False, False),
+        (False, False),
+    ]
+    assert tokens_by_name["ended"]["expiration"] == "1970-01-01T00:00:01Z"
 
 
 async def test_an_unknown_account_has_no_tokens_to_list_and_gets_none(api: Api) -> None:
@@ -217,12 +222,12 @@ async def test_tokens_are_found_by_the_uid_of_their_account(api: Api, account: i
 async def test_a_grant_is_limited_to_its_account(api: Api, account: int) -> None:
     """A caller with a grant on another account gets 403, also for an unknown account."""
     other = await api.account("other", Role.NONE)
-    someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", f"serviceaccounts:id:{other}"))
+    limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:write", f"serviceaccounts:id:{other}"))
     for number in (account, 9999):
-        status, body = await api("POST", f"{ACCOUNTS}/{number}/tokens", {"name": "Test4", "role": "Viewer"}, auth=someone)
+        status, body = await api("POST", f"{ACCOUNTS}/{number}/tokens", {"name": "Test4", "role": "Viewer"}, auth=limited_caller)
         assert (status, body["title"]) == (403, "Access denied")
-    assert (await api("POST", f"{ACCOUNTS}/{other}/tokens", {"name": "Test4"}, auth=someone))[0] == 200
-    assert (await api("GET", f"{ACCOUNTS}/{other}/tokens", auth=someone))[0] == 403
+    assert (await api("POST", f"{ACCOUNTS}/{other}/tokens", {"name": "Test4"}, auth=limited_caller))[0] == 200
+    assert (await api("GET", f"{ACCOUNTS}/{other}/tokens", auth=limited_caller))[0] == 403
 
 
 async def test_the_secret_of_a_token_is_returned_once(api: Api, account: int) -> None:
@@ -241,11 +246,11 @@ async def test_the_secret_of_a_token_is_returned_once(api: Api, account: int) ->
             )
         ]
         repeated = await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t"})
-        gone = await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{token}")
+        delete_response = await api("DELETE", f"{ACCOUNTS}/{account}/tokens/{token}")
     rows = await api.sql("select coalesce(jsonb_agg(e), '[]')::text from audit_event e")
     keys = await api.sql("select coalesce(jsonb_agg(k), '[]')::text from api_key k")
     secret = text.split("_")[1]
-    everything = repr([logs, responses, repeated, gone, rows, keys])
-    assert "token.create" in everything
-    assert secret not in everything
-    assert key_material.hash_secret(secret, text.split("_")[2]) not in repr([logs, responses, repeated, gone, rows])
+    all_outputs = repr([logs, responses, repeated, delete_response, rows, keys])
+    assert "token.create" in all_outputs
+    assert secret not in all_outputs
+    assert key_material.hash_secret(secret, text.split("_")[2]) not in repr([logs, responses, repeated, delete_response, rows])

@@ -18,7 +18,7 @@ ALL_PERMISSIONS = {
     "serviceaccounts.permissions:write": True,
 }
 NOT_FOUND = ("service account not found", "serviceaccounts.ErrNotFound", 404)
-EXISTS = ("service account already exists", "serviceaccounts.ErrAlreadyExists", 400)
+NAME_IN_USE = ("service account already exists", "serviceaccounts.ErrAlreadyExists", 400)
 BAD_ROLE = ("invalid role specified", "serviceaccounts.ErrInvalidRoleSpecified", 400)
 
 
@@ -73,7 +73,7 @@ async def test_an_account_is_an_enabled_viewer_by_default(api: Api, path: str, b
     ids=str,
 )
 async def test_an_account_needs_a_name(api: Api, body: Any) -> None:
-    """Every invalid body gets 400 with the same message."""
+    """An account without a valid name is refused with 400 and the same message."""
     assert await api("POST", ACCOUNTS, body) == (400, {"message": "Bad request data"})
 
 
@@ -113,9 +113,9 @@ async def test_names_are_unique_in_an_organization(api: Api) -> None:
     """Names are compared without case and dashes, also by a rename; another organization may use the same one."""
     await api.account("My Robot")
     for name in ("My Robot", "my robot", "My-Robot"):
-        assert typed_error(await api("POST", ACCOUNTS, {"name": name})) == EXISTS
+        assert typed_error(await api("POST", ACCOUNTS, {"name": name})) == NAME_IN_USE
     other = await api.account("other")
-    assert typed_error(await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "MY ROBOT"})) == EXISTS
+    assert typed_error(await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "MY ROBOT"})) == NAME_IN_USE
     assert (await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "Other"}))[0] == 200
     org_id = await api.organization("Two")
     admin = await api.person("two", Role.ADMIN, org_id=org_id)
@@ -128,24 +128,24 @@ async def test_a_login_in_use_gets_a_number(api: Api) -> None:
         await api.person(login, Role.VIEWER)
     status, created = await api("POST", ACCOUNTS, {"name": "robot"})
     assert (status, created["login"]) == (201, "sa-1-robot-3")
-    assert typed_error(await api("POST", ACCOUNTS, {"name": "Robot"})) == EXISTS
+    assert typed_error(await api("POST", ACCOUNTS, {"name": "Robot"})) == NAME_IN_USE
 
 
 async def test_one_of_concurrent_creates_succeeds(api: Api) -> None:
     """One of many concurrent creates of a name is 201, and all others are 400."""
     responses = await asyncio.gather(*(api("POST", ACCOUNTS, {"name": "same"}) for _ in range(12)))
     assert sorted(status for status, _ in responses) == [201] + [400] * 11
-    assert {typed_error(response) for response in responses if response[0] == 400} == {EXISTS}
+    assert {typed_error(response) for response in responses if response[0] == 400} == {NAME_IN_USE}
 
 
 async def test_an_account_is_read_by_number_and_by_uid(api: Api) -> None:
     """The profile has times and no teams. It has a count of tokens only if the account has tokens."""
     account = await api.account("robot", Role.EDITOR)
-    status, found = await api("GET", f"{ACCOUNTS}/{account}")
+    status, body = await api("GET", f"{ACCOUNTS}/{account}")
     assert status == 200
-    assert list(found) == ["id", "uid", "name", "login", "orgId", "isDisabled", "createdAt", "updatedAt", "avatarUrl", "role", "teams"]
-    assert (found["id"], found["role"], found["teams"], found["createdAt"][-1]) == (account, "Editor", None, "Z")
-    assert await api("GET", f"{ACCOUNTS}/{found['uid']}") == (200, found)
+    assert list(body) == ["id", "uid", "name", "login", "orgId", "isDisabled", "createdAt", "updatedAt", "avatarUrl", "role", "teams"]
+    assert (body["id"], body["role"], body["teams"], body["createdAt"][-1]) == (account, "Editor", None, "Z")
+    assert await api("GET", f"{ACCOUNTS}/{body['uid']}") == (200, body)
     await api.token(account, "t")
     assert (await api("GET", f"{ACCOUNTS}/{account}"))[1]["tokens"] == 1
 
@@ -179,11 +179,11 @@ async def test_an_update_changes_the_given_fields(api: Api) -> None:
     assert list(changed) == ["message", "id", "name", "serviceaccount"]
     assert (changed["message"], changed["id"], changed["name"]) == ("Service account updated", account, "foo")
     assert (changed["serviceaccount"]["name"], changed["serviceaccount"]["role"]) == ("foo", "Admin")
-    foreign = {"serviceAccountId": 1, "id": 1, "orgId": 2, "uid": "x", "login": "x", "isGrafanaAdmin": True, "password": "x"}
-    status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {**foreign, "isDisabled": True})
-    shown = changed["serviceaccount"]
-    assert (shown["id"], shown["orgId"], shown["login"], shown["name"]) == (account, 1, "sa-1-robot", "foo")
-    assert (shown["role"], shown["isDisabled"]) == ("Admin", True)
+    unknown_members = {"serviceAccountId": 1, "id": 1, "orgId": 2, "uid": "x", "login": "x", "isGrafanaAdmin": True, "password": "x"}
+    status, changed = await api("PATCH", f"{ACCOUNTS}/{account}", {**unknown_members, "isDisabled": True})
+    updated = changed["serviceaccount"]
+    assert (updated["id"], updated["orgId"], updated["login"], updated["name"]) == (account, 1, "sa-1-robot", "foo")
+    assert (updated["role"], updated["isDisabled"]) == ("Admin", True)
     assert not await api.sql('select is_admin from "user" where id = $1', account)
 
 
@@ -232,8 +232,8 @@ async def test_accounts_are_found_by_their_texts(api: Api) -> None:
 )
 async def test_invalid_pages_have_defaults(api: Api, query: str, page: int, per_page: int) -> None:
     """An invalid page or page size is replaced by the defaults 1 and 1000. A page size has a maximum."""
-    status, found = await api("GET", f"{ACCOUNTS}/search{query}")
-    assert (status, found) == (200, {"totalCount": 0, "serviceAccounts": [], "page": page, "perPage": per_page})
+    status, body = await api("GET", f"{ACCOUNTS}/search{query}")
+    assert (status, body) == (200, {"totalCount": 0, "serviceAccounts": [], "page": page, "perPage": per_page})
 
 
 async def test_pages_are_sorted_by_email_and_end_with_an_empty_one(api: Api) -> None:
@@ -249,11 +249,11 @@ async def test_pages_are_sorted_by_email_and_end_with_an_empty_one(api: Api) -> 
 
 async def test_accounts_are_found_by_their_state(api: Api) -> None:
     """Accounts are found by their state: disabled, or with an expired token. No account is ``external``."""
-    plain, disabled, expired = [await api.account(name) for name in ("plain", "disabled", "expired")]
+    enabled, disabled, expired = [await api.account(name) for name in ("plain", "disabled", "expired")]
     assert (await api("GET", f"{ACCOUNTS}?disabled=true"))[1]["totalCount"] == 0
     await api("PATCH", f"{ACCOUNTS}/{disabled}", {"isDisabled": True})
     token, _ = await api.token(expired, "ended", secondsToLive=60)
-    await api.token(plain, "lives", secondsToLive=3600)
+    await api.token(enabled, "lives", secondsToLive=3600)
     await api.sql("update api_key set expires = 1 where id = $1", token)
 
     async def search(query: str) -> list[int]:
@@ -262,23 +262,23 @@ async def test_accounts_are_found_by_their_state(api: Api) -> None:
     assert await search("disabled=true") == await search("Disabled=1") == [disabled]
     assert await search("expiredTokens=true") == [expired]
     assert await search("external=true") == []
-    assert await search("disabled=false&expiredTokens=no&external=maybe") == [disabled, expired, plain]
+    assert await search("disabled=false&expiredTokens=no&external=maybe") == [disabled, expired, enabled]
 
 
-async def test_a_grant_on_one_account_is_about_that_one(api: Api) -> None:
+async def test_a_grant_on_one_account_covers_no_other_account(api: Api) -> None:
     """A grant on one account restricts lists to it. Other accounts are 403 by number and uid, whether they exist or not."""
-    own, other = await api.account("mine"), await api.account("other")
-    uids = [(await api("GET", f"{ACCOUNTS}/{number}"))[1]["uid"] for number in (own, other)]
-    grants = [(action, f"serviceaccounts:id:{own}") for action in ("serviceaccounts:read", "serviceaccounts:write")]
-    someone = await api.person("someone", Role.NONE, *grants)
-    page = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=someone))[1]
-    assert (page["totalCount"], page["serviceAccounts"][0]["id"]) == (1, own)
+    granted_account, other_account = await api.account("mine"), await api.account("other")
+    uids = [(await api("GET", f"{ACCOUNTS}/{number}"))[1]["uid"] for number in (granted_account, other_account)]
+    grants = [(action, f"serviceaccounts:id:{granted_account}") for action in ("serviceaccounts:read", "serviceaccounts:write")]
+    limited_caller = await api.person("someone", Role.NONE, *grants)
+    page = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=limited_caller))[1]
+    assert (page["totalCount"], page["serviceAccounts"][0]["id"]) == (1, granted_account)
     assert page["serviceAccounts"][0]["accessControl"] == {"serviceaccounts:read": True, "serviceaccounts:write": True}
-    for name in (own, uids[0]):
-        assert (await api("GET", f"{ACCOUNTS}/{name}", auth=someone))[0] == 200
-    for name in (other, uids[1], 9999, "unprivileged"):
+    for name in (granted_account, uids[0]):
+        assert (await api("GET", f"{ACCOUNTS}/{name}", auth=limited_caller))[0] == 200
+    for name in (other_account, uids[1], 9999, "unprivileged"):
         for method in ("GET", "PATCH", "DELETE"):
-            status, body = await api(method, f"{ACCOUNTS}/{name}", {} if method == "PATCH" else None, auth=someone)
+            status, body = await api(method, f"{ACCOUNTS}/{name}", {} if method == "PATCH" else None, auth=limited_caller)
             assert (status, body["title"]) == (403, "Access denied")
 
 
@@ -316,21 +316,21 @@ ROLE_TOO_HIGH = ("can not assign a role higher than user's role", "serviceaccoun
 
 async def takeovers(api: Api, account: int, auth: str) -> list[tuple[int, Any]]:
     """Return the responses to each way of getting control of an account."""
-    one = f"{ACCOUNTS}/{account}"
+    account_path = f"{ACCOUNTS}/{account}"
     return [
-        await api("POST", f"{one}/tokens", {"name": "stolen"}, auth=auth),
-        *[await api("PATCH", one, body, auth=auth) for body in ({"isDisabled": False}, {"name": "mine"}, {"role": "None"}, {})],
+        await api("POST", f"{account_path}/tokens", {"name": "stolen"}, auth=auth),
+        *[await api("PATCH", account_path, body, auth=auth) for body in ({"isDisabled": False}, {"name": "mine"}, {"role": "None"}, {})],
     ]
 
 
 async def test_an_account_with_a_higher_role_cannot_be_controlled(api: Api) -> None:
     """Callers cannot create tokens of an account with a higher role or change it."""
     account = await api.account("boss", Role.ADMIN)
-    someone = await api.person("someone", Role.NONE, ("serviceaccounts:write", "*"))
-    assert [typed_error(response) for response in await takeovers(api, account, someone)] == [ROLE_TOO_HIGH] * 5
+    limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:write", "*"))
+    assert [typed_error(response) for response in await takeovers(api, account, limited_caller)] == [ROLE_TOO_HIGH] * 5
     assert await api.sql("select count(*) from api_key") == 0
-    lowly = await api.account("lowly", Role.NONE)
-    assert [status for status, _ in await takeovers(api, lowly, someone)] == [200] * 5
+    account_without_role = await api.account("lowly", Role.NONE)
+    assert [status for status, _ in await takeovers(api, account_without_role, limited_caller)] == [200] * 5
 
 
 @pytest.mark.parametrize("action", ["users.permissions:write", "users.permissions:update"])
@@ -362,6 +362,6 @@ async def test_grants_in_the_organization_count_too(api: Api) -> None:
 
 async def test_the_default_role_is_not_above_the_caller_either(api: Api) -> None:
     """An account without a role is a Viewer, so a caller without a role cannot create one."""
-    someone = await api.person("someone", Role.NONE, ("serviceaccounts:create", "*"))
-    assert typed_error(await api("POST", ACCOUNTS, {"name": "x"}, auth=someone)) == ROLE_TOO_HIGH
-    assert (await api("POST", ACCOUNTS, {"name": "x", "role": "None"}, auth=someone))[0] == 201
+    limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:create", "*"))
+    assert typed_error(await api("POST", ACCOUNTS, {"name": "x"}, auth=limited_caller)) == ROLE_TOO_HIGH
+    assert (await api("POST", ACCOUNTS, {"name": "x", "role": "None"}, auth=limited_caller))[0] == 201

@@ -13,7 +13,7 @@ from dashwright.common.identity import Role
 PATH: Final = "/api/short-urls"
 
 
-async def create(api: Api, path: str = "d/abc", **options: Any) -> str:
+async def create_short_url(api: Api, path: str = "d/abc", **options: Any) -> str:
     status, body = await api("POST", PATH, {"path": path}, **options)
     assert status == 200, body
     return str(body["uid"])
@@ -50,29 +50,29 @@ async def test_a_path_has_one_short_url_in_an_organization(api: Api) -> None:
     """A repeated path has one uid, also for another member. Another organization has its own, which only its members can open."""
     viewer = await api.person("viewer", Role.VIEWER)
     other = await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
-    uids = await asyncio.gather(*(create(api, auth=auth) for auth in (ADMIN, viewer, ADMIN, viewer)))
+    uids = await asyncio.gather(*(create_short_url(api, auth=auth) for auth in (ADMIN, viewer, ADMIN, viewer)))
     assert len(set(uids)) == 1
-    own = await create(api, auth=other)
-    assert own != uids[0]
+    uid_in_other_org = await create_short_url(api, auth=other)
+    assert uid_in_other_org != uids[0]
     assert await open_short_url(api, uids[0], auth=other) == (404, None)
-    assert await open_short_url(api, own, auth=other) == (302, "/d/abc")
+    assert await open_short_url(api, uid_in_other_org, auth=other) == (302, "/d/abc")
 
 
 async def test_unused_short_urls_expire(api: Api) -> None:
     """A short URL is deleted some time after its last use, which is an opening or a request for the same path."""
-    unused, used, requested = await create(api, "d/1"), await create(api, "d/2"), await create(api, "d/3")
+    unused, used, requested = await create_short_url(api, "d/1"), await create_short_url(api, "d/2"), await create_short_url(api, "d/3")
     await api.sql("update short_url set created_at = now() - interval '8 days', last_used_at = now() - interval '8 days'")
     assert await open_short_url(api, used) == (302, "/d/2")
-    assert await create(api, "d/3") == requested
-    for days, left in ((0, 3), (9, 3), (7, 2)):
+    assert await create_short_url(api, "d/3") == requested
+    for days, remaining in ((0, 3), (9, 3), (7, 2)):
         await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0, short_url_days=days).clean()
-        assert await api.sql("select count(*) from short_url") == left
+        assert await api.sql("select count(*) from short_url") == remaining
     assert await open_short_url(api, unused) == (404, None)
 
 
 async def test_a_use_is_recorded_once_an_hour(api: Api) -> None:
     """Several uses within an hour write only once."""
-    uid = await create(api)
+    uid = await create_short_url(api)
     for minutes, is_recorded in ((59, False), (61, True)):
         before = await api.sql("update short_url set last_used_at = now() - make_interval(mins => $1) returning last_used_at", minutes)
         await open_short_url(api, uid)
@@ -84,18 +84,18 @@ async def test_short_urls_are_limited(start_api: StartApi) -> None:
     api = await start_api(short_urls=2)
     results = await asyncio.gather(*(api("POST", PATH, {"path": f"d/{number}"}) for number in range(5)))
     assert sorted(status for status, _ in results) == [200, 200, 403, 403, 403]
-    known = await api.sql("select path from short_url limit 1")
-    assert (await api("POST", PATH, {"path": known}))[0] == 200
+    existing_path = await api.sql("select path from short_url limit 1")
+    assert (await api("POST", PATH, {"path": existing_path}))[0] == 200
     other = await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
-    await create(api, auth=other)
+    await create_short_url(api, auth=other)
 
 
 async def test_a_short_url_survives_its_creator(api: Api) -> None:
     """Short URLs are kept if their creator is deleted, and are deleted with their organization."""
     org_id = await api.organization("Other")
     member, other = await api.person("member", Role.VIEWER), await api.person("other", Role.ADMIN, org_id=org_id)
-    uid = await create(api, auth=member)
-    await create(api, auth=other)
+    uid = await create_short_url(api, auth=member)
+    await create_short_url(api, auth=other)
     user_id = await api.sql("""select id from "user" where login = 'member'""")
     assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
     assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200

@@ -39,8 +39,8 @@ async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path, kind: str)
     rules = required_signatures(keys) if kind == "ssh" else {"verify": "require", "allowedSigners": str(openpgp_key.extract_certificate())}
     status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body("https://git.example/team", key=key, **rules))
     assert (status, list(created["secure"]["signingKey"])) == (201, ["name"]), created
-    _, found = await api("PUT", f"{REPOSITORIES}/team", body("https://elsewhere.example/team", **rules))
-    assert found["secure"] == created["secure"]
+    _, response = await api("PUT", f"{REPOSITORIES}/team", body("https://elsewhere.example/team", **rules))
+    assert response["secure"] == created["secure"]
     async with api.database.connection() as connection:
         rows = await connection.fetch("select t::text as row from resource_history t")
     assert not [row for row in rows if key.splitlines()[-3] in row["row"]]
@@ -66,18 +66,18 @@ async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path, kind: str)
 async def test_an_invalid_key_or_rule_is_refused(api: Api, keys: Path, changes: dict[str, Any], field: str) -> None:
     """Rules that no commit can meet, and keys that cannot sign, are refused by the write."""
     sent = body("https://git.example/team", **{"workflows": (), **required_signatures(keys), **changes})
-    status, found = await api("POST", REPOSITORIES, sent)
-    assert (status, [cause["field"] for cause in found["details"]["causes"]]) == (422, [field])
+    status, response = await api("POST", REPOSITORIES, sent)
+    assert (status, [cause["field"] for cause in response["details"]["causes"]]) == (422, [field])
 
 
 async def test_an_unsigned_commit_is_not_stored(git_api: Api, git_server: GitServer, keys: Path) -> None:
     """The sync of an unsigned commit ends in an error that names the commit, and the objects remain."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "A")})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "A")})
     sent = body(git_server.url("team.git"))
     assert (await git_api("POST", REPOSITORIES, sent))[0] == 201
     assert (await run_sync(git_api))["state"] == "success"
-    unsigned = work.commit({"a.json": dashboard("a", "Changed"), "b.json": dashboard("b", "B")})
+    unsigned = work_tree.commit({"a.json": dashboard("a", "Changed"), "b.json": dashboard("b", "B")})
     strict = body(git_server.url("team.git"), key=(keys / "signing").read_text(), **required_signatures(keys))
     assert (await git_api("PUT", f"{REPOSITORIES}/team", strict))[0] == 200
     status = await run_sync(git_api)

@@ -14,13 +14,13 @@ async def test_the_caller_is_returned(api: Api) -> None:
     """The signed-in user is returned, with whether the user is a server admin."""
     status, profile = await api("GET", "/api/user")
     assert status == 200
-    shown = {"id": 1, "login": "admin", "email": "admin@localhost", "orgId": 1, "isGrafanaAdmin": True, "isDisabled": False}
-    assert {name: profile[name] for name in shown} == shown
+    expected_profile = {"id": 1, "login": "admin", "email": "admin@localhost", "orgId": 1, "isGrafanaAdmin": True, "isDisabled": False}
+    assert {name: profile[name] for name in expected_profile} == expected_profile
     assert "password" not in str(profile).lower()
 
 
-async def test_a_caller_changes_the_own_name_and_no_rights(api: Api) -> None:
-    """A caller can change the own name. Members such as the organization or the server admin flag have no effect."""
+async def test_callers_change_their_name_and_no_rights(api: Api) -> None:
+    """A caller can change their own name. Members such as the organization or the server admin flag have no effect."""
     anna = await api.person("anna", Role.VIEWER)
     body = {"name": "Anna", "login": "anna", "isGrafanaAdmin": True, "orgId": 9, "id": 1, "password": "other"}
     assert await api("PUT", "/api/user", body, auth=anna) == (200, {"message": "User updated"})
@@ -32,13 +32,13 @@ async def test_a_caller_changes_the_own_name_and_no_rights(api: Api) -> None:
 
 async def test_the_current_organization_can_be_changed(api: Api) -> None:
     """The new organization, which the user must be a member of, applies to the next request unless a header selects another."""
-    two = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
-    three = await api.organization("Three")
-    assert await api("POST", f"/api/user/using/{two}") == (200, {"message": "Active organization changed"})
+    second_org_id = (await api("POST", "/api/orgs", {"name": "Two"}))[1]["orgId"]
+    third_org_id = await api.organization("Three")
+    assert await api("POST", f"/api/user/using/{second_org_id}") == (200, {"message": "Active organization changed"})
     assert (await api("GET", "/api/org"))[1]["name"] == "Two"
-    assert (await api("GET", "/api/user"))[1]["orgId"] == two
+    assert (await api("GET", "/api/user"))[1]["orgId"] == second_org_id
     assert (await api("GET", "/api/org", headers={"X-Grafana-Org-Id": "1"}))[1]["id"] == 1
-    for number in (three, 9999, -1):
+    for number in (third_org_id, 9999, -1):
         assert await api("POST", f"/api/user/using/{number}") == (401, {"message": "Unauthorized"})
     assert await api("POST", "/api/user/using/unknown") == (400, {"message": "id is invalid"})
     assert (await api("POST", "/api/user/using/1"))[0] == 200
@@ -159,9 +159,9 @@ async def test_the_permissions_of_the_caller_are_listed(api: Api) -> None:
 async def test_clients_find_version_and_namespace(start_api: StartApi) -> None:
     """Clients get the configured version, which they parse. Wrong credentials are refused, by which clients check theirs."""
     api = await start_api(reported_version="12.1.0", quotas_enabled=False)
-    status, found = await api("GET", "/api/frontend/settings")
-    assert (status, found["buildInfo"]["version"], found["namespace"]) == (200, "12.1.0", "default")
-    assert (found["quota"], found["anonymousEnabled"], found["datasources"]) == ({"enabled": False}, False, {})
+    status, body = await api("GET", "/api/frontend/settings")
+    assert (status, body["buildInfo"]["version"], body["namespace"]) == (200, "12.1.0", "default")
+    assert (body["quota"], body["anonymousEnabled"], body["datasources"]) == ({"enabled": False}, False, {})
     assert (await api("GET", "/api/frontend/settings", auth=None))[0] == 401
     assert (await api("GET", "/api/frontend/settings", auth=basic("admin", "wrong")))[0] == 401
 
@@ -170,5 +170,5 @@ async def test_a_user_without_organizations_has_no_namespace(api: Api) -> None:
     """A user without organizations has valid credentials, but no namespace."""
     anna = await api.person("anna", Role.VIEWER)
     await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'anna')""")
-    status, found = await api("GET", "/api/frontend/settings", auth=anna)
-    assert (status, found["namespace"]) == (200, "")
+    status, body = await api("GET", "/api/frontend/settings", auth=anna)
+    assert (status, body["namespace"]) == (200, "")

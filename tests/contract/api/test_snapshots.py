@@ -6,7 +6,7 @@ from typing import Any, Final
 
 import pytest
 from tests.contract.api.conftest import Api, StartApi
-from tests.contract.api.test_classic_api import folder, save
+from tests.contract.api.test_classic_api import folder, save_dashboard
 
 from dashwright.api.housekeeping import Cleaner
 from dashwright.common.clock import Clock
@@ -18,7 +18,7 @@ NOT_FOUND: Final = (404, {"message": "Snapshot not found"})
 KEY: Final = "0123456789abcdef"
 
 
-async def create(api: Api, *, uid: str = "", **members: Any) -> dict[str, Any]:
+async def create_snapshot(api: Api, *, uid: str = "", **members: Any) -> dict[str, Any]:
     auth = {"auth": members.pop("auth")} if "auth" in members else {}
     status, body = await api("POST", PATH, {"dashboard": {"title": "S", **({"uid": uid} if uid else {})}, **members}, **auth)
     assert status == 200, body
@@ -26,7 +26,7 @@ async def create(api: Api, *, uid: str = "", **members: Any) -> dict[str, Any]:
     return created
 
 
-async def keys(api: Api, query: str = "", **options: Any) -> list[str]:
+async def snapshot_keys(api: Api, query: str = "", **options: Any) -> list[str]:
     status, body = await api("GET", f"{LIST}{query}", **options)
     assert status == 200, body
     return [item["key"] for item in body]
@@ -53,7 +53,7 @@ async def test_a_snapshot_is_read_by_its_key_alone(api: Api) -> None:
 
 async def test_delete_keys_are_stored_as_hashes(api: Api) -> None:
     """No column of the database contains a delete key, whether it is random or sent."""
-    for created in (await create(api), await create(api, deleteKey="a-delete-key-of-mine")):
+    for created in (await create_snapshot(api), await create_snapshot(api, deleteKey="a-delete-key-of-mine")):
         row = await api.sql("select dashboard_snapshot::text from dashboard_snapshot where key = $1", created["key"])
         assert created["deleteKey"] not in row
         assert created["deleteKey"].encode().hex() not in row
@@ -75,32 +75,32 @@ async def test_delete_keys_are_stored_as_hashes(api: Api) -> None:
 )
 async def test_invalid_snapshots_are_refused(api: Api, body: Any, status: int, message: str) -> None:
     """An invalid snapshot is refused with the reason, and nothing is stored."""
-    found, response = await api("POST", PATH, body)
-    assert found == status, response
+    actual_status, response = await api("POST", PATH, body)
+    assert actual_status == status, response
     assert response["message"].startswith(message)
     assert await api.sql("select count(*) from dashboard_snapshot") == 0
 
 
 async def test_keys_are_unique_in_all_organizations(api: Api) -> None:
     """A key or delete key in use, also in another organization, is refused and changes nothing."""
-    await create(api, key=KEY, deleteKey=f"{KEY}-d", name="first")
+    await create_snapshot(api, key=KEY, deleteKey=f"{KEY}-d", name="first")
     other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
     for body in ({"key": KEY}, {"deleteKey": f"{KEY}-d"}):
         assert (await api("POST", PATH, {"dashboard": {}, **body}, auth=other))[0] == 409
-    assert await keys(api) == [KEY]
-    assert await keys(api, auth=other) == []
+    assert await snapshot_keys(api) == [KEY]
+    assert await snapshot_keys(api, auth=other) == []
 
 
 async def test_an_expired_snapshot_is_unknown_and_then_deleted(api: Api) -> None:
     """From its expiry on, no route finds a snapshot; housekeeping deletes it and keeps the others."""
-    expired, other = await create(api, expires=3600), await create(api, expires=7200)
+    expired, other = await create_snapshot(api, expires=3600), await create_snapshot(api, expires=7200)
     async with api.session.get(f"{PATH}/{expired['key']}") as response:
         assert 3500 < int(response.headers["Cache-Control"].removeprefix("public, max-age=")) < 3600
     await api.sql("update dashboard_snapshot set expires_at = now() - interval '1 second' where key = $1", expired["key"])
     assert await api("GET", f"{PATH}/{expired['key']}", auth=None) == NOT_FOUND
     assert await api("DELETE", f"{PATH}/{expired['key']}") == NOT_FOUND
     assert (await api("GET", f"/api/snapshots-delete/{expired['deleteKey']}"))[0] == 404
-    assert await keys(api) == [other["key"]]
+    assert await snapshot_keys(api) == [other["key"]]
     await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0).clean()
     assert await api.sql("select array_agg(key) from dashboard_snapshot") == [other["key"]]
 
@@ -108,7 +108,7 @@ async def test_an_expired_snapshot_is_unknown_and_then_deleted(api: Api) -> None
 @pytest.mark.parametrize(("seconds", "stored"), [(0, 50 * 365 * 86_400), (60, 60), (2**63 - 1, 50 * 365 * 86_400)])
 async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, stored: int) -> None:
     """A snapshot lives for the requested seconds; 0 and larger values mean fifty years."""
-    await create(api, expires=seconds)
+    await create_snapshot(api, expires=seconds)
     expires = await api.sql("select expires_at from dashboard_snapshot")
     assert abs(expires - datetime.now(UTC) - timedelta(seconds=stored)) < timedelta(seconds=30)
 
@@ -116,7 +116,7 @@ async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, stor
 async def test_a_snapshot_needs_permission_to_read_its_dashboard(api: Api) -> None:
     """An Editor who may not read the dashboard that the body names cannot create a snapshot of it."""
     await folder(api, "f1", "Hidden")
-    await save(api, "d1", "D1", folder="f1")
+    await save_dashboard(api, "d1", "D1", folder="f1")
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
     editor = await api.person("editor", Role.EDITOR)
     body = {"dashboard": {"uid": "d1"}}
@@ -131,24 +131,24 @@ async def test_a_snapshot_needs_permission_to_read_its_dashboard(api: Api) -> No
 async def test_creators_admins_and_editors_may_delete_a_snapshot(api: Api) -> None:
     """The creator, an Admin, and users who may edit the dashboard can delete a snapshot; other Editors and Viewers cannot."""
     await folder(api, "f1", "Restricted")
-    await save(api, "d1", "D1", folder="f1")
-    await save(api, "d2", "D2")
+    await save_dashboard(api, "d1", "D1", folder="f1")
+    await save_dashboard(api, "d2", "D2")
     author, editor, viewer = [await api.person(f"p{role}{n}", role) for n, role in enumerate((Role.EDITOR, Role.EDITOR, Role.VIEWER))]
-    restricted, open_, without = [(await create(api, uid=uid, auth=author))["key"] for uid in ("d1", "d2", "")]
+    restricted, unrestricted, without_dashboard = [(await create_snapshot(api, uid=uid, auth=author))["key"] for uid in ("d1", "d2", "")]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": [{"role": "Viewer", "permission": 1}]}))[0] == 200
-    for key in (restricted, without):
+    for key in (restricted, without_dashboard):
         assert await api("DELETE", f"{PATH}/{key}", auth=editor) == (403, {"message": "Access denied to this snapshot"})
-    assert (await api("DELETE", f"{PATH}/{open_}", auth=viewer))[0] == 403
-    for key, auth in ((open_, editor), (restricted, author)):
+    assert (await api("DELETE", f"{PATH}/{unrestricted}", auth=viewer))[0] == 403
+    for key, auth in ((unrestricted, editor), (restricted, author)):
         status, deleted = await api("DELETE", f"{PATH}/{key}", auth=auth)
         assert (status, deleted["message"]) == (200, "Snapshot deleted. It might take an hour before it's cleared from any CDN caches.")
         assert await api("DELETE", f"{PATH}/{key}", auth=auth) == NOT_FOUND
-    assert (await api("DELETE", f"{PATH}/{without}"))[0] == 200
+    assert (await api("DELETE", f"{PATH}/{without_dashboard}"))[0] == 200
 
 
 async def test_a_delete_key_deletes_with_permission(api: Api) -> None:
     """The delete key requires the permission `snapshots:delete` and deletes once. The audit has an event of the deletion."""
-    created = await create(api)
+    created = await create_snapshot(api)
     path = f"/api/snapshots-delete/{created['deleteKey']}"
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
     assert (await api("GET", path, auth=None))[0] == 401
@@ -163,23 +163,23 @@ async def test_a_delete_key_deletes_with_permission(api: Api) -> None:
 
 async def test_a_list_has_the_caller_s_own_snapshots(api: Api) -> None:
     """Members see their own snapshots, Admins those of their organization; no member sees those of another organization."""
-    own, other = await api.person("own", Role.EDITOR), await api.person("other", Role.EDITOR)
+    author, other_editor = await api.person("own", Role.EDITOR), await api.person("other", Role.EDITOR)
     stranger = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
-    for name, auth in (("b CPU", own), ("a cpu", own), ("c memory", other)):
-        await create(api, name=name, key=f"{name[:1] * 20}", auth=auth)
-    assert await keys(api, auth=own) == ["a" * 20, "b" * 20]
-    assert await keys(api) == ["a" * 20, "b" * 20, "c" * 20]
-    assert await keys(api, "?query=Cpu&limit=1") == ["a" * 20]
-    assert await keys(api, "/", auth=stranger) == []
+    for name, auth in (("b CPU", author), ("a cpu", author), ("c memory", other_editor)):
+        await create_snapshot(api, name=name, key=f"{name[:1] * 20}", auth=auth)
+    assert await snapshot_keys(api, auth=author) == ["a" * 20, "b" * 20]
+    assert await snapshot_keys(api) == ["a" * 20, "b" * 20, "c" * 20]
+    assert await snapshot_keys(api, "?query=Cpu&limit=1") == ["a" * 20]
+    assert await snapshot_keys(api, "/", auth=stranger) == []
 
 
 async def test_other_organizations_cannot_delete(api: Api) -> None:
     """Both keys are unknown to an Admin of another organization, and the snapshot is kept."""
-    created = await create(api)
+    created = await create_snapshot(api)
     stranger = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
     assert await api("DELETE", f"{PATH}/{created['key']}", auth=stranger) == NOT_FOUND
     assert (await api("GET", f"/api/snapshots-delete/{created['deleteKey']}", auth=stranger))[0] == 404
-    assert await keys(api) == [created["key"]]
+    assert await snapshot_keys(api) == [created["key"]]
 
 
 @pytest.mark.parametrize("key", ["a" * 32, "short", "%00%00%00%00%00%00%00%00%00%00%00%00%00%00%00%00", "a" * 200, "ä" * 20])
@@ -217,8 +217,8 @@ async def test_snapshots_can_be_disabled(start_api: StartApi, limit: int, is_ena
     refused = (403, {"message": "Dashboard Snapshots are disabled"})
     requests = (("GET", f"{PATH}/{KEY}"), ("GET", f"/api/snapshots-delete/{KEY}"), ("DELETE", f"{PATH}/{KEY}"), ("POST", PATH))
     for method, path in requests:
-        found = await api(method, path, {"dashboard": {}} if method == "POST" else None)
-        assert (found == refused) is not is_enabled
+        response = await api(method, path, {"dashboard": {}} if method == "POST" else None)
+        assert (response == refused) is not is_enabled
 
 
 async def test_snapshots_are_deleted_with_their_organization(api: Api) -> None:
@@ -226,9 +226,9 @@ async def test_snapshots_are_deleted_with_their_organization(api: Api) -> None:
     org_id = await api.organization("Other")
     stranger = await api.person("stranger", Role.ADMIN, org_id=org_id)
     member = await api.person("member", Role.EDITOR)
-    lost, kept = await create(api, auth=stranger), await create(api, auth=member)
+    deleted, remaining = await create_snapshot(api, auth=stranger), await create_snapshot(api, auth=member)
     user_id = await api.sql("""select id from "user" where login = 'member'""")
     assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
     assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200
-    assert await api("GET", f"{PATH}/{lost['key']}", auth=None) == NOT_FOUND
-    assert (await api("GET", f"{PATH}/{kept['key']}", auth=None))[0] == 200
+    assert await api("GET", f"{PATH}/{deleted['key']}", auth=None) == NOT_FOUND
+    assert (await api("GET", f"{PATH}/{remaining['key']}", auth=None))[0] == 200

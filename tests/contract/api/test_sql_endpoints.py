@@ -54,10 +54,10 @@ async def test_a_statement_runs_at_every_endpoint(evaluation_client: EvaluationC
     source = raw("A", [1, 2, 3])
     panel: dict[str, Any] = {"type": "table", "targets": [STATEMENT], "queries": [source]}
     for path, body in (("/api/ds/query", {"queries": [source, STATEMENT]}), ("/api/panels/query", panel)):
-        status, found = await evaluation_client.call("POST", path, json=body)
-        assert (status, orjson.loads(found)["results"]["B"]["frames"][0]["data"]["values"]) == (200, [[6.0]]), path
+        status, response = await evaluation_client.call("POST", path, json=body)
+        assert (status, orjson.loads(response)["results"]["B"]["frames"][0]["data"]["values"]) == (200, [[6.0]]), path
     assert orjson.loads((await evaluation_client.call("POST", "/api/panels/validate", json=panel))[1]) == {"valid": True, "faults": []}
     await evaluation_client.submit({"panel": {"type": "table", "targets": [STATEMENT]}, "queries": [source]}, name="job")
     assert (await evaluation_client.wait_for_end("job"))["status"]["state"] == "success"
-    status, found = await evaluation_client.call("GET", f"{EVALUATIONS}/job/result")
-    assert (status, orjson.loads(found)["results"]["B"]["frames"][0]["data"]["values"]) == (200, [[6.0]])
+    status, response = await evaluation_client.call("GET", f"{EVALUATIONS}/job/result")
+    assert (status, orjson.loads(response)["results"]["B"]["frames"][0]["data"]["values"]) == (200, [[6.0]])

@@ -5,7 +5,7 @@ from datetime import timedelta
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.integration.test_commit_of_a_repository import SPEC, create
+from tests.integration.test_commit_of_a_repository import SPEC, create_object
 
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import TooLarge
@@ -20,7 +20,7 @@ RENDER = f"/apis/{REPOSITORY.api_version()}/namespaces/default/repositories/r/re
 
 @pytest.fixture
 async def repository(database: Database) -> uuid.UUID:
-    return await create(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
+    return await create_object(database, resources.Write(REPOSITORY, "r", SPEC, "v0alpha1", extract=Extract("R")))
 
 
 async def store_picture(database: Database, repository: uuid.UUID, picture: StoredPicture = PICTURE) -> uuid.UUID | None:
@@ -37,8 +37,8 @@ async def test_a_stored_picture_needs_no_credentials(api: Api, database: Databas
     for path in (f"{RENDER}/{uuid.uuid4()}", f"{RENDER}/abc", RENDER, f"{RENDER}/", f"{RENDER.replace('/r/', '/other/')}/{number}"):
         assert (await api("GET", path, auth=None))[0] in (401, 404), path
         assert (await api("GET", path))[0] == 404, path
-    status, found = await api("GET", f"{RENDER}/a%20b", auth=None)
-    assert (status, found["message"]) == (400, "invalid blob id")
+    status, body = await api("GET", f"{RENDER}/a%20b", auth=None)
+    assert (status, body["message"]) == (400, "invalid blob id")
 
 
 async def test_pictures_are_bounded(database: Database, repository: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -46,8 +46,8 @@ async def test_pictures_are_bounded(database: Database, repository: uuid.UUID, m
     monkeypatch.setattr(pictures, "MAX_PICTURES", 2)
     created = [await store_picture(database, repository) for _ in range(3)]
     async with database.connection() as connection:
-        found = [await pictures.find(connection, "default", "r", number) for number in created if number]
-        assert found == [None, PICTURE, PICTURE]
+        stored_pictures = [await pictures.find(connection, "default", "r", number) for number in created if number]
+        assert stored_pictures == [None, PICTURE, PICTURE]
         assert await pictures.expire(connection, older_than=timedelta(hours=1), limit=10) == 0
         assert await pictures.expire(connection, older_than=timedelta(0), limit=10) == 2
     with pytest.raises(TooLarge):

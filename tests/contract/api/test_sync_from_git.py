@@ -28,8 +28,8 @@ def api(git_api: Api) -> Api:
 async def repository(api: Api, server: GitServer, **block: Any) -> None:
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": server.url("team.git"), "branch": "main", **block}}
-    status, found = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
-    assert status == 201, found
+    status, body = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
+    assert status == 201, body
 
 
 async def run_sync(api: Api, *, incremental: bool = False) -> dict[str, Any]:
@@ -46,9 +46,9 @@ async def run_job(api: Api, spec: dict[str, Any]) -> dict[str, Any]:
         while True:
             await notified.wait()
             notified.clear()
-            _, found = await api("GET", f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}")
-            if found["status"]["state"] in ("success", "error"):
-                return dict(found["status"])
+            _, body = await api("GET", f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}")
+            if body["status"]["state"] in ("success", "error"):
+                return dict(body["status"])
 
 
 async def sync_status(api: Api) -> dict[str, Any]:
@@ -57,8 +57,8 @@ async def sync_status(api: Api) -> dict[str, Any]:
 
 
 async def titles(api: Api) -> dict[str, str]:
-    _, found = await api("GET", DASHBOARDS)
-    return {item["metadata"]["name"]: item["spec"]["title"] for item in found["items"]}
+    _, body = await api("GET", DASHBOARDS)
+    return {item["metadata"]["name"]: item["spec"]["title"] for item in body["items"]}
 
 
 def dashboard(name: str, title: str) -> str:
@@ -68,19 +68,19 @@ def dashboard(name: str, title: str) -> str:
 async def test_the_files_of_the_branch_are_stored(api: Api, git_server: GitServer) -> None:
     """Each sync creates, changes and deletes objects as the commit changed files, and records manager, path and commit."""
     git_server.token = TOKEN
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "notes.md": "none"})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "notes.md": "none"})
     await repository(api, git_server, token=TOKEN)
     status = await run_sync(api)
     assert status["state"] == "success", status
     assert await titles(api) == {"a": "A", "b": "B"}
-    _, found = await api("GET", f"{DASHBOARDS}/b")
-    notes = found["metadata"]["annotations"]
+    _, body = await api("GET", f"{DASHBOARDS}/b")
+    notes = body["metadata"]["annotations"]
     assert (notes["grafana.app/managerId"], notes["grafana.app/sourcePath"]) == ("team", "deep/b.json")
     _, team = await api("GET", f"{REPOSITORIES}/team")
     assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (first, 1)
     assert team["status"]["health"]["healthy"] is True
-    second = work.commit({"a.json": None, "deep/b.json": dashboard("b", "B2"), "c.json": dashboard("c", "C")})
+    second = work_tree.commit({"a.json": None, "deep/b.json": dashboard("b", "B2"), "c.json": dashboard("c", "C")})
     assert (await run_sync(api))["state"] == "success"
     assert await titles(api) == {"b": "B2", "c": "C"}
     assert (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]["sync"]["lastRef"] == second
@@ -88,7 +88,7 @@ async def test_the_files_of_the_branch_are_stored(api: Api, git_server: GitServe
 
 async def test_the_same_commit_is_stored_once(api: Api, git_server: GitServer) -> None:
     """A second sync of the same commit requests the host and writes no object."""
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(api, git_server)
     await run_sync(api)
     before = await api.sql("select count(*) from change where resource in ('dashboards', 'folders')")
@@ -99,7 +99,7 @@ async def test_the_same_commit_is_stored_once(api: Api, git_server: GitServer) -
 
 async def test_a_new_spec_is_synced_without_a_new_commit(api: Api, git_server: GitServer) -> None:
     """After a change of the spec the same commit is synced again: the folder has the repository's new title."""
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(api, git_server)
     await run_sync(api)
     _, team = await api("GET", f"{REPOSITORIES}/team")
@@ -111,37 +111,37 @@ async def test_a_new_spec_is_synced_without_a_new_commit(api: Api, git_server: G
 
 async def test_a_bad_file_does_not_affect_other_files(api: Api, git_server: GitServer) -> None:
     """A bad file is an error of the job, and its object is kept. All other files are stored, and the bad one once it is corrected."""
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(api, git_server)
     await run_sync(api)
-    work.commit({"a.json": "{broken", "b.json": dashboard("b", "B2")})
+    work_tree.commit({"a.json": "{broken", "b.json": dashboard("b", "B2")})
     status = await run_sync(api)
     assert (status["state"], "a.json" in json.dumps(status["errors"])) == ("error", True)
     assert await titles(api) == {"a": "A", "b": "B2"}
-    work.commit({"a.json": dashboard("a", "A3")})
+    work_tree.commit({"a.json": dashboard("a", "A3")})
     assert (await run_sync(api))["state"] == "success"
     assert await titles(api) == {"a": "A3", "b": "B2"}
 
 
 async def test_an_empty_repository_is_a_success(api: Api, git_server: GitServer) -> None:
     """The sync of an empty repository succeeds with a message, and its first commit is stored."""
-    work = git_server.make("team.git")
+    work_tree = git_server.create_repository("team.git")
     await repository(api, git_server)
     status = await run_sync(api)
     assert (status["state"], status["message"]) == ("success", "the repository has no commits yet")
-    work.commit({"a.json": dashboard("a", "A")})
+    work_tree.commit({"a.json": dashboard("a", "A")})
     assert (await run_sync(api))["state"] == "success"
     assert await titles(api) == {"a": "A"}
 
 
 async def test_a_failing_host_is_reported_until_it_works(api: Api, git_server: GitServer) -> None:
     """A failing host fails the sync, keeps all objects and is the health's message; the next sync afterwards succeeds."""
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A")})
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A")})
     await repository(api, git_server)
     await run_sync(api)
-    work.commit({"a.json": dashboard("a", "A2")})
+    work_tree.commit({"a.json": dashboard("a", "A2")})
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=503)
@@ -159,9 +159,9 @@ async def test_a_failing_host_is_reported_until_it_works(api: Api, git_server: G
 
 
 async def test_a_missing_branch_deletes_no_objects(api: Api, git_server: GitServer) -> None:
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A")})
-    work.commit({"a.json": dashboard("a", "A")}, branch="other")
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A")})
+    work_tree.commit({"a.json": dashboard("a", "A")}, branch="other")
     await repository(api, git_server, branch="other")
     await run_sync(api)
     git.git(git_server.root / "team.git", "branch", "-D", "other")
@@ -196,69 +196,69 @@ EDITS: list[tuple[str, Files]] = [
 ]
 
 
-MOVED = {"moved/": "x/", "moved/y/": "x/y/"}
+MOVED_DIRECTORIES = {"moved/": "x/", "moved/y/": "x/y/"}
 """Moved directories by their first path, from which their folder has its name."""
 
 
 async def test_incremental_syncs_store_each_revision_completely(api: Api, git_server: GitServer) -> None:
     """After each incremental sync the objects, paths, folders and checksums are those of the commit's tree."""
-    work = git_server.make("team.git")
+    work_tree = git_server.create_repository("team.git")
     tree: dict[str, str] = {}
-    for index, (what, edits) in enumerate(EDITS):
-        commit = work.commit(dict(edits), message=what)
+    for index, (description, edits) in enumerate(EDITS):
+        commit = work_tree.commit(dict(edits), message=description)
         tree = {path: body for path, body in {**tree, **edits}.items() if body is not None}
         if not index:
             await repository(api, git_server)
         status = await run_sync(api, incremental=True)
-        assert status["state"] == "success", (what, status)
-        found, expected = await stored_objects(api), expected_objects(tree)
+        assert status["state"] == "success", (description, status)
+        stored, expected = await stored_objects(api), expected_objects(tree)
         stored_paths = {f"folders:{directory.rstrip('/')}" for path in tree for directory in paths.directories(path)}
-        assert {place: row for place, row in found.items() if place in expected or place not in stored_paths} == expected, what
+        assert {key: row for key, row in stored.items() if key in expected or key not in stored_paths} == expected, description
         sync = await sync_status(api)
-        assert (sync["lastRef"], sync["incremental"]) == (commit, index > 0), what
+        assert (sync["lastRef"], sync["incremental"]) == (commit, index > 0), description
 
 
 async def stored_objects(api: Api) -> dict[str, Any]:
     """Return name, folder, checksum and titles of all managed objects by plural and path."""
-    found: dict[str, Any] = {}
+    objects: dict[str, Any] = {}
     for plural in ("dashboards", "folders"):
         rows = await api.sql(
             "select coalesce(json_agg(json_build_array(source_path, name, folder, source_checksum, title, spec::json -> 'title')), '[]')"
             "::text from resource join (select uid, generation, spec from resource_history) as history using (uid, generation) "
             f"where resource = '{plural}' and manager_id = 'team'"
         )
-        found |= {f"{plural}:{path or ''}": rest for path, *rest in json.loads(rows)}
-    return found
+        objects |= {f"{plural}:{path or ''}": columns for path, *columns in json.loads(rows)}
+    return objects
 
 
 def expected_objects(tree: dict[str, str]) -> dict[str, Any]:
     """Return name, folder, checksum and titles of a tree's objects by plural and path."""
-    found: dict[str, Any] = {"folders:": ["team", None, None, "Team", "Team"]}
+    objects: dict[str, Any] = {"folders:": ["team", None, None, "Team", "Team"]}
     for path, body in tree.items():
         if path.endswith(".json") and not paths.is_hidden(path):
             for directory in paths.directories(path):
                 title = directory.rstrip("/").rpartition("/")[2]
-                found[f"folders:{directory.rstrip('/')}"] = [folder_of(directory), folder_of(paths.parent(directory)), None, title, title]
+                objects[f"folders:{directory.rstrip('/')}"] = [folder_of(directory), folder_of(paths.parent(directory)), None, title, title]
             spec = json.loads(body)
             name = spec.get("uid") or object_name("team", path)
             blob = hashlib.sha1(b"blob %d\0%s" % (len(body), body.encode())).hexdigest()
-            found[f"dashboards:{path}"] = [name, folder_of(paths.parent(path)), blob, spec["title"], spec["title"]]
-    return found
+            objects[f"dashboards:{path}"] = [name, folder_of(paths.parent(path)), blob, spec["title"], spec["title"]]
+    return objects
 
 
 def folder_of(directory: str) -> str:
-    return folder_name("team", MOVED.get(directory, directory)) if directory else "team"
+    return folder_name("team", MOVED_DIRECTORIES.get(directory, directory)) if directory else "team"
 
 
 async def test_a_folder_moves_with_its_directory(api: Api, git_server: GitServer) -> None:
     """The folder of a moved directory remains the same object, with its rules, in incremental and full syncs."""
-    work = git_server.make("team.git")
-    work.commit({"a/1.json": dashboard("n1", "1"), "other.json": dashboard("o", "O")})
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a/1.json": dashboard("n1", "1"), "other.json": dashboard("o", "O")})
     await repository(api, git_server)
     await run_sync(api)
     uid = await api.sql("select uid from resource where resource = 'folders' and source_path = 'a'")
     for old, new, incremental in (("a", "b", True), ("b", "c/d", False), ("c/d", "a", True)):
-        work.commit({f"{old}/1.json": None, f"{new}/1.json": dashboard("n1", "1")})
+        work_tree.commit({f"{old}/1.json": None, f"{new}/1.json": dashboard("n1", "1")})
         assert (await run_sync(api, incremental=incremental))["state"] == "success"
         assert await api.sql(f"select uid from resource where resource = 'folders' and source_path = '{new}'") == uid
         assert await api.sql("select f.source_path from resource d join resource f on f.name = d.folder where d.name = 'n1'") == new
@@ -266,8 +266,8 @@ async def test_a_folder_moves_with_its_directory(api: Api, git_server: GitServer
 
 async def test_rewritten_branches_and_new_specs_need_a_full_sync(api: Api, git_server: GitServer) -> None:
     """A rewritten branch or a new spec causes one full sync; a bad file does not."""
-    work = git_server.make("team.git")
-    work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    work_tree = git_server.create_repository("team.git")
+    work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(api, git_server)
 
     async def was_incremental(state: str = "success") -> bool:
@@ -275,41 +275,41 @@ async def test_rewritten_branches_and_new_specs_need_a_full_sync(api: Api, git_s
         return bool((await sync_status(api))["incremental"])
 
     assert not await was_incremental()
-    (work.folder / "a.json").write_text(dashboard("a", "A2"))
-    work.push(amend=True)
+    (work_tree.folder / "a.json").write_text(dashboard("a", "A2"))
+    work_tree.push(amend=True)
     assert not await was_incremental()
     assert await titles(api) == {"a": "A2", "b": "B"}
-    work.commit({"a.json": "{", "b.json": dashboard("b", "B2")})
+    work_tree.commit({"a.json": "{", "b.json": dashboard("b", "B2")})
     assert await was_incremental("error")
-    work.commit({"a.json": dashboard("a", "A2"), "b.json": dashboard("b", "B")})
+    work_tree.commit({"a.json": dashboard("a", "A2"), "b.json": dashboard("b", "B")})
     assert await was_incremental()
     assert await titles(api) == {"a": "A2", "b": "B"}
-    work.commit({"b.json": dashboard("b", "B3")})
+    work_tree.commit({"b.json": dashboard("b", "B3")})
     assert await was_incremental()
     _, team = await api("GET", f"{REPOSITORIES}/team")
     team["spec"]["title"] = "Renamed"
     assert (await api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
-    work.commit({"b.json": dashboard("b", "B4")})
+    work_tree.commit({"b.json": dashboard("b", "B4")})
     assert not await was_incremental()
     assert await titles(api) == {"a": "A2", "b": "B4"}
 
 
 async def test_a_partly_stored_commit_is_undone_completely(api: Api, git_server: GitServer) -> None:
     """If the branch is reset after a commit that was stored only in part, the next sync undoes that part."""
-    work = git_server.make("team.git")
-    first = work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    work_tree = git_server.create_repository("team.git")
+    first = work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await repository(api, git_server)
     await run_sync(api)
-    work.commit({"a.json": "{", "b.json": dashboard("b", "B2")})
+    work_tree.commit({"a.json": "{", "b.json": dashboard("b", "B2")})
     assert (await run_sync(api, incremental=True))["state"] == "error"
-    git.git(work.folder, "push", "--quiet", "--force", "origin", f"{first}:refs/heads/main")
+    git.git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{first}:refs/heads/main")
     assert (await run_sync(api, incremental=True))["state"] == "success"
     assert await titles(api) == {"a": "A", "b": "B"}
 
 
 async def test_the_status_has_the_time_of_the_next_sync(api: Api, git_server: GitServer) -> None:
     """The status has the time of the next sync: the last one's end plus the interval. Without an interval it is absent."""
-    git_server.make("team.git").commit({"a.json": dashboard("a", "A")})
+    git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(api, git_server)
     await run_sync(api)
     assert "scheduled" not in await sync_status(api)

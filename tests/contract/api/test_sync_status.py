@@ -18,8 +18,8 @@ TEAM: Final = f"{REPOSITORIES}/team"
 
 async def sync_of(api: Api, name: str = "team") -> tuple[str, str]:
     """Return the state and the job of the last sync."""
-    _, found = await api("GET", f"{REPOSITORIES}/{name}")
-    return found["status"]["sync"]["state"], found["status"]["sync"].get("job", "")
+    _, body = await api("GET", f"{REPOSITORIES}/{name}")
+    return body["status"]["sync"]["state"], body["status"]["sync"].get("job", "")
 
 
 async def wait_for_status(api: Api, path: str, condition: Any) -> Any:
@@ -27,9 +27,9 @@ async def wait_for_status(api: Api, path: str, condition: Any) -> Any:
     notified = asyncio.Event()
     async with asyncio.timeout(30), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
-            _, found = await api("GET", path)
-            if condition(found["status"]):
-                return found["status"]
+            _, body = await api("GET", path)
+            if condition(body["status"]):
+                return body["status"]
             await notified.wait()
             notified.clear()
 
@@ -96,11 +96,11 @@ async def test_progress_is_reported_during_a_sync(git_api: Api, monkeypatch: pyt
     spec = {"title": "Many", "workflows": [], "type": "local", "local": {"path": str(folder)}}
     spec |= {"sync": {"enabled": True, "target": "folder"}}
     assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
-    seen = await watch_progress(git_api)
-    assert seen == sorted(seen)
-    assert seen[-1] == 100
-    assert any(0 < value < 100 for value in seen)
-    assert len(seen) < 300
+    reports = await watch_progress(git_api)
+    assert reports == sorted(reports)
+    assert reports[-1] == 100
+    assert any(0 < value < 100 for value in reports)
+    assert len(reports) < 300
     assert (await watch_progress(git_api))[-1] == 100
 
 

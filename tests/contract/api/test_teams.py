@@ -127,8 +127,8 @@ async def test_members_are_users_of_the_organization(api: Api) -> None:
     """Users of the organization are added once, changed and removed; service accounts and permissions other than 0 and 4 are rejected."""
     team = await create_team(api, "A")
     await api.person("kim", Role.VIEWER)
-    elsewhere = await api.organization("Second")
-    await api.person("lee", Role.ADMIN, org_id=elsewhere)
+    second_org_id = await api.organization("Second")
+    await api.person("lee", Role.ADMIN, org_id=second_org_id)
     kim, lee = [await api.sql("""select id from "user" where login = $1""", login) for login in ("kim", "lee")]
     account = await api.sql(
         """insert into "user" (login, email, org_id, is_service_account) values ('sa-1-x', 'sa-1-x', 1, true) returning id"""
@@ -181,9 +181,9 @@ async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
     """All users may list their own teams; those of another user need the right to read both users and teams."""
     for name in ("b", "A"):
         await create_team(api, name)
-    status, own = await api("GET", "/api/user/teams")
-    assert (status, [team["name"] for team in own], own[0]["permission"]) == (200, ["A", "b"], 4)
-    assert await api("GET", "/api/users/1/teams") == (200, own)
+    status, own_teams = await api("GET", "/api/user/teams")
+    assert (status, [team["name"] for team in own_teams], own_teams[0]["permission"]) == (200, ["A", "b"], 4)
+    assert await api("GET", "/api/users/1/teams") == (200, own_teams)
     kim = await api.person("kim", Role.VIEWER)
     kims_number = await api.sql("""select id from "user" where login = 'kim'""")
     assert await api("GET", "/api/user/teams", auth=kim) == (200, [])
@@ -191,7 +191,7 @@ async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
     for unprivileged in ("9999", "-1", "kim"):
         assert await api("GET", f"/api/users/{unprivileged}/teams") == (404, {"message": "user not found"})
     assert (await api("GET", "/api/users/1/teams", auth=kim))[0] == 403
-    status, teams = await api("GET", "/api/users/1/teams", auth=await reader(api, own[1]["id"]))
+    status, teams = await api("GET", "/api/users/1/teams", auth=await reader(api, own_teams[1]["id"]))
     assert (status, [team["name"] for team in teams]) == (200, ["b"])
 
 

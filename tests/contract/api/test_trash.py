@@ -16,13 +16,13 @@ async def create_dashboard(api: Api, name: str, title: str = "T", **annotations:
     metadata = {"name": name, "annotations": {f"grafana.app/{key}": text for key, text in annotations.items()}}
     status, created = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": title}})
     assert status == 201, created
-    found: dict[str, Any] = created
-    return found
+    dashboard: dict[str, Any] = created
+    return dashboard
 
 
-async def change(api: Api, name: str, title: str) -> None:
-    status, found = await api("PUT", f"{DASHBOARDS}/{name}", {"metadata": {"name": name}, "spec": {"title": title}})
-    assert status == 200, found
+async def change_title(api: Api, name: str, title: str) -> None:
+    status, body = await api("PUT", f"{DASHBOARDS}/{name}", {"metadata": {"name": name}, "spec": {"title": title}})
+    assert status == 200, body
 
 
 async def delete(api: Api, *names: str) -> None:
@@ -31,9 +31,9 @@ async def delete(api: Api, *names: str) -> None:
 
 
 async def trash(api: Api, query: str = "", **options: Any) -> list[Any]:
-    status, found = await api("GET", TRASH + query, **options)
-    assert (status, found["kind"]) == (200, "DashboardList")
-    items: list[Any] = found["items"]
+    status, body = await api("GET", TRASH + query, **options)
+    assert (status, body["kind"]) == (200, "DashboardList")
+    items: list[Any] = body["items"]
     return items
 
 
@@ -42,9 +42,9 @@ async def test_deleted_objects_are_in_the_trash(api: Api) -> None:
     for name in ("a", "b", "c"):
         await create_dashboard(api, name)
     await delete(api, "b", "a")
-    found = await trash(api)
-    assert [(item["metadata"]["name"], item["spec"]) for item in found] == [("a", {"title": "T"}), ("b", {"title": "T"})]
-    metadata = found[0]["metadata"]
+    items = await trash(api)
+    assert [(item["metadata"]["name"], item["spec"]) for item in items] == [("a", {"title": "T"}), ("b", {"title": "T"})]
+    metadata = items[0]["metadata"]
     assert metadata["deletionTimestamp"] == metadata["annotations"]["grafana.app/updatedTimestamp"]
     assert metadata["annotations"]["grafana.app/updatedBy"] == "user:1"
     assert [item["metadata"]["name"] for item in await trash(api, "&fieldSelector=metadata.name%3Db")] == ["b"]
@@ -56,8 +56,8 @@ async def test_the_trash_is_filtered_by_labels(api: Api) -> None:
         body = {"metadata": {"name": team, "labels": {"team": team}}, "spec": {"title": "T"}}
         assert (await api("POST", DASHBOARDS, body))[0] == 201
     await delete(api, "a", "b")
-    _, found = await api("GET", f"{TRASH},team%3Db")
-    assert [item["metadata"]["name"] for item in found["items"]] == ["b"]
+    _, response = await api("GET", f"{TRASH},team%3Db")
+    assert [item["metadata"]["name"] for item in response["items"]] == ["b"]
 
 
 async def test_the_trash_is_listed_in_pages(api: Api) -> None:
@@ -76,11 +76,11 @@ async def test_the_trash_is_listed_in_pages(api: Api) -> None:
 async def test_a_restored_dashboard_is_the_same(api: Api) -> None:
     """A restored dashboard has its uid and id, and its versions continue with a note of the restore."""
     created = await create_dashboard(api, "d", "one")
-    await change(api, "d", "two")
+    await change_title(api, "d", "two")
     await delete(api, "d")
-    (found,) = await trash(api)
-    del found["metadata"]["resourceVersion"]
-    status, repeated = await api("POST", DASHBOARDS, found)
+    (deleted_item,) = await trash(api)
+    del deleted_item["metadata"]["resourceVersion"]
+    status, repeated = await api("POST", DASHBOARDS, deleted_item)
     assert (status, repeated["spec"], repeated["metadata"]["generation"]) == (201, {"title": "two"}, 3)
     for member in ("uid", "labels"):
         assert repeated["metadata"][member] == created["metadata"][member]
@@ -89,7 +89,7 @@ async def test_a_restored_dashboard_is_the_same(api: Api) -> None:
     _, versions = await api("GET", f"{DASHBOARDS}/d/versions")
     assert [item["version"] for item in versions["items"]] == [3, 2, 1]
     assert await api.sql("select restored_from from resource_history where generation = 3") == 2
-    await change(api, "d", "three")
+    await change_title(api, "d", "three")
     assert (await api("GET", f"{DASHBOARDS}/d"))[1]["metadata"]["generation"] == 4
 
 
@@ -97,8 +97,8 @@ async def test_a_restore_without_the_uid_creates_an_object(api: Api) -> None:
     """A restore without the uid creates a new object, as does one under another name. The deleted object remains in the trash."""
     await create_dashboard(api, "d")
     await delete(api, "d")
-    (found,) = await trash(api)
-    uid = found["metadata"]["uid"]
+    (item,) = await trash(api)
+    uid = item["metadata"]["uid"]
     for metadata in ({"name": "d"}, {"name": "e", "uid": uid}, {"name": "f", "uid": "no uid"}):
         status, created = await api("POST", DASHBOARDS, {"metadata": metadata, "spec": {"title": "T"}})
         assert (status, created["metadata"]["generation"]) == (201, 1)
@@ -110,13 +110,13 @@ async def test_a_conflict_or_dry_run_does_not_change_the_trash(api: Api) -> None
     """A restore that conflicts, or a dry run, keeps the dashboard in the trash."""
     await create_dashboard(api, "d")
     await delete(api, "d")
-    (found,) = await trash(api)
-    del found["metadata"]["resourceVersion"]
-    status, tried = await api("POST", f"{DASHBOARDS}?dryRun=All", found)
+    (item,) = await trash(api)
+    del item["metadata"]["resourceVersion"]
+    status, tried = await api("POST", f"{DASHBOARDS}?dryRun=All", item)
     assert (status, tried["metadata"]["generation"]) == (201, 2)
     assert len(await trash(api)) == 1
     await create_dashboard(api, "d")
-    assert (await api("POST", DASHBOARDS, found))[0] == 409
+    assert (await api("POST", DASHBOARDS, item))[0] == 409
     assert len(await trash(api)) == 1
 
 
@@ -127,15 +127,15 @@ async def test_callers_see_their_own_trash(api: Api) -> None:
     await delete(api, "d")
     editor, other = await api.person("editor", Role.EDITOR), await api.person("other", Role.EDITOR)
     assert (await api("DELETE", f"{DASHBOARDS}/e", auth=editor))[0] == 200
-    found = {item["metadata"]["name"]: item["metadata"]["uid"] for item in await trash(api)}
-    assert set(found) == {"d", "e"}
+    uids = {item["metadata"]["name"]: item["metadata"]["uid"] for item in await trash(api)}
+    assert set(uids) == {"d", "e"}
     assert await trash(api, auth=await api.person("reader", Role.VIEWER)) == []
     assert await trash(api, auth=other) == []
     assert [item["metadata"]["name"] for item in await trash(api, auth=editor)] == ["e"]
     for auth, name, is_it in ((editor, "d", False), (editor, "e", True)):
-        body = {"metadata": {"name": name, "uid": found[name]}, "spec": {"title": "T"}}
+        body = {"metadata": {"name": name, "uid": uids[name]}, "spec": {"title": "T"}}
         status, created = await api("POST", DASHBOARDS, body, auth=auth)
-        assert (status, created["metadata"]["uid"] == found[name]) == (201, is_it)
+        assert (status, created["metadata"]["uid"] == uids[name]) == (201, is_it)
     assert (await api("GET", TRASH, auth=await api.person("unprivileged", Role.NONE)))[0] == 403
 
 
@@ -153,8 +153,8 @@ async def test_a_layout_in_the_trash_is_a_placeholder_in_older_versions(api: Api
     assert (await api("POST", DASHBOARDS, body))[0] == 201
     await delete(api, "d")
     older = TRASH.replace("v2alpha1", "v1beta1")
-    _, found = await api("GET", older)
-    (stub,) = found["items"]
+    _, response = await api("GET", older)
+    (stub,) = response["items"]
     assert stub["spec"] == {"title": "T", "schemaVersion": 9999}
     del stub["metadata"]["resourceVersion"]
     assert (await api("POST", DASHBOARDS.replace("v2alpha1", "v1beta1"), stub))[0] == 422
@@ -164,17 +164,17 @@ async def test_a_layout_in_the_trash_is_a_placeholder_in_older_versions(api: Api
 async def test_the_message_of_a_restored_version_names_it(api: Api) -> None:
     """The message of a restored version names it. Its spec is the old one, and its folder the present one."""
     await create_dashboard(api, "d", "one")
-    await change(api, "d", "two")
-    _, then = await api("GET", f"{DASHBOARDS}/d/versions/1")
+    await change_title(api, "d", "two")
+    _, first_version = await api("GET", f"{DASHBOARDS}/d/versions/1")
     annotations = {"grafana.app/message": "Restored from version 1"}
-    body = {"metadata": {"name": "d", "annotations": annotations}, "spec": then["spec"]}
+    body = {"metadata": {"name": "d", "annotations": annotations}, "spec": first_version["spec"]}
     status, repeated = await api("PUT", f"{DASHBOARDS}/d", body)
     assert (status, repeated["spec"], repeated["metadata"]["generation"]) == (200, {"title": "one"}, 3)
     assert repeated["metadata"]["annotations"]["grafana.app/message"] == "Restored from version 1"
-    _, found = await api("GET", f"{DASHBOARDS}/d/versions")
-    newest = found["items"][0]
+    _, response = await api("GET", f"{DASHBOARDS}/d/versions")
+    newest = response["items"][0]
     assert (newest["version"], newest["parentVersion"], newest["message"]) == (3, 2, "Restored from version 1")
-    assert "parentVersion" not in found["items"][-1]
+    assert "parentVersion" not in response["items"][-1]
     assert await api.sql("select restored_from from resource_history where generation = 3") == 1
 
 
@@ -186,8 +186,8 @@ async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> 
     assert await api("PUT", f"{DASHBOARDS}/d", body) == (200, body)
     _, changed = await api("PUT", f"{DASHBOARDS}/d", body | {"spec": {"title": "two"}})
     assert "grafana.app/message" not in changed["metadata"]["annotations"]
-    _, found = await api("GET", f"{DASHBOARDS}/d/versions")
-    assert [item.get("message") for item in found["items"]] == [None, "first"]
+    _, response = await api("GET", f"{DASHBOARDS}/d/versions")
+    assert [item.get("message") for item in response["items"]] == [None, "first"]
 
 
 @pytest.mark.parametrize("message", ["restored from version 1", "Restored from version 0", "Restored from version 1 and more", ""])
@@ -200,10 +200,10 @@ async def test_another_message_restores_nothing(api: Api, message: str) -> None:
 async def test_a_deleted_organization_empties_its_trash(api: Api) -> None:
     """The trash of a deleted organization is emptied, because no user could restore its objects."""
     number = await api.organization("other")
-    boss = await api.person("boss", Role.ADMIN, org_id=number)
-    there = f"{GROUP}/org-{number}/dashboards"
-    assert (await api("POST", there, {"metadata": {"name": "d"}, "spec": {"title": "T"}}, auth=boss))[0] == 201
-    assert (await api("DELETE", f"{there}/d", auth=boss))[0] == 200
+    second_admin = await api.person("boss", Role.ADMIN, org_id=number)
+    dashboards_path = f"{GROUP}/org-{number}/dashboards"
+    assert (await api("POST", dashboards_path, {"metadata": {"name": "d"}, "spec": {"title": "T"}}, auth=second_admin))[0] == 201
+    assert (await api("DELETE", f"{dashboards_path}/d", auth=second_admin))[0] == 200
     assert await api.sql("select count(*) from trash") == 1
     assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
     assert await api.sql("select count(*) from trash") == 0

@@ -142,26 +142,26 @@ async def test_a_login_is_not_another_users_login_or_e_mail(api: Api, body: dict
 
 async def test_the_organizations_of_a_user_are_sorted_by_name(api: Api) -> None:
     """The organizations of a user are sorted by name and have exactly three fields."""
-    two = await api.organization("A first one")
+    second_org_id = await api.organization("A first one")
     number = await create_user(api)
-    await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "testdrive", "role": "Editor"})
+    await api("POST", f"/api/orgs/{second_org_id}/users", {"loginOrEmail": "testdrive", "role": "Editor"})
     assert await api("GET", f"/api/users/{number}/orgs") == (
         200,
-        [{"orgId": two, "name": "A first one", "role": "Editor"}, {"orgId": 1, "name": "Main Org.", "role": "Viewer"}],
+        [{"orgId": second_org_id, "name": "A first one", "role": "Editor"}, {"orgId": 1, "name": "Main Org.", "role": "Viewer"}],
     )
 
 
 async def test_a_user_is_moved_to_one_of_their_organizations(api: Api) -> None:
     """A user is moved only to an organization of theirs, and no other user is moved."""
-    two, number = await api.organization("Two"), await create_user(api)
+    second_org_id, number = await api.organization("Two"), await create_user(api)
     unauthorized = (401, {"message": "Unauthorized"})
-    assert await api("POST", f"/api/users/{number}/using/{two}") == unauthorized
+    assert await api("POST", f"/api/users/{number}/using/{second_org_id}") == unauthorized
     assert await api("POST", "/api/users/9999/using/1") == unauthorized
     assert await api("POST", f"/api/users/{number}/using/9999") == unauthorized
     assert await api("POST", f"/api/users/{number}/using/acme") == (400, {"message": "orgId is invalid"})
-    await api("POST", f"/api/orgs/{two}/users", {"loginOrEmail": "testdrive", "role": "Viewer"})
-    assert await api("POST", f"/api/users/{number}/using/{two}") == (200, {"message": "Active organization changed"})
-    assert (await api("GET", "/api/org", auth=basic("testdrive", "secret")))[1]["id"] == two
+    await api("POST", f"/api/orgs/{second_org_id}/users", {"loginOrEmail": "testdrive", "role": "Viewer"})
+    assert await api("POST", f"/api/users/{number}/using/{second_org_id}") == (200, {"message": "Active organization changed"})
+    assert (await api("GET", "/api/org", auth=basic("testdrive", "secret")))[1]["id"] == second_org_id
 
 
 async def test_permissions_on_users_are_listed_on_request(api: Api) -> None:
@@ -173,7 +173,7 @@ async def test_permissions_on_users_are_listed_on_request(api: Api) -> None:
 
 async def test_users_are_not_revealed_without_permission(api: Api) -> None:
     """An organization's Admin receives the same 403 for existing and unknown users."""
-    boss = await api.person("boss", Role.ADMIN)
+    org_admin = await api.person("boss", Role.ADMIN)
     for method, path in (
         ("GET", "/api/users/{}"),
         ("PUT", "/api/users/{}"),
@@ -183,11 +183,11 @@ async def test_users_are_not_revealed_without_permission(api: Api) -> None:
         ("PUT", "/api/admin/users/{}/password"),
         ("GET", "/api/access-control/users/{}/permissions"),
     ):
-        found, missing = await api(method, path.format(1), auth=boss), await api(method, path.format(9999), auth=boss)
-        assert (found[0], missing[0]) == (403, 403), (method, path)
-        assert found[1]["message"] == missing[1]["message"]
+        existing, missing = await api(method, path.format(1), auth=org_admin), await api(method, path.format(9999), auth=org_admin)
+        assert (existing[0], missing[0]) == (403, 403), (method, path)
+        assert existing[1]["message"] == missing[1]["message"]
     for path in ("/api/users", "/api/users/search", "/api/users/lookup?loginOrEmail=admin", "/api/users/lookup?loginOrEmail=x"):
-        assert (await api("GET", path, auth=boss))[0] == 403
+        assert (await api("GET", path, auth=org_admin))[0] == 403
 
 
 async def test_a_grant_on_one_user_shows_only_that_one(api: Api) -> None:

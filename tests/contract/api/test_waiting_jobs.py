@@ -39,16 +39,16 @@ async def api(start_api: StartApi, unvalidated_panels: None) -> Api:
     return api
 
 
-async def submit(api: Api, repository: str, body: Any = SYNC) -> tuple[int, Any, str | None]:
+async def submit_job(api: Api, repository: str, body: Any = SYNC) -> tuple[int, Any, str | None]:
     """Return status, body and ``Retry-After`` of a submission over HTTP."""
     path = f"{repositories.REPOSITORIES}/{repository}/jobs"
     async with api.session.post(path, json=body, headers={"Authorization": ADMIN}) as response:
         return response.status, await response.json(), response.headers.get("Retry-After")
 
 
-async def fill(api: Api) -> str:
+async def fill_limit(api: Api) -> str:
     """Submit as many jobs as may wait, and return the name of one of them."""
-    responses = [await submit(api, name) for name in ("a", "b")]
+    responses = [await submit_job(api, name) for name in ("a", "b")]
     assert [status for status, _, _ in responses] == [202, 202]
     return str(responses[0][1]["metadata"]["name"])
 
@@ -60,33 +60,33 @@ async def waiting(api: Api, namespace: str = "default") -> int:
 
 async def test_further_jobs_are_refused_until_one_ends(api: Api) -> None:
     """At the limit a job is refused with 429, Retry-After and the numbers; after the end of a waiting job it is accepted."""
-    name = await fill(api)
-    status, refusal, retry_after = await submit(api, "c")
+    name = await fill_limit(api)
+    status, refusal, retry_after = await submit_job(api, "c")
     assert (status, refusal["reason"], retry_after) == (429, "TooManyRequests", "5")
     assert "would have 3 waiting jobs, more than 2 (DASHWRIGHT_WAITING_JOBS)" in refusal["message"]
     assert await waiting(api) == LIMIT
     assert (await api("DELETE", f"{JOBS}/{name}"))[0] == 200
-    assert (await submit(api, "c"))[0] == 202
+    assert (await submit_job(api, "c"))[0] == 202
 
 
 async def test_a_list_is_accepted_or_refused_as_a_whole(api: Api) -> None:
     """A list that exceeds the limit stores no job."""
-    assert (await submit(api, "a"))[0] == 202
-    assert (await submit(api, "b", [SYNC, {"action": "export", "export": {}}]))[0] == 429
+    assert (await submit_job(api, "a"))[0] == 202
+    assert (await submit_job(api, "b", [SYNC, {"action": "export", "export": {}}]))[0] == 429
     assert await waiting(api) == 1
 
 
 async def test_a_job_that_is_merged_is_accepted_at_the_limit(api: Api) -> None:
     """A job that equals a waiting one is accepted at the limit, because it adds no job."""
-    name = await fill(api)
-    status, job, _ = await submit(api, "a")
+    name = await fill_limit(api)
+    status, job, _ = await submit_job(api, "a")
     assert (status, job["metadata"]["name"]) == (202, name)
 
 
 @pytest.mark.parametrize("query", ["", "?dryRun=All"])
 async def test_evaluations_count_and_are_refused(api: Api, query: str) -> None:
     """Evaluations and jobs share the limit, and a dry run has the same response."""
-    await fill(api)
+    await fill_limit(api)
     status, refusal = await api("POST", f"{EVALUATIONS}{query}", EVALUATION)
     assert (status, refusal["details"]["causes"][0]["field"]) == (429, "quota.waitingJobs")
 
@@ -109,7 +109,7 @@ async def test_messages_wait_until_there_is_room(api: Api, broker: MemoryBroker)
     """A message of an organization at its limit is neither refused nor lost, and does not delay messages of others."""
     other = await api.organization("Other")
     await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", other)
-    name = await fill(api)
+    name = await fill_limit(api)
     body = orjson.dumps(EVALUATION | {"kind": "Evaluation"})
     accepted = [Message(body=body, headers={"authorization": ADMIN}, message_id=str(number)) for number in range(2)]
     path, admin = EVALUATIONS.replace("default", f"org-{other}"), {"X-Grafana-Org-Id": str(other)}
@@ -136,7 +136,7 @@ async def test_the_priority_of_a_message_is_that_of_its_jobs(api: Api, broker: M
 
 async def test_a_merged_job_has_the_higher_priority(api: Api, broker: MemoryBroker) -> None:
     """A message with a higher priority raises that of the pending job, and its queue; a lower one does not."""
-    assert (await submit(api, "a"))[0] == 202
+    assert (await submit_job(api, "a"))[0] == 202
     async with watching(api, JOBS) as events:
         assert (await events.next_event())[0] == "ADDED"  # a watch begins with the present jobs
         for priority in (5, 1):

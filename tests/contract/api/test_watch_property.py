@@ -24,8 +24,8 @@ from dashwright.common.stores.job_records import NewJob
 NOW: Final = datetime(2026, 1, 2, 3, 4, 5, tzinfo=UTC)
 NAMES: Final = [f"d{number}" for number in range(30)]
 TEAMS: Final = ["", "a", "b"]
-PLACES: Final = ["", "f1", "f2"]
-MANY: Final = 700
+FOLDER_NAMES: Final = ["", "f1", "f2"]
+OBJECTS_OF_A_SYNC: Final = 700
 """Objects of one sync: more than a gateway reads at once."""
 
 ROUNDS: Final = 30
@@ -50,7 +50,7 @@ class SharedObjects:
             yield connection
 
     def create_one(self) -> resources.Write:
-        team, folder, title = self.random.choice(TEAMS), self.random.choice(PLACES), self.random.choice(("one", "two", "three"))
+        team, folder, title = self.random.choice(TEAMS), self.random.choice(FOLDER_NAMES), self.random.choice(("one", "two", "three"))
         return write_of(DASHBOARD, self.random.choice(NAMES), title, team, folder)
 
     async def pause(self) -> None:
@@ -94,7 +94,7 @@ async def sync(shared: SharedObjects) -> None:
             staging = resources.StagedWrites(connection)
             await staging.create_table()
             title = f"of sync {round_}"
-            await staging.add([write_of(DASHBOARD, f"s{index}", title, TEAMS[index % 3]) for index in range(MANY)])
+            await staging.add([write_of(DASHBOARD, f"s{index}", title, TEAMS[index % 3]) for index in range(OBJECTS_OF_A_SYNC)])
             await resources.lock(connection, "default")
             await staging.write("default", actor="user:1", now=NOW)
             await shared.pause()
@@ -147,7 +147,7 @@ class Follower:
                 return
 
     async def _watch(self, patience: int | None) -> bool:
-        """Read one watch for a number of events or to its end; return whether it ended with everything sent."""
+        """Read one watch for a number of events, or until it ends. Return whether it ended because all changes were sent."""
         api = self.random.choice(self.shared.apis)
         query: dict[str, Any] = {"allowWatchBookmarks": "true", "timeoutSeconds": 1, **self.selectors}
         if self.position:
@@ -163,8 +163,8 @@ class Follower:
     async def _take(self, watch: Watching, patience: int | None, *, is_initial: bool, is_marked: bool) -> bool:
         count = 0
         while (event := await watch.event()) is not None:
-            version, what = int(event["object"]["metadata"]["resourceVersion"]), event["type"]
-            if what == "BOOKMARK":
+            version, event_type = int(event["object"]["metadata"]["resourceVersion"]), event["type"]
+            if event_type == "BOOKMARK":
                 await self._check(version)
                 if is_initial and is_marked:
                     assert event["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
@@ -183,19 +183,19 @@ class Follower:
 
     def _apply(self, event: Any, version: int, *, is_initial: bool) -> bool:
         """Apply one event; return whether initial objects may still be sent."""
-        what, shown = event["type"], event["object"]
-        name = shown["metadata"]["name"]
-        if is_initial and what == "ADDED" and name not in self.objects and (not self.objects or name > max(self.objects)):
-            self.objects[name] = shown
+        event_type, item = event["type"], event["object"]
+        name = item["metadata"]["name"]
+        if is_initial and event_type == "ADDED" and name not in self.objects and (not self.objects or name > max(self.objects)):
+            self.objects[name] = item
             return True
-        assert version > self.position, f"{self} was told {what} {name} at {version}"
+        assert version > self.position, f"{self} was told {event_type} {name} at {version}"
         if self.kind is not JOB:
-            assert (name in self.objects) is (what != "ADDED"), f"{self} was told {what} {name} at {version}"
+            assert (name in self.objects) is (event_type != "ADDED"), f"{self} was told {event_type} {name} at {version}"
         self.position = version
-        if what == "DELETED":
+        if event_type == "DELETED":
             self.objects.pop(name, None)
         else:
-            self.objects[name] = shown
+            self.objects[name] = item
         return False
 
     async def _check(self, version: int) -> None:
@@ -208,12 +208,14 @@ class Follower:
             stored = {item.name: orjson.loads(item.encode(self.kind.version)) for item in page.items}
         elif self.shared.is_still:
             async with self.shared.database.connection() as connection:
-                held = await jobs.list_page(connection, JOB, "default", after="", limit=10_000)
-            stored = {job.name: orjson.loads(job.encode()) for job in held.items}
+                stored_jobs = await jobs.list_page(connection, JOB, "default", after="", limit=10_000)
+            stored = {job.name: orjson.loads(job.encode()) for job in stored_jobs.items}
         else:
             return
         selection = parse_selection(self.selectors.get("labelSelector", ""), self.selectors.get("fieldSelector", ""), "default")
-        expected = {name: shown for name, shown in stored.items() if matches(selection, shown["metadata"].get("labels", {}), name)}
+        expected = {
+            name: stored_item for name, stored_item in stored.items() if matches(selection, stored_item["metadata"].get("labels", {}), name)
+        }
         assert self.objects == expected, f"{self} at {version}"
         self.checks += 1
 
@@ -237,7 +239,7 @@ SELECTIONS: Final[list[tuple[Kind, str, dict[str, str]]]] = [
 async def test_every_watcher_ends_with_the_content_of_the_store(start_api: StartApi, database: Database, seed: int) -> None:
     """Watches stop and resume at any point during any writes: no change is missed or repeated."""
     apis = [await start_api(), await start_api()]
-    for folder in PLACES[1:]:
+    for folder in FOLDER_NAMES[1:]:
         assert (await apis[0]("POST", FOLDERS, {"metadata": {"name": folder}, "spec": {"title": folder}}))[0] == 201
     shared = SharedObjects(apis, database, seed)
     followers = [Follower(shared, *selection, seed * 100 + index) for index, selection in enumerate(SELECTIONS)]

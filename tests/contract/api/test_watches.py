@@ -20,17 +20,17 @@ async def test_a_watch_continues_after_a_list(api: Api) -> None:
         created = await create(api, dashboard("after"))
         assert await watch.event() == {"type": "ADDED", "object": created}
         assert (await api("DELETE", f"{DASHBOARDS}/before"))[0] == 200
-        gone = await watch.event()
-        assert (gone["type"], gone["object"]["metadata"]["name"]) == ("DELETED", "before")
-        assert int(gone["object"]["metadata"]["resourceVersion"]) > int(created["metadata"]["resourceVersion"])
-        assert gone["object"]["spec"] == {"title": "T"}
+        deleted = await watch.event()
+        assert (deleted["type"], deleted["object"]["metadata"]["name"]) == ("DELETED", "before")
+        assert int(deleted["object"]["metadata"]["resourceVersion"]) > int(created["metadata"]["resourceVersion"])
+        assert deleted["object"]["spec"] == {"title": "T"}
 
 
 async def test_a_watch_without_a_version_starts_with_all_objects(api: Api) -> None:
     """The watch sends one ADDED event per object and then the changes."""
     created = [await create(api, dashboard(name)) for name in ("a", "b")]
     async with watching(api) as watch:
-        assert [await watch.event() for _ in created] == [{"type": "ADDED", "object": each} for each in created]
+        assert [await watch.event() for _ in created] == [{"type": "ADDED", "object": item} for item in created]
         await create(api, dashboard("c"))
         assert await watch.next_event() == ("ADDED", "c")
 
@@ -45,26 +45,26 @@ async def test_a_watch_sends_only_changes_of_its_kind(api: Api) -> None:
 
 async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
     """A watch may continue from any version in the stored change stream, also from before the first watch."""
-    begun = await position(api)
+    start_version = await position(api)
     for name in ("a", "b", "c"):
         await create(api, dashboard(name))
-    async with watching(api, resourceVersion=begun) as watch:
+    async with watching(api, resourceVersion=start_version) as watch:
         assert [await watch.next_event() for _ in "abc"] == [("ADDED", name) for name in "abc"]
 
 
 async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
     """A watch ends after ``timeoutSeconds``. With bookmarks, the last one has the version to continue from."""
-    begun = await position(api)
-    async with watching(api, resourceVersion=begun, timeoutSeconds=2, allowWatchBookmarks="true") as watch:
+    start_version = await position(api)
+    async with watching(api, resourceVersion=start_version, timeoutSeconds=2, allowWatchBookmarks="true") as watch:
         created = await create(api, dashboard("a"))
         await create(api, {"metadata": {"name": "f"}, "spec": {"title": "F"}}, FOLDERS)
-        event, bookmark = await watch.rest()
+        event, bookmark = await watch.remaining_events()
     assert event == {"type": "ADDED", "object": created}
     assert bookmark["type"] == "BOOKMARK"
     assert (bookmark["object"]["kind"], bookmark["object"]["apiVersion"]) == ("Dashboard", "dashboard.grafana.app/v2alpha1")
     assert bookmark["object"]["metadata"] == {"resourceVersion": await position(api)}
-    async with watching(api, resourceVersion=begun, timeoutSeconds=1) as watch:
-        assert [event["type"] for event in await watch.rest()] == ["ADDED"]
+    async with watching(api, resourceVersion=start_version, timeoutSeconds=1) as watch:
+        assert [event["type"] for event in await watch.remaining_events()] == ["ADDED"]
 
 
 async def test_initial_events_end_with_a_mark(api: Api) -> None:
@@ -123,19 +123,19 @@ async def test_every_value_but_false_requests_a_watch(api: Api, parameter: str) 
     await create(api, dashboard("a"))
     async with watching(api, watch=parameter) as watch:
         assert await watch.next_event() == ("ADDED", "a")
-    for no in ("false", "0", "False"):
-        assert (await api("GET", f"{DASHBOARDS}?watch={no}"))[1]["kind"] == "DashboardList"
+    for false_value in ("false", "0", "False"):
+        assert (await api("GET", f"{DASHBOARDS}?watch={false_value}"))[1]["kind"] == "DashboardList"
 
 
 async def test_a_version_before_the_horizon_is_410(api: Api) -> None:
     """A watch from a version before the horizon has one ERROR event with the Status that makes clients list again, and ends."""
-    begun = await position(api)
+    start_version = await position(api)
     await create(api, dashboard("a"))
     await api.sql("delete from change")
     await api.sql("update change_horizon set resource_version = (select last_value from resource_version)")
-    async with watching(api, resourceVersion=begun) as watch:
+    async with watching(api, resourceVersion=start_version) as watch:
         assert watch.response.status == 200
-        (error,) = await watch.rest()
+        (error,) = await watch.remaining_events()
     assert (error["type"], error["object"]["kind"], error["object"]["code"], error["object"]["reason"]) == (
         "ERROR",
         "Status",
@@ -149,7 +149,7 @@ async def test_a_version_of_another_database_is_410(api: Api) -> None:
     await create(api, dashboard("a"))
     for after in (await api.sql("select last_value + 1 from resource_version"), 2**62):
         async with watching(api, resourceVersion=after) as watch:
-            assert [event["object"]["code"] for event in await watch.rest()] == [410]
+            assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
 
 
 async def test_objects_enter_and_leave_a_selection(api: Api) -> None:
@@ -178,17 +178,17 @@ async def relabel(api: Api, name: str, team: str) -> int:
 
 async def test_large_objects_are_sent_completely(api: Api) -> None:
     """Many large objects and changes are sent completely, with only a few specs in memory at a time."""
-    begun, created = await position(api), []
+    start_version, created = await position(api), []
     for index in range(4):
         body = dashboard(f"d{index}")
         body["spec"]["description"] = f"{index}" * (200_000 * (index + 1))
         created.append(await create(api, body))
     versions = [await relabel(api, "d3", team) for team in "abc"]
-    async with watching(api, resourceVersion=begun) as watch:
+    async with watching(api, resourceVersion=start_version) as watch:
         assert [(await watch.event())["object"] for _ in created] == created
         for version in versions:
-            shown = (await watch.event())["object"]
-            assert (shown["metadata"]["resourceVersion"], shown["spec"]) == (str(version), created[3]["spec"])
+            received = (await watch.event())["object"]
+            assert (received["metadata"]["resourceVersion"], received["spec"]) == (str(version), created[3]["spec"])
 
 
 async def test_one_object_is_watched_by_its_name(api: Api) -> None:
@@ -267,17 +267,17 @@ async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> N
     viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
     async with AsyncExitStack() as stack:
 
-        async def status_of(auth: str) -> int:
+        async def open_watch(auth: str) -> int:
             watch = await stack.enter_async_context(watching(api, auth=auth, resourceVersion=1))
             return watch.response.status
 
-        assert [await status_of(viewer) for _ in range(3)] == [200, 200, 429]
-        assert await status_of(other) == 200
-        assert [await status_of(ADMIN) for _ in range(6)] == [200] * 5 + [429]
+        assert [await open_watch(viewer) for _ in range(3)] == [200, 200, 429]
+        assert await open_watch(other) == 200
+        assert [await open_watch(ADMIN) for _ in range(6)] == [200] * 5 + [429]
     async with asyncio.timeout(20):
         while True:
-            async with watching(api, auth=viewer, resourceVersion=1) as again:
-                if again.response.status == 200:
+            async with watching(api, auth=viewer, resourceVersion=1) as further_watch:
+                if further_watch.response.status == 200:
                     break
 
 
@@ -287,7 +287,7 @@ async def test_a_stop_ends_watches_cleanly(api: Api) -> None:
         created = await create(api, dashboard("a"))
         assert await watch.event() == {"type": "ADDED", "object": created}
         stopping = asyncio.create_task(api.stop())
-        assert await watch.rest() == []
+        assert await watch.remaining_events() == []
         await stopping
 
 
@@ -306,14 +306,17 @@ async def metrics_of(api: Api) -> str:
 async def test_a_watch_ends_when_its_caller_changes(api: Api) -> None:
     """Former members and members with another role have to reconnect; other watches continue."""
     viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
-    begun = await position(api)
-    async with watching(api, auth=viewer, resourceVersion=begun) as watch, watching(api, auth=other, resourceVersion=begun) as undisturbed:
+    start_version = await position(api)
+    async with (
+        watching(api, auth=viewer, resourceVersion=start_version) as watch,
+        watching(api, auth=other, resourceVersion=start_version) as undisturbed,
+    ):
         assert (watch.response.status, undisturbed.response.status) == (200, 200)
         await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'viewer')""")
-        assert [event["object"]["code"] for event in await watch.rest()] == [410]
+        assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
         await create(api, dashboard("a"))
         assert await undisturbed.next_event() == ("ADDED", "a")
-    async with watching(api, auth=viewer, resourceVersion=begun) as watch:
+    async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         assert watch.response.status in (401, 403)
 
 
@@ -323,7 +326,7 @@ async def test_a_watch_ends_with_its_credentials(api: Api) -> None:
     await api.legacy_key("short", role=Role.VIEWER, expires=int(time.time()) + 6)
     async with watching(api, auth=auth, resourceVersion=begin) as watch:
         assert watch.response.status == 200
-        assert await watch.rest() == []
+        assert await watch.remaining_events() == []
 
 
 async def test_a_watch_needs_read_permission(api: Api) -> None:

@@ -21,14 +21,14 @@ async def hide(api: Api, folder: str) -> None:
     assert status == 200, body
 
 
-async def move(api: Api, name: str, folder: str) -> None:
+async def move_dashboard(api: Api, name: str, folder: str) -> None:
     await api.sql("update resource set annotations = jsonb_build_object('grafana.app/folder', $2::text) where name = $1", name, folder)
 
 
 async def test_hidden_objects_are_not_sent(api: Api, viewer: str) -> None:
     """Changes in a folder without permission are not sent."""
-    begun = await position(api)
-    async with watching(api, auth=viewer, resourceVersion=begun) as watch, watching(api, resourceVersion=begun) as complete:
+    start_version = await position(api)
+    async with watching(api, auth=viewer, resourceVersion=start_version) as watch, watching(api, resourceVersion=start_version) as complete:
         for name, folder in (("a", "secret"), ("b", "open")):
             await create(api, dashboard(name, folder=folder))
         assert await watch.next_event() == ("ADDED", "b")
@@ -46,25 +46,25 @@ async def test_an_object_moved_out_of_view_is_deleted(api: Api, viewer: str) -> 
     """
     await create(api, dashboard("d", folder="open"))
     async with watching(api, auth=viewer, resourceVersion=await position(api)) as watch:
-        await move(api, "d", "secret")
-        gone = await watch.event()
-        assert (gone["type"], gone["object"]["metadata"]["annotations"]["grafana.app/folder"]) == ("DELETED", "open")
-        assert gone["object"]["metadata"]["resourceVersion"] == await position(api)
-        await move(api, "d", "open")
+        await move_dashboard(api, "d", "secret")
+        deleted = await watch.event()
+        assert (deleted["type"], deleted["object"]["metadata"]["annotations"]["grafana.app/folder"]) == ("DELETED", "open")
+        assert deleted["object"]["metadata"]["resourceVersion"] == await position(api)
+        await move_dashboard(api, "d", "open")
         assert await watch.next_event() == ("ADDED", "d")
 
 
 async def test_a_change_of_visibility_ends_a_watch(api: Api, viewer: str) -> None:
     """A change of rules ends the watch and prevents resuming from before it. The watches of Admins continue."""
-    begun = await position(api)
-    async with watching(api, auth=viewer, resourceVersion=begun) as watch, watching(api, resourceVersion=begun) as complete:
+    start_version = await position(api)
+    async with watching(api, auth=viewer, resourceVersion=start_version) as watch, watching(api, resourceVersion=start_version) as complete:
         await hide(api, "open")
-        assert [event["object"]["code"] for event in await watch.rest()] == [410]
+        assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
         await create(api, dashboard("a"))
         assert await complete.next_event() == ("ADDED", "a")
-    async with watching(api, auth=viewer, resourceVersion=begun) as watch:
-        assert [event["object"]["code"] for event in await watch.rest()] == [410]
-    async with watching(api, resourceVersion=begun) as watch:
+    async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
+        assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
+    async with watching(api, resourceVersion=start_version) as watch:
         assert await watch.next_event() == ("ADDED", "a")
 
 
@@ -72,12 +72,12 @@ async def test_a_folder_that_is_moved_out_of_view_ends_a_watch(api: Api, viewer:
     """Moving a folder out of view ends a watch, because the objects in it have no changes of their own."""
     await create(api, {"metadata": {"name": "inner", "annotations": {"grafana.app/folder": "open"}}, "spec": {"title": "I"}}, FOLDERS)
     await create(api, dashboard("d", folder="inner"))
-    begun = await position(api)
-    async with watching(api, auth=viewer, resourceVersion=begun) as watch:
-        await move(api, "inner", "secret")
-        assert [event["object"]["code"] for event in await watch.rest()] == [410]
-    async with watching(api, auth=viewer, resourceVersion=begun) as watch:
-        assert [event["object"]["code"] for event in await watch.rest()] == [410]
+    start_version = await position(api)
+    async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
+        await move_dashboard(api, "inner", "secret")
+        assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
+    async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
+        assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
 
 
 async def test_a_new_folder_ends_no_watch(api: Api, viewer: str) -> None:

@@ -11,7 +11,7 @@ from dashwright.common.settings import Settings, SettingsError, load
 
 from .conftest import StartApi, basic
 
-STRONG = "correct horse battery"
+STRONG_PASSWORD = "correct horse battery"
 
 
 @pytest.mark.parametrize(
@@ -22,7 +22,7 @@ STRONG = "correct horse battery"
         ("Password1", "too common"),
         ("aaaaaaaaaaaa", "too common"),
         ("New-Person", "too common"),
-        (STRONG, None),
+        (STRONG_PASSWORD, None),
     ],
 )
 async def test_a_weak_password_is_rejected(start_api: StartApi, password: str, fault: str | None) -> None:
@@ -40,7 +40,7 @@ async def test_an_exposed_server_does_not_start_with_a_default_password(
     """The check at the start reads the stored password, not the setting."""
     api = await start_api()
     await api.sql("""update "user" set password = $1""", light_passwords.HASHER.hash(stored))
-    settings = load(http_host="0.0.0.0", http_port=0, admin_password=STRONG, secret_key="of tests only", data_dir=api.data)
+    settings = load(http_host="0.0.0.0", http_port=0, admin_password=STRONG_PASSWORD, secret_key="of tests only", data_dir=api.data)
     with pytest.raises(SettingsError, match="the account admin has the default password"):
         await Gateway(settings, database, broker, Clock()).start()
 
@@ -48,7 +48,7 @@ async def test_an_exposed_server_does_not_start_with_a_default_password(
 async def test_a_weak_password_can_only_be_changed_on_an_exposed_server(start_api: StartApi, monkeypatch: pytest.MonkeyPatch) -> None:
     """With a weak password, an account on an exposed server can only set another one. Afterwards it may use everything."""
     monkeypatch.setattr(Settings, "refuses_weak_passwords", True)
-    api = await start_api(admin_password=STRONG, password_min_length=8)
+    api = await start_api(admin_password=STRONG_PASSWORD, password_min_length=8)
     await api.sql(
         """insert into "user" (login, email, org_id, password) values ('ann', 'ann', 1, $1)""", light_passwords.HASHER.hash("short")
     )
@@ -56,6 +56,6 @@ async def test_a_weak_password_can_only_be_changed_on_an_exposed_server(start_ap
     for _ in range(2):
         status, body = await api("GET", "/api/user", auth=basic("ann", "short"))
         assert (status, body["messageId"]) == (403, "password-auth.must-change")
-    change = {"oldPassword": "short", "newPassword": STRONG}
+    change = {"oldPassword": "short", "newPassword": STRONG_PASSWORD}
     assert (await api("PUT", "/api/user/password", change, auth=basic("ann", "short")))[0] == 200
-    assert (await api("GET", "/api/user", auth=basic("ann", STRONG)))[0] == 200
+    assert (await api("GET", "/api/user", auth=basic("ann", STRONG_PASSWORD)))[0] == 200

@@ -98,17 +98,17 @@ async def test_a_compressed_delivery_is_refused_before_it_is_verified(api: Api) 
 async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
     """While a large delivery is received, another from that network is refused, and small ones are accepted."""
     await create_hooked_repository(api)
-    large = json.dumps({**PUSH, "filler": "x" * (24 << 20)}).encode()
+    large_body = json.dumps({**PUSH, "filler": "x" * (24 << 20)}).encode()
     is_under_way, may_end = asyncio.Event(), asyncio.Event()
 
     async def slow() -> Any:
-        for start in range(0, len(large) - 1, 1 << 20):
-            yield large[start : min(start + (1 << 20), len(large) - 1)]
+        for start in range(0, len(large_body) - 1, 1 << 20):
+            yield large_body[start : min(start + (1 << 20), len(large_body) - 1)]
         is_under_way.set()
         await may_end.wait()
-        yield large[-1:]
+        yield large_body[-1:]
 
-    headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "slow", "X-Hub-Signature-256": signature(SECRET, large)}
+    headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "slow", "X-Hub-Signature-256": signature(SECRET, large_body)}
 
     async def send_slowly() -> int:
         async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=slow(), headers=headers) as response:
@@ -116,7 +116,7 @@ async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
 
     sending = asyncio.create_task(send_slowly())
     await is_under_way.wait()
-    another = large.replace(b"x", b"y")
+    another = large_body.replace(b"x", b"y")
     assert (await deliver(api, another, number="refused"))[0] == 429
     assert (await deliver(api, number="small"))[0] == 202
     may_end.set()
@@ -222,8 +222,8 @@ async def test_the_status_has_the_time_of_the_last_delivery(start_api: StartApi)
     async with asyncio.timeout(10), api.database.listen("change", lambda _: notified.set(), notified.set):
         await deliver(api, {}, event="ping")
         while True:
-            _, found = await api("GET", f"{REPOSITORIES}/boards")
-            if "lastEvent" in found["status"]["webhook"]:
+            _, body = await api("GET", f"{REPOSITORIES}/boards")
+            if "lastEvent" in body["status"]["webhook"]:
                 break
             await notified.wait()
             notified.clear()

@@ -35,8 +35,8 @@ class Watching:
         event = await self.event()
         return event["type"], event["object"]["metadata"].get("name", "")
 
-    async def rest(self) -> list[Any]:
-        """Return all events up to the end."""
+    async def remaining_events(self) -> list[Any]:
+        """Return all remaining events of the watch, until it ends."""
         events = []
         while (event := await self.event()) is not None:
             events.append(event)
@@ -61,9 +61,9 @@ def dashboard(name: str, title: str = "T", folder: str = "", **labels: str) -> d
 
 async def position(api: Api, path: str = DASHBOARDS) -> str:
     """Return the version of a list."""
-    status, found = await api("GET", f"{path}?limit=1")
-    assert status == 200, found
-    version: str = found["metadata"]["resourceVersion"]
+    status, body = await api("GET", f"{path}?limit=1")
+    assert status == 200, body
+    version: str = body["metadata"]["resourceVersion"]
     return version
 
 

@@ -15,9 +15,9 @@ from dashwright.common.messaging.signing import Signer
 
 async def pause(seconds: float) -> None:
     """Wait between two chunks, in virtual time for the memory broker."""
-    over = asyncio.Event()
-    asyncio.get_running_loop().call_later(seconds, over.set)
-    await over.wait()
+    is_resumed = asyncio.Event()
+    asyncio.get_running_loop().call_later(seconds, is_resumed.set)
+    await is_resumed.wait()
 
 
 async def echo(request: Request) -> Reply:

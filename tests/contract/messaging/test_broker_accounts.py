@@ -97,9 +97,9 @@ async def test_a_submitter_receives_the_response(address: Address) -> None:
         exchange = await channel.get_exchange(TOPOLOGY.jobs, ensure=False)
         for reply_to in (replies.name, "amq.rabbitmq.reply-to"):
             await exchange.publish(aio_pika.Message(b"{}", reply_to=reply_to), "submit.default")
-            address_of_answer = (await submitted.next()).message.reply_to
-            assert address_of_answer is not None
-            await api.reply(address_of_answer, Message(body=b"Job"))
+            reply_address = (await submitted.next()).message.reply_to
+            assert reply_address is not None
+            await api.reply(reply_address, Message(body=b"Job"))
         response = await replies.get(timeout=5)
         assert response.body == b"Job"
         assert await asyncio.wait_for(received.get(), 5) == b"Job"
@@ -122,8 +122,8 @@ async def publish(channel: AbstractChannel, exchange: str, key: str) -> None:
         pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "submit.default.x"), id="submit by another key"),
         pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "work.sync"), id="wake a worker"),
         pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "evaluate"), id="wake an evaluation"),
-        pytest.param(lambda channel: publish(channel, TOPOLOGY.dead, "work.sync"), id="bury a wake-up"),
-        pytest.param(lambda channel: publish(channel, TOPOLOGY.retry_delays[0].exchange, "work.sync"), id="put a wake-up off"),
+        pytest.param(lambda channel: publish(channel, TOPOLOGY.dead, "work.sync"), id="dead-letter a wake-up"),
+        pytest.param(lambda channel: publish(channel, TOPOLOGY.retry_delays[0].exchange, "work.sync"), id="postpone a wake-up"),
         pytest.param(lambda channel: channel.declare_queue("mine"), id="declare a queue"),
         pytest.param(lambda channel: channel.declare_exchange("mine"), id="declare an exchange"),
         pytest.param(lambda channel: channel.queue_delete(TOPOLOGY.query), id="delete a queue"),
@@ -206,10 +206,10 @@ async def test_only_the_jobs_worker_publishes_events(address: Address, name: str
 async def test_a_service_reads_no_queue_of_another(address: Address) -> None:
     """A service cannot read requests, which contain identities, from the queue of another service."""
     queues = {queue for names in accounts.consumed_queues(TOPOLOGY).values() for queue in names}
-    for name, own in accounts.consumed_queues(TOPOLOGY).items():
+    for name, own_queues in accounts.consumed_queues(TOPOLOGY).items():
         connection = await aio_pika.connect(address(name))
         try:
-            for queue in sorted(queues - set(own)):
+            for queue in sorted(queues - set(own_queues)):
                 with pytest.raises(ChannelAccessRefused):
                     await _consume(await connection.channel(), queue)
         finally:

@@ -74,14 +74,14 @@ async def test_a_missing_queue_fails_immediately(calls: CallFactory) -> None:
     """A call to a missing queue fails before its deadline."""
     client = await calls.client()
     loop = asyncio.get_running_loop()
-    begun = loop.time()
+    start_time = loop.time()
     with pytest.raises(Unroutable):
         await client.call("no-such-queue", b"", timeout=60)
-    assert loop.time() - begun < 30
+    assert loop.time() - start_time < 30
 
 
 async def test_another_worker_takes_over(calls: CallFactory) -> None:
-    """A request whose worker stopped is handled by the next one, without an error for the caller."""
+    """If a worker stops during a request, the next worker handles the request, and the caller receives no error."""
     client, handler = await calls.client(), HangingHandler()
     server = await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"again", timeout=20))
@@ -138,10 +138,10 @@ async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkey
         return is_genuine(signer, message, purpose, queue)
 
     monkeypatch.setattr(Signer, "is_genuine", record)
-    begun, released = asyncio.Queue[Request](), asyncio.Event()
+    begun_requests, released = asyncio.Queue[Request](), asyncio.Event()
 
     async def handler(request: Request) -> Reply:
-        begun.put_nowait(request)
+        begun_requests.put_nowait(request)
         await released.wait()
         return Reply(b"")
 
@@ -150,10 +150,10 @@ async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkey
     with capture_logs() as logs:
         call = asyncio.ensure_future(client.call(queue, b"", timeout=60))
         async with asyncio.timeout(10):
-            await begun.get()
+            await begun_requests.get()
             attempt = replace(received[0], headers={**received[0].headers, wire.ATTEMPT: 2})
             await calls.broker.publish("", queue, SIGNER.signed(attempt, Purpose.REQUEST, queue))
-            await begun.get()
+            await begun_requests.get()
         released.set()
         await call
         await server.stop(drain=5)

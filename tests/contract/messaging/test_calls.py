@@ -203,10 +203,10 @@ async def test_a_request_past_its_deadline_is_not_begun(calls: CallFactory) -> N
 async def test_an_expired_request_is_not_started(calls: CallFactory, clock: Clock) -> None:
     """The worker checks the deadline itself, because brokers only drop expired messages at the head of a queue."""
     client, handler = await calls.client(), ChunkedBody(1)
-    begun: list[bytes] = []
+    begun_requests: list[bytes] = []
 
     async def reply(request: Request) -> Reply:
-        begun.append(request.body)
+        begun_requests.append(request.body)
         return handler.reply()
 
     await calls.server(reply)
@@ -214,7 +214,7 @@ async def test_an_expired_request_is_not_started(calls: CallFactory, clock: Cloc
     late = Message(body=b"late", headers=headers, reply_to="unprivileged", correlation_id="late", persistent=False)
     await calls.broker.publish("", calls.broker.topology.query, late)
     await client.call(calls.broker.topology.query, b"in time", timeout=5)
-    assert begun == [b"in time"]
+    assert begun_requests == [b"in time"]
 
 
 async def test_a_silent_reader_times_out(calls: CallFactory) -> None:
@@ -258,12 +258,12 @@ async def test_a_slow_reader_gets_everything(calls: CallFactory) -> None:
 
     await calls.server(handler, window=2)
     loop = asyncio.get_running_loop()
-    begun, read = loop.time(), 0
+    start_time, chunk_count = loop.time(), 0
     async for _ in (await client.call(calls.broker.topology.query, b"", timeout=0.4)).chunks():
-        read += 1
+        chunk_count += 1
         await pause(0.05)
-    assert read == 12
-    assert loop.time() - begun > 0.4
+    assert chunk_count == 12
+    assert loop.time() - start_time > 0.4
 
 
 async def test_a_slow_reader_is_limited(calls: CallFactory) -> None:
@@ -281,10 +281,10 @@ async def test_a_slow_reader_is_limited(calls: CallFactory) -> None:
             await pause(0.05)
 
     loop = asyncio.get_running_loop()
-    begun = loop.time()
+    start_time = loop.time()
     with pytest.raises(DeadlineExceeded, match=r"did not finish within 0\.6 s"):
         await asyncio.wait_for(read_slowly(), 20)
-    assert loop.time() - begun > 0.5
+    assert loop.time() - start_time > 0.5
     await asyncio.wait_for(body.closed.wait(), 20)
 
 
@@ -312,14 +312,14 @@ async def test_a_worker_may_stop_while_it_sends(calls: CallFactory, monkeypatch:
 
 
 async def test_calls_do_not_mix(calls: CallFactory) -> None:
-    """Many concurrent calls, in one or several chunks, from two callers to two workers: each gets its own response."""
-    one, two = await calls.client(), await calls.client()
+    """Two callers send many concurrent calls to two workers, with responses of one or several chunks. Each call gets its own response."""
+    first, second = await calls.client(), await calls.client()
     for _ in range(2):
         await calls.server(echo, chunk=100, window=2, prefetch=10)
 
     async def call_worker(number: int) -> bool:
         body = f"{number}:".encode() * (1 + number * 7 % 100)
-        response = await (one, two)[number % 2].call(calls.broker.topology.query, body, timeout=20)
+        response = await (first, second)[number % 2].call(calls.broker.topology.query, body, timeout=20)
         return await response.read() == body
 
     assert all(await asyncio.gather(*(call_worker(number) for number in range(100))))

@@ -38,14 +38,14 @@ async def test_a_retry_is_redelivered_after_its_delay(broker: Broker) -> None:
     loop = asyncio.get_running_loop()
     handler = RecordingHandler(lambda delivery: Ack() if delivery.attempt == 4 else Retry(0.15, "busy"))
     await broker.consume(broker.topology.work, handler, prefetch=1)
-    begun = loop.time()
+    start_time = loop.time()
     await publish(broker, "work.sync")
     deliveries = [await handler.next() for _ in range(4)]
     assert [delivery.attempt for delivery in deliveries] == [1, 2, 3, 4]
     assert {(delivery.exchange, delivery.routing_key) for delivery in deliveries} == {(broker.topology.jobs, "work.sync")}
     assert all(delivery.message == replace(deliveries[0].message, headers=delivery.message.headers) for delivery in deliveries)
     assert all(delivery.message.headers["kept"] == "yes" for delivery in deliveries)
-    assert loop.time() - begun >= 3 * 0.2
+    assert loop.time() - start_time >= 3 * 0.2
 
 
 async def test_a_retry_beyond_the_last_delay_takes_the_last_one(broker: Broker) -> None:
@@ -83,11 +83,11 @@ async def test_an_exception_is_a_retry_and_dead_after_the_last_delay(broker: Bro
     handler, dead = Failing(), RecordingHandler()
     await broker.consume(broker.topology.work, handler, prefetch=1)
     await broker.consume(broker.topology.dead_work, dead, prefetch=1)
-    begun = loop.time()
+    start_time = loop.time()
     await publish(broker, "work.sync")
     assert [(await handler.next()).attempt for _ in range(3)] == [1, 2, 3]
     assert (await dead.next()).message.headers[REASON] == "ValueError: boom"
-    assert loop.time() - begun >= 0.1 + 0.2
+    assert loop.time() - start_time >= 0.1 + 0.2
 
 
 async def test_only_failures_count_against_the_retry_delays(broker: Broker) -> None:
@@ -122,9 +122,9 @@ async def test_prefetch_limits_running_handlers(broker: Broker) -> None:
     handler, other = BlockingHandler(), RecordingHandler()
     await broker.consume(broker.topology.work, handler, prefetch=2)
     await publish(broker, "work.1", "work.2", "work.3")
-    held = {(await handler.next()).routing_key for _ in range(2)}
+    held_keys = {(await handler.next()).routing_key for _ in range(2)}
     await broker.consume(broker.topology.work, other, prefetch=1)
-    assert {(await other.next()).routing_key} | held == {"work.1", "work.2", "work.3"}
+    assert {(await other.next()).routing_key} | held_keys == {"work.1", "work.2", "work.3"}
     assert handler.begun.empty()
     handler.released.set()
 
@@ -189,10 +189,10 @@ async def test_a_message_that_is_never_acknowledged_is_dead_in_the_end(connect: 
 async def test_a_handler_runs_in_a_separate_context(broker: Broker) -> None:
     """A handler has no context variables of the publisher or of other deliveries; logs have queue, message and attempt."""
     asked_by: ContextVar[str] = ContextVar("asked_by", default="unprivileged")
-    seen: asyncio.Queue[tuple[str, dict[str, object]]] = asyncio.Queue()
+    contexts: asyncio.Queue[tuple[str, dict[str, object]]] = asyncio.Queue()
 
     async def handler(delivery: Delivery) -> DeliveryResult:
-        seen.put_nowait((asked_by.get(), structlog.contextvars.get_contextvars()))
+        contexts.put_nowait((asked_by.get(), structlog.contextvars.get_contextvars()))
         asked_by.set(delivery.routing_key)
         return Ack()
 
@@ -201,48 +201,50 @@ async def test_a_handler_runs_in_a_separate_context(broker: Broker) -> None:
     await publish(broker, "work.1", "work.2")
     for key in ("work.1", "work.2"):
         context = {"queue": broker.topology.work, "message_id": key, "delivery": 1}
-        assert await asyncio.wait_for(seen.get(), 20) == ("unprivileged", context)
+        assert await asyncio.wait_for(contexts.get(), 20) == ("unprivileged", context)
 
 
 async def test_consumers_share_the_messages_of_a_queue(broker: Broker) -> None:
     """Two consumers of one queue share its messages."""
-    one, two = BlockingHandler(), BlockingHandler()
-    await broker.consume(broker.topology.work, one, prefetch=1)
-    await broker.consume(broker.topology.work, two, prefetch=1)
+    first, second = BlockingHandler(), BlockingHandler()
+    await broker.consume(broker.topology.work, first, prefetch=1)
+    await broker.consume(broker.topology.work, second, prefetch=1)
     await publish(broker, "work.1", "work.2")
-    assert {(await one.next()).routing_key, (await two.next()).routing_key} == {"work.1", "work.2"}
-    one.released.set()
-    two.released.set()
+    assert {(await first.next()).routing_key, (await second.next()).routing_key} == {"work.1", "work.2"}
+    first.released.set()
+    second.released.set()
 
 
 @pytest.mark.parametrize("rounds", [200])
 async def test_many_messages_each_arrive_once(broker: Broker, rounds: int) -> None:
     """Under load, with handlers that fail now and then, every message is done exactly once."""
-    done: list[str] = []
-    everything = asyncio.Event()
+    handled_ids: list[str] = []
+    all_arrived = asyncio.Event()
 
     async def handler(delivery: Delivery) -> DeliveryResult:
         if delivery.attempt == 1 and int(delivery.routing_key.removeprefix("work.")) % 7 == 0:
             return Retry(0.1, "busy")
-        done.append(delivery.routing_key)
-        if len(done) == rounds:
-            everything.set()
+        handled_ids.append(delivery.routing_key)
+        if len(handled_ids) == rounds:
+            all_arrived.set()
         return Ack()
 
     await broker.consume(broker.topology.work, handler, prefetch=10)
     await asyncio.gather(*(publish(broker, f"work.{index}") for index in range(rounds)))
-    await asyncio.wait_for(everything.wait(), 20)
-    assert sorted(done) == sorted(f"work.{index}" for index in range(rounds))
+    await asyncio.wait_for(all_arrived.wait(), 20)
+    assert sorted(handled_ids) == sorted(f"work.{index}" for index in range(rounds))
 
 
 async def test_a_message_is_kept_while_the_queue_of_its_retry_is_full(connect: Callable[[Topology], Broker], topology: Topology) -> None:
     """Retries that find a full queue are neither lost nor counted as attempts: each message is handled twice."""
     retry = topology.retry_delays[0].exchange
-    small = replace(topology, queues=tuple(replace(queue, max_length=1) if queue.name == retry else queue for queue in topology.queues))
-    broker = connect(small)
+    small_topology = replace(
+        topology, queues=tuple(replace(queue, max_length=1) if queue.name == retry else queue for queue in topology.queues)
+    )
+    broker = connect(small_topology)
     await broker.start()
     handler = RecordingHandler(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else Ack())
-    await broker.consume(small.submit, handler, prefetch=8)
+    await broker.consume(small_topology.submit, handler, prefetch=8)
     await publish(broker, *(f"submit.{number}" for number in range(8)))
     deliveries = [await handler.next() for _ in range(16)]
     assert sorted((delivery.routing_key, delivery.attempt) for delivery in deliveries) == [

@@ -11,13 +11,13 @@ from dashwright.common.messaging.broker import Broker
 from dashwright.common.messaging.delivery_result import Ack, DeadLetter, DeliveryResult, Retry
 from dashwright.common.messaging.message import REASON, Delivery, Message
 
-LARGE, LIMIT = 3000, 1000
+BODY_SIZE, LIMIT = 3000, 1000
 
 
 async def test_dead_wakeups_and_dead_submissions_have_separate_queues(broker: Broker) -> None:
     """Dead wake-ups are consumed by the process that ends their jobs; submissions and requests are kept for operators."""
     topology = broker.topology
-    work, others = RecordingHandler(), RecordingHandler()
+    wakeup_letters, submission_letters = RecordingHandler(), RecordingHandler()
     for queue in (topology.work, topology.evaluate, topology.submit, topology.query):
         await broker.consume(queue, RecordingHandler(lambda _: DeadLetter("no")), prefetch=1)
     for exchange, key in (
@@ -27,11 +27,11 @@ async def test_dead_wakeups_and_dead_submissions_have_separate_queues(broker: Br
         ("", topology.query),
     ):
         await broker.publish(exchange, key, Message(body=b"{}"))
-    await broker.consume(topology.dead_work, work, prefetch=1)
-    await broker.consume(topology.dead, others, prefetch=1)
-    assert {(await work.next()).routing_key for _ in range(2)} == {"work.sync", "evaluate"}
-    assert {(await others.next()).routing_key for _ in range(2)} == {"submit.default", topology.query}
-    assert (work.empty, others.empty) == (True, True)
+    await broker.consume(topology.dead_work, wakeup_letters, prefetch=1)
+    await broker.consume(topology.dead, submission_letters, prefetch=1)
+    assert {(await wakeup_letters.next()).routing_key for _ in range(2)} == {"work.sync", "evaluate"}
+    assert {(await submission_letters.next()).routing_key for _ in range(2)} == {"submit.default", topology.query}
+    assert (wakeup_letters.empty, submission_letters.empty) == (True, True)
 
 
 async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
@@ -55,7 +55,7 @@ async def test_a_message_over_the_limit_is_dead_with_a_part_of_its_body(
 ) -> None:
     """A client may send a larger message than can be published again. Its dead letter says how much is missing."""
     topology = broker.topology
-    await broker.publish(topology.jobs, "work.large", Message(body=b"x" * LARGE))
+    await broker.publish(topology.jobs, "work.large", Message(body=b"x" * BODY_SIZE))
     await broker.publish(topology.jobs, "work.next", Message(body=b"{}"))
     monkeypatch.setattr(broker, "max_message", LIMIT)
     handler = RecordingHandler(lambda delivery: result if delivery.routing_key == "work.large" else Ack())

@@ -13,13 +13,13 @@ from dashwright.common.messaging.rpc_wire import decode_error, encode_error
 _text = st.text(st.characters(exclude_categories=["Cs"]))
 
 
-def tree(root: type[DashwrightError] = DashwrightError) -> Iterator[type[DashwrightError]]:
+def error_classes(root: type[DashwrightError] = DashwrightError) -> Iterator[type[DashwrightError]]:
     yield root
     for branch in root.__subclasses__():
-        yield from tree(branch)
+        yield from error_classes(branch)
 
 
-@pytest.mark.parametrize("error_class", [error for error in tree() if error.__module__ == "dashwright.common.errors"])
+@pytest.mark.parametrize("error_class", [error for error in error_classes() if error.__module__ == "dashwright.common.errors"])
 def test_every_class_of_error_is_sent_and_received(error_class: type[DashwrightError]) -> None:
     """Each class of the tree is received as the same class. A new class needs no entry anywhere else."""
     assert type(decode_error(encode_error(error_class("x")))) is error_class

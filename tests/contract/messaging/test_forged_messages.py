@@ -15,7 +15,7 @@ from dashwright.common.messaging.message import Header, Message
 from dashwright.common.messaging.rpc import Reply, Request
 from dashwright.common.messaging.signing import SIGNATURE, Purpose, Signer
 
-STRANGER = Signer("another key")
+FOREIGN_SIGNER = Signer("another key")
 
 
 class Worker:
@@ -49,7 +49,7 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
         unsigned,
         alter_headers(**{SIGNATURE: "\N{SNOWMAN}"}),
         alter_headers(**{SIGNATURE: ""}),
-        STRANGER.signed(unsigned, Purpose.REQUEST, queue),
+        FOREIGN_SIGNER.signed(unsigned, Purpose.REQUEST, queue),
         SIGNER.signed(unsigned, Purpose.RESPONSE, queue),
         SIGNER.signed(unsigned, Purpose.REQUEST, "test.jobs.repositories"),
         alter_headers(org_id=2),
@@ -87,7 +87,7 @@ async def test_a_copy_of_a_request_is_not_executed(calls: CallFactory, clock: Cl
     assert worker.bodies == [b"asked", b"last"]
 
 
-@pytest.mark.parametrize("signer", [None, STRANGER], ids=["unsigned", "another key"])
+@pytest.mark.parametrize("signer", [None, FOREIGN_SIGNER], ids=["unsigned", "another key"])
 @pytest.mark.parametrize(
     "headers",
     [

@@ -48,13 +48,13 @@ async def test_a_message_without_an_id_gets_one(broker: Broker) -> None:
 
 async def test_the_key_decides_the_queue(broker: Broker) -> None:
     """Submissions and work share an exchange and are in separate queues, in the order of publishing."""
-    submissions, work = RecordingHandler(), RecordingHandler()
+    submissions, wakeups = RecordingHandler(), RecordingHandler()
     await broker.consume(broker.topology.submit, submissions, prefetch=1)
-    await broker.consume(broker.topology.work, work, prefetch=1)
+    await broker.consume(broker.topology.work, wakeups, prefetch=1)
     for key in ("work.sync", "submit.org-2", "work.export", "submit"):
         await broker.publish(broker.topology.jobs, key, Message(body=b"{}"))
     assert [(await submissions.next()).routing_key for _ in range(2)] == ["submit.org-2", "submit"]
-    assert [(await work.next()).routing_key for _ in range(2)] == ["work.sync", "work.export"]
+    assert [(await wakeups.next()).routing_key for _ in range(2)] == ["work.sync", "work.export"]
 
 
 @pytest.mark.parametrize("key", ["nowhere.default", "submitted.default", ""])
@@ -66,19 +66,19 @@ async def test_a_message_no_queue_takes_is_refused(broker: Broker, key: str) -> 
 
 async def test_a_missing_queue_or_exchange_fails_one_publisher(broker: Broker) -> None:
     """A publisher with a wrong address receives an error; concurrent publishers continue."""
-    wrong = [
+    wrong_addresses = [
         broker.publish("no-such-exchange", "submit.default", Message(body=b"{}")),
         broker.publish("", "no-such-queue", Message(body=b"{}")),
     ]
     right = [broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}")) for _ in range(20)]
-    outcomes = await asyncio.gather(*wrong, *right, return_exceptions=True)
+    outcomes = await asyncio.gather(*wrong_addresses, *right, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [Unroutable, Unroutable] + [type(None)] * 20
 
 
 @pytest.mark.parametrize("is_wrong", [[True, False], [False, True], [True, True], [False, True, False, True]], ids=str)
 async def test_messages_with_the_same_id_fail_or_succeed_by_themselves(broker: Broker, is_wrong: list[bool]) -> None:
     """Messages with one id are published concurrently: exactly those without a queue are reported as unroutable."""
-    addresses = [("", "no-such-queue") if wrong else (broker.topology.jobs, "submit.default") for wrong in is_wrong]
+    addresses = [("", "no-such-queue") if has_wrong_address else (broker.topology.jobs, "submit.default") for has_wrong_address in is_wrong]
     for number in range(20):
         message = Message(body=b"{}", message_id=f"shared-{number}")
         publications = [broker.publish(exchange, key, message) for exchange, key in addresses]
@@ -134,11 +134,11 @@ async def test_messages_expire_at_the_head_of_the_queue_only(broker: Broker) -> 
 
 async def test_a_full_queue_rejects_messages(connect: Callable[[Topology], Broker], topology: Topology) -> None:
     """Queues have a limit: the publisher of one more message receives a retryable error."""
-    small = replace(topology, queues=tuple(replace(queue, max_length=3) for queue in topology.queues))
-    broker = connect(small)
+    small_topology = replace(topology, queues=tuple(replace(queue, max_length=3) for queue in topology.queues))
+    broker = connect(small_topology)
     await broker.start()
     # A quorum queue lets some more in.
-    outcomes = [await _outcome(broker.publish(small.jobs, "work.sync", Message(body=b"{}"))) for _ in range(50)]
+    outcomes = [await _outcome(broker.publish(small_topology.jobs, "work.sync", Message(body=b"{}"))) for _ in range(50)]
     assert outcomes[:3] == ["taken"] * 3
     assert "full" in outcomes[-1]
     await broker.close()
@@ -166,9 +166,9 @@ async def test_the_trace_is_sent_with_the_message(broker: Broker) -> None:
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
     stored = tracing.TraceContext("a" * 32, "b" * 16)
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}", headers={tracing.HEADER: stored.header}))
-    seen = [await asyncio.wait_for(traces.get(), 20) for _ in range(2)]
-    assert [one.trace_id for one in seen if one] == [trace.trace_id, stored.trace_id]
-    assert seen[0] != trace
+    received = [await asyncio.wait_for(traces.get(), 20) for _ in range(2)]
+    assert [received_trace.trace_id for received_trace in received if received_trace] == [trace.trace_id, stored.trace_id]
+    assert received[0] != trace
 
 
 @pytest.mark.parametrize("priority", [0, 5, 255])

@@ -62,12 +62,12 @@ async def test_everything_works_again_after_an_outage_of_the_broker(private_rabb
             await asyncio.wait_for(broker.check(), 1)
         with pytest.raises(Unavailable):
             await client.call(topology.query, b"", timeout=0.2)
-        early = asyncio.ensure_future(client.call(topology.query, b"", timeout=60))
+        call_during_outage = asyncio.ensure_future(client.call(topology.query, b"", timeout=60))
 
         await private_rabbitmq.start()
         # The call that waited for the broker has been taken by the worker.
         assert (await asyncio.wait_for(stuck.begun.get(), 30)).body == b""
-        early.cancel()
+        call_during_outage.cancel()
         await eventually(broker.check)
         assert (await holding.next()).redelivered
         holding.released.set()

@@ -63,8 +63,8 @@ class EndEvents:
 
 async def audit_batches(system: System, database: Database, names: Sequence[str], audit: Audit) -> None:
     """Add the findings about closed batches: each must end, with all items, each with its result."""
-    ended = "select count(*) from batch where name = any($1) and finished_at is not null"
-    await wait_while_fewer(len(names), lambda: database.fetchval(ended, names))
+    count_ended = "select count(*) from batch where name = any($1) and finished_at is not null"
+    await wait_while_fewer(len(names), lambda: database.fetchval(count_ended, names))
     rows = await database.fetch("select name, total, success, finished_at from batch where name = any($1)", names)
     stored = {row["name"]: row for row in rows}
     for name in names:

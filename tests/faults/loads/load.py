@@ -61,9 +61,9 @@ async def wait_while_fewer(expected: int, count: Callable[[], Awaitable[int]]) -
 
 async def wait_for_end(database: Database, uids: Sequence[str]) -> None:
     """Wait until jobs have ended, for a limited time."""
-    ended = "select not exists (select from job where uid = any($1::uuid[]) and state in ('pending', 'working'))"
+    all_have_ended = "select not exists (select from job where uid = any($1::uuid[]) and state in ('pending', 'working'))"
     with suppress(AssertionError):  # the audit reports what has not ended
-        await wait_until(lambda: database.fetchval(ended, uids), seconds=_END_SECONDS)
+        await wait_until(lambda: database.fetchval(all_have_ended, uids), seconds=_END_SECONDS)
 
 
 async def audit_jobs(database: Database, jobs: dict[str, str], audit: Audit) -> None:

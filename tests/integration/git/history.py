@@ -82,8 +82,8 @@ class History:
 
     def remove_directory(self) -> None:
         if (path := self._any()) and "/" in path:
-            gone = path.partition("/")[0] + "/"
-            self.files = {path: body for path, body in self.files.items() if not path.startswith(gone)}
+            removed_prefix = path.partition("/")[0] + "/"
+            self.files = {path: body for path, body in self.files.items() if not path.startswith(removed_prefix)}
 
     def damage(self) -> None:
         if path := self._any():
@@ -91,12 +91,12 @@ class History:
 
     def repair(self) -> None:
         """Replace broken files and one of two files with equal names."""
-        seen = set()
+        titles = set()
         for path in self._boards():
             name = self._name_in(path)
-            if name is None or name in seen:
+            if name is None or name in titles:
                 self._write(path, self._body(self._name(), path))
-            seen.add(name or path)
+            titles.add(name or path)
 
     def rename_object(self) -> None:
         """Replace the object of a file by another one."""
@@ -154,8 +154,8 @@ class History:
             return {"id": number, "type": "timeseries", "title": self._words(), "gridPos": grid, "targets": [{"refId": "A", "expr": query}]}
 
         variable = {"name": "job", "type": "query", "query": "label_values(job)", "includeAll": True, "current": {}}
-        found = {"uid": name, "title": self._words(), "schemaVersion": 41, "tags": [self._words()], "templating": {"list": [variable]}}
-        return {**found, "panels": [panel(number) for number in range(self._random.randrange(1, 6))], "version": self._random.randrange(99)}
+        spec = {"uid": name, "title": self._words(), "schemaVersion": 41, "tags": [self._words()], "templating": {"list": [variable]}}
+        return {**spec, "panels": [panel(number) for number in range(self._random.randrange(1, 6))], "version": self._random.randrange(99)}
 
     def _words(self) -> str:
         return " ".join(self._random.choices(_WORDS, k=2)) + f" {self._next()}"
@@ -173,8 +173,8 @@ class History:
 
     def _any(self) -> str:
         """Return the path of a file that should contain a dashboard."""
-        found = self._boards()
-        return self._random.choice(found) if found else ""
+        dashboards = self._boards()
+        return self._random.choice(dashboards) if dashboards else ""
 
     def _boards(self) -> list[str]:
         return sorted(path for path in self.files if path.endswith(_SUFFIXES) and "/." not in f"/{path}")
@@ -200,7 +200,7 @@ class History:
 
     def _noise(self) -> Files:
         """Write files that a sync must ignore: of other tools, broken, and with equal names next to the directory and above it."""
-        outside = [
+        files_outside = [
             f"{self._directory}.json",
             f"{self._directory}-old/board.json",
             f"{self._directory}/../deploy.yaml",
@@ -208,7 +208,7 @@ class History:
             "d.json",
         ]
         bodies = [*_BROKEN, b"replicas: 3", self._body("noise")]
-        return {posixpath.normpath(path): self._random.choice(bodies) for path in outside if self._random.random() < 0.7}
+        return {posixpath.normpath(path): self._random.choice(bodies) for path in files_outside if self._random.random() < 0.7}
 
 
 def as_yaml(tree: Any) -> bytes:

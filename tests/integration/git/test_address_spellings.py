@@ -24,13 +24,13 @@ def require_suffix(status: int) -> Fault:
 async def test_a_host_may_require_the_suffix(server: GitServer, open_remote: OpenRemote, mirrors: Mirrors, status: int) -> None:
     """The needed suffix is discovered once without following a redirect, and all later requests use it."""
     server.fault = require_suffix(status)
-    newest = server.make("team.git").commit({"a.json": "{}"})
+    newest = server.create_repository("team.git").commit({"a.json": "{}"})
     remote = open_remote("team")
     assert await remote.head("main", mirrors.ensure_root()) == newest
     server.requests.clear()
-    found = await mirrors.fetch("uid", remote, "main")
-    assert found is not None
-    assert found.sha == newest
+    commit = await mirrors.fetch("uid", remote, "main")
+    assert commit is not None
+    assert commit.sha == newest
     assert [path for path in server.requests if not path.startswith("/team.git/")] == []
 
 
@@ -39,5 +39,5 @@ async def test_a_repository_unknown_by_both_names_is_missing(server: GitServer, 
     remote = open_remote("team")
     with pytest.raises(NotFound, match="there is no repository at this address"):
         await remote.head("main", mirrors.ensure_root())
-    newest = server.make("team").commit({"a.json": "{}"})
+    newest = server.create_repository("team").commit({"a.json": "{}"})
     assert await remote.head("main", mirrors.ensure_root()) == newest

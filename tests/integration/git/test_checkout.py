@@ -11,7 +11,7 @@ from typing import Any
 import pygit2
 import pytest
 from tests.integration.git.conftest import OpenRemote
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 
 from dashwright.common.errors import BadRequest, Conflict, Invalid, NotFound, TooLarge
 from dashwright.jobs_worker.adapters.git import command, objects
@@ -21,22 +21,22 @@ from dashwright.jobs_worker.adapters.git.read_ahead import BlobsAhead
 from dashwright.jobs_worker.domain.objects import Difference, Entry
 from dashwright.jobs_worker.ports import MirrorDamaged
 
-Read = Callable[..., Awaitable[GitCheckout]]
+ReadCheckout = Callable[..., Awaitable[GitCheckout]]
 
 
 @pytest.fixture
-def work(server: GitServer) -> Work:
-    return server.make("r.git")
+def work_tree(server: GitServer) -> WorkTree:
+    return server.create_repository("r.git")
 
 
 @pytest.fixture
-def read(mirrors: Mirrors, open_remote: OpenRemote) -> Read:
-    async def read(directory: str = "", **options: Any) -> GitCheckout:
+def read_checkout(mirrors: Mirrors, open_remote: OpenRemote) -> ReadCheckout:
+    async def read_checkout(directory: str = "", **options: Any) -> GitCheckout:
         commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
         assert commit is not None
         return GitCheckout(commit, directory, **options)
 
-    return read
+    return read_checkout
 
 
 async def _read_all(checkout: GitCheckout, entries: Sequence[Entry]) -> list[tuple[bytes, str]]:
@@ -51,17 +51,19 @@ def read_ahead(monkeypatch: pytest.MonkeyPatch) -> list[bool]:
     sent: list[bool] = []
     read_blob = BlobsAhead.read
 
-    def read(blobs: BlobsAhead, blob: str) -> bytes | None:
+    def read_checkout(blobs: BlobsAhead, blob: str) -> bytes | None:
         body = read_blob(blobs, blob)
         sent.append(body is not None)
         return body
 
-    monkeypatch.setattr(BlobsAhead, "read", read)
+    monkeypatch.setattr(BlobsAhead, "read", read_checkout)
     monkeypatch.setattr("dashwright.jobs_worker.adapters.git.checkout._MIN_FILES_AHEAD", 1)
     return sent
 
 
-async def test_files_that_are_read_ahead_are_those_of_the_commit(work: Work, read: Read, read_ahead: list[bool]) -> None:
+async def test_files_that_are_read_ahead_are_those_of_the_commit(
+    work_tree: WorkTree, read_checkout: ReadCheckout, read_ahead: list[bool]
+) -> None:
     """Files that are read ahead have the content of the commit: empty, equal and very large ones, and those with line breaks."""
     bodies: dict[str, str | bytes | None] = {
         "a.json": "",
@@ -70,17 +72,19 @@ async def test_files_that_are_read_ahead_are_those_of_the_commit(work: Work, rea
         "d.json": "\n\n",
         **{f"{index}.json": f"{index}" * 90_000 for index in range(9)},
     }
-    work.commit(bodies)
-    checkout = await read()
+    work_tree.commit(bodies)
+    checkout = await read_checkout()
     entries = await checkout.entries()
     assert await _read_all(checkout, entries) == [(str(bodies[entry.path]).encode(), entry.checksum) for entry in entries]
     assert read_ahead == [True] * len(entries)
 
 
-async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, read: Read, read_ahead: list[bool]) -> None:
+async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(
+    work_tree: WorkTree, read_checkout: ReadCheckout, read_ahead: list[bool]
+) -> None:
     """A file that is read in another order, or after the end of git, is read without reading ahead."""
-    work.commit({f"{name}.json": name for name in "abcd"})
-    checkout = await read()
+    work_tree.commit({f"{name}.json": name for name in "abcd"})
+    checkout = await read_checkout()
     first, second, *others = await checkout.entries()
     async with checkout.reading([first.checksum, others[0].checksum, "0" * 40]) as read_file:
         for entry in (first, second, *others):
@@ -89,23 +93,25 @@ async def test_a_file_that_is_not_read_ahead_is_read_nevertheless(work: Work, re
     assert read_ahead[-2:] == [True, True]
 
 
-async def test_a_file_that_is_too_large_is_not_read_ahead(work: Work, read: Read, read_ahead: list[bool]) -> None:
+async def test_a_file_that_is_too_large_is_not_read_ahead(work_tree: WorkTree, read_checkout: ReadCheckout, read_ahead: list[bool]) -> None:
     """A file that is too large is refused as without reading ahead, and the next file is read without reading ahead."""
-    work.commit({"a.json": "1", "b.json": "x" * 2000, "c.json": "3"})
-    checkout = await read(max_file_bytes=1000)
-    first, large, last = await checkout.entries()
-    async with checkout.reading([first.checksum, large.checksum, last.checksum]) as read_file:
+    work_tree.commit({"a.json": "1", "b.json": "x" * 2000, "c.json": "3"})
+    checkout = await read_checkout(max_file_bytes=1000)
+    first, large_file, last = await checkout.entries()
+    async with checkout.reading([first.checksum, large_file.checksum, last.checksum]) as read_file:
         assert read_file(first.path, first.checksum).body == b"1"
         with pytest.raises(TooLarge):
-            read_file(large.path, large.checksum)
+            read_file(large_file.path, large_file.checksum)
         assert read_file(last.path, last.checksum).body == b"3"
     assert read_ahead == [True, False, False]
 
 
-async def test_git_ends_with_the_reading(work: Work, read: Read, read_ahead: list[bool], monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_git_ends_with_the_reading(
+    work_tree: WorkTree, read_checkout: ReadCheckout, read_ahead: list[bool], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """A job that is cancelled leaves no process behind, however much git has still to send."""
-    work.commit({f"{index}.json": f"{index}" * 900_000 for index in range(3)})
-    checkout, processes = await read(), []
+    work_tree.commit({f"{index}.json": f"{index}" * 900_000 for index in range(3)})
+    checkout, processes = await read_checkout(), []
     start_reading = command.start_reading
 
     def start(*arguments: Any) -> "Popen[bytes]":
@@ -119,18 +125,18 @@ async def test_git_ends_with_the_reading(work: Work, read: Read, read_ahead: lis
     assert [process.returncode for process in processes] == [-signal.SIGKILL]
 
 
-async def test_every_file_and_directory_is_an_entry(work: Work, read: Read) -> None:
+async def test_every_file_and_directory_is_an_entry(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """The checksum of a file is the name of its blob; hidden directories are listed but not entered."""
-    work.commit({"a.json": "{}", "deep/er/b.yaml": "b: 1", ".github/workflows/x.yml": "x", "notes.txt": "n"})
-    entries = {entry.path: entry.checksum for entry in await (await read()).entries()}
+    work_tree.commit({"a.json": "{}", "deep/er/b.yaml": "b: 1", ".github/workflows/x.yml": "x", "notes.txt": "n"})
+    entries = {entry.path: entry.checksum for entry in await (await read_checkout()).entries()}
     assert set(entries) == {"a.json", "deep/", "deep/er/", "deep/er/b.yaml", ".github/", "notes.txt"}
-    assert entries["a.json"] == git(work.folder, "rev-parse", "HEAD:a.json")
+    assert entries["a.json"] == git(work_tree.folder, "rev-parse", "HEAD:a.json")
     assert entries["deep/"] == ""
 
 
-async def test_a_file_is_read_from_the_commit(work: Work, read: Read) -> None:
-    work.commit({"ü/a b.json": b'{"title": "\xc3\xbc"}'})
-    checkout = await read()
+async def test_a_file_is_read_from_the_commit(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
+    work_tree.commit({"ü/a b.json": b'{"title": "\xc3\xbc"}'})
+    checkout = await read_checkout()
     file = checkout.open_reader()("ü/a b.json")
     assert file.body == b'{"title": "\xc3\xbc"}'
     assert file.checksum == {entry.path: entry.checksum for entry in await checkout.entries()}["ü/a b.json"]
@@ -139,11 +145,11 @@ async def test_a_file_is_read_from_the_commit(work: Work, read: Read) -> None:
             checkout.open_reader()(path)
 
 
-async def test_a_file_is_found_among_names_of_every_order(work: Work, read: Read) -> None:
+async def test_a_file_is_found_among_names_of_every_order(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Git sorts directories as if their names ended in a slash. The lookup keeps no reference to a name, unlike that of pygit2."""
     names = [*("a", "a.json", "a-b/x", "a0", "a_/x", "b/c/d", "b.c", "b0", "ü/x", "z"), *(f"many/{index}" for index in range(50))]
-    work.commit({name: name for name in names})
-    checkout = await read()
+    work_tree.commit({name: name for name in names})
+    checkout = await read_checkout()
     read_file = checkout.open_reader()
     assert [read_file(name).body.decode() for name in names] == names
     for missing in ("", "0", "a-b", "b", "b/c", "b/c/e", "many/50", "zz", "a/x"):
@@ -158,15 +164,15 @@ async def test_a_file_is_found_among_names_of_every_order(work: Work, read: Read
     assert sys.getrefcount(name) == count
 
 
-async def test_only_regular_files_are_read(work: Work, read: Read) -> None:
+async def test_only_regular_files_are_read(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Links, submodules, LFS pointers and files that are too large are named with the reason, and the others are read."""
-    (work.folder / "link.json").symlink_to("/etc/passwd")
+    (work_tree.folder / "link.json").symlink_to("/etc/passwd")
     pointer = "version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n"
-    work.commit({"lfs.json": pointer, "big.json": "x" * 2000, "good.json": "{}"})
-    git(work.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
-    git(work.folder, "commit", "--quiet", "-m", "module")
-    git(work.folder, "push", "--quiet", "origin", "HEAD:main")
-    checkout = await read(max_file_bytes=1000)
+    work_tree.commit({"lfs.json": pointer, "big.json": "x" * 2000, "good.json": "{}"})
+    git(work_tree.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    git(work_tree.folder, "commit", "--quiet", "-m", "module")
+    git(work_tree.folder, "push", "--quiet", "origin", "HEAD:main")
+    checkout = await read_checkout(max_file_bytes=1000)
     faults = {entry.path: entry.fault for entry in await checkout.entries() if entry.fault}
     assert set(faults) == {"link.json", "module"}
     assert "symbolic link" in faults["link.json"]
@@ -178,152 +184,154 @@ async def test_only_regular_files_are_read(work: Work, read: Read) -> None:
     assert checkout.open_reader()("good.json").body == b"{}"
 
 
-async def test_names_that_are_not_utf8_are_escaped(work: Work, read: Read) -> None:
+async def test_names_that_are_not_utf8_are_escaped(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Names that are not UTF-8 are escaped, so that the rules on paths refuse them by name."""
-    (work.folder / os.fsdecode(b"\xff.json")).write_text("{}")
-    work.push()
-    assert [entry.path for entry in await (await read()).entries()] == ["\\xff.json"]
+    (work_tree.folder / os.fsdecode(b"\xff.json")).write_text("{}")
+    work_tree.push()
+    assert [entry.path for entry in await (await read_checkout()).entries()] == ["\\xff.json"]
 
 
-async def test_too_many_entries_are_refused(work: Work, read: Read) -> None:
-    work.commit({f"{index}.json": "{}" for index in range(11)})
+async def test_too_many_entries_are_refused(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
+    work_tree.commit({f"{index}.json": "{}" for index in range(11)})
     with pytest.raises(TooLarge, match="DASHWRIGHT_REPOSITORY_FILES"):
-        await (await read(max_entries=10)).entries()
+        await (await read_checkout(max_entries=10)).entries()
 
 
-async def test_a_difference_lists_all_changes(work: Work, read: Read) -> None:
+async def test_a_difference_lists_all_changes(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Changed files are listed with the existing directories above them; nothing differs from a commit to itself."""
-    old = work.commit({"same.json": "1", "edit.json": "2", "in/gone.json": "3" * 100, "same/move.json": "4" * 1000, "same/a.json": "5"})
-    work.commit({"edit.json": "22", "in/gone.json": None, "same/move.json": None, "sub/moved.json": "4" * 1000, ".ci/x/new.json": "6"})
-    checkout = await read()
-    found = await checkout.difference_since(old)
-    assert found is not None
-    assert found.paths == {"edit.json", "in/", "in/gone.json", "same/", "same/move.json", "sub/", "sub/moved.json", ".ci/"}
+    old = work_tree.commit(
+        {"same.json": "1", "edit.json": "2", "in/gone.json": "3" * 100, "same/move.json": "4" * 1000, "same/a.json": "5"}
+    )
+    work_tree.commit({"edit.json": "22", "in/gone.json": None, "same/move.json": None, "sub/moved.json": "4" * 1000, ".ci/x/new.json": "6"})
+    checkout = await read_checkout()
+    difference = await checkout.difference_since(old)
+    assert difference is not None
+    assert difference.paths == {"edit.json", "in/", "in/gone.json", "same/", "same/move.json", "sub/", "sub/moved.json", ".ci/"}
     entries = {entry.path: entry for entry in await checkout.entries()}
-    assert {entry.path: entry for entry in found.entries} == {path: entries[path] for path in found.paths & entries.keys()}
-    assert found.paths - entries.keys() == {"in/", "in/gone.json", "same/move.json"}
-    assert (found.since, len(entries) - found.growth) == (old, 7)
+    assert {entry.path: entry for entry in difference.entries} == {path: entries[path] for path in difference.paths & entries.keys()}
+    assert difference.paths - entries.keys() == {"in/", "in/gone.json", "same/move.json"}
+    assert (difference.since, len(entries) - difference.growth) == (old, 7)
     assert await checkout.difference_since(checkout.commit) == Difference(frozenset(), [], since=checkout.commit)
 
 
-async def test_a_copy_is_new_and_a_mode_changes_no_bytes(work: Work, read: Read) -> None:
+async def test_a_copy_is_new_and_a_mode_changes_no_bytes(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """A copied file is new; a file that became executable is examined and found unchanged."""
-    old = work.commit({"a.json": "1" * 1000, "run.json": "2"})
-    (work.folder / "run.json").chmod(0o755)
-    work.commit({"copy.json": "1" * 1000})
-    found = await (await read()).difference_since(old)
-    assert found is not None
-    entries = {entry.path: entry.checksum for entry in found.entries}
+    old = work_tree.commit({"a.json": "1" * 1000, "run.json": "2"})
+    (work_tree.folder / "run.json").chmod(0o755)
+    work_tree.commit({"copy.json": "1" * 1000})
+    difference = await (await read_checkout()).difference_since(old)
+    assert difference is not None
+    entries = {entry.path: entry.checksum for entry in difference.entries}
     assert entries == {
-        "copy.json": git(work.folder, "rev-parse", "HEAD:a.json"),
-        "run.json": git(work.folder, "rev-parse", f"{old}:run.json"),
+        "copy.json": git(work_tree.folder, "rev-parse", "HEAD:a.json"),
+        "run.json": git(work_tree.folder, "rev-parse", f"{old}:run.json"),
     }
 
 
-async def test_names_that_are_not_utf8_are_in_a_difference(work: Work, read: Read) -> None:
+async def test_names_that_are_not_utf8_are_in_a_difference(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Names that are not UTF-8 are escaped, and the directory that a moved one leaves is listed."""
-    place = work.folder / os.fsdecode(b"\xff")
-    place.mkdir()
-    (place / "a.json").write_text("{}")
-    (place / "b.json").write_text("[]")
-    old = work.push()
-    (place / "a.json").unlink()
-    work.push()
-    found = await (await read()).difference_since(old)
-    assert found == Difference(frozenset({"\\xff/", "\\xff/a.json"}), [Entry("\\xff/")], -1, old)
+    odd_folder = work_tree.folder / os.fsdecode(b"\xff")
+    odd_folder.mkdir()
+    (odd_folder / "a.json").write_text("{}")
+    (odd_folder / "b.json").write_text("[]")
+    old = work_tree.push()
+    (odd_folder / "a.json").unlink()
+    work_tree.push()
+    difference = await (await read_checkout()).difference_since(old)
+    assert difference == Difference(frozenset({"\\xff/", "\\xff/a.json"}), [Entry("\\xff/")], -1, old)
 
 
-async def test_a_directory_in_place_of_a_file_is_a_difference(work: Work, read: Read) -> None:
+async def test_a_directory_in_place_of_a_file_is_a_difference(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Only the change of the path itself is listed for a hidden directory, as no walk enters it."""
-    old = work.commit({"a": "1", "b/c.json": "{}", ".h/x.json": "{}", "same/d.json": "{}"})
-    work.commit({"a": None, "b/c.json": None, ".h/x.json": "[]"})
-    (work.folder / "b").rmdir()
-    work.commit({"a/e.json": "{}", "b": "2"})
-    found = await (await read()).difference_since(old)
-    assert found is not None
-    assert found.paths == {"a", "a/", "a/e.json", "b", "b/", "b/c.json", ".h/"}
-    assert ({entry.path for entry in found.entries}, found.growth) == ({"a/", "a/e.json", "b", ".h/"}, 0)
+    old = work_tree.commit({"a": "1", "b/c.json": "{}", ".h/x.json": "{}", "same/d.json": "{}"})
+    work_tree.commit({"a": None, "b/c.json": None, ".h/x.json": "[]"})
+    (work_tree.folder / "b").rmdir()
+    work_tree.commit({"a/e.json": "{}", "b": "2"})
+    difference = await (await read_checkout()).difference_since(old)
+    assert difference is not None
+    assert difference.paths == {"a", "a/", "a/e.json", "b", "b/", "b/c.json", ".h/"}
+    assert ({entry.path for entry in difference.entries}, difference.growth) == ({"a/", "a/e.json", "b", ".h/"}, 0)
 
 
-async def test_equal_trees_are_not_read(work: Work, read: Read) -> None:
+async def test_equal_trees_are_not_read(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Directories that are equal in both commits are not read, so the cost of a difference does not grow with the repository."""
-    old = work.commit({"same/a.json": "{}", "b.json": "{}"})
-    work.commit({"b.json": "[]"})
-    checkout = await read()
-    name = git(work.folder, "rev-parse", "HEAD:same")
+    old = work_tree.commit({"same/a.json": "{}", "b.json": "{}"})
+    work_tree.commit({"b.json": "[]"})
+    checkout = await read_checkout()
+    name = git(work_tree.folder, "rev-parse", "HEAD:same")
     (checkout._mirror_path / "objects" / name[:2] / name[2:]).unlink()
-    found = await checkout.difference_since(old)
-    assert found is not None
-    assert found.paths == {"b.json"}
+    difference = await checkout.difference_since(old)
+    assert difference is not None
+    assert difference.paths == {"b.json"}
 
 
-async def test_a_new_or_removed_link_makes_a_difference_impossible(work: Work, read: Read) -> None:
+async def test_a_new_or_removed_link_makes_a_difference_impossible(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """A new link may hide a directory, so everything is examined; an old one hides nothing new."""
-    old = work.commit({"a.json": "{}"})
-    (work.folder / "link").symlink_to("a.json")
-    linked = work.push()
-    assert await (await read()).difference_since(old) is None
-    (work.folder / "link").unlink()
-    (work.folder / "link").symlink_to("b.json")
-    work.push()
-    found = await (await read()).difference_since(linked)
-    assert found is not None
-    assert [(entry.path, "symbolic link" in entry.fault) for entry in found.entries] == [("link", True)]
+    old = work_tree.commit({"a.json": "{}"})
+    (work_tree.folder / "link").symlink_to("a.json")
+    linked = work_tree.push()
+    assert await (await read_checkout()).difference_since(old) is None
+    (work_tree.folder / "link").unlink()
+    (work_tree.folder / "link").symlink_to("b.json")
+    work_tree.push()
+    difference = await (await read_checkout()).difference_since(linked)
+    assert difference is not None
+    assert [(entry.path, "symbolic link" in entry.fault) for entry in difference.entries] == [("link", True)]
 
 
-async def test_a_too_large_difference_is_not_returned(work: Work, read: Read) -> None:
+async def test_a_too_large_difference_is_not_returned(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Instead of a too large difference, every file is examined, so that the sync can report the limit."""
-    old = work.commit({"a.json": "{}"})
-    work.commit({f"{index}.json": "{}" for index in range(11)})
-    assert await (await read(max_entries=10)).difference_since(old) is None
+    old = work_tree.commit({"a.json": "{}"})
+    work_tree.commit({f"{index}.json": "{}" for index in range(11)})
+    assert await (await read_checkout(max_entries=10)).difference_since(old) is None
 
 
 @pytest.mark.parametrize("since", ["0" * 40, "no commit", ""], ids=["unknown", "text", "empty"])
-async def test_only_an_ancestor_has_a_difference(work: Work, read: Read, since: str) -> None:
-    work.commit({"a.json": "{}"})
-    assert await (await read()).difference_since(since) is None
+async def test_only_an_ancestor_has_a_difference(work_tree: WorkTree, read_checkout: ReadCheckout, since: str) -> None:
+    work_tree.commit({"a.json": "{}"})
+    assert await (await read_checkout()).difference_since(since) is None
 
 
-@pytest.mark.parametrize("lost", ["HEAD", "HEAD^{tree}", "HEAD:in", "HEAD:in/a.json"])
-async def test_a_missing_object_damages_the_mirror(work: Work, read: Read, lost: str) -> None:
+@pytest.mark.parametrize("missing_kind", ["HEAD", "HEAD^{tree}", "HEAD:in", "HEAD:in/a.json"])
+async def test_a_missing_object_damages_the_mirror(work_tree: WorkTree, read_checkout: ReadCheckout, missing_kind: str) -> None:
     """A mirror without an object is damaged, which ends the work with it; the next fetch repairs it even without new commits."""
-    work.commit({"in/a.json": "{}", "b.json": "{}"})
-    checkout = await read()
-    name = git(work.folder, "rev-parse", lost)
-    place = checkout._mirror_path
-    (place / "objects" / name[:2] / name[2:]).unlink()
+    work_tree.commit({"in/a.json": "{}", "b.json": "{}"})
+    checkout = await read_checkout()
+    name = git(work_tree.folder, "rev-parse", missing_kind)
+    mirror_path = checkout._mirror_path
+    (mirror_path / "objects" / name[:2] / name[2:]).unlink()
     with pytest.raises(MirrorDamaged):
-        checkout.open_reader()("in/a.json") if lost.endswith(".json") else await checkout.entries()
-    repeated = await read()
+        checkout.open_reader()("in/a.json") if missing_kind.endswith(".json") else await checkout.entries()
+    repeated = await read_checkout()
     assert len(await repeated.entries()) == 3
     assert repeated.open_reader()("in/a.json").body == b"{}"
 
 
-async def test_additional_paths_are_in_a_difference(work: Work, read: Read) -> None:
+async def test_additional_paths_are_in_a_difference(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Additional paths are listed in their current state, with their directories; deleted ones only if the difference has them."""
-    old = work.commit({"odd#/a.json": "{}", "b.json": "{", "c.json": "{", "d.json": "{}"})
-    work.commit({"c.json": None, "d.json": "{ }"})
-    checkout = await read()
-    found = await checkout.difference_since(old, ["odd#/", "odd#/a.json", "b.json", "c.json"])
-    assert found is not None
-    assert found.paths == {"odd#/", "odd#/a.json", "b.json", "c.json", "d.json"}
+    old = work_tree.commit({"odd#/a.json": "{}", "b.json": "{", "c.json": "{", "d.json": "{}"})
+    work_tree.commit({"c.json": None, "d.json": "{ }"})
+    checkout = await read_checkout()
+    difference = await checkout.difference_since(old, ["odd#/", "odd#/a.json", "b.json", "c.json"])
+    assert difference is not None
+    assert difference.paths == {"odd#/", "odd#/a.json", "b.json", "c.json", "d.json"}
     entries = [entry for entry in await checkout.entries() if entry.path != "c.json"]
-    assert sorted(found.entries, key=str) == sorted(entries, key=str)
-    assert found.growth == -1
+    assert sorted(difference.entries, key=str) == sorted(entries, key=str)
+    assert difference.growth == -1
     assert await checkout.difference_since(checkout.commit, ["c.json"]) is None
     assert await checkout.difference_since(checkout.commit, ["b.json/"]) is None
 
 
 @pytest.mark.parametrize("name", [".keep", "a.json"])
-async def test_a_tree_in_millions_of_places_is_bounded(work: Work, read: Read, name: str) -> None:
+async def test_a_tree_in_millions_of_places_is_bounded(work_tree: WorkTree, read_checkout: ReadCheckout, name: str) -> None:
     """A repository of a few hundred bytes may name more paths than fit into memory: that is too many, and the difference is unknown."""
-    before = work.commit({"z.json": "{}"})
-    tree = git(work.folder, "mktree", lines=f"100644 blob {git(work.folder, 'hash-object', '-w', '--stdin', lines='')}\t{name}")
+    before = work_tree.commit({"z.json": "{}"})
+    tree = git(work_tree.folder, "mktree", lines=f"100644 blob {git(work_tree.folder, 'hash-object', '-w', '--stdin', lines='')}\t{name}")
     for _ in range(6):
-        tree = git(work.folder, "mktree", lines="\n".join(f"040000 tree {tree}\td{index}" for index in range(30)))
-    bomb = git(work.folder, "commit-tree", "-p", before, "-m", "bomb", tree)
-    git(work.folder, "push", "--quiet", "origin", f"{bomb}:refs/heads/main")
-    checkout = await read(max_entries=100)
+        tree = git(work_tree.folder, "mktree", lines="\n".join(f"040000 tree {tree}\td{index}" for index in range(30)))
+    bomb = git(work_tree.folder, "commit-tree", "-p", before, "-m", "bomb", tree)
+    git(work_tree.folder, "push", "--quiet", "origin", f"{bomb}:refs/heads/main")
+    checkout = await read_checkout(max_entries=100)
     async with asyncio.timeout(20):
         assert await checkout.difference_since(before) is None
         with pytest.raises(TooLarge):
@@ -331,16 +339,18 @@ async def test_a_tree_in_millions_of_places_is_bounded(work: Work, read: Read, n
 
 
 @pytest.mark.parametrize("place", ["", "deep/"])
-async def test_a_directory_too_large_to_be_loaded_is_refused(work: Work, read: Read, monkeypatch: pytest.MonkeyPatch, place: str) -> None:
+async def test_a_directory_too_large_to_be_loaded_is_refused(
+    work_tree: WorkTree, read_checkout: ReadCheckout, monkeypatch: pytest.MonkeyPatch, place: str
+) -> None:
     """A directory that is too large is refused before it is loaded, because few bytes may unpack to any number.
 
     This holds for full examinations, differences and single files.
     """
-    base = work.commit({"a.json": "{}"})
-    await read()
-    work.commit({f"{place}{index:060}.json": "{}" for index in range(20)})
+    base = work_tree.commit({"a.json": "{}"})
+    await read_checkout()
+    work_tree.commit({f"{place}{index:060}.json": "{}" for index in range(20)})
     monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
-    checkout = await read()
+    checkout = await read_checkout()
     with pytest.raises(TooLarge, match="a directory of 18"):
         await checkout.entries()
     with pytest.raises(TooLarge, match="a directory of 18"):
@@ -349,20 +359,22 @@ async def test_a_directory_too_large_to_be_loaded_is_refused(work: Work, read: R
         checkout.open_reader()(f"{place}{0:060}.json")
 
 
-async def test_a_commit_too_large_to_be_loaded_is_refused(work: Work, read: Read, monkeypatch: pytest.MonkeyPatch) -> None:
-    work.commit({"a.json": "{}"}, message="x" * 2000)
+async def test_a_commit_too_large_to_be_loaded_is_refused(
+    work_tree: WorkTree, read_checkout: ReadCheckout, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work_tree.commit({"a.json": "{}"}, message="x" * 2000)
     monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
     with pytest.raises(TooLarge, match="a commit of 2"):
-        await read()
+        await read_checkout()
 
 
-async def test_a_checkout_may_be_limited_to_a_directory(work: Work, read: Read) -> None:
+async def test_a_checkout_may_be_limited_to_a_directory(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Paths are relative to the directory, and the limits are those of the directory."""
-    outside = {f"{index}.json": "{" for index in range(20)}
-    work.commit(
-        {**outside, "deploy/boards/a.json": "{}", "deploy/boards/in/b.yaml": "b: 1", "deploy/boards.json": "{", "boards/c.json": "{"}
+    files_outside = {f"{index}.json": "{" for index in range(20)}
+    work_tree.commit(
+        {**files_outside, "deploy/boards/a.json": "{}", "deploy/boards/in/b.yaml": "b: 1", "deploy/boards.json": "{", "boards/c.json": "{"}
     )
-    checkout = await read("deploy/boards", max_entries=3, must_exist=True)
+    checkout = await read_checkout("deploy/boards", max_entries=3, must_exist=True)
     assert {entry.path for entry in await checkout.entries()} == {"a.json", "in/", "in/b.yaml"}
     assert checkout.open_reader()("in/b.yaml").body == b"b: 1"
     for path in ("deploy/boards/a.json", "../boards.json", "0.json"):
@@ -370,59 +382,61 @@ async def test_a_checkout_may_be_limited_to_a_directory(work: Work, read: Read) 
             checkout.open_reader()(path)
 
 
-async def test_changes_outside_the_directory_are_ignored(work: Work, read: Read) -> None:
+async def test_changes_outside_the_directory_are_ignored(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Changes outside the directory, also of links and submodules, are ignored."""
-    old = work.commit({"x/a.json": "1", "b.json": "2", "xy/c.json": "3"})
-    (work.folder / "link").symlink_to("b.json")
-    work.commit({"b.json": None, "xy/c.json": "{", "d/x/e.json": "4", **{f"n{index}": "" for index in range(50)}})
-    assert await (await read("x", max_entries=5)).difference_since(old) == Difference(frozenset(), [], since=old)
-    work.commit({"x/a.json": None, "x/in/f.json": "5", "g.json": "6"})
-    found = await (await read("x")).difference_since(old, ["in/f.json"])
-    assert found is not None
-    assert found.paths == {"a.json", "in/", "in/f.json"}
-    assert {entry.path for entry in found.entries} == {"in/", "in/f.json"}
+    old = work_tree.commit({"x/a.json": "1", "b.json": "2", "xy/c.json": "3"})
+    (work_tree.folder / "link").symlink_to("b.json")
+    work_tree.commit({"b.json": None, "xy/c.json": "{", "d/x/e.json": "4", **{f"n{index}": "" for index in range(50)}})
+    assert await (await read_checkout("x", max_entries=5)).difference_since(old) == Difference(frozenset(), [], since=old)
+    work_tree.commit({"x/a.json": None, "x/in/f.json": "5", "g.json": "6"})
+    difference = await (await read_checkout("x")).difference_since(old, ["in/f.json"])
+    assert difference is not None
+    assert difference.paths == {"a.json", "in/", "in/f.json"}
+    assert {entry.path for entry in difference.entries} == {"in/", "in/f.json"}
 
 
-async def test_a_missing_directory_is_empty(work: Work, read: Read) -> None:
+async def test_a_missing_directory_is_empty(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """A missing directory is empty until it has files; if it must exist, its absence is an error."""
-    old = work.commit({"a.json": "{}"})
-    assert await (await read("x/y")).entries() == []
-    new = work.commit({"x/y/a.json": "{}"})
-    came = Entry("a.json", git(work.folder, "rev-parse", "HEAD:x/y/a.json"))
-    assert await (await read("x/y", must_exist=True)).difference_since(old) == Difference(frozenset({"a.json"}), [came], 1, old)
-    work.commit({"x/y/a.json": None})
-    found = await (await read("x/y")).difference_since(new)
-    assert found == Difference(frozenset({"a.json"}), [], -1, new)
-    gone = await read("x/y", must_exist=True)
-    for looking in (gone.entries(), gone.difference_since(new)):
+    old = work_tree.commit({"a.json": "{}"})
+    assert await (await read_checkout("x/y")).entries() == []
+    new = work_tree.commit({"x/y/a.json": "{}"})
+    added_entry = Entry("a.json", git(work_tree.folder, "rev-parse", "HEAD:x/y/a.json"))
+    assert await (await read_checkout("x/y", must_exist=True)).difference_since(old) == Difference(
+        frozenset({"a.json"}), [added_entry], 1, old
+    )
+    work_tree.commit({"x/y/a.json": None})
+    difference = await (await read_checkout("x/y")).difference_since(new)
+    assert difference == Difference(frozenset({"a.json"}), [], -1, new)
+    empty_checkout = await read_checkout("x/y", must_exist=True)
+    for looking in (empty_checkout.entries(), empty_checkout.difference_since(new)):
         with pytest.raises(Conflict, match="no directory 'x/y' at commit"):
             await looking
     with pytest.raises(Conflict):
-        gone.open_reader()
+        empty_checkout.open_reader()
 
 
-async def test_a_path_that_is_not_a_directory_is_refused(work: Work, read: Read) -> None:
+async def test_a_path_that_is_not_a_directory_is_refused(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """A file or a link is not treated as an empty directory."""
-    (work.folder / "link").symlink_to("real")
-    work.commit({"real/a.json": "{}", "file": "x"})
+    (work_tree.folder / "link").symlink_to("real")
+    work_tree.commit({"real/a.json": "{}", "file": "x"})
     for path in ("file", "link", "file/below"):
         with pytest.raises(BadRequest, match=r"spec\.githost\.path"):
-            await (await read(path)).entries()
+            await (await read_checkout(path)).entries()
 
 
-async def test_sizes_are_returned_on_request(work: Work, read: Read) -> None:
+async def test_sizes_are_returned_on_request(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
     """Sizes are in bytes, for every readable file; a mirror that lacks a file is damaged."""
-    (work.folder / "link").symlink_to("a.json")
-    work.commit({"x/a.json": "{}", "x/empty.json": "", "x/big.md": "ü" * 1000})
-    checkout = await read("x")
+    (work_tree.folder / "link").symlink_to("a.json")
+    work_tree.commit({"x/a.json": "{}", "x/empty.json": "", "x/big.md": "ü" * 1000})
+    checkout = await read_checkout("x")
     entries = await checkout.entries()
     assert {entry.size for entry in entries} == {0}
     assert {entry.path: entry.size for entry in await checkout.with_sizes(entries)} == {"a.json": 2, "big.md": 2000, "empty.json": 0}
-    complete = await read()
+    complete = await read_checkout()
     assert {entry.path: entry.size for entry in await complete.with_sizes(await complete.entries())} == {
         "link": 0, "x/": 0, "x/a.json": 2, "x/big.md": 2000, "x/empty.json": 0,
     }  # fmt: skip
-    name = git(work.folder, "rev-parse", "HEAD:x/a.json")
+    name = git(work_tree.folder, "rev-parse", "HEAD:x/a.json")
     (checkout._mirror_path / "objects" / name[:2] / name[2:]).unlink()
     with pytest.raises(MirrorDamaged):
         await checkout.with_sizes(entries)

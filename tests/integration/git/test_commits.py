@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from tests.integration.git.conftest import OpenRemote
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 
 from dashwright.common.errors import BadRequest, Conflict, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge
 from dashwright.jobs_worker.adapters.git import commits, objects
@@ -24,8 +24,8 @@ Write = Callable[..., Awaitable[Commit]]
 
 
 @pytest.fixture
-def work(server: GitServer) -> Work:
-    return server.make("r.git")
+def work_tree(server: GitServer) -> WorkTree:
+    return server.create_repository("r.git")
 
 
 @pytest.fixture
@@ -56,9 +56,9 @@ def git_at_host(server: GitServer, *arguments: str) -> str:
     return git(server.root / "r.git", *arguments)
 
 
-async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_change_is_one_commit_of_its_author(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """The caller is the author and Dashwright the committer; with a known base it takes two requests."""
-    base = work.commit({"a.json": "1", "in/b.json": "2"})
+    base = work_tree.commit({"a.json": "1", "in/b.json": "2"})
     first = await write(base, {"a.json": b"11"})
     server.requests.clear()
     created = await write(first.sha, {"a.json": b"111", "new/deep/c.json": b"3"})
@@ -80,7 +80,7 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
 
 
 @pytest.mark.parametrize(
-    ("by", "expected"),
+    ("author", "expected"),
     [
         (GitIdentity("Zoë Müller", "zoë@example.org"), "Zoë Müller <zoë@example.org>"),
         (GitIdentity("", ""), "Dashwright <noreply@dashwright.invalid>"),
@@ -89,31 +89,34 @@ async def test_a_change_is_one_commit_of_its_author(server: GitServer, work: Wor
     ],
 )
 async def test_any_name_can_be_an_author(
-    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work: Work, by: GitIdentity, expected: str
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work_tree: WorkTree, author: GitIdentity, expected: str
 ) -> None:
     """Characters that would end the name are dropped, and missing names replaced; the message keeps everything but terminal commands."""
     change = BranchChange(
-        "main", "", work.commit({"a.json": "{}"}), [CommitDraft([Edit("b.json", b"", None)], by, "übung\x1b\n\nauthor\tz\0 <z>\x9b\n")]
+        "main",
+        "",
+        work_tree.commit({"a.json": "{}"}),
+        [CommitDraft([Edit("b.json", b"", None)], author, "übung\x1b\n\nauthor\tz\0 <z>\x9b\n")],
     )
     await commits.commit(mirrors, "uid", open_remote("r.git"), change)
     assert git_at_host(server, "log", "-1", "--format=%an <%ae>%n%B", "main") == f"{expected}\nübung\n\nauthor\tz <z>"
     git_at_host(server, "fsck", "--strict", "--no-dangling")
 
 
-async def test_other_files_do_not_change(server: GitServer, work: Work, write: Write) -> None:
+async def test_other_files_do_not_change(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """Executables keep their mode, also when changed; links, submodules and names that are not UTF-8 are kept."""
-    (work.folder / "run.sh").write_text("x")
-    (work.folder / "run.sh").chmod(0o755)
-    (work.folder / "other.sh").write_text("x")
-    (work.folder / "other.sh").chmod(0o755)
-    (work.folder / "link").symlink_to("run.sh")
-    (work.folder / b"\xff.txt".decode(errors="surrogateescape")).write_text("odd")
-    git(work.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
-    work.commit({"a.json": "{}"})
-    git(work.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
-    git(work.folder, "commit", "--quiet", "-m", "module")
-    git(work.folder, "push", "--quiet", "origin", "HEAD:main")
-    base = git(work.folder, "rev-parse", "HEAD")
+    (work_tree.folder / "run.sh").write_text("x")
+    (work_tree.folder / "run.sh").chmod(0o755)
+    (work_tree.folder / "other.sh").write_text("x")
+    (work_tree.folder / "other.sh").chmod(0o755)
+    (work_tree.folder / "link").symlink_to("run.sh")
+    (work_tree.folder / b"\xff.txt".decode(errors="surrogateescape")).write_text("odd")
+    git(work_tree.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    work_tree.commit({"a.json": "{}"})
+    git(work_tree.folder, "update-index", "--add", "--cacheinfo", f"160000,{'1' * 40},module")
+    git(work_tree.folder, "commit", "--quiet", "-m", "module")
+    git(work_tree.folder, "push", "--quiet", "origin", "HEAD:main")
+    base = git(work_tree.folder, "rev-parse", "HEAD")
     await write(base, {"run.sh": b"y"})
     before, after = (git_at_host(server, "ls-tree", "-r", name).splitlines() for name in (base, "main"))
     assert [line for line in after if line not in before] == [f"100755 blob {git_at_host(server, 'rev-parse', 'main:run.sh')}\trun.sh"]
@@ -121,16 +124,16 @@ async def test_other_files_do_not_change(server: GitServer, work: Work, write: W
 
 
 @pytest.mark.parametrize("name", ["ü/ß.json", "日本.yaml", "a b.json", ".keep", "-rf.json", "con'\"$(id).json", "e\u0301.json"])
-async def test_names_are_not_changed(server: GitServer, work: Work, write: Write, name: str) -> None:
-    base = work.commit({"a.json": "{}"})
+async def test_names_are_not_changed(server: GitServer, work_tree: WorkTree, write: Write, name: str) -> None:
+    base = work_tree.commit({"a.json": "{}"})
     created = await write(base, {name: b"body"})
     assert git_at_host(server, "show", f"main:{name}") == "body"
     assert GitCheckout(created).open_reader()(name).body == b"body"
 
 
-async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_thousand_files_are_one_commit(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """A thousand files need no more requests than one file."""
-    base = work.commit({"a.json": "{}"})
+    base = work_tree.commit({"a.json": "{}"})
     await write(base, {"b.json": b"{}"})
     server.requests.clear()
     created = await write(
@@ -138,12 +141,13 @@ async def test_a_thousand_files_are_one_commit(server: GitServer, work: Work, wr
     )
     assert len(server.requests) == 2
     assert git_at_host(server, "rev-list", "--count", "main") == "3"
+    # 1,000 new files, ten new directories, and the two files before.
     assert len(await GitCheckout(created).entries()) == 1012
 
 
-async def test_empty_directories_are_removed(server: GitServer, work: Work, write: Write) -> None:
+async def test_empty_directories_are_removed(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """Directories that become empty are removed with their last file. Without any file, the commit is empty."""
-    base = work.commit({"a.json": "{}", "x/y/z/b.json": "{}", "x/c.json": "{}"})
+    base = work_tree.commit({"a.json": "{}", "x/y/z/b.json": "{}", "x/c.json": "{}"})
     second = await write(base, {"x/y/z/b.json": None})
     assert {entry.path for entry in await GitCheckout(second).entries()} == {"a.json", "x/", "x/c.json"}
     last = await write(second.sha, {"a.json": None, "x/c.json": None})
@@ -151,12 +155,12 @@ async def test_empty_directories_are_removed(server: GitServer, work: Work, writ
     assert git_at_host(server, "ls-tree", "main") == ""
 
 
-async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """Paths are relative to the directory, also in errors; files outside are kept, even those with equal names."""
-    (work.folder / "run.sh").write_text("x")
-    (work.folder / "run.sh").chmod(0o755)
-    (work.folder / "link").symlink_to("run.sh")
-    base = work.commit({"a.json": "1", "x/a.json": "2", "x/y/a.json": "3", "x/y/b.json": "4"})
+    (work_tree.folder / "run.sh").write_text("x")
+    (work_tree.folder / "run.sh").chmod(0o755)
+    (work_tree.folder / "link").symlink_to("run.sh")
+    base = work_tree.commit({"a.json": "1", "x/a.json": "2", "x/y/a.json": "3", "x/y/b.json": "4"})
     created = await write(base, {"a.json": b"33", "b.json": None, "new/c.json": b"5"}, directory="x/y")
     before, after = (set(git_at_host(server, "ls-tree", "-r", name).splitlines()) for name in (base, "main"))
     assert {line.partition("\t")[2] for line in before ^ after} == {"x/y/a.json", "x/y/b.json", "x/y/new/c.json"}
@@ -171,9 +175,9 @@ async def test_a_change_in_a_directory_keeps_the_rest(server: GitServer, work: W
     git_at_host(server, "fsck", "--strict", "--no-dangling")
 
 
-async def test_an_empty_directory_is_kept_for_the_next_sync(server: GitServer, work: Work, write: Write) -> None:
+async def test_an_empty_directory_is_kept_for_the_next_sync(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """The empty directory gets a ``.keep``, so that the next sync finds it. A change without effect creates no commit."""
-    base = work.commit({"a.json": "1"})
+    base = work_tree.commit({"a.json": "1"})
     assert (await write(base, {}, directory="x/y")).sha == base
     first = await write(base, {"b.json": b"2"}, directory="x/y")
     assert git_at_host(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/b.json"]
@@ -181,13 +185,13 @@ async def test_an_empty_directory_is_kept_for_the_next_sync(server: GitServer, w
     assert git_at_host(server, "ls-tree", "-r", "--name-only", "main").split() == ["a.json", "x/y/.keep"]
 
 
-async def test_the_first_commit_of_all_may_be_in_a_directory(server: GitServer, write: Write, work: Work) -> None:
+async def test_the_first_commit_of_all_may_be_in_a_directory(server: GitServer, write: Write, work_tree: WorkTree) -> None:
     await write("", {"b.json": b"2"}, directory="x/y")
     assert git_at_host(server, "ls-tree", "-r", "--name-only", "main") == "x/y/b.json"
 
 
-async def test_a_file_and_a_directory_may_replace_each_other(server: GitServer, work: Work, write: Write) -> None:
-    base = work.commit({"a": "file", "b/x.json": "{}"})
+async def test_a_file_and_a_directory_may_replace_each_other(server: GitServer, work_tree: WorkTree, write: Write) -> None:
+    base = work_tree.commit({"a": "file", "b/x.json": "{}"})
     await write(base, {"a": None, "a/new.json": b"{}", "b/x.json": None, "b": b"file"})
     assert git_at_host(server, "ls-tree", "-r", "--name-only", "main").split() == ["a/new.json", "b"]
 
@@ -204,25 +208,25 @@ async def test_a_file_and_a_directory_may_replace_each_other(server: GitServer, 
     ],
 )
 async def test_an_invalid_edit_changes_nothing(
-    server: GitServer, work: Work, write: Write, files: Mapping[str, bytes | None], error: type[DashwrightError], stderr: str
+    server: GitServer, work_tree: WorkTree, write: Write, files: Mapping[str, bytes | None], error: type[DashwrightError], stderr: str
 ) -> None:
-    (work.folder / "link").symlink_to("d")
-    base = work.commit({"a.json": "{}", "d/x.json": "{}"})
+    (work_tree.folder / "link").symlink_to("d")
+    base = work_tree.commit({"a.json": "{}", "d/x.json": "{}"})
     with pytest.raises(error, match=stderr):
         await write(base, {"good.json": b"{}", **files})
     assert git_at_host(server, "rev-parse", "main") == base
 
 
-async def test_an_unchanged_write_is_not_a_commit(server: GitServer, work: Work, write: Write) -> None:
+async def test_an_unchanged_write_is_not_a_commit(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """A write without a change is not a commit: the present state is returned."""
-    base = work.commit({"a.json": "{}"})
+    base = work_tree.commit({"a.json": "{}"})
     assert (await write(base, {"a.json": b"{}"})).sha == base
     assert git_at_host(server, "rev-parse", "main") == base
 
 
 @pytest.mark.parametrize("own", ["main", "trunk", ""])
 async def test_the_first_commit_is_pushed_to_the_own_or_the_default_branch(
-    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work: Work, write: Write, own: str
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work_tree: WorkTree, write: Write, own: str
 ) -> None:
     """The first commit is pushed to the repository's branch, or else to the one that the host's HEAD names."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/unborn")
@@ -233,9 +237,9 @@ async def test_the_first_commit_is_pushed_to_the_own_or_the_default_branch(
         await write("", {"b.json": b"{}"}, own=own)
 
 
-async def test_a_missing_branch_is_created(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_missing_branch_is_created(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """A new branch starts from the base, the own branch is unchanged, and later changes work like any other."""
-    base = work.commit({"a.json": "{}"})
+    base = work_tree.commit({"a.json": "{}"})
     first = await write(base, {"b.json": b"{}"}, ref="new/branch")
     assert git_at_host(server, "rev-parse", "main", "new/branch").split() == [base, first.sha]
     server.requests.clear()
@@ -246,14 +250,14 @@ async def test_a_missing_branch_is_created(server: GitServer, work: Work, write:
         await write(base, {"b.json": b"{}"}, ref="new/branch")
 
 
-async def test_a_branch_below_the_name_of_another_is_refused(server: GitServer, work: Work, write: Write) -> None:
-    base = work.commit({"a.json": "{}"})
+async def test_a_branch_below_the_name_of_another_is_refused(server: GitServer, work_tree: WorkTree, write: Write) -> None:
+    base = work_tree.commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="'main/x' cannot be created"):
         await write(base, {"b.json": b"{}"}, ref="main/x")
 
 
-async def test_the_default_branch_is_found_by_its_name(server: GitServer, work: Work, write: Write) -> None:
-    base = work.commit({"a.json": "{}"}, branch="trunk")
+async def test_the_default_branch_is_found_by_its_name(server: GitServer, work_tree: WorkTree, write: Write) -> None:
+    base = work_tree.commit({"a.json": "{}"}, branch="trunk")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/trunk")
     created = await write(base, {"b.json": b"{}"}, own="")
     assert git_at_host(server, "rev-parse", "trunk") == created.sha
@@ -261,10 +265,12 @@ async def test_the_default_branch_is_found_by_its_name(server: GitServer, work: 
 
 @pytest.mark.parametrize("name", ["-x", f"{'a' * 130}/{'b' * 130}"])
 @pytest.mark.parametrize("is_empty", [True, False], ids=["empty", "full"])
-async def test_a_default_branch_of_an_odd_name_is_refused(server: GitServer, work: Work, write: Write, name: str, is_empty: bool) -> None:
+async def test_a_default_branch_of_an_odd_name_is_refused(
+    server: GitServer, work_tree: WorkTree, write: Write, name: str, is_empty: bool
+) -> None:
     """A repository with an invalid default branch receives no commit in any branch, before or after its first one."""
     git(server.root / "r.git", "symbolic-ref", "HEAD", f"refs/heads/{name}")
-    base = "" if is_empty else work.commit({"a.json": "{}"}, branch=name)
+    base = "" if is_empty else work_tree.commit({"a.json": "{}"}, branch=name)
     branches = git_at_host(server, "for-each-ref")
     with pytest.raises(BadRequest, match="name another one as the branch"):
         await write(base, {"b.json": b"{}"}, own="")
@@ -272,38 +278,38 @@ async def test_a_default_branch_of_an_odd_name_is_refused(server: GitServer, wor
 
 
 async def test_a_directory_too_large_to_be_loaded_is_not_changed(
-    server: GitServer, work: Work, write: Write, monkeypatch: pytest.MonkeyPatch
+    server: GitServer, work_tree: WorkTree, write: Write, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    base = work.commit({f"many/{index:060}.json": "{}" for index in range(20)})
+    base = work_tree.commit({f"many/{index:060}.json": "{}" for index in range(20)})
     monkeypatch.setattr(objects, "MAX_OBJECT_BYTES", 1000)
     with pytest.raises(TooLarge, match="a directory of"):
         await write(base, {"many/one.json": b"{}"})
     assert git_at_host(server, "rev-parse", "main") == base
 
 
-async def test_the_default_branch_is_recognized_by_its_name(server: GitServer, work: Work, write: Write) -> None:
+async def test_the_default_branch_is_recognized_by_its_name(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """If the own branch is the host's default one, naming it must not bypass the right to write to it."""
-    base = work.commit({"a.json": "{}"})
+    base = work_tree.commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="'main' is the repository's own"):
         await write(base, {"b.json": b"{}"}, own="", ref="main")
     assert git_at_host(server, "rev-parse", "main") == base
-    side = await write(base, {"b.json": b"{}"}, own="", ref="side")
-    assert git_at_host(server, "rev-parse", "side") == side.sha
+    side_commit = await write(base, {"b.json": b"{}"}, own="", ref="side")
+    assert git_at_host(server, "rev-parse", "side") == side_commit.sha
 
 
 @pytest.mark.parametrize("ref", ["", "side"])
-async def test_a_moved_branch_is_a_conflict(server: GitServer, work: Work, write: Write, ref: str) -> None:
+async def test_a_moved_branch_is_a_conflict(server: GitServer, work_tree: WorkTree, write: Write, ref: str) -> None:
     """Commits of other writers are kept, whether they came before the change or during the push."""
-    base = work.commit({"a.json": "{}"})
-    work.commit({"x.json": "{}"}, branch="side")
-    git(work.folder, "reset", "--quiet", "--hard", base)
-    git(work.folder, "push", "--quiet", "--force", "origin", f"{base}:refs/heads/side")
+    base = work_tree.commit({"a.json": "{}"})
+    work_tree.commit({"x.json": "{}"}, branch="side")
+    git(work_tree.folder, "reset", "--quiet", "--hard", base)
+    git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{base}:refs/heads/side")
     await write(base, {"other.json": b"{}"}, ref="third")
 
     async def push_first(request: web.Request) -> None:
         if request.path.endswith("git-receive-pack"):
             server.fault = None
-            work.commit({"theirs.json": "{}"}, branch=ref or "main")
+            work_tree.commit({"theirs.json": "{}"}, branch=ref or "main")
 
     server.fault = push_first
     for _ in range(2):
@@ -313,34 +319,34 @@ async def test_a_moved_branch_is_a_conflict(server: GitServer, work: Work, write
 
 
 async def test_of_two_concurrent_changes_one_succeeds(
-    server: GitServer, mirrors: Mirrors, tmp_path: Path, open_remote: OpenRemote, work: Work
+    server: GitServer, mirrors: Mirrors, tmp_path: Path, open_remote: OpenRemote, work_tree: WorkTree
 ) -> None:
     """Only one change succeeds, even if the workers share no folder."""
-    base = work.commit({"a.json": "{}"})
+    base = work_tree.commit({"a.json": "{}"})
     change = BranchChange("main", "", base, [CommitDraft([Edit("b.json", b"1", None)], EVE, "m")])
-    apart = Mirrors(tmp_path / "apart", max_bytes=1 << 26)
-    found = await asyncio.gather(
-        *(commits.commit(each, "uid", open_remote("r.git"), change) for each in (mirrors, mirrors, apart)), return_exceptions=True
+    other_mirrors = Mirrors(tmp_path / "apart", max_bytes=1 << 26)
+    results = await asyncio.gather(
+        *(commits.commit(item, "uid", open_remote("r.git"), change) for item in (mirrors, mirrors, other_mirrors)), return_exceptions=True
     )
     # Equal content in the same second makes the same commit, which git reports.
-    created = {commit.sha for commit in found if isinstance(commit, Commit)}
+    created = {commit.sha for commit in results if isinstance(commit, Commit)}
     assert created == {git_at_host(server, "rev-parse", "main")}
-    assert all(isinstance(each, Commit | Conflict) for each in found)
+    assert all(isinstance(item, Commit | Conflict) for item in results)
 
 
-async def test_a_base_is_fetched_from_the_own_branch(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_base_is_fetched_from_the_own_branch(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """A commit that the copy lacks is fetched from the repository's branch, which need not be the host's default branch."""
-    base = work.commit({"a.json": "{}"})
+    base = work_tree.commit({"a.json": "{}"})
     (server.root / "r.git" / "HEAD").write_text("ref: refs/heads/none\n")
     await write(base, {"b.json": b"{}"})
     assert git_at_host(server, "rev-parse", "main^") == base
 
 
 async def test_the_message_of_a_hook_is_returned(
-    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work: Work, write: Write
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, work_tree: WorkTree, write: Write
 ) -> None:
     """The error of a push that a hook refuses has the hook's first lines without secrets; nothing of the change is left in the mirror."""
-    base = work.commit({"a.json": "{}"})
+    base = work_tree.commit({"a.json": "{}"})
     remaining = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert remaining is not None
     before = sorted(path for path in remaining.mirror_path.rglob("*") if path.is_file())
@@ -355,17 +361,17 @@ async def test_the_message_of_a_hook_is_returned(
     assert await mirrors.fetch("uid", open_remote("r.git"), "main") == remaining
 
 
-async def test_a_read_only_token_is_refused(server: GitServer, work: Work, write: Write) -> None:
-    base = work.commit({"a.json": "{}"})
+async def test_a_read_only_token_is_refused(server: GitServer, work_tree: WorkTree, write: Write) -> None:
+    base = work_tree.commit({"a.json": "{}"})
     git(server.root / "r.git", "config", "http.receivepack", "false")
     with pytest.raises(Forbidden, match="403"):
         await write(base, {"b.json": b"{}"})
 
 
 @pytest.mark.parametrize("is_late", [False, True])
-async def test_a_push_without_a_response_is_checked(server: GitServer, work: Work, write: Write, is_late: bool) -> None:
+async def test_a_push_without_a_response_is_checked(server: GitServer, work_tree: WorkTree, write: Write, is_late: bool) -> None:
     """A push without a response succeeded if its commit exists at the host, even below later ones; otherwise the error is raised."""
-    base = work.commit({"a.json": "{}"})
+    base = work_tree.commit({"a.json": "{}"})
 
     async def break_off(request: web.Request) -> web.StreamResponse | None:
         if not request.path.endswith("git-receive-pack"):
@@ -373,8 +379,8 @@ async def test_a_push_without_a_response_is_checked(server: GitServer, work: Wor
         server.fault = None
         await server.run_backend(request)
         if is_late:
-            git(work.folder, "pull", "--quiet", "origin", "main")
-            work.commit({"theirs.json": "{}"})
+            git(work_tree.folder, "pull", "--quiet", "origin", "main")
+            work_tree.commit({"theirs.json": "{}"})
         return web.Response(status=502)
 
     server.fault = break_off
@@ -383,9 +389,9 @@ async def test_a_push_without_a_response_is_checked(server: GitServer, work: Wor
     assert GitCheckout(created).open_reader()("b.json").body == b"{}"
 
 
-async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: Work, write: Write) -> None:
+async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work_tree: WorkTree, write: Write) -> None:
     """A push that does not arrive is an error, and the next push succeeds."""
-    base = work.commit({"a.json": "{}"})
+    base = work_tree.commit({"a.json": "{}"})
 
     async def fail(request: web.Request) -> web.StreamResponse | None:
         return web.Response(status=500) if request.path.endswith("git-receive-pack") else None
@@ -397,9 +403,11 @@ async def test_a_push_that_does_not_arrive_is_an_error(server: GitServer, work: 
     await write(base, {"b.json": b"{}"})
 
 
-async def test_several_drafts_are_pushed_together(server: GitServer, work: Work, mirrors: Mirrors, open_remote: OpenRemote) -> None:
+async def test_several_drafts_are_pushed_together(
+    server: GitServer, work_tree: WorkTree, mirrors: Mirrors, open_remote: OpenRemote
+) -> None:
     """Several drafts are pushed together. Each has its author, time and message, and a draft without effect makes no commit."""
-    base = work.commit({"a.json": "1"})
+    base = work_tree.commit({"a.json": "1"})
     drafts = [
         CommitDraft(iter([Edit("b.json", b"1", None), Edit("in/c.json", b"1", None)]), EVE, "first", datetime(2020, 1, 2, tzinfo=UTC)),
         CommitDraft([Edit("b.json", b"1", None)], EVE, "nothing"),

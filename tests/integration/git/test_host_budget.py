@@ -35,7 +35,7 @@ class CountingBudget:
 
 @pytest.fixture
 def remote(open_remote: OpenRemote, database: Database, server: GitServer) -> Remote:
-    server.make("r.git").commit({"a.json": "{}"})
+    server.create_repository("r.git").commit({"a.json": "{}"})
     return replace(open_remote("r.git", TOKEN), budget=HostBudget(database, 600))
 
 
@@ -62,6 +62,7 @@ async def test_every_request_is_counted(remote: Remote, mirrors: Mirrors, server
     assert commit is not None
     assert counting.taken == len(server.requests) == 5
     await counted.push(commit.sha, "other", "", directory=commit.mirror_path)
+    # Two requests for the probe, three for the fetch, and two for the push.
     assert counting.taken == len(server.requests) == 7
 
 

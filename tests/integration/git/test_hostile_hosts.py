@@ -21,7 +21,7 @@ from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.command import GitProgram
 from dashwright.jobs_worker.adapters.git.mirrors import Mirrors
 
-HUGE = 512 * 1024 * 1024
+HUGE_SIZE = 512 * 1024 * 1024
 
 
 def truncate_packs(server: GitServer, share: float) -> Fault:
@@ -41,9 +41,9 @@ def truncate_packs(server: GitServer, share: float) -> Fault:
 
 def make_large(server: GitServer) -> tuple[str, str]:
     """Return two commits with files of 40 KB that do not compress."""
-    work = server.make("r.git")
+    work_tree = server.create_repository("r.git")
     bodies = [hashlib.shake_256(str(number).encode()).digest(40_000) for number in range(2)]
-    first, second = [work.commit({f"{number}.json": body}) for number, body in enumerate(bodies)]
+    first, second = [work_tree.commit({f"{number}.json": body}) for number, body in enumerate(bodies)]
     return first, second
 
 
@@ -54,19 +54,19 @@ async def test_a_truncated_pack_is_reported(server: GitServer, mirrors: Mirrors,
 
     Git keeps a pack of many objects as it is.
     """
-    work = server.make("r.git")
-    first = work.commit({"0.json": hashlib.shake_256(b"0").digest(40_000)})
+    work_tree = server.create_repository("r.git")
+    first = work_tree.commit({"0.json": hashlib.shake_256(b"0").digest(40_000)})
     fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
-    second = work.commit({f"{name}.json": hashlib.shake_256(b"%d" % name).digest(40_000 // count) for name in range(1, count + 1)})
+    second = work_tree.commit({f"{name}.json": hashlib.shake_256(b"%d" % name).digest(40_000 // count) for name in range(1, count + 1)})
     server.fault = truncate_packs(server, share)
     with pytest.raises(SourceFailed, match="closed the connection"):
         await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert git(fetched.mirror_path, "cat-file", "-t", first) == "commit"
     server.fault = None
-    again = await mirrors.fetch("uid", open_remote("r.git"), "main")
-    assert again is not None
-    assert again.sha == second
+    refetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
+    assert refetched is not None
+    assert refetched.sha == second
     assert list((fetched.mirror_path / "objects" / "pack").glob("tmp_*")) == []
 
 
@@ -90,15 +90,15 @@ async def ssh_server(tmp_path: Path) -> AsyncIterator[ssh.SshServer]:
 
 async def test_a_fetch_succeeds_after_the_server_died_during_a_transfer(ssh_server: ssh.SshServer, mirrors: Mirrors) -> None:
     """The program of the server ends with an incomplete pack; the next fetch succeeds."""
-    sha = ssh_server.make("team.git").commit({"a.json": hashlib.shake_256(b"0").digest(400_000)})
+    sha = ssh_server.create_repository("team.git").commit({"a.json": hashlib.shake_256(b"0").digest(400_000)})
     repository = ssh_server.folder / "repositories" / "team.git"
-    lost = max((repository / "objects").glob("[0-9a-f][0-9a-f]/*"), key=lambda path: path.stat().st_size)
-    content = lost.read_bytes()
-    lost.chmod(0o600)
-    lost.write_bytes(content[: len(content) // 2])
+    largest_object = max((repository / "objects").glob("[0-9a-f][0-9a-f]/*"), key=lambda path: path.stat().st_size)
+    content = largest_object.read_bytes()
+    largest_object.chmod(0o600)
+    largest_object.write_bytes(content[: len(content) // 2])
     with pytest.raises(SourceFailed):
         await mirrors.fetch("uid", ssh_remote(ssh_server), "main")
-    lost.write_bytes(content)
+    largest_object.write_bytes(content)
     fetched = await mirrors.fetch("uid", ssh_remote(ssh_server), "main")
     assert fetched is not None
     assert fetched.sha == sha
@@ -106,8 +106,8 @@ async def test_a_fetch_succeeds_after_the_server_died_during_a_transfer(ssh_serv
 
 async def test_a_file_that_unpacks_to_any_size_is_not_loaded(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """A small pack with a huge file is fetched without unpacking it to memory or disk, and the file is refused by its size."""
-    work = server.make("r.git")
-    work.commit({"a.json": "{}"})
+    work_tree = server.create_repository("r.git")
+    work_tree.commit({"a.json": "{}"})
     repository = server.root / "r.git"
     blob = add_huge_blob(repository)
     tree = git(repository, "mktree", lines=f"100644 blob {blob}\thuge.json\n")
@@ -115,16 +115,16 @@ async def test_a_file_that_unpacks_to_any_size_is_not_loaded(server: GitServer, 
     git(repository, "update-ref", "refs/heads/main", commit)
     fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
-    assert sum(path.stat().st_size for path in fetched.mirror_path.rglob("*") if path.is_file()) < HUGE / 100
+    assert sum(path.stat().st_size for path in fetched.mirror_path.rglob("*") if path.is_file()) < HUGE_SIZE / 100
     with pytest.raises((Invalid, TooLarge), match="536870912"):
         GitCheckout(fetched).open_reader()("huge.json")
 
 
 def add_huge_blob(repository: Path) -> str:
     """Write a blob of zeros into the objects of a repository and return its hash."""
-    chunk, count = bytes(1 << 20), HUGE >> 20
-    digest, compressor = hashlib.sha1(f"blob {HUGE}\0".encode(), usedforsecurity=False), zlib.compressobj(1)
-    packed = [compressor.compress(f"blob {HUGE}\0".encode())]
+    chunk, count = bytes(1 << 20), HUGE_SIZE >> 20
+    digest, compressor = hashlib.sha1(f"blob {HUGE_SIZE}\0".encode(), usedforsecurity=False), zlib.compressobj(1)
+    packed = [compressor.compress(f"blob {HUGE_SIZE}\0".encode())]
     for _ in range(count):
         digest.update(chunk)
         packed.append(compressor.compress(chunk))
@@ -140,7 +140,7 @@ async def test_a_delta_that_unpacks_to_any_size_is_refused(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A small delta of a huge file needs more memory than git may have. The commits fetched before are kept."""
-    work = server.make("r.git")
+    work = server.create_repository("r.git")
     first = work.commit({"a.json": "{}"})
     fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
@@ -157,7 +157,7 @@ async def test_a_delta_that_unpacks_to_any_size_is_refused(
 
 def add_huge_delta(repository: Path) -> tuple[str, str]:
     """Write a pack with a blob of zeros and a delta that repeats it into a repository, and return the hashes of the two blobs."""
-    base, count = bytes(0xFFFFFF), HUGE >> 24
+    base, count = bytes(0xFFFFFF), HUGE_SIZE >> 24
     digest = hashlib.sha1(f"blob {len(base) * count}\0".encode(), usedforsecurity=False)
     for _ in range(count):
         digest.update(base)
@@ -188,7 +188,7 @@ async def test_git_that_the_system_ends_is_reported(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A git program that is killed because the memory is used up is reported as too large, and the mirror is kept."""
-    sha = server.make("r.git").commit({"a.json": "1"})
+    sha = server.create_repository("r.git").commit({"a.json": "1"})
     fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert fetched is not None
     await open_remote("r.git").head("main", mirrors.ensure_root())
@@ -208,7 +208,7 @@ class CheckedProgram(GitProgram):
 
 async def test_a_branch_of_a_missing_commit_is_named(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The error for a branch whose commit the host does not have names the branch. Other branches are fetched."""
-    sha = server.make("r.git").commit({"a.json": "1"})
+    sha = server.create_repository("r.git").commit({"a.json": "1"})
     (server.folder("r.git") / "refs/heads/ghost").write_text(f"{7:040x}\n")
     with pytest.raises(NotFound, match="does not have the commit of branch 'ghost'"):
         await mirrors.fetch("uid", open_remote("r.git"), "ghost")
@@ -241,7 +241,7 @@ async def test_a_page_does_not_count_as_an_empty_repository(
 
 async def test_the_suffix_is_tried_if_the_address_shows_a_page(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """If a host shows a page at the address of a repository, the address with ``.git`` is tried."""
-    sha = server.make("r.git").commit({"a.json": "1"})
+    sha = server.create_repository("r.git").commit({"a.json": "1"})
     server.fault = showing_pages(b"<html>The repository r</html>", except_for="/r.git")
     assert await open_remote("r").head("main", mirrors.ensure_root()) == sha
 
@@ -251,7 +251,7 @@ async def test_a_branch_that_is_not_a_commit_is_an_error(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, object_name: str
 ) -> None:
     """A branch of a file or directory is an error of the branch. The mirror is kept, and serves other branches."""
-    sha = server.make("r.git").commit({"a.json": "1"})
+    sha = server.create_repository("r.git").commit({"a.json": "1"})
     folder = server.folder("r.git")
     (folder / "refs/heads/odd").write_text(git(folder, "rev-parse", object_name) + "\n")
     fetched = await mirrors.fetch("uid", open_remote("r.git"), "main")
@@ -265,14 +265,14 @@ async def test_a_branch_that_is_not_a_commit_is_an_error(
 async def test_a_shallow_history_is_enough(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int) -> None:
     """The commits that a host with a shallow history has are fetched, also those that are added later."""
     server.newest_protocol = version
-    work = server.make("r.git")
-    shas = [work.commit({"a.json": f"{number}"}) for number in range(3)]
+    work_tree = server.create_repository("r.git")
+    shas = [work_tree.commit({"a.json": f"{number}"}) for number in range(3)]
     git(server.root, "clone", "--quiet", "--bare", "--depth=2", f"file://{server.root / 'r.git'}", "shallow.git")
     fetched = await mirrors.fetch("uid", open_remote("shallow.git"), "main")
     assert fetched is not None
     assert (fetched.sha, GitCheckout(fetched).open_reader()("a.json").body) == (shas[2], b"2")
     assert await fetched.descends_from(shas[1])
-    later = work.commit({"a.json": "3"})
+    later = work_tree.commit({"a.json": "3"})
     git(server.root / "shallow.git", "fetch", "--quiet", "origin", "+main:main")
     fetched = await mirrors.fetch("uid", open_remote("shallow.git"), "main")
     assert fetched is not None
@@ -300,7 +300,7 @@ async def test_endless_branches_are_not_read(
 ) -> None:
     """A host that sends branches without end is given up when the memory of the git program is used up."""
     limit_memory(monkeypatch, 64)
-    newest = server.make("r.git").commit({"a.json": "1"})
+    newest = server.create_repository("r.git").commit({"a.json": "1"})
     assert await open_remote("r.git").head("main", mirrors.ensure_root()) == newest
     server.fault = send_endless_branches
     with pytest.raises(TooLarge, match="more branches or larger files than git can hold"):
@@ -311,8 +311,8 @@ async def test_endless_branches_are_not_read(
 async def test_lists_of_many_branches_are_limited(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, version: int) -> None:
     """One branch of 10,001 is fetched alone; lists and errors have a limit."""
     server.newest_protocol = version
-    work = server.make("r.git")
-    sha = work.commit({"a.json": "{}"})
+    work_tree = server.create_repository("r.git")
+    sha = work_tree.commit({"a.json": "{}"})
     lines = "".join(f"create refs/heads/b/{number:05} {sha}\n" for number in range(10_000))
     git(server.root / "r.git", "update-ref", "--stdin", lines=lines)
     git(server.root / "r.git", "pack-refs", "--all")
@@ -339,7 +339,7 @@ async def test_a_path_that_is_not_a_directory_has_advice(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, name: str, advice: str
 ) -> None:
     """The error for a synced path that is a file, link or submodule says which of them it is and what to do."""
-    work = server.make("r.git")
+    work = server.create_repository("r.git")
     work.commit({"real/a.json": "1", "file": "1"})
     (work.folder / "link").symlink_to("real")
     git(work.folder, "update-index", "--add", "--cacheinfo", f"160000,{7:040x},submodule")

@@ -15,7 +15,7 @@ from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, DashwrightError, Forbidden, NotFound, SourceFailed, TooLarge, TooManyRequests
 from dashwright.common.host_resolver import HostResolver
 from dashwright.jobs_worker.adapters.git import command
-from dashwright.jobs_worker.adapters.git import mirrors as mirrors_room
+from dashwright.jobs_worker.adapters.git import mirrors as mirrors_module
 from dashwright.jobs_worker.adapters.git.checkout import GitCheckout
 from dashwright.jobs_worker.adapters.git.damage import HostFailed
 from dashwright.jobs_worker.adapters.git.failures import error_for
@@ -28,9 +28,9 @@ TOKEN = "s3cret-token"
 
 async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The first fetch gets everything, the second only new commits, and the third nothing, with at most four requests each."""
-    work = server.make("team.git")
+    work_tree = server.create_repository("team.git")
     for name in ("a.json", "b.json"):
-        expected = work.commit({name: "{}"})
+        expected = work_tree.commit({name: "{}"})
         server.requests.clear()
         commit = await mirrors.fetch("uid", open_remote("team.git"), "main")
         assert commit is not None
@@ -43,9 +43,9 @@ async def test_the_newest_commit_of_a_branch_is_fetched(server: GitServer, mirro
 
 async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The default branch is the one that the host's HEAD names, also after a change."""
-    work = server.make("r.git")
-    work.commit({"a.json": "{}"})
-    other = work.commit({"b.json": "{}"}, branch="trunk")
+    work_tree = server.create_repository("r.git")
+    work_tree.commit({"a.json": "{}"})
+    other = work_tree.commit({"b.json": "{}"}, branch="trunk")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/trunk")
     commit = await mirrors.fetch("uid", open_remote("r.git"), "")
     assert commit is not None
@@ -56,25 +56,25 @@ async def test_the_default_branch_is_that_of_the_host(server: GitServer, mirrors
 
 async def test_an_empty_repository_has_no_commit(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """An empty repository is not an error, whichever branch is requested."""
-    server.make("empty.git")
+    server.create_repository("empty.git")
     assert await mirrors.fetch("uid", open_remote("empty.git"), "main") is None
     assert await mirrors.fetch("uid", open_remote("empty.git"), "") is None
 
 
 async def test_a_deleted_branch_is_reported(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    server.make("r.git").commit({"a.json": "{}"})
+    server.create_repository("r.git").commit({"a.json": "{}"})
     with pytest.raises(NotFound, match="branch not found: 'gone'"):
         await mirrors.fetch("uid", open_remote("r.git"), "gone")
 
 
 async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """After a forced push the branch is where the host has it; former commits are no longer ancestors."""
-    work = server.make("r.git")
-    work.commit({"a.json": "1"})
-    old = work.commit({"a.json": "2"})
+    work_tree = server.create_repository("r.git")
+    work_tree.commit({"a.json": "1"})
+    old = work_tree.commit({"a.json": "2"})
     await mirrors.fetch("uid", open_remote("r.git"), "main")
-    (work.folder / "a.json").write_text("3")
-    new = work.push("other", amend=True)
+    (work_tree.folder / "a.json").write_text("3")
+    new = work_tree.push("other", amend=True)
     commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
     assert commit.sha == new != old
@@ -83,7 +83,7 @@ async def test_rewritten_history_is_followed(server: GitServer, mirrors: Mirrors
 
 async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """Neither the folder nor an error contains the token."""
-    server.make("r.git").commit({"a.json": "{}"})
+    server.create_repository("r.git").commit({"a.json": "{}"})
     server.token = TOKEN
     commit = await mirrors.fetch("uid", open_remote("r.git", TOKEN), "main")
     assert commit is not None
@@ -95,24 +95,24 @@ async def test_the_token_is_sent_and_never_stored(server: GitServer, mirrors: Mi
         assert "t0ken" not in refused.value.message
 
 
-@pytest.mark.parametrize("damage", ["head", "pack", "empty", "foreign"])
+@pytest.mark.parametrize("damage", ["missing head", "damaged pack", "no objects", "invalid head"])
 async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, damage: str) -> None:
     """If any file of a mirror is missing or damaged, the next fetch still returns the commit."""
-    work = server.make("r.git")
-    work.commit({f"{index}.json": str(index) * 100 for index in range(50)})
+    work_tree = server.create_repository("r.git")
+    work_tree.commit({f"{index}.json": str(index) * 100 for index in range(50)})
     commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
     packs = list((commit.mirror_path / "objects" / "pack").glob("*.pack"))
-    if damage == "head":
+    if damage == "missing head":
         (commit.mirror_path / "HEAD").unlink()
-    elif damage == "pack" and packs:
+    elif damage == "damaged pack" and packs:
         packs[0].chmod(0o600)
         packs[0].write_bytes(b"PACK nothing")
-    elif damage == "empty":
+    elif damage == "no objects":
         shutil.rmtree(commit.mirror_path / "objects")
     else:
         (commit.mirror_path / "HEAD").write_text("no reference")
-    newer = work.commit({"new.json": "{}"})
+    newer = work_tree.commit({"new.json": "{}"})
     repeated = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert repeated is not None
     assert repeated.sha == newer
@@ -120,40 +120,40 @@ async def test_a_damaged_mirror_is_recreated(server: GitServer, mirrors: Mirrors
 
 
 async def test_concurrent_fetches_wait_for_each_other(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    """Two concurrent fetches both return the commit, and the mirror is complete."""
-    sha = server.make("r.git").commit({"a.json": "{}"})
-    found = await asyncio.gather(*(mirrors.fetch("uid", open_remote("r.git"), "main") for _ in range(4)))
-    assert {commit.sha for commit in found if commit is not None} == {sha}
+    """Concurrent fetches all return the commit."""
+    sha = server.create_repository("r.git").commit({"a.json": "{}"})
+    commits = await asyncio.gather(*(mirrors.fetch("uid", open_remote("r.git"), "main") for _ in range(4)))
+    assert {commit.sha for commit in commits if commit is not None} == {sha}
 
 
 async def test_a_too_large_repository_is_refused(server: GitServer, tmp_path: Path, open_remote: OpenRemote) -> None:
     """The download is ended, and the error names the setting."""
-    server.make("r.git").commit({"big.bin": os.urandom(200_000)})
-    small = Mirrors(tmp_path / "small", max_bytes=100_000)
+    server.create_repository("r.git").commit({"big.bin": os.urandom(200_000)})
+    small_mirrors = Mirrors(tmp_path / "small", max_bytes=100_000)
     with pytest.raises(TooLarge, match="DASHWRIGHT_REPOSITORY_BYTES"):
-        await small.fetch("uid", open_remote("r.git"), "main")
+        await small_mirrors.fetch("uid", open_remote("r.git"), "main")
 
 
 @pytest.mark.parametrize(
-    ("status", "error", "stderr"),
+    ("status", "error", "message"),
     [(403, Forbidden, "403"), (404, NotFound, "no repository"), (500, SourceFailed, "500"), (429, TooManyRequests, "requests a pause")],
 )
 async def test_a_refusal_of_the_host_is_one_sentence(
-    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, status: int, error: type[DashwrightError], stderr: str
+    server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, status: int, error: type[DashwrightError], message: str
 ) -> None:
-    server.make("r.git").commit({"a.json": "{}"})
+    server.create_repository("r.git").commit({"a.json": "{}"})
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=status)
 
     server.fault = refuse
-    with pytest.raises(error, match=stderr):
+    with pytest.raises(error, match=message):
         await mirrors.fetch("uid", open_remote("r.git"), "main")
 
 
 async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The target of a redirect is not a checked address, so the error names it."""
-    server.make("r.git").commit({"a.json": "{}"})
+    server.create_repository("r.git").commit({"a.json": "{}"})
 
     async def elsewhere(request: web.Request) -> web.StreamResponse:
         return web.Response(status=301, headers={"Location": f"http://localhost:{server.port}{request.path_qs}"})
@@ -165,7 +165,7 @@ async def test_a_redirect_is_not_followed(server: GitServer, mirrors: Mirrors, o
 
 
 async def test_a_forbidden_host_is_not_contacted(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
-    server.make("r.git").commit({"a.json": "{}"})
+    server.create_repository("r.git").commit({"a.json": "{}"})
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
         await mirrors.fetch("uid", open_remote("r.git", allowed=()), "main")
     assert server.requests == []
@@ -173,11 +173,11 @@ async def test_a_forbidden_host_is_not_contacted(server: GitServer, mirrors: Mir
 
 async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The fetch from a silent host times out, and no git process remains."""
-    server.make("r.git").commit({"a.json": "{}"})
-    silent = asyncio.Event()
+    server.create_repository("r.git").commit({"a.json": "{}"})
+    released = asyncio.Event()
 
     async def say_nothing(_: web.Request) -> web.StreamResponse:
-        await silent.wait()
+        await released.wait()
         return web.Response()
 
     server.fault = say_nothing
@@ -185,12 +185,12 @@ async def test_a_silent_host_times_out(server: GitServer, mirrors: Mirrors, open
         with pytest.raises(SourceFailed, match="within 1 s"):
             await mirrors.fetch("uid", open_remote("r.git", seconds=1), "main")
     finally:
-        silent.set()
+        released.set()
 
 
 async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """A broken connection is reported, and the next fetch succeeds."""
-    sha = server.make("r.git").commit({"a.json": "{}"})
+    sha = server.create_repository("r.git").commit({"a.json": "{}"})
 
     async def break_off(request: web.Request) -> web.StreamResponse | None:
         if not request.path.endswith("upload-pack"):
@@ -213,10 +213,10 @@ async def test_a_broken_connection_is_reported(server: GitServer, mirrors: Mirro
 
 async def test_mirrors_of_deleted_repositories_are_deleted(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """Mirrors of deleted repositories are deleted, and those of other repositories are kept."""
-    server.make("r.git").commit({"a.json": "{}"})
-    found = [await mirrors.fetch(uid, open_remote("r.git"), "main") for uid in ("stays", "goes")]
+    server.create_repository("r.git").commit({"a.json": "{}"})
+    commits = [await mirrors.fetch(uid, open_remote("r.git"), "main") for uid in ("stays", "goes")]
     assert await mirrors.keep_only(["stays"]) == 1
-    assert [commit is not None and commit.mirror_path.exists() for commit in found] == [True, False]
+    assert [commit is not None and commit.mirror_path.exists() for commit in commits] == [True, False]
     assert await mirrors.keep_only(["stays"]) == 0
 
 
@@ -233,15 +233,14 @@ async def test_an_ambiguous_host_is_refused(server: GitServer, mirrors: Mirrors,
 async def test_unpacking_is_limited_in_memory(tmp_path: Path) -> None:
     """The git process that unpacks objects has a memory limit."""
     limits = await command.run(["-c", "alias.limit=!ulimit -v", "limit"], directory=tmp_path, settings={}, timeout_seconds=10)
+    # ``ulimit`` prints KiB: the limit is 2 GiB.
     assert int(limits) == 2 * 1024 * 1024
 
 
 async def test_the_output_of_git_is_bounded(tmp_path: Path) -> None:
     """The output of git is limited, because a host may list any number of references."""
-    response = await command.run(
-        ["-c", "alias.talk=!head -c 9000000 /dev/zero", "talk"], directory=tmp_path, settings={}, timeout_seconds=20
-    )
-    assert len(response) == 8 * 1024 * 1024
+    output = await command.run(["-c", "alias.talk=!head -c 9000000 /dev/zero", "talk"], directory=tmp_path, settings={}, timeout_seconds=20)
+    assert len(output) == 8 * 1024 * 1024
 
 
 async def test_the_machines_configuration_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -281,11 +280,11 @@ def test_a_disguised_secret_is_redacted() -> None:
 
 async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """If a branch replaces a directory of branches, the mirror is kept, so only new objects are fetched."""
-    work = server.make("r.git")
-    work.commit({"a.json": "1"}, branch="a")
+    work_tree = server.create_repository("r.git")
+    work_tree.commit({"a.json": "1"}, branch="a")
     before = await mirrors.fetch("uid", open_remote("r.git"), "a")
     git(server.root / "r.git", "update-ref", "-d", "refs/heads/a")
-    sha = work.commit({"a.json": "2"}, branch="a/b")
+    sha = work_tree.commit({"a.json": "2"}, branch="a/b")
     commit = await mirrors.fetch("uid", open_remote("r.git"), "a/b")
     assert commit is not None
     assert before is not None
@@ -294,32 +293,32 @@ async def test_a_branch_may_replace_a_directory_of_branches(server: GitServer, m
 
 async def test_ancestors_of_a_commit_are_found(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """The ancestors are the commit itself, its parents and their ancestors, also over merges, and no others."""
-    work = server.make("r.git")
-    first, second, third = [work.commit({"a.json": text}) for text in "123"]
-    git(work.folder, "checkout", "--quiet", "-b", "side", second)
-    side = work.commit({"b.json": "side"}, branch="side")
+    work_tree = server.create_repository("r.git")
+    first, second, third = [work_tree.commit({"a.json": text}) for text in "123"]
+    git(work_tree.folder, "checkout", "--quiet", "-b", "side", second)
+    side_commit = work_tree.commit({"b.json": "side"}, branch="side")
     assert await mirrors.fetch("uid", open_remote("r.git"), "side")
     commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
-    responses = {sha: await commit.descends_from(sha) for sha in (first, second, third, side, "0" * 40, "main")}
-    assert responses == {first: True, second: True, third: True, side: False, "0" * 40: False, "main": False}
+    responses = {sha: await commit.descends_from(sha) for sha in (first, second, third, side_commit, "0" * 40, "main")}
+    assert responses == {first: True, second: True, third: True, side_commit: False, "0" * 40: False, "main": False}
     assert not await replace(commit, sha=first).descends_from(third)
-    git(work.folder, "checkout", "--quiet", "main")
-    git(work.folder, "merge", "--quiet", "--no-edit", "side")
-    work.push()
+    git(work_tree.folder, "checkout", "--quiet", "main")
+    git(work_tree.folder, "merge", "--quiet", "--no-edit", "side")
+    work_tree.push()
     merged = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert merged is not None
-    assert await merged.descends_from(side)
+    assert await merged.descends_from(side_commit)
     assert await merged.descends_from(first)
 
 
 async def test_a_missing_ancestor_damages_the_mirror(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
     """If an ancestor is missing, the mirror is recreated, without an examination of its other objects."""
-    work = server.make("r.git")
-    first, lost, *_ = [work.commit({"a.json": text}) for text in "1234"]
+    work_tree = server.create_repository("r.git")
+    first, missing_ancestor, *_ = [work_tree.commit({"a.json": text}) for text in "1234"]
     commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
-    (commit.mirror_path / "objects" / lost[:2] / lost[2:]).unlink()
+    (commit.mirror_path / "objects" / missing_ancestor[:2] / missing_ancestor[2:]).unlink()
     with pytest.raises(MirrorDamaged, match="damaged"):
         await commit.descends_from(first)
     repeated = await mirrors.fetch("uid", open_remote("r.git"), "main")
@@ -331,10 +330,10 @@ async def test_mirrors_are_maintained(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Packs of many fetches become one, leftovers of a killed program are deleted, and the copy is read as before."""
-    monkeypatch.setitem(mirrors_room._GC_SETTINGS, "gc.auto", "1")
-    work = server.make("r.git")
+    monkeypatch.setitem(mirrors_module._GC_SETTINGS, "gc.auto", "1")
+    work_tree = server.create_repository("r.git")
     for index in range(3):
-        work.commit({f"{index}-{each}.json": f"{index}{each}" for each in range(20)})
+        work_tree.commit({f"{index}-{number}.json": f"{index}{number}" for number in range(20)})
         commit = await mirrors.fetch("uid", open_remote("r.git"), "main")
     assert commit is not None
     objects = commit.mirror_path / "objects"
@@ -342,6 +341,7 @@ async def test_mirrors_are_maintained(
     assert await mirrors.keep_only(["uid"]) == 0
     assert len(list(objects.glob("pack/*.pack"))) == 1
     assert list(objects.glob("??/*")) == []
+    # Three commits of 20 files each.
     assert len(await GitCheckout(commit).entries()) == 60
     assert await mirrors.fetch("uid", open_remote("r.git"), "main") == commit
     assert list(objects.glob("pack/tmp_*")) == []

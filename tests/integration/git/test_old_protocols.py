@@ -31,11 +31,11 @@ def without(capability: str, server: GitServer) -> Fault:
             return None
         response = await server.run_backend(request)
         body = bytes(response.body) if isinstance(response, web.Response) and isinstance(response.body, bytes) else b""
-        lines, rest = [], body
-        while rest:
-            length = int(rest[:4], 16) or 4
-            lines.append(_without(rest[4:length], capability.encode()) if int(rest[:4], 16) else b"0000")
-            rest = rest[length:]
+        lines, remaining = [], body
+        while remaining:
+            length = int(remaining[:4], 16) or 4
+            lines.append(_without(remaining[4:length], capability.encode()) if int(remaining[:4], 16) else b"0000")
+            remaining = remaining[length:]
         return web.Response(body=b"".join(lines), headers={"Content-Type": response.headers["Content-Type"]})
 
     return handle
@@ -43,16 +43,16 @@ def without(capability: str, server: GitServer) -> Fault:
 
 def _without(line: bytes, capability: bytes) -> bytes:
     head, nul, capabilities = line.partition(b"\0")
-    kept = b" ".join(word for word in capabilities.rstrip(b"\n").split(b" ") if not word.startswith(capability))
-    text = head + nul + kept + b"\n" if nul else line
+    remaining = b" ".join(word for word in capabilities.rstrip(b"\n").split(b" ") if not word.startswith(capability))
+    text = head + nul + remaining + b"\n" if nul else line
     return f"{len(text) + 4:04x}".encode() + text
 
 
 async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int) -> None:
     """Fetches, pushes and lists work in every version."""
-    work = server.make("r.git")
-    work.commit({"a.json": "1"})
-    second = work.commit({"a.json": "2"})
+    work_tree = server.create_repository("r.git")
+    work_tree.commit({"a.json": "1"})
+    second = work_tree.commit({"a.json": "2"})
     remote = open_remote("r.git")
     for branch in ("", "main"):
         fetched = await mirrors.fetch("uid", remote, branch)
@@ -69,11 +69,11 @@ async def test_a_repository_is_read_and_written(server: GitServer, mirrors: Mirr
 
 async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int) -> None:
     """A rollback with a new mirror finds its commit on the branches of a host that sends no single commits."""
-    work = server.make("r.git")
-    first = work.commit({"a.json": "1"})
-    work.commit({"a.json": "2"})
-    side = work.commit({"a.json": "3"}, branch="side/x")
-    for sha in (first, side):
+    work_tree = server.create_repository("r.git")
+    first = work_tree.commit({"a.json": "1"})
+    work_tree.commit({"a.json": "2"})
+    side_commit = work_tree.commit({"a.json": "3"}, branch="side/x")
+    for sha in (first, side_commit):
         fetched = await mirrors.fetch_synced(f"uid {sha}", open_remote("r.git"), sha)
         assert fetched.sha == sha
         references = git(fetched.mirror_path, "for-each-ref", "--format=%(refname)").splitlines()
@@ -83,14 +83,14 @@ async def test_an_earlier_commit_is_fetched_again(server: GitServer, mirrors: Mi
 
 async def test_a_commit_without_a_branch_is_not_found(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int) -> None:
     """A host that has rewritten its branch and forgotten the old commit is named in the error."""
-    work = server.make("r.git")
-    gone = work.commit({"a.json": "1"})
-    (work.folder / "a.json").write_text("2")
-    work.push(amend=True)
+    work_tree = server.create_repository("r.git")
+    lost_commit = work_tree.commit({"a.json": "1"})
+    (work_tree.folder / "a.json").write_text("2")
+    work_tree.push(amend=True)
     git(server.root / "r.git", "reflog", "expire", "--expire=all", "--all")
     git(server.root / "r.git", "gc", "--quiet", "--prune=now")
-    with pytest.raises(NotFound, match=f"commit {gone} was synced before"):
-        await mirrors.fetch_synced("uid", open_remote("r.git"), gone)
+    with pytest.raises(NotFound, match=f"commit {lost_commit} was synced before"):
+        await mirrors.fetch_synced("uid", open_remote("r.git"), lost_commit)
 
 
 @pytest.mark.parametrize("branch", ["", "main"])
@@ -98,7 +98,7 @@ async def test_older_protocols_need_the_branch_of_the_first_commit(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, versions: int, branch: str
 ) -> None:
     """With version 2, the host reveals the branch of an empty repository; with older versions, the spec must name it."""
-    server.make("r.git")
+    server.create_repository("r.git")
     git(server.root / "r.git", "symbolic-ref", "HEAD", "refs/heads/main")
     remote = open_remote("r.git")
     assert await mirrors.fetch("uid", remote, branch) is None
@@ -115,8 +115,8 @@ async def test_the_default_branch_is_found_by_its_commit(server: GitServer, mirr
     """If the host sends the commit of HEAD but not its branch, the only branch with this commit is used."""
     server.newest_protocol = 0
     server.fault = without("symref=", server)
-    work = server.make("r.git")
-    first = work.commit({"a.json": "1"})
+    work_tree = server.create_repository("r.git")
+    first = work_tree.commit({"a.json": "1"})
     remote = open_remote("r.git")
     assert await remote.default_branch(mirrors.ensure_root()) == "main"
     fetched = await mirrors.fetch("uid", remote, "")
@@ -133,13 +133,13 @@ async def test_a_minimal_server_is_read_and_written(server: GitServer, mirrors: 
     for capability in ("ofs-delta", "side-band", "thin-pack", "no-done", "shallow", "deepen"):
         server.fault = without(capability, server)
         name = f"{capability}.git"
-        work = server.make(name)
-        work.commit({"a.json": "1"})
-        second = work.commit({"a.json": "2"})
+        work_tree = server.create_repository(name)
+        work_tree.commit({"a.json": "1"})
+        second = work_tree.commit({"a.json": "2"})
         fetched = await mirrors.fetch(capability, open_remote(name), "")
         assert fetched is not None
         assert fetched.sha == second
-        third = work.commit({"a.json": "3"})
-        again = await mirrors.fetch(capability, open_remote(name), "")
-        assert again is not None
-        assert again.sha == third
+        third = work_tree.commit({"a.json": "3"})
+        refetched = await mirrors.fetch(capability, open_remote(name), "")
+        assert refetched is not None
+        assert refetched.sha == third

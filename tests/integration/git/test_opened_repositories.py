@@ -60,12 +60,12 @@ def _spec(type_: str, block: dict[str, Any]) -> RepositorySpec:
 
 async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path) -> None:
     """The ref is the own branch, another one or an earlier commit; any other is an error."""
-    work = server.make("r.git")
-    first = work.commit({"a.json": "1"})
-    second = work.commit({"a.json": "2"})
-    side = work.commit({"a.json": "3"}, branch="side")
+    work_tree = server.create_repository("r.git")
+    first = work_tree.commit({"a.json": "1"})
+    second = work_tree.commit({"a.json": "2"})
+    side_commit = work_tree.commit({"a.json": "3"}, branch="side")
     opened = worker(tmp_path)
-    for ref, commit, body in (("", second, b"2"), ("side", side, b"3"), (first, first, b"1"), ("main", second, b"2")):
+    for ref, commit, body in (("", second, b"2"), ("side", side_commit, b"3"), (first, first, b"1"), ("main", second, b"2")):
         checkout = await opened.at(hosted_repository(server), ref)
         assert checkout is not None
         assert (checkout.commit, checkout.open_reader()("a.json").body) == (commit, body)
@@ -78,27 +78,27 @@ async def test_a_repository_is_read_at_any_ref(server: GitServer, tmp_path: Path
 
 async def test_a_commit_of_the_mirror_is_read_without_the_host(server: GitServer, tmp_path: Path) -> None:
     """A page has a picture for each panel, all at the commit of the page. Commits of other branches' histories remain unknown."""
-    work = server.make("r.git")
-    first = work.commit({"a.json": "1"})
-    second = work.commit({"a.json": "2"})
-    inner = work.commit({"a.json": "3"}, branch="side")
-    side = work.commit({"a.json": "4"}, branch="side")
+    work_tree = server.create_repository("r.git")
+    first = work_tree.commit({"a.json": "1"})
+    second = work_tree.commit({"a.json": "2"})
+    older_side_commit = work_tree.commit({"a.json": "3"}, branch="side")
+    side_commit = work_tree.commit({"a.json": "4"}, branch="side")
     opened = worker(tmp_path)
     assert await opened.at(hosted_repository(server), "") is not None
     assert await opened.at(hosted_repository(server), "side") is not None
     server.requests.clear()
-    for commit, body in ((second, b"2"), (first, b"1"), (side, b"4")):
+    for commit, body in ((second, b"2"), (first, b"1"), (side_commit, b"4")):
         checkout = await opened.at(hosted_repository(server), commit)
         assert checkout is not None
         assert (checkout.commit, checkout.open_reader()("a.json").body) == (commit, body)
     assert server.requests == []
     with pytest.raises(NotFound):
-        await opened.at(hosted_repository(server), inner)
+        await opened.at(hosted_repository(server), older_side_commit)
 
 
 async def test_a_commit_of_a_damaged_mirror_is_fetched_again(server: GitServer, tmp_path: Path) -> None:
     """A request for a commit repairs the mirror like one for a branch."""
-    commit = server.make("r.git").commit({"a.json": "1"})
+    commit = server.create_repository("r.git").commit({"a.json": "1"})
     opened = worker(tmp_path)
     assert await opened.at(hosted_repository(server), "") is not None
     for packed in (tmp_path / "git").glob("*/objects/*/*"):
@@ -111,8 +111,8 @@ async def test_a_commit_of_a_damaged_mirror_is_fetched_again(server: GitServer, 
 @pytest.mark.parametrize("refusal", [0, 401, 403, 404])
 async def test_commits_that_are_only_in_a_fork_are_read_there(server: GitServer, tmp_path: Path, refusal: int) -> None:
     """The fork is read at the same host with the token, or without it if the host refuses the token there."""
-    server.make("team/boards").commit({"a.json": "1"})
-    head = server.make("stranger/boards").commit({"a.json": "2"}, branch="change")
+    server.create_repository("team/boards").commit({"a.json": "1"})
+    head = server.create_repository("stranger/boards").commit({"a.json": "2"}, branch="change")
 
     async def refuse(request: web.Request) -> web.Response | None:
         is_refused = refusal and "stranger" in request.path and "Authorization" in request.headers
@@ -132,7 +132,7 @@ async def test_commits_that_are_only_in_a_fork_are_read_there(server: GitServer,
 
 async def test_a_change_is_read_immediately(server: GitServer, tmp_path: Path) -> None:
     """A change is visible immediately, also to other workers that share the folder."""
-    server.make("r.git")
+    server.create_repository("r.git")
     opened = worker(tmp_path)
     assert await opened.at(hosted_repository(server), "") is None
     first = await opened.commit(hosted_repository(server), "", "", [Edit("a.json", b"1", None)], EVE, "first")
@@ -170,7 +170,7 @@ async def test_a_local_folder_is_changed_in_place(tmp_path: Path) -> None:
 async def test_a_change_is_limited(server: GitServer, tmp_path: Path, is_local: bool) -> None:
     """The number of changed files, the bytes of each, and the bytes of all of them are limited."""
     (tmp_path / "permitted" / "team").mkdir(parents=True)
-    base = server.make("r.git").commit({"a.json": "{}"})
+    base = server.create_repository("r.git").commit({"a.json": "{}"})
     bounds = {"repository_file_bytes": 1000, "repository_bytes": 100_000}
     opened = worker(tmp_path / "data", permitted_paths=(tmp_path / "permitted",), **bounds)
     repository = local() if is_local else hosted_repository(server)
@@ -213,7 +213,7 @@ async def test_a_host_of_a_private_authority_is_trusted(
     behind_tls: GitServer, certificate: Issued, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A host's certificate is trusted with GIT_AUTHORITIES, also a relative path. Otherwise the error names it, and no token is sent."""
-    base = behind_tls.make("r.git").commit({"a.json": "{}"})
+    base = behind_tls.create_repository("r.git").commit({"a.json": "{}"})
     behind_tls.token = "s3cret"
     monkeypatch.chdir(certificate.authority.parent)
     trusting = worker(tmp_path / "data", git_authorities=Path(certificate.authority.name))

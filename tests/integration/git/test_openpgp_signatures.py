@@ -7,7 +7,7 @@ import pygit2
 import pytest
 from pysequoia import SignatureMode, Tsk, sign
 from tests.integration.git.test_signatures import CIPHER, EVE, checkouts, refusal
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 
 from dashwright.common.kinds.repository import signing_key_owner
 from dashwright.common.models.provisioning import RepositorySpec
@@ -65,40 +65,40 @@ def repository(server: GitServer, allowed: str, key: str = "") -> Repository:
     return Repository("default", "team", "uid", 1, RepositorySpec.model_validate(spec))
 
 
-def push_raw(work: Work, commit: str) -> str:
+def push_raw(work_tree: WorkTree, commit: str) -> str:
     """Push a commit object and return its hash."""
-    sha = git(work.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=commit)
-    git(work.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
+    sha = git(work_tree.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=commit)
+    git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
     return sha
 
 
-def commit_signed(work: Work, body: str, key: Tsk) -> str:
+def commit_signed(work_tree: WorkTree, body: str, key: Tsk) -> str:
     """Push a commit that is signed with a key and return its hash."""
-    work.commit({"a.json": body})
-    content = git(work.folder, "cat-file", "commit", "HEAD") + "\n"
+    work_tree.commit({"a.json": body})
+    content = git(work_tree.folder, "cat-file", "commit", "HEAD") + "\n"
     signature = sign(key.signer(), content.encode(), mode=SignatureMode.DETACHED).decode()
-    sha = str(pygit2.Repository(str(work.folder)).create_commit_with_signature(content, signature))
-    git(work.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
+    sha = str(pygit2.Repository(str(work_tree.folder)).create_commit_with_signature(content, signature))
+    git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
     return sha
 
 
 async def test_only_commits_of_listed_keys_are_opened(server: GitServer, checkouts: RepositoryCheckouts, anna: Tsk, mallory: Tsk) -> None:
     """Only commits signed with listed keys are opened; the list may have SSH keys, too."""
-    work = server.make("r.git")
-    signed = commit_signed(work, "1", anna)
+    work_tree = server.create_repository("r.git")
+    signed = commit_signed(work_tree, "1", anna)
     checkout = await checkouts.open(repository(server, public_keys(mallory, anna)))
     assert checkout is not None
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (signed, b"1")
-    other = commit_signed(work, "2", mallory)
+    other = commit_signed(work_tree, "2", mallory)
     message = await refusal(lambda: checkouts.open(repository(server, public_keys(anna))))
     assert f"commit {other} is not accepted: its signature with the OpenPGP key" in message
     assert "allowedSigners does not list this key" in message
 
 
 async def test_a_commit_of_gnupg_is_opened(server: GitServer, checkouts: RepositoryCheckouts) -> None:
-    work = server.make("r.git")
-    work.commit({"a.json": "{}\n"})
-    signed = push_raw(work, GNUPG_COMMIT)
+    work_tree = server.create_repository("r.git")
+    work_tree.commit({"a.json": "{}\n"})
+    signed = push_raw(work_tree, GNUPG_COMMIT)
     checkout = await checkouts.open(repository(server, GNUPG_KEY))
     assert checkout is not None
     assert checkout.commit == signed
@@ -116,17 +116,17 @@ async def test_a_commit_of_gnupg_is_opened(server: GitServer, checkouts: Reposit
 async def test_a_forged_commit_is_refused(
     server: GitServer, checkouts: RepositoryCheckouts, harmed: str, replacement: str, reason: str
 ) -> None:
-    work = server.make("r.git")
-    work.commit({"a.json": "{}\n"})
+    work_tree = server.create_repository("r.git")
+    work_tree.commit({"a.json": "{}\n"})
     forged = GNUPG_COMMIT.replace(harmed, replacement)
     assert forged != GNUPG_COMMIT
-    push_raw(work, forged)
+    push_raw(work_tree, forged)
     assert reason in await refusal(lambda: checkouts.open(repository(server, GNUPG_KEY)))
 
 
 async def test_a_revoked_key_signs_no_commit(server: GitServer, checkouts: RepositoryCheckouts, anna: Tsk) -> None:
-    work = server.make("r.git")
-    commit_signed(work, "1", anna)
+    work_tree = server.create_repository("r.git")
+    commit_signed(work_tree, "1", anna)
     certificate = anna.extract_certificate()
     revocation = certificate.revoke(anna.certifier())
     revoked = certificate.merge(type(certificate).from_bytes(bytes(certificate) + bytes(revocation)))
@@ -135,10 +135,10 @@ async def test_a_revoked_key_signs_no_commit(server: GitServer, checkouts: Repos
 
 async def test_own_commits_are_signed(server: GitServer, checkouts: RepositoryCheckouts, anna: Tsk) -> None:
     """A commit with the key of the repository is opened again, and a change to it is refused."""
-    server.make("r.git")
-    own = repository(server, public_keys(anna), str(anna))
-    first = await checkouts.commit(own, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
-    second = await checkouts.commit(own, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
-    checkout = await checkouts.open(own)
+    server.create_repository("r.git")
+    signing_repository = repository(server, public_keys(anna), str(anna))
+    first = await checkouts.commit(signing_repository, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
+    second = await checkouts.commit(signing_repository, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
+    checkout = await checkouts.open(signing_repository)
     assert checkout is not None
     assert checkout.commit == second.commit

@@ -31,9 +31,9 @@ def remote(server: GitServer, references: ReferenceReader, *, token: str = "", a
 
 async def test_a_poll_is_one_request(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:
     """A poll does not confuse a branch with a missing one or one with the same prefix; an empty name is the host's HEAD."""
-    work = server.make("r.git")
-    first = work.commit({"a.json": "{}"})
-    work.commit({"b.json": "{}"}, branch="mainline")
+    work_tree = server.create_repository("r.git")
+    first = work_tree.commit({"a.json": "{}"})
+    work_tree.commit({"b.json": "{}"}, branch="mainline")
     server.requests.clear()
     assert await remote(server, references).head("main", tmp_path) == first
     assert server.requests == ONE_REQUEST
@@ -43,14 +43,14 @@ async def test_a_poll_is_one_request(server: GitServer, references: ReferenceRea
 
 
 async def test_a_repository_without_commits_has_no_head(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:
-    server.make("r.git")
+    server.create_repository("r.git")
     assert await remote(server, references).head("main", tmp_path) is None
     assert server.requests == ONE_REQUEST
 
 
 async def test_a_token_authenticates_a_poll(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:
-    work = server.make("r.git")
-    head = work.commit({"a.json": "{}"})
+    work_tree = server.create_repository("r.git")
+    head = work_tree.commit({"a.json": "{}"})
     server.token = "secret"
     server.requests.clear()
     assert await remote(server, references, token="secret").head("main", tmp_path) == head
@@ -60,7 +60,7 @@ async def test_a_token_authenticates_a_poll(server: GitServer, references: Refer
 
 
 async def test_a_forbidden_address_is_not_polled(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:
-    server.make("r.git")
+    server.create_repository("r.git")
     with pytest.raises(BadRequest):
         await remote(server, references, allowed="10.0.0.0/8").head("main", tmp_path)
     assert not server.requests
@@ -118,8 +118,8 @@ async def test_the_git_program_reads_what_a_poll_cannot(
     server: GitServer, references: ReferenceReader, tmp_path: Path, fault: Fault
 ) -> None:
     """After a failure, the next polls use the git program, so that a host without protocol version 2 is not polled twice each time."""
-    work = server.make("r.git")
-    head = work.commit({"a.json": "{}"})
+    work_tree = server.create_repository("r.git")
+    head = work_tree.commit({"a.json": "{}"})
     server.fault = fault
     assert await remote(server, references).head("main", tmp_path) == head
     server.requests.clear()
@@ -128,9 +128,9 @@ async def test_the_git_program_reads_what_a_poll_cannot(
 
 
 async def test_a_limit_on_requests_is_obeyed(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:
-    """The git program sends no further request, and the next poll is again one request."""
-    work = server.make("r.git")
-    head = work.commit({"a.json": "{}"})
+    """After a response 429, the git program is not tried, and the next poll is again one request."""
+    work_tree = server.create_repository("r.git")
+    head = work_tree.commit({"a.json": "{}"})
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=429, headers={"Retry-After": "7"})
@@ -151,7 +151,7 @@ async def test_errors_of_a_host_are_those_of_the_git_program(server: GitServer, 
 
 
 async def test_hosts_without_version_2_are_read(server: GitServer, references: ReferenceReader, tmp_path: Path) -> None:
-    work = server.make("r.git")
-    head = work.commit({"a.json": "{}"})
+    work_tree = server.create_repository("r.git")
+    head = work_tree.commit({"a.json": "{}"})
     server.newest_protocol = 0
     assert await remote(server, references).head("main", tmp_path) == head

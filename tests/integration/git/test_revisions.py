@@ -45,7 +45,7 @@ class SyncedRepository:
         self._database = database
         self._namespace = namespace
 
-    async def make(self) -> None:
+    async def create_repository(self) -> None:
         created = resources.Write(REPOSITORY, "team", SPEC, "v0alpha1", extract=Extract("Team"))
         async with self._database.transaction() as connection:
             await resources.create(
@@ -90,53 +90,55 @@ async def test_stored_objects_equal_each_revision(
     Two namespaces follow the repository, one by differences and one by full syncs. If no file is refused, the objects
     equal the tree, or one of its directories.
     """
-    server.make("team.git")
+    server.create_repository("team.git")
     history = History(server.root / "team.git", seed, directory)
     complete, quick = SyncedRepository(database, "default"), SyncedRepository(database, "org-2")
-    await complete.make()
-    await quick.make()
+    await complete.create_repository()
+    await quick.create_repository()
     by_difference = clean = 0
     for revision in range(REVISIONS):
-        what = f"revision {revision}: {history.revise()}"
+        description = f"revision {revision}: {history.revise()}"
         commit = await mirrors.fetch("team", open_remote("team.git"), "main")
         assert commit is not None
         checkout = GitCheckout(commit, directory)
         progress, _ = await complete.sync(checkout, incremental=False)
         other, was_enough = await quick.sync(checkout, incremental=True)
-        assert sorted(progress.errors) == sorted(other.errors), what
-        assert await complete.stored() == await quick.stored(), what
+        assert sorted(progress.errors) == sorted(other.errors), description
+        assert await complete.stored() == await quick.stored(), description
         by_difference += was_enough
         if not progress.error_count and not any(entry.warning for entry in progress.summary()):
             clean += 1
-            found, expected_objects = by_path(await complete.stored()), expected_content(history.files)
-            there = {f"folders:{directory.rstrip('/')}" for path in history.files for directory in paths.directories(path)}
-            assert {place: row for place, row in found.items() if place in expected_objects or place not in there} == expected_objects, what
+            stored_objects, expected_objects = by_path(await complete.stored()), expected_content(history.files)
+            existing_folders = {f"folders:{directory.rstrip('/')}" for path in history.files for directory in paths.directories(path)}
+            assert {
+                key: row for key, row in stored_objects.items() if key in expected_objects or key not in existing_folders
+            } == expected_objects, description
     assert by_difference > REVISIONS / 4
     assert clean > REVISIONS / 4
 
 
 def by_path(stored: Mapping[str, Any]) -> dict[str, Any]:
     """Return objects without the generated names of folders: a moved directory keeps its own."""
-    places = {row["name"]: row["source_path"] or "" for row in stored.values() if row["resource"] == "folders"}
-    found = {}
+    folder_paths = {row["name"]: row["source_path"] or "" for row in stored.values() if row["resource"] == "folders"}
+    contents = {}
     for row in stored.values():
         is_folder = row["resource"] == "folders"
         name, body = (None, None) if is_folder else (row["name"], row["spec"])
-        found[f"{row['resource']}:{row['source_path'] or ''}"] = (name, places.get(row["folder"]), row["title"], body)
-    return found
+        contents[f"{row['resource']}:{row['source_path'] or ''}"] = (name, folder_paths.get(row["folder"]), row["title"], body)
+    return contents
 
 
 def expected_content(files: Mapping[str, bytes]) -> dict[str, Any]:
     """Return the content of a tree without invalid files: dashboards with name, directory, title and body, and directories."""
-    found: dict[str, Any] = {"folders:": (None, None, "Team", None)}
+    contents: dict[str, Any] = {"folders:": (None, None, "Team", None)}
     for path, body in files.items():
         if path.endswith((".json", ".yaml", ".yml")) and not paths.is_hidden(path):
             for directory in paths.directories(path):
-                plain = directory.rstrip("/")
-                found[f"folders:{plain}"] = (None, paths.parent(directory).rstrip("/"), plain.rpartition("/")[2], None)
+                folder_path = directory.rstrip("/")
+                contents[f"folders:{folder_path}"] = (None, paths.parent(directory).rstrip("/"), folder_path.rpartition("/")[2], None)
             tree = json.loads(body) if path.endswith(".json") else read_yaml(body.decode())
             metadata, spec = tree.get("metadata", {}), tree.get("spec", tree)
             name = metadata.get("name") or spec.get("uid") or object_name("team", path)
-            kept = {key: value for key, value in spec.items() if key not in ("uid", "version", "id")}
-            found[f"dashboards:{path}"] = (name, paths.parent(path).rstrip("/"), spec["title"], kept)
-    return found
+            stored_spec = {key: value for key, value in spec.items() if key not in ("uid", "version", "id")}
+            contents[f"dashboards:{path}"] = (name, paths.parent(path).rstrip("/"), spec["title"], stored_spec)
+    return contents

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 from tests.servers.ssh import fingerprint, make_key
 
 from dashwright.common.errors import Conflict, SourceFailed
@@ -50,13 +50,13 @@ def repository(server: GitServer, allowed: str, key: Path | None = None, *, veri
     return Repository("default", "team", "uid", 1, RepositorySpec.model_validate(spec))
 
 
-def commit_signed(work: Work, body: str, key: Path) -> str:
+def commit_signed(work_tree: WorkTree, body: str, key: Path) -> str:
     """Push a commit that is signed with a key and return its hash."""
-    (work.folder / "a.json").write_text(body)
-    git(work.folder, "add", "--all")
-    git(work.folder, "-c", "gpg.format=ssh", "-c", f"user.signingKey={key}", "commit", "--quiet", "-S", "-m", "signed")
-    git(work.folder, "push", "--quiet", "origin", "HEAD:refs/heads/main")
-    return git(work.folder, "rev-parse", "HEAD")
+    (work_tree.folder / "a.json").write_text(body)
+    git(work_tree.folder, "add", "--all")
+    git(work_tree.folder, "-c", "gpg.format=ssh", "-c", f"user.signingKey={key}", "commit", "--quiet", "-S", "-m", "signed")
+    git(work_tree.folder, "push", "--quiet", "origin", "HEAD:refs/heads/main")
+    return git(work_tree.folder, "rev-parse", "HEAD")
 
 
 async def refusal(call: Callable[[], Awaitable[object]]) -> str:
@@ -70,17 +70,17 @@ async def test_only_signed_commits_are_opened(server: GitServer, checkouts: Repo
 
     Without ``verify``, every commit is opened.
     """
-    work = server.make("r.git")
+    work_tree = server.create_repository("r.git")
     allowed = signers(keys, "anna")
-    unsigned = work.commit({"a.json": "1"})
+    unsigned = work_tree.commit({"a.json": "1"})
     message = await refusal(lambda: checkouts.open(repository(server, allowed)))
     assert f"commit {unsigned} is not accepted: it has no signature" in message
     assert await checkouts.open(repository(server, allowed, verify=None)) is not None
-    signed = commit_signed(work, "2", keys / "anna")
+    signed = commit_signed(work_tree, "2", keys / "anna")
     checkout = await checkouts.open(repository(server, allowed))
     assert checkout is not None
     assert (checkout.commit, checkout.open_reader()("a.json").body) == (signed, b"2")
-    other = commit_signed(work, "3", keys / "mallory")
+    other = commit_signed(work_tree, "3", keys / "mallory")
     message = await refusal(lambda: checkouts.open(repository(server, allowed)))
     assert f"commit {other} is not accepted: allowedSigners does not list its key {fingerprint(keys / 'mallory.pub')}" in message
     assert await checkouts.open(repository(server, allowed + signers(keys, "mallory"))) is not None
@@ -88,9 +88,9 @@ async def test_only_signed_commits_are_opened(server: GitServer, checkouts: Repo
 
 async def test_a_rollback_needs_a_signature(server: GitServer, checkouts: RepositoryCheckouts, keys: Path) -> None:
     """An earlier commit that was synced without verification is not restored by a rollback."""
-    work = server.make("r.git")
-    unsigned = work.commit({"a.json": "1"})
-    signed = commit_signed(work, "2", keys / "anna")
+    work_tree = server.create_repository("r.git")
+    unsigned = work_tree.commit({"a.json": "1"})
+    signed = commit_signed(work_tree, "2", keys / "anna")
     verified = repository(server, signers(keys, "anna"))
     assert (await checkouts.at_synced(verified, signed)).commit == signed
     assert "it has no signature" in await refusal(lambda: checkouts.at_synced(verified, unsigned))
@@ -103,17 +103,17 @@ async def test_a_forged_signature_is_refused(
     server: GitServer, checkouts: RepositoryCheckouts, keys: Path, damaged_part: str, reason: str
 ) -> None:
     """A signature of other content, a damaged one and one of another program are not valid."""
-    work = server.make("r.git")
-    commit_signed(work, "2", keys / "anna")
-    raw = git(work.folder, "cat-file", "commit", "HEAD") + "\n"
+    work_tree = server.create_repository("r.git")
+    commit_signed(work_tree, "2", keys / "anna")
+    raw = git(work_tree.folder, "cat-file", "commit", "HEAD") + "\n"
     forged = {
         "content": raw.replace("\nsigned", "\nforged"),
         "signature": raw.replace("\n U", "\n V", 1),
         "kind": raw.replace("SSH SIGNATURE", "PGP SIGNATURE"),
     }[damaged_part]
     assert forged != raw
-    sha = git(work.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=forged)
-    git(work.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
+    sha = git(work_tree.folder, "hash-object", "-t", "commit", "-w", "--stdin", lines=forged)
+    git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{sha}:refs/heads/main")
     message = await refusal(lambda: checkouts.open(repository(server, signers(keys, "anna"))))
     assert f"commit {sha} is not accepted: its signature {reason}" in message
 
@@ -125,15 +125,15 @@ async def test_own_commits_are_signed(
     memory = tmp_path / "memory"
     memory.mkdir()
     monkeypatch.setattr(private_files, "_MEMORY_DIRECTORY", memory)
-    server.make("r.git")
-    own = repository(server, signers(keys, "server"), keys / "server")
-    first = await checkouts.commit(own, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
-    second = await checkouts.commit(own, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
+    server.create_repository("r.git")
+    signing_repository = repository(server, signers(keys, "server"), keys / "server")
+    first = await checkouts.commit(signing_repository, "", "", [Edit("a.json", b"1", None)], EVE, "first: ä")
+    second = await checkouts.commit(signing_repository, first.commit, "", [Edit("b.json", b"2", None)], EVE, "second")
     (tmp_path / "signers").write_text(signers(keys, "server"))
     for commit in (first.commit, second.commit):
         git(server.root / "r.git", "-c", f"gpg.ssh.allowedSignersFile={tmp_path / 'signers'}", "verify-commit", commit)
     assert git(server.root / "r.git", "log", "-1", "--format=%an %cn %s", first.commit) == "Eve Dashwright first: ä"
-    checkout = await checkouts.open(own)
+    checkout = await checkouts.open(signing_repository)
     assert checkout is not None
     assert checkout.commit == second.commit
     assert list(memory.iterdir()) == []
@@ -142,11 +142,11 @@ async def test_own_commits_are_signed(
 @pytest.mark.parametrize("ref", ["", "side"])
 async def test_an_unsigned_base_gets_no_signed_commit(server: GitServer, checkouts: RepositoryCheckouts, keys: Path, ref: str) -> None:
     """A signed commit on top of an unsigned one would make its files acceptable, so it is refused and nothing is pushed."""
-    work = server.make("r.git")
-    commit_signed(work, "1", keys / "anna")
-    unsigned = work.commit({"evil.json": "1"}, branch=ref or "main")
-    own = repository(server, signers(keys, "anna", "server"), keys / "server")
-    message = await refusal(lambda: checkouts.commit(own, unsigned, ref, [Edit("b.json", b"2", None)], EVE, "second"))
+    work_tree = server.create_repository("r.git")
+    commit_signed(work_tree, "1", keys / "anna")
+    unsigned = work_tree.commit({"evil.json": "1"}, branch=ref or "main")
+    signing_repository = repository(server, signers(keys, "anna", "server"), keys / "server")
+    message = await refusal(lambda: checkouts.commit(signing_repository, unsigned, ref, [Edit("b.json", b"2", None)], EVE, "second"))
     assert f"commit {unsigned} is not accepted" in message
     assert git(server.root / "r.git", "rev-parse", ref or "main") == unsigned
 
@@ -154,7 +154,7 @@ async def test_an_unsigned_base_gets_no_signed_commit(server: GitServer, checkou
 async def test_a_missing_program_is_reported(
     server: GitServer, checkouts: RepositoryCheckouts, keys: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    commit_signed(server.make("r.git"), "1", keys / "anna")
+    commit_signed(server.create_repository("r.git"), "1", keys / "anna")
     monkeypatch.setattr("shutil.which", lambda _: None)
     with pytest.raises(SourceFailed, match="install openssh-client where the jobs worker runs"):
         await checkouts.open(repository(server, signers(keys, "anna")))

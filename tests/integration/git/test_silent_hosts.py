@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from aiohttp import web
 from tests.integration.git.conftest import OpenRemote
-from tests.integration.git.test_ssh import change
+from tests.integration.git.test_ssh import push_change
 from tests.integration.git.test_ssh import remote as ssh_remote
 from tests.servers import ssh
 from tests.servers.git import Fault, GitServer
@@ -57,7 +57,7 @@ async def ssh_host(tmp_path: Path, filtered: str) -> AsyncIterator[SshServer]:
 async def test_a_silent_ssh_host_is_given_up(tmp_path: Path, mirrors: Mirrors, filtered: str) -> None:
     """A living SSH server whose git is silent is given up after the idle limit. The next fetch succeeds."""
     async with ssh_host(tmp_path, filtered) as server:
-        sha = server.make("team.git").commit({"a.json": hashlib.shake_256(b"0").digest(400_000)})
+        sha = server.create_repository("team.git").commit({"a.json": hashlib.shake_256(b"0").digest(400_000)})
         with pytest.raises(SourceFailed, match=SILENCE):
             await mirrors.fetch("uid", replace(ssh_remote(server), idle_seconds=2), "main")
         (tmp_path / "open").touch()
@@ -70,9 +70,9 @@ async def test_a_push_to_a_silent_ssh_host_is_given_up(tmp_path: Path, mirrors: 
     """An SSH server that reads nothing of a push is given up after the idle limit."""
     reads_only = f'case "$git" in git-receive-pack*) sh -c "$git" < /dev/null | (head -c 200; {WAIT});; *) exec sh -c "$git";; esac'
     async with ssh_host(tmp_path, reads_only) as server:
-        sha = server.make("team.git").commit({"a.json": "1"})
+        sha = server.create_repository("team.git").commit({"a.json": "1"})
         with pytest.raises(SourceFailed, match=SILENCE):
-            await commit(mirrors, "uid", replace(ssh_remote(server), idle_seconds=1), change(sha))
+            await commit(mirrors, "uid", replace(ssh_remote(server), idle_seconds=1), push_change(sha))
 
 
 @pytest.fixture
@@ -87,7 +87,7 @@ def slow_packing(tmp_path: Path) -> str:
 async def test_an_ssh_host_with_keepalive_packets_is_waited_for(tmp_path: Path, mirrors: Mirrors, slow_packing: str) -> None:
     """An SSH host that needs longer than the idle limit to prepare a pack is waited for if it sends git's keepalive packets."""
     async with ssh_host(tmp_path, f'exec sh -c "git {slow_packing} ${{git#git-}}"') as server:
-        sha = server.make("team.git").commit({"a.json": "1"})
+        sha = server.create_repository("team.git").commit({"a.json": "1"})
         fetched = await mirrors.fetch("uid", replace(ssh_remote(server), idle_seconds=5), "main")
     assert fetched is not None
     assert fetched.sha == sha
@@ -97,7 +97,7 @@ async def test_an_http_host_with_keepalive_packets_is_waited_for(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, slow_packing: str
 ) -> None:
     """A host over HTTP that needs longer than the idle limit to prepare a pack is waited for if it sends git's keepalive packets."""
-    sha = server.make("r.git").commit({"a.json": "1"})
+    sha = server.create_repository("r.git").commit({"a.json": "1"})
     server.fault = streaming_packs(server.folder("r.git"), slow_packing.split())
     fetched = await mirrors.fetch("uid", replace(open_remote("r.git"), idle_seconds=5), "main")
     assert fetched is not None
@@ -180,7 +180,7 @@ async def test_the_next_address_of_an_http_host_is_tried(
 ) -> None:
     """A host over HTTP remains reachable by its last address if the others do not accept connections."""
     monkeypatch.setattr(trace, "_CONNECT_SECONDS", 1)
-    newest = server.make("r.git").commit({"a.json": "1"})
+    newest = server.create_repository("r.git").commit({"a.json": "1"})
     resolver = _ThreeAddresses(AllowedHosts.parse(LOOPBACK), "the repository's")
     with closed_to_connections("127.0.0.3", server.port), closed_to_connections("127.0.0.2", server.port):
         assert await replace(open_remote("r.git"), resolver=resolver).head("main", mirrors.ensure_root()) == newest

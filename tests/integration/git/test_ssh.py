@@ -37,7 +37,7 @@ def remote(server: SshServer, name: str = "team.git", *, allowed: tuple[str, ...
     return Remote(server.url(name), "", resolver, 20, ssh=SshAccess(server.key, server.known_hosts))
 
 
-def change(base: str, branch: str = "", name: str = "b.json") -> BranchChange:
+def push_change(base: str, branch: str = "", name: str = "b.json") -> BranchChange:
     return BranchChange("main", branch, base, [CommitDraft([Edit(name, b"2", None)], EVE, "second", None)])
 
 
@@ -49,14 +49,14 @@ async def refusal(source: Remote, mirrors: Mirrors) -> DashwrightError:
 
 async def test_a_repository_is_read_and_written(ssh_server: SshServer, mirrors: Mirrors) -> None:
     """A commit is fetched, and another one pushed, over both versions of git's protocol."""
-    first = ssh_server.make("team.git").commit({"a.json": "1"})
+    first = ssh_server.create_repository("team.git").commit({"a.json": "1"})
     source = remote(ssh_server)
     fetched = await mirrors.fetch("uid", source, "")
     assert fetched is not None
     assert fetched.sha == first
-    pushed = await commit(mirrors, "uid", source, change(first))
+    pushed = await commit(mirrors, "uid", source, push_change(first))
     assert await source.head("main", mirrors.ensure_root()) == pushed.sha
-    await commit(mirrors, "uid", source, change(pushed.sha, "side", "c.json"))
+    await commit(mirrors, "uid", source, push_change(pushed.sha, "side", "c.json"))
     assert sorted(await source.branches(mirrors.ensure_root())) == ["main", "side"]
     assert await source.default_branch(mirrors.ensure_root()) == "main"
 
@@ -81,7 +81,7 @@ async def test_the_scp_form_is_the_same_server(tmp_path: Path, mirrors: Mirrors,
 
 async def test_a_changed_host_key_is_refused(ssh_server: SshServer, mirrors: Mirrors) -> None:
     """The error of a changed host key names the host, its new fingerprint and the setting; no key was offered to the impostor."""
-    ssh_server.make("team.git").commit({"a.json": "1"})
+    ssh_server.create_repository("team.git").commit({"a.json": "1"})
     source = remote(ssh_server)
     assert await source.head("main", mirrors.ensure_root())
     fingerprint = await ssh_server.change_host_key()
@@ -97,7 +97,7 @@ async def test_a_changed_host_key_is_refused(ssh_server: SshServer, mirrors: Mir
 
 async def test_an_unknown_host_is_refused(ssh_server: SshServer, mirrors: Mirrors, tmp_path: Path) -> None:
     """A host is refused unless the repository or the installation has its host key."""
-    ssh_server.make("team.git").commit({"a.json": "1"})
+    ssh_server.create_repository("team.git").commit({"a.json": "1"})
     source = replace(remote(ssh_server), ssh=SshAccess(ssh_server.key))
     error = await refusal(source, mirrors)
     assert error.message.startswith(f"no ED25519 host key is known for [127.0.0.1]:{ssh_server.port}: add the line")
@@ -121,7 +121,7 @@ async def test_a_revoked_host_key_is_refused(tmp_path: Path, mirrors: Mirrors) -
 async def test_another_key_is_refused(tmp_path: Path, mirrors: Mirrors, kind: str) -> None:
     """A key that the host refuses is a fault of ``secure.sshKey``, and the message does not contain the key."""
     async with ssh.serving(tmp_path / "ssh") as server:
-        server.make("team.git").commit({"a.json": "1"})
+        server.create_repository("team.git").commit({"a.json": "1"})
         ssh.make_key(tmp_path / "other", kind)
         source = replace(remote(server), ssh=SshAccess((tmp_path / "other").read_text(), server.known_hosts))
         error = await refusal(source, mirrors)
@@ -157,7 +157,7 @@ async def greeting_server(tmp_path: Path, greeting: str) -> AsyncIterator[SshSer
 async def test_a_failure_of_the_server_keeps_the_mirror(tmp_path: Path, mirrors: Mirrors) -> None:
     """A server that fails or is stopped is not taken for damage of the worker's copy, which would be fetched again."""
     async with greeting_server(tmp_path, f"test ! -e {tmp_path}/closed || {{ echo no time >&2; exit 1; }}") as server:
-        sha = server.make("team.git").commit({"a.json": "1"})
+        sha = server.create_repository("team.git").commit({"a.json": "1"})
         fetched = await mirrors.fetch("uid", remote(server), "main")
         assert fetched is not None
         (tmp_path / "closed").touch()
@@ -193,7 +193,7 @@ async def test_a_program_with_much_output_hides_no_error(tmp_path: Path, mirrors
 async def test_a_login_shell_that_prints_is_reported(tmp_path: Path, mirrors: Mirrors) -> None:
     """Text of a login shell among the data of git is an error that names the cause."""
     async with greeting_server(tmp_path, "echo Welcome to this server") as server:
-        server.make("team.git").commit({"a.json": "1"})
+        server.create_repository("team.git").commit({"a.json": "1"})
         error = await refusal(remote(server), mirrors)
     assert isinstance(error, BadRequest)
     assert "the profile of the user's login shell must print nothing" in error.message
@@ -202,7 +202,7 @@ async def test_a_login_shell_that_prints_is_reported(tmp_path: Path, mirrors: Mi
 async def test_a_missing_repository_is_named(ssh_server: SshServer, mirrors: Mirrors) -> None:
     """A wrong path is not found, and one with ``.git`` at its end is found without it."""
     assert isinstance(await refusal(remote(ssh_server, "none"), mirrors), NotFound)
-    newest = ssh_server.make("team.git").commit({"a.json": "1"})
+    newest = ssh_server.create_repository("team.git").commit({"a.json": "1"})
     assert await remote(ssh_server, "team").head("main", mirrors.ensure_root()) == newest
 
 
@@ -285,7 +285,7 @@ class _TwoAddresses(HostResolver):
 
 async def test_the_next_address_is_tried(ssh_server: SshServer, mirrors: Mirrors) -> None:
     """A host remains reachable by its other address if one cannot be reached."""
-    newest = ssh_server.make("team.git").commit({"a.json": "1"})
+    newest = ssh_server.create_repository("team.git").commit({"a.json": "1"})
     resolver = _TwoAddresses(AllowedHosts.parse(LOOPBACK), "the repository's")
     assert await replace(remote(ssh_server), resolver=resolver).head("main", mirrors.ensure_root()) == newest
 

@@ -54,10 +54,10 @@ async def open_host_access(
     root.mkdir()
     async with git_host.serving(root, token=TOKEN, kind=kind) as server:
         server.description = description
-        work = server.make(name)
-        work.commit({"kept.json": "{}", "gone.json": "what goes", "old/moved.json": '{"title": "moved"}\n' * 9})
+        work_tree = server.create_repository(name)
+        work_tree.commit({"kept.json": "{}", "gone.json": "what goes", "old/moved.json": '{"title": "moved"}\n' * 9})
         moved = {"old/moved.json": None, "new/moved.json": '{"title": "moved"}\n' * 9}
-        head = work.commit({"new.json": "what comes", "kept.json": '{"a": 1}', "gone.json": None, **moved}, branch="change")
+        head = work_tree.commit({"new.json": "what comes", "kept.json": '{"a": 1}', "gone.json": None, **moved}, branch="change")
         cipher = SecretCipher.from_keys("a key of the test's own")
         client = HostClient(HostResolver(AllowedHosts.parse(LOOPBACK), "the repository's"), seconds=5)
         sealed = base64.b64encode(cipher.encrypt(TOKEN, token_owner("default", "boards"))).decode()

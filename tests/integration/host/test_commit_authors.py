@@ -20,9 +20,9 @@ def history(host_access: HostAccess, *names: str) -> Sequence[HistoryItem]:
 
 async def test_authors_have_the_accounts_that_the_host_knows(host_access: HostAccess) -> None:
     """Accounts match by the name in the commit. One request serves all histories of a commit."""
-    result, known = CommitAuthors(host_access.host), history(host_access, "Test", "Somebody Else")
+    result, commit = CommitAuthors(host_access.host), history(host_access, "Test", "Somebody Else")
     for _ in range(2):
-        (item,) = await result.with_accounts(host_access.repository, "a b.json", known)
+        (item,) = await result.with_accounts(host_access.repository, "a b.json", commit)
         assert item.authors == [
             Author(name="Test", username="test", avatar_url="https://avatars.example.org/test"),
             Author(name="Somebody Else"),
@@ -33,14 +33,14 @@ async def test_authors_have_the_accounts_that_the_host_knows(host_access: HostAc
 async def test_an_unavailable_host_omits_only_the_accounts(host_access: HostAccess, monkeypatch: Any) -> None:
     """If the host is slow, refuses or has no API, the history is returned as git has it, and the host is not called for a while."""
     monkeypatch.setattr(authors, "_TIMEOUT_SECONDS", 0.2)
-    known, result = history(host_access, "Test"), CommitAuthors(host_access.host)
+    commit, result = history(host_access, "Test"), CommitAuthors(host_access.host)
 
     async def refuse(_: web.Request) -> web.StreamResponse:
         return web.Response(status=500)
 
     host_access.server.api_fault = refuse
-    assert await result.with_accounts(host_access.repository, "", known) == known
+    assert await result.with_accounts(host_access.repository, "", commit) == commit
     host_access.server.api_fault = None
-    assert await result.with_accounts(host_access.repository, "", known) == known
-    assert await CommitAuthors(host_access.host).with_accounts(host_access.with_url("https://git.invalid/one"), "", known) == known
+    assert await result.with_accounts(host_access.repository, "", commit) == commit
+    assert await CommitAuthors(host_access.host).with_accounts(host_access.with_url("https://git.invalid/one"), "", commit) == commit
     assert await result.with_accounts(host_access.repository, "", []) == []

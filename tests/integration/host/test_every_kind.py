@@ -75,17 +75,17 @@ async def test_a_pull_request_from_a_fork_is_recognized(access: HostAccess) -> N
 
 async def test_open_pull_requests_are_listed_page_by_page(access: HostAccess) -> None:
     """Open pull requests are read from all pages, without merged ones."""
-    access.server.page = 2
+    access.server.max_page_size = 2
     numbers = [access.number, *(access.server.open_pull("team/boards", "change") for _ in range(4))]
     access.server.merge("team/boards", numbers[1])
     result = await access.host.open_pull_requests(access.repository)
     assert [pull_request.number for pull_request in result] == [numbers[0], *numbers[2:]]
 
 
-@pytest.mark.parametrize("page", [100, 3, 1])
-async def test_changed_files_are_read_page_by_page(access: HostAccess, page: int) -> None:
+@pytest.mark.parametrize("page_size", [100, 3, 1])
+async def test_changed_files_are_read_page_by_page(access: HostAccess, page_size: int) -> None:
     """Changed files are read from all pages. A renamed file has its former path."""
-    access.server.page = page
+    access.server.max_page_size = page_size
     assert set(await access.host.changed_files(access.repository, access.number)) == {
         ChangedFile("new.json", FileStatus.ADDED),
         ChangedFile("kept.json", FileStatus.MODIFIED),
@@ -95,17 +95,17 @@ async def test_changed_files_are_read_page_by_page(access: HostAccess, page: int
 
 
 async def test_at_most_a_thousand_files_are_read(access: HostAccess) -> None:
-    work = access.server.make("team/many")
-    work.commit({"one.json": "{}"})
-    work.commit({f"{number:04}.json": "{}" for number in range(1100)}, branch="many")
+    work_tree = access.server.create_repository("team/many")
+    work_tree.commit({"one.json": "{}"})
+    work_tree.commit({f"{number:04}.json": "{}" for number in range(1100)}, branch="many")
     number = access.server.open_pull("team/many", "many")
-    many = await access.host.changed_files(access.with_url(access.server.url("team/many.git")), number)
-    assert [file.path for file in many] == [f"{number:04}.json" for number in range(1000)]
+    changed_files = await access.host.changed_files(access.with_url(access.server.url("team/many.git")), number)
+    assert [file.path for file in changed_files] == [f"{number:04}.json" for number in range(1000)]
 
 
 async def test_a_comment_is_created_once_and_then_changed(access: HostAccess) -> None:
     """Comments of others on several pages are kept, and the comment of this repository is found after them."""
-    access.server.page = 2
+    access.server.max_page_size = 2
     comments = access.server.repositories["team/boards"].pulls[access.number].comments
     comments.update({number: f"said {number}" for number in range(1000, 1005)})
     assert await access.host.comment(access.repository, access.number, "nothing", may_create=False) == ""
@@ -171,7 +171,7 @@ async def test_a_long_name_has_a_short_key(access: HostAccess) -> None:
 
 async def test_hooks_are_created_changed_listed_and_removed(access: HostAccess) -> None:
     """A hook has one number in all responses. It has both events and the secret."""
-    access.server.page = 2
+    access.server.max_page_size = 2
     for number in range(3):
         await access.host.create_hook(access.repository, replace(HOOK, url=f"{HOOK.url}/{number}"))
     hook = await access.host.create_hook(access.repository, HOOK)
@@ -202,16 +202,16 @@ async def test_commits_have_accounts_if_the_host_reports_them(access: HostAccess
 async def test_links_to_other_addresses_are_not_followed(access: HostAccess) -> None:
     """Neither a redirect nor a next page leads the token to another host, another repository or a parent of it."""
     root = f"{access.server.origin}{access.server.api_path}"
-    own = {
+    own_addresses = {
         "gitlab": "projects/team%2Fboards",
         "bitbucket": "repositories/team/boards",
         "bitbucket-server": "projects/team/repos/boards",
     }.get(kind_of(access), "repos/team/boards")
     addresses = [
-        f"http://127.0.0.1:1{access.server.api_path}{own}/x",
+        f"http://127.0.0.1:1{access.server.api_path}{own_addresses}/x",
         f"{root}user",
-        f"{root}{own}/../../x",
-        f"{root}{own}/%2e%2e/x",
+        f"{root}{own_addresses}/../../x",
+        f"{root}{own_addresses}/%2e%2e/x",
         "//127.0.0.1:1/x",
         "",
         "http://[",

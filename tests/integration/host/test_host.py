@@ -239,8 +239,8 @@ async def test_a_silent_host_times_out(host_access: HostAccess) -> None:
 
 async def test_an_operator_configures_addresses_of_apis(host_access: HostAccess) -> None:
     cipher, address = SecretCipher.from_keys("a key of the test's own"), f"127.0.0.1:{host_access.server.port}"
-    elsewhere = RestHost(host_access.client, cipher, {"git.example.org": f"http://{address}/api/v3"})
-    assert await elsewhere.hooks(host_access.with_url("https://git.example.org/team/boards.git")) == []
+    host_with_address = RestHost(host_access.client, cipher, {"git.example.org": f"http://{address}/api/v3"})
+    assert await host_with_address.hooks(host_access.with_url("https://git.example.org/team/boards.git")) == []
     with pytest.raises(BadRequest, match="DASHWRIGHT_GIT_HOST_APIS"):
         await RestHost(host_access.client, cipher, {address: ""}).hooks(host_access.repository)
     with pytest.raises(BadRequest, match="owner/name"):

@@ -71,8 +71,8 @@ class Warehouse:
 
 @pytest.fixture(scope="session")
 def warehouse(postgres_dsn: str) -> Iterator[Warehouse]:
-    mark = token_hex(6)
-    created = Warehouse(with_database(postgres_dsn, f"warehouse_{mark}"), f"warehouse_{mark}", f"reader_{mark}")
+    suffix = token_hex(6)
+    created = Warehouse(with_database(postgres_dsn, f"warehouse_{suffix}"), f"warehouse_{suffix}", f"reader_{suffix}")
     asyncio.run(_run(postgres_dsn, f"create database {created.database}", f"create role {created.reader} login password '{PASSWORD}'"))
     asyncio.run(_run(created.owner, _CONTENT, _RIGHTS.format(created.reader)))
     yield created

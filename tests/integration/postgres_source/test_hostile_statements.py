@@ -60,7 +60,7 @@ NOT_READING = [
     "-- nothing",
 ]
 
-REFUSED = [
+REFUSED_STATEMENTS = [
     (
         "with x as (insert into treasure values (-1) returning 1) select * from x",
         "cannot execute (INSERT|SELECT) in a read-only transaction",
@@ -130,7 +130,7 @@ async def test_only_reading_statements_are_sent(run_query: RunQuery, sql: str) -
         await run_query(sql)
 
 
-@pytest.mark.parametrize(("sql", "message"), REFUSED)
+@pytest.mark.parametrize(("sql", "message"), REFUSED_STATEMENTS)
 async def test_a_harmful_statement_is_refused(run_query: RunQuery, owner: Owner, sql: str, message: str) -> None:
     """The server refuses a harmful statement, which is an error of the query, and nothing has changed."""
     with pytest.raises(BadRequest, match=message):

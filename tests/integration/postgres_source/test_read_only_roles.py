@@ -27,7 +27,7 @@ def record_of(warehouse: Warehouse, role: str) -> SourceRecord:
     return replace(warehouse.record, uid=role, user=role)
 
 
-REFUSED = [
+REFUSED_RIGHTS = [
     ("alter role {role} superuser", "it is a superuser, or may become one: {role}"),
     ("alter role {role} replication", "it may replicate: {role}"),
     ("grant pg_read_server_files to {role}", "it is a member of pg_read_server_files"),
@@ -47,7 +47,7 @@ REFUSED = [
     ),
 ]
 
-EVIL = """
+CREATE_WRITING_FUNCTION = """
     create schema evil;
     create function evil.pg_has_role(name, oid, text) returns boolean language sql as 'select false';
     create function evil.differs(name, text) returns boolean language sql as 'select false';
@@ -56,12 +56,12 @@ EVIL = """
 """
 
 
-@pytest.mark.parametrize(("statement", "message"), REFUSED)
+@pytest.mark.parametrize(("statement", "message"), REFUSED_RIGHTS)
 async def test_a_role_that_may_write_is_refused(
     owner: Any, warehouse: Warehouse, connections: Connections, role: str, statement: str, message: str
 ) -> None:
     """A role that may write by own, inherited or grantable rights is refused; the error says how to create a suitable role."""
-    await owner.execute(EVIL)
+    await owner.execute(CREATE_WRITING_FUNCTION)
     await owner.execute(statement.format(role=role))
     source = Postgres(record_of(warehouse, role), connections)
     try:

@@ -30,6 +30,7 @@ def test_macros_expand_as_on_the_page() -> None:
     """The page has every macro with its expansion."""
     rows = _MACRO.findall(PAGE.read_text())
     assert {row[0]: expand(row[0], MacroContext(RANGE, 60_000)).sql for row in rows} == dict(rows)
+    # The page has 18 rows: no row was overlooked by the pattern.
     assert len(rows) == 18
 
 
@@ -37,25 +38,25 @@ async def test_the_recipe_creates_the_source_of_the_page(warehouse: Warehouse, o
     """The recipe is followed from the role to the frames, in a database for this test."""
     database, role = f"{warehouse.database}_page", f"{warehouse.reader}_page"
     await owner.execute(f"create database {database}")
-    own = await asyncpg.connect(with_database(warehouse.owner, database))
+    own_connection = await asyncpg.connect(with_database(warehouse.owner, database))
     try:
         blocks = [(kind, text.replace("dashwright_reader", role)) for kind, text in _FENCE.findall(PAGE.read_text())]
         for kind, text in blocks:
             if kind == "sql owner":
-                await own.execute(text)
+                await own_connection.execute(text)
         source = Postgres(_record(next(text for kind, text in blocks if kind == "json source"), warehouse, database), connections)
         assert await source.health() == "Database Connection OK"
         source_query = 0
-        for (kind, query), (_, shown) in pairwise(blocks):
+        for (kind, query), (_, result) in pairwise(blocks):
             if kind == "json query":
-                assert "\n".join(_lines(await _frame(source, json.loads(query)))) + "\n" == shown
+                assert "\n".join(_lines(await _frame(source, json.loads(query)))) + "\n" == result
                 source_query += 1
         assert source_query == 3
-        await own.execute("create table later (x int)")
-        assert await own.fetchval(f"select has_table_privilege('{role}', 'later', 'select')")
+        await own_connection.execute("create table later (x int)")
+        assert await own_connection.fetchval(f"select has_table_privilege('{role}', 'later', 'select')")
     finally:
-        await own.execute(f"drop owned by {role}")
-        await own.close()
+        await own_connection.execute(f"drop owned by {role}")
+        await own_connection.close()
         await owner.execute(f"drop database {database} with (force)")
         await owner.execute(f"drop role {role}")
 

@@ -119,15 +119,16 @@ async def test_explain_returns_a_table(run_query: RunQuery) -> None:
     """Plans are returned with and without an execution."""
     frame = await run_query("explain (analyze, format json) select * from treasure")
     ((plan,),) = values(frame)["QUERY PLAN"]
+    # The table ``treasure`` has 60 rows.
     assert plan["Plan"]["Actual Rows"] == 60
 
 
 async def test_series_equal_a_direct_query(run_query: RunQuery, owner: Any) -> None:
     """Macros, labels and fill give the numbers of a direct query."""
-    rest = "host, sum(gold) as gold from treasure where id not between 10 and 30"
-    sql = f"select $__timeGroupAlias(made, '7m', NULL), {rest} and $__timeFilter(made) group by 1, 2 order by 1"
+    selection = "host, sum(gold) as gold from treasure where id not between 10 and 30"
+    sql = f"select $__timeGroupAlias(made, '7m', NULL), {selection} and $__timeFilter(made) group by 1, 2 order by 1"
     frame = await run_query(sql, format="time_series")
-    direct = await owner.fetch(f"select (floor(extract(epoch from made) / 420) * 420)::bigint as t, {rest} group by 1, 2")
+    direct = await owner.fetch(f"select (floor(extract(epoch from made) / 420) * 420)::bigint as t, {selection} group by 1, 2")
     expected = {(row["t"] * SECOND, row["host"]): row["gold"] for row in direct}
     grid = list(range(1577836800 // 420 * 420, 1577840400 + 1, 420))
     assert frame.fields[0].name == "Time"
@@ -149,6 +150,7 @@ async def test_series_equal_a_direct_query(run_query: RunQuery, owner: Any) -> N
 async def test_an_excessive_fill_is_omitted_with_a_notice(run_query: RunQuery) -> None:
     """A fill with too many rows, such as an hour in microseconds, is omitted with a notice."""
     frame = await run_query("select $__timeGroupAlias(made, '1us', 0), gold from treasure order by 1", format="time_series")
+    # The 60 rows of the table, without any filled ones.
     assert frame.row_count == 60
     (notice,) = (frame.meta or {})["notices"]
     assert notice["text"].startswith(

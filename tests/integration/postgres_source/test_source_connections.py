@@ -18,11 +18,11 @@ from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.postgres.connections import Connections, PoolLimits
 from dashwright.expressions.sources.postgres.source import Postgres
 
-Open = Callable[..., Connections]
+OpenConnections = Callable[..., Connections]
 
 
 @pytest.fixture
-async def open_connections(resolver: HostResolver) -> AsyncIterator[Open]:
+async def open_connections(resolver: HostResolver) -> AsyncIterator[OpenConnections]:
     async with AsyncExitStack() as stack:
 
         def open_(resolver: HostResolver = resolver, **sizes: Any) -> Connections:
@@ -44,13 +44,13 @@ async def backends(owner: Any, warehouse: Warehouse, condition: str = "true") ->
     return [row[0] for row in await owner.fetch(sql, warehouse.reader, warehouse.database)]
 
 
-async def test_a_connection_is_reused(warehouse: Warehouse, open_connections: Open) -> None:
+async def test_a_connection_is_reused(warehouse: Warehouse, open_connections: OpenConnections) -> None:
     """Queries of an unchanged record share a connection."""
     connections = open_connections()
     assert await pid_of(warehouse.record, connections) == await pid_of(warehouse.record, connections)
 
 
-async def test_a_changed_record_gets_new_connections(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
+async def test_a_changed_record_gets_new_connections(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """Connections of the former record are closed, even one that was busy when the record changed."""
     connections = open_connections(connections=2)
     old = await pid_of(warehouse.record, connections)
@@ -62,7 +62,7 @@ async def test_a_changed_record_gets_new_connections(warehouse: Warehouse, open_
     await wait_until(lambda: has_only_session(owner, warehouse, new))
 
 
-async def test_a_waiting_query_survives_a_change_of_the_record(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
+async def test_a_waiting_query_survives_a_change_of_the_record(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """A replaced pool serves the queries that waited before."""
     connections = open_connections(connections=1)
     source = Postgres(warehouse.record, connections)
@@ -79,7 +79,7 @@ async def has_only_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
     return await backends(owner, warehouse) == [pid]
 
 
-async def test_the_number_of_connections_is_limited(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
+async def test_the_number_of_connections_is_limited(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """If all connections are busy, a query waits for a free one, and times out with an error that says so."""
     connections = open_connections(connections=2)
     source = Postgres(warehouse.record, connections)
@@ -99,7 +99,7 @@ async def has_active_sessions(owner: Any, warehouse: Warehouse, count: int) -> b
     return len(await backends(owner, warehouse, "state = 'active' and query like '%pg_sleep%'")) == count
 
 
-async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
+async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """If the caller is cancelled, the statement is cancelled on the server, and the connection is reused."""
     connections = open_connections(connections=1)
     pid = await pid_of(warehouse.record, connections)
@@ -112,7 +112,7 @@ async def test_a_cancelled_caller_cancels_the_statement(warehouse: Warehouse, op
     assert await pid_of(warehouse.record, connections) == pid
 
 
-async def test_unused_connections_are_closed(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
+async def test_unused_connections_are_closed(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """A connection is closed after a time without use, and the next statement opens a new one."""
     connections = open_connections(idle_timeout=0.05)
     await pid_of(warehouse.record, connections)
@@ -124,15 +124,15 @@ async def has_no_session(owner: Any, warehouse: Warehouse) -> bool:
     return not await backends(owner, warehouse)
 
 
-async def test_the_least_recently_used_pool_is_closed(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
+async def test_the_least_recently_used_pool_is_closed(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """Any number of data sources share a limited number of pools."""
     connections = open_connections(pools=2)
     first, second, third = (replace(warehouse.record, id=index, uid=str(index)) for index in range(3))
-    gone = await pid_of(first, connections)
+    old_pid = await pid_of(first, connections)
     remaining = await pid_of(second, connections)
     await pid_of(third, connections)
     assert connections.pool_count == 2
-    await wait_until(lambda: lacks_session(owner, warehouse, gone))
+    await wait_until(lambda: lacks_session(owner, warehouse, old_pid))
     assert await pid_of(second, connections) == remaining
 
 
@@ -140,7 +140,7 @@ async def lacks_session(owner: Any, warehouse: Warehouse, pid: int) -> bool:
     return pid not in await backends(owner, warehouse)
 
 
-async def test_busy_pools_are_not_closed(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
+async def test_busy_pools_are_not_closed(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """If all pools are busy, the next query gets an error with a time to retry."""
     connections = open_connections(pools=1)
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
@@ -152,7 +152,7 @@ async def test_busy_pools_are_not_closed(warehouse: Warehouse, open_connections:
     await pid_of(replace(warehouse.record, id=2), connections)
 
 
-async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehouse, open_connections: Open, owner: Any) -> None:
+async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehouse, open_connections: OpenConnections, owner: Any) -> None:
     """A terminated session is a 502, and the next statement succeeds."""
     connections = open_connections()
     working = asyncio.create_task(Postgres(warehouse.record, connections).query(sql_query("select pg_sleep(600)"), RANGE, patient_limits()))
@@ -173,7 +173,9 @@ async def test_a_terminated_session_is_an_error_of_the_source(warehouse: Warehou
         ({"json_data": {"sslmode": "verify-full", "tlsConfigurationMethod": "file-content"}}, "SSL upgrade|TLS|certificate"),
     ],
 )
-async def test_a_refused_login_is_an_error_of_the_source(warehouse: Warehouse, open_connections: Open, change: Any, message: str) -> None:
+async def test_a_refused_login_is_an_error_of_the_source(
+    warehouse: Warehouse, open_connections: OpenConnections, change: Any, message: str
+) -> None:
     """A rejected login is a 502 that says what to check, without secrets."""
     source = Postgres(replace(warehouse.record, **change), open_connections())
     for operation in (source.health(), source.query(sql_query("select 1 as x"), RANGE, patient_limits())):
@@ -183,7 +185,9 @@ async def test_a_refused_login_is_an_error_of_the_source(warehouse: Warehouse, o
         assert "wrong" not in caught.value.message
 
 
-async def test_the_environments_password_is_not_used(warehouse: Warehouse, open_connections: Open, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_the_environments_password_is_not_used(
+    warehouse: Warehouse, open_connections: OpenConnections, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Environment variables of PostgreSQL clients have no effect on data sources."""
     monkeypatch.setenv("PGPASSWORD", PASSWORD)
     monkeypatch.setenv("PGUSER", warehouse.reader)
@@ -191,13 +195,13 @@ async def test_the_environments_password_is_not_used(warehouse: Warehouse, open_
         await Postgres(replace(warehouse.record, secrets={}), open_connections()).health()
 
 
-async def test_only_allowed_hosts_are_contacted(warehouse: Warehouse, open_connections: Open) -> None:
+async def test_only_allowed_hosts_are_contacted(warehouse: Warehouse, open_connections: OpenConnections) -> None:
     """A data source cannot name a server of this machine or network unless it is allowed."""
     with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
         await Postgres(warehouse.record, open_connections(HostResolver(AllowedHosts.parse(())))).health()
 
 
-async def test_a_silent_server_times_out(warehouse: Warehouse, open_connections: Open) -> None:
+async def test_a_silent_server_times_out(warehouse: Warehouse, open_connections: OpenConnections) -> None:
     """A server that accepts the connection and sends nothing is an error after the time limit."""
     async with _silent() as port:
         source = Postgres(replace(warehouse.record, url=f"127.0.0.1:{port}"), open_connections(connect_timeout=0.2))
@@ -207,19 +211,19 @@ async def test_a_silent_server_times_out(warehouse: Warehouse, open_connections:
 
 @asynccontextmanager
 async def _silent() -> AsyncIterator[int]:
-    ended = asyncio.Event()
+    has_ended = asyncio.Event()
 
     async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        await ended.wait()
+        await has_ended.wait()
         writer.close()
 
     server = await asyncio.start_server(handle, "127.0.0.1", 0)
     async with server:
         yield server.sockets[0].getsockname()[1]
-        ended.set()
+        has_ended.set()
 
 
-async def test_another_kind_of_server_is_reported(warehouse: Warehouse, open_connections: Open) -> None:
+async def test_another_kind_of_server_is_reported(warehouse: Warehouse, open_connections: OpenConnections) -> None:
     """The error of a server of another kind, for example a web server, says so."""
 
     async def handle(_: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
@@ -235,6 +239,6 @@ async def test_another_kind_of_server_is_reported(warehouse: Warehouse, open_con
                 await Postgres(record, open_connections()).health()
 
 
-async def test_a_healthy_source_is_reported(run_query: RunQuery, warehouse: Warehouse, open_connections: Open) -> None:
+async def test_a_healthy_source_is_reported(run_query: RunQuery, warehouse: Warehouse, open_connections: OpenConnections) -> None:
     """A healthy data source is reported with the message that clients know."""
     assert await Postgres(warehouse.record, open_connections()).health() == "Database Connection OK"

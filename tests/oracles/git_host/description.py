@@ -16,7 +16,7 @@ _APPLIED = (
 
 _REPOSITORY = "/repos/{owner}/{repo}"
 
-USED = frozenset(
+USED_CALLS = frozenset(
     {
         ("GET", f"{_REPOSITORY}/pulls/{{pull_number}}"),
         ("GET", f"{_REPOSITORY}/pulls/{{pull_number}}/files"),
@@ -37,7 +37,7 @@ class Description:
 
     def __init__(self, document: Mapping[str, Any]) -> None:
         self._document = document
-        self._operations = {(method, template): document["paths"][template][method.lower()] for method, template in USED}
+        self._operations = {(method, template): document["paths"][template][method.lower()] for method, template in USED_CALLS}
         self._definitions = self._reached()
         self._validators: dict[bytes, jsonschema_rs.Draft202012Validator] = {}
         #: Operations that were requested.
@@ -45,18 +45,18 @@ class Description:
 
     def fault_of_request(self, method: str, path: str, query: Mapping[str, str], body: Any) -> str | None:
         """Return the reason why the description does not permit a request, or None. Unknown properties are not permitted."""
-        found = self._operation(method, path)
-        if found is None:
+        described = self._operation(method, path)
+        if described is None:
             return f"{method} {path} is not in the description"
-        template, operation = found
+        template, operation = described
         self.seen.add((method, template))
         return self._fault_of_parameters(operation, path, template, query) or self._fault_of_body(operation, body)
 
     def check_response(self, method: str, path: str, status: int, body: Any) -> None:
         """Raise AssertionError for a response that differs from the description."""
-        found = self._operation(method, path)
-        assert found is not None, f"{method} {path} is not in the description"
-        response = self._whole(found[1]["responses"][str(status)])
+        described = self._operation(method, path)
+        assert described is not None, f"{method} {path} is not in the description"
+        response = self._whole(described[1]["responses"][str(status)])
         if "content" not in response:
             assert body is None, f"{method} {path} answers {status} without a body"
             return
@@ -89,14 +89,14 @@ class Description:
 
     def _reached(self) -> dict[str, Any]:
         """Return the schemas that the used calls refer to."""
-        schemas, found = self._document["components"]["schemas"], dict[str, Any]()
+        schemas, reached = self._document["components"]["schemas"], dict[str, Any]()
         responses = [self._whole(response) for operation in self._operations.values() for response in operation["responses"].values()]
         waiting = [*_schema_names([list(self._operations.values()), responses])]
         while waiting:
-            if (name := waiting.pop()) not in found:
-                found[name] = _schema(schemas[name])
+            if (name := waiting.pop()) not in reached:
+                reached[name] = _schema(schemas[name])
                 waiting += _schema_names(schemas[name])
-        return found
+        return reached
 
     def _faults(self, schema: Any, value: Any) -> Iterator[str]:
         key = orjson.dumps(schema)
@@ -109,10 +109,10 @@ class Description:
     def _whole(self, item: Mapping[str, Any]) -> Mapping[str, Any]:
         if "$ref" not in item:
             return item
-        found: Any = self._document
+        node: Any = self._document
         for part in item["$ref"].removeprefix("#/").split("/"):
-            found = found[part]
-        return self._whole(found)
+            node = node[part]
+        return self._whole(node)
 
 
 def _schema_names(described: Any) -> list[str]:
@@ -128,21 +128,21 @@ def _schema(described: Any) -> Any:
         return described
     if "$ref" in described:
         return {"$ref": described["$ref"].replace(_SCHEMAS, "#/$defs/")}
-    plain: dict[str, Any] = {key: _schema(described[key]) for key in _APPLIED if key in described}
+    converted: dict[str, Any] = {key: _schema(described[key]) for key in _APPLIED if key in described}
     if "properties" in described:
-        plain["properties"] = {name: _schema(value) for name, value in described["properties"].items()}
-    return {"anyOf": [plain, {"type": "null"}]} if described.get("nullable") is True else plain
+        converted["properties"] = {name: _schema(value) for name, value in described["properties"].items()}
+    return {"anyOf": [converted, {"type": "null"}]} if described.get("nullable") is True else converted
 
 
 def _close_schema(schema: Any) -> Any:
     """Return the schema without permission for further properties."""
     if not isinstance(schema, dict):
         return schema
-    inner: dict[str, Any] = {key: [_close_schema(item) for item in value] if key == "anyOf" else value for key, value in schema.items()}
-    if "properties" not in inner:
-        return inner
-    named = {name: _close_schema(value) for name, value in inner["properties"].items()}
-    return {**inner, "properties": named, "additionalProperties": False}
+    closed: dict[str, Any] = {key: [_close_schema(item) for item in value] if key == "anyOf" else value for key, value in schema.items()}
+    if "properties" not in closed:
+        return closed
+    named = {name: _close_schema(value) for name, value in closed["properties"].items()}
+    return {**closed, "properties": named, "additionalProperties": False}
 
 
 def _pattern(template: str) -> re.Pattern[str]:

@@ -54,12 +54,12 @@ def test_other_events_are_not_implemented(deliveries: dict[str, list[Any]]) -> N
 
 async def test_every_delivery_is_handled_over_http(api: Api, deliveries: dict[str, list[Any]]) -> None:
     """Each signed delivery over HTTP gets the status and the job in the table above."""
-    known: dict[str, str] = {}
+    outcomes_by_event: dict[str, str] = {}
     for event, payloads in deliveries.items():
         for index, payload in enumerate(payloads):
             full_name = payload.get("repository", {}).get("full_name", "missing/missing")
-            if full_name not in known:
-                known[full_name] = f"boards-{len(known)}"
-                await create_hooked_repository(api, known[full_name], full_name, branch="")
-            status, body = await deliver(api, payload, name=known[full_name], event=event, number=f"{event}-{index}")
+            if full_name not in outcomes_by_event:
+                outcomes_by_event[full_name] = f"boards-{len(outcomes_by_event)}"
+                await create_hooked_repository(api, outcomes_by_event[full_name], full_name, branch="")
+            status, body = await deliver(api, payload, name=outcomes_by_event[full_name], event=event, number=f"{event}-{index}")
             assert (status, body.get("job", {}).get("action")) == _decision(event, payload), (event, index, body)

@@ -7,7 +7,7 @@ import aiohttp
 import orjson
 import pytest
 from tests.integration.host.host_access import TOKEN, open_host_access
-from tests.oracles.git_host.description import USED, Description
+from tests.oracles.git_host.description import USED_CALLS, Description
 from tests.servers.npm import packaged_file
 
 from dashwright.jobs_worker.domain.hosting import CommitState, CommitStatus, HookSpec
@@ -43,7 +43,7 @@ async def test_every_call_is_as_described(tmp_path: Path, description: Descripti
         await host.delete_hook(repository, hook.id)
         host_access.server.merge("team/boards", host_access.number)
         assert (await host.pull_request(repository, host_access.number)).is_merged
-    assert description.seen == USED
+    assert description.seen == USED_CALLS
 
 
 async def test_an_undescribed_request_is_refused(tmp_path: Path, description: Description) -> None:

@@ -27,9 +27,9 @@ class Types:
         """Return a reference to the schema of a type. Raises AssertionError if the file has no such type."""
         if name not in self.definitions:
             self.definitions[name] = {}
-            found = re.search(rf"^type {name} = (.*?^}}|[^\n]*);$", self._source, re.MULTILINE | re.DOTALL)
-            assert found is not None, f"the file has no type {name}"
-            self.definitions[name] = _Parser(self, found[1]).union()
+            match = re.search(rf"^type {name} = (.*?^}}|[^\n]*);$", self._source, re.MULTILINE | re.DOTALL)
+            assert match is not None, f"the file has no type {name}"
+            self.definitions[name] = _Parser(self, match[1]).union()
         return {"$ref": f"#/$defs/{name}"}
 
     def has_member(self, name: str, path: str) -> bool:

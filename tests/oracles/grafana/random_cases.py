@@ -35,7 +35,7 @@ _REDUCERS: Final = (
 #: Transformations that are generated only as the first one, only once, or only as the last one of a case. Otherwise, their result would
 #: contain an intended difference from Grafana that an earlier transformation causes.
 _FIRST: Final = frozenset({"calculateField", "groupToNestedTable"})
-_ONCE: Final = frozenset({"reduce"})
+_USED_ONCE: Final = frozenset({"reduce"})
 _LAST: Final = frozenset({"filterByValue", "concatenate", "histogram", "groupingToMatrix", "groupToNestedTable"})
 
 
@@ -54,8 +54,8 @@ class Cases:
         count = self.random.choice((1, 1, 2, 3))
         transformations: list[dict[str, Any]] = []
         for index in range(count):
-            used = {one["id"] for one in transformations}
-            excluded = (_FIRST if index else frozenset[str]()) | (_LAST if index < count - 1 else frozenset[str]()) | (_ONCE & used)
+            used = {transformation["id"] for transformation in transformations}
+            excluded = (_FIRST if index else frozenset[str]()) | (_LAST if index < count - 1 else frozenset[str]()) | (_USED_ONCE & used)
             transformations.append(self.transformation(self.random.choice([name for name in _OPTIONS if name not in excluded])))
         if transformations[-1]["id"] == "groupToNestedTable":
             # Nested tables of Grafana mix the cells of columns with equal names.

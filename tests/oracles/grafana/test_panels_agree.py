@@ -51,8 +51,8 @@ def results(folder: Path, cases: list[Any]) -> list[Any]:
     """Return the results of Grafana's library."""
     path = folder / "cases.json"
     path.write_text(json.dumps({"now": NOW, "customProperties": CUSTOM_PROPERTIES, "cases": cases}))
-    found: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "panel.cjs", str(path)))
-    return found
+    grafana_results: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "panel.cjs", str(path)))
+    return grafana_results
 
 
 def field_of(source: Any) -> Field:
@@ -69,7 +69,13 @@ def field_of(source: Any) -> Field:
 def frames_of(case: Any) -> list[Frame]:
     """Return the frames of a case as queries return them."""
     return [
-        Frame([field_of(one) for one in each["fields"]], each.get("name", ""), each["refId"], each.get("meta")) for each in case["frames"]
+        Frame(
+            [field_of(field_json) for field_json in frame_json["fields"]],
+            frame_json.get("name", ""),
+            frame_json["refId"],
+            frame_json.get("meta"),
+        )
+        for frame_json in case["frames"]
     ]
 
 
@@ -84,66 +90,68 @@ def columns(case: Any) -> list[list[DisplayColumn]]:
 
 def has_other_ranges(case: Any) -> bool:
     """Return whether a transformation of a case keeps calculations or counts columns that are not drawn."""
-    return any(one["id"] in _OTHER_RANGES for one in case["transformations"])
+    return any(transformation["id"] in _OTHER_RANGES for transformation in case["transformations"])
 
 
-def has_range(found: list[list[DisplayColumn]]) -> bool:
+def has_range(tables: list[list[DisplayColumn]]) -> bool:
     """Return whether the range of all numbers is that of Grafana: with rows, and without texts and infinite numbers among them."""
-    numbers = [column for columns in found for column in columns if column.type == "number"]
+    numbers = [column for columns in tables for column in columns if column.type == "number"]
     fields = [column.field for column in numbers]
     is_mixed = any(field.declared_type for field in fields)
     return not is_mixed and all(map(len, fields)) and not any(np.isinf(column.source.numbers).any() for column in numbers)
 
 
-def are_same_texts(here: str, there: str) -> bool:
+def are_same_texts(own_text: str, grafana_text: str) -> bool:
     """Return whether two texts are equal, apart from the rounding errors of long numbers."""
-    return here == there or ("e" in there and math.isclose(leading_number(here), leading_number(there), rel_tol=1e-12))
+    return own_text == grafana_text or (
+        "e" in grafana_text and math.isclose(leading_number(own_text), leading_number(grafana_text), rel_tol=1e-12)
+    )
 
 
-def difference(here: DisplayColumn, there: Any, *, are_shares_known: bool) -> str:
+def difference(column: DisplayColumn, grafana_column: Any, *, are_shares_known: bool) -> str:
     """Return the first difference of a column, or an empty string."""
-    if here.name != there["name"]:
-        return f"name: {here.name!r}, Grafana: {there['name']!r}"
-    custom = {name: value for name, value in object_of(here.config.get("custom")).items() if name != UNKNOWN_PROPERTY}
-    if custom != there["custom"]:
-        return f"custom of {here.name!r}: {custom}, Grafana: {there['custom']}"
-    if here.config.get("links") != there.get("links"):
-        return f"links of {here.name!r}: {here.config.get('links')}, Grafana: {there.get('links')}"
+    if column.name != grafana_column["name"]:
+        return f"name: {column.name!r}, Grafana: {grafana_column['name']!r}"
+    custom = {name: value for name, value in object_of(column.config.get("custom")).items() if name != UNKNOWN_PROPERTY}
+    if custom != grafana_column["custom"]:
+        return f"custom of {column.name!r}: {custom}, Grafana: {grafana_column['custom']}"
+    if column.config.get("links") != grafana_column.get("links"):
+        return f"links of {column.name!r}: {column.config.get('links')}, Grafana: {grafana_column.get('links')}"
     # Grafana remembers the range of a column of unknown type from a rule before it guesses the type.
-    are_shares_known = are_shares_known and here.field.type is not FieldType.JSON
-    values, count = here.values(), len(there["shown"])
+    are_shares_known = are_shares_known and column.field.type is not FieldType.JSON
+    values, count = column.values(), len(grafana_column["shown"])
     # Columns of Grafana may be shorter than their frame.
     if len(values) < count or any(value is not None and value == value for value in values[count:]):
-        return f"values of {here.name!r}: {values}, Grafana: {count}"
-    for value, expected in zip(values, there["shown"], strict=False):
+        return f"values of {column.name!r}: {values}, Grafana: {count}"
+    for value, expected in zip(values, grafana_column["shown"], strict=False):
         # Browsers read more texts as times than those in ISO 8601, and write the greatest number as infinite.
-        is_date = isinstance(value, str) and string_of(here.config.get("unit")).startswith("dateTime")
+        is_date = isinstance(value, str) and string_of(column.config.get("unit")).startswith("dateTime")
         if is_date or "Infinity." in expected["parts"][1]:
             continue
-        shown = here.processor.display(value)
-        is_same = all(map(are_same_texts, (shown.prefix, shown.text, shown.suffix), expected["parts"]))
-        if not is_same or (are_shares_known and not are_near(shown.colour, expected["color"])):
-            return f"{value!r} of {here.name!r}: {shown.prefix}{shown.text}{shown.suffix} {shown.colour}, Grafana: {expected}"
+        display = column.processor.display(value)
+        is_same = all(map(are_same_texts, (display.prefix, display.text, display.suffix), expected["parts"]))
+        if not is_same or (are_shares_known and not are_near(display.colour, expected["color"])):
+            return f"{value!r} of {column.name!r}: {display.prefix}{display.text}{display.suffix} {display.colour}, Grafana: {expected}"
         percent = expected.get("percent") if are_shares_known else None
-        if percent is not None and shown.share is not None and not math.isclose(percent, shown.share, rel_tol=1e-9, abs_tol=1e-12):
-            return f"share of {value!r} of {here.name!r}: {shown.share}, Grafana: {percent}"
+        if percent is not None and display.share is not None and not math.isclose(percent, display.share, rel_tol=1e-9, abs_tol=1e-12):
+            return f"share of {value!r} of {column.name!r}: {display.share}, Grafana: {percent}"
     return ""
 
 
-def differences(case: Any, there: Any) -> str:
+def differences(case: Any, grafana: Any) -> str:
     """Return the first difference of a case, or an empty string."""
     try:
-        found = columns(case)
+        tables = columns(case)
     except DashwrightError as error:
         return error.message
-    are_shares_known = has_range(found) and not has_other_ranges(case)
-    for here, whole in zip_longest(found, there, fillvalue=()):
+    are_shares_known = has_range(tables) and not has_other_ranges(case)
+    for table, grafana_table in zip_longest(tables, grafana, fillvalue=()):
         # Nested tables are not drawn.
-        expected = [one for one in whole if one["type"] != "nestedFrames"]
-        if len(here) != len(expected):
-            return f"{[one.name for one in here]}, Grafana: {[one['name'] for one in expected]}"
-        for one, other in zip(here, expected, strict=True):
-            if text := difference(one, other, are_shares_known=are_shares_known):
+        expected = [column for column in grafana_table if column["type"] != "nestedFrames"]
+        if len(table) != len(expected):
+            return f"{[column.name for column in table]}, Grafana: {[column['name'] for column in expected]}"
+        for column, expected_column in zip(table, expected, strict=True):
+            if text := difference(column, expected_column, are_shares_known=are_shares_known):
                 return text
     return ""
 
@@ -151,12 +159,12 @@ def differences(case: Any, there: Any) -> str:
 def check(cases: list[Any], folder: Path) -> None:
     """Fail if the columns of a case differ, unless Grafana fails."""
     differing, compared = [], 0
-    for case, there in zip(cases, results(folder, cases), strict=True):
-        if "error" in there or (has_other_ranges(case) and "byValue" in json.dumps(case["fieldConfig"])):
+    for case, grafana in zip(cases, results(folder, cases), strict=True):
+        if "error" in grafana or (has_other_ranges(case) and "byValue" in json.dumps(case["fieldConfig"])):
             continue
         compared += 1
-        if found := differences(case, there):
-            differing.append(f"{found}\n  {json.dumps(case)}")
+        if difference_text := differences(case, grafana):
+            differing.append(f"{difference_text}\n  {json.dumps(case)}")
     assert compared > len(cases) * 0.8
     assert not differing, "\n".join([f"{len(differing)} of {compared}", *differing[:10]])
 
@@ -167,20 +175,20 @@ def is_coloured_early(item: DisplayItem) -> bool:
     return column is not None and (mode_of(column.config) == "palette-classic-by-name" or column.type == "string")
 
 
-def item_differences(case: Any, there: Any) -> str:
+def item_differences(case: Any, grafana: Any) -> str:
     """Return the first difference of the items of a case, or an empty string."""
     config = case["fieldConfig"]
     settings = FieldSettings(config["defaults"], config["overrides"], THEMES["dark"], UTC)
-    found = items_of(frames_of(case), case["reduceOptions"], settings)
-    if len(found) != len(there):
-        return f"{[item.title for item in found]}, Grafana: {[one['title'] for one in there]}"
+    items = items_of(frames_of(case), case["reduceOptions"], settings)
+    if len(items) != len(grafana):
+        return f"{[item.title for item in items]}, Grafana: {[grafana_item['title'] for grafana_item in grafana]}"
     columns = columns_of(frames_of(case), settings)
-    for item, expected in zip(found, there, strict=True):
-        shown = item.display
+    for item, expected in zip(items, grafana, strict=True):
+        display = item.display
         are_shares_known = has_range(columns) and not is_coloured_early(item)
-        is_same = (item.title, [shown.prefix, shown.text, shown.suffix]) == (expected["title"], expected["parts"])
-        if not is_same or (are_shares_known and not are_near(shown.colour, expected["color"])):
-            return f"{item.title!r} {shown} {shown.colour}, Grafana: {expected}"
+        is_same = (item.title, [display.prefix, display.text, display.suffix]) == (expected["title"], expected["parts"])
+        if not is_same or (are_shares_known and not are_near(display.colour, expected["color"])):
+            return f"{item.title!r} {display} {display.colour}, Grafana: {expected}"
     return ""
 
 
@@ -189,17 +197,17 @@ def test_columns_are_named_as_in_grafana(tmp_path: Path) -> None:
     source = RandomPanels(1)
     cases = [source.names() for _ in range(6_000)]
     differing = []
-    for case, there in zip(cases, results(tmp_path, cases), strict=True):
+    for case, grafana in zip(cases, results(tmp_path, cases), strict=True):
         frames = frames_of(case)
         names = ColumnNames(frames)
-        shown = [[names.of_field(field, frame, field.config or {}) for field in frame.fields] for frame in frames]
+        column_names = [[names.of_field(field, frame, field.config or {}) for field in frame.fields] for frame in frames]
         tables = [from_frame(frame) for frame in frames]
         transformed = [DisplayNames(tables).of_frame(table) for table in tables]
         of_frames = [frame_display_name(frame, 0) for frame in frames]
-        here = {"columns": shown, "transformed": transformed, "frames": of_frames}
-        expected = {"columns": there["columns"], "transformed": there["columns"], "frames": [name for _, name in there["frames"]]}
-        if here != expected:
-            differing.append(f"{here}, Grafana: {there}\n  {json.dumps(case)}")
+        own_names = {"columns": column_names, "transformed": transformed, "frames": of_frames}
+        expected = {"columns": grafana["columns"], "transformed": grafana["columns"], "frames": [name for _, name in grafana["frames"]]}
+        if own_names != expected:
+            differing.append(f"{own_names}, Grafana: {grafana}\n  {json.dumps(case)}")
     assert not differing, "\n".join([f"{len(differing)} of {len(cases)}", *differing[:10]])
 
 
@@ -219,8 +227,10 @@ def test_single_values_are_those_of_grafana(tmp_path: Path) -> None:
     """The titles, texts and colours of single values agree: of calculations and of rows."""
     source = RandomPanels(4)
     cases = [source.items() for _ in range(5_000)]
-    found = zip(cases, results(tmp_path, cases), strict=True)
+    cases_and_results = zip(cases, results(tmp_path, cases), strict=True)
     differing = [
-        f"{text}\n  {json.dumps(case)}" for case, there in found if isinstance(there, list) and (text := item_differences(case, there))
+        f"{text}\n  {json.dumps(case)}"
+        for case, grafana in cases_and_results
+        if isinstance(grafana, list) and (text := item_differences(case, grafana))
     ]
     assert not differing, "\n".join([f"{len(differing)} of {len(cases)}", *differing[:10]])

@@ -41,8 +41,8 @@ def transform(case: Any) -> list[Any]:
     frames = [
         DataFrame.of(
             [
-                Column(one.get("name", ""), CellType(one["type"]), read(one["values"]), one.get("labels"), one["config"])
-                for one in frame["fields"]
+                Column(field.get("name", ""), CellType(field["type"]), read_cell(field["values"]), field.get("labels"), field["config"])
+                for field in frame["fields"]
             ],
             frame["refId"],
         )
@@ -58,14 +58,14 @@ def transform(case: Any) -> list[Any]:
             "refId": frame.ref_id,
             "fields": [
                 {
-                    "name": one.name,
-                    "displayName": names.of(one, frame),
-                    "type": one.type.value,
-                    "labels": one.labels,
-                    "config": one.config,
-                    "values": [written(cell) for cell in one.values],
+                    "name": field.name,
+                    "displayName": names.of(field, frame),
+                    "type": field.type.value,
+                    "labels": field.labels,
+                    "config": field.config,
+                    "values": [written(cell) for cell in field.values],
                 }
-                for one in frame.columns
+                for field in frame.columns
             ],
         }
         for frame in result
@@ -79,10 +79,10 @@ def written(cell: Any) -> Any:
     return [written(item) for item in cell] if isinstance(cell, list) else cell
 
 
-def read(value: Any) -> Any:
+def read_cell(value: Any) -> Any:
     if isinstance(value, dict):
-        return _SPECIAL[value["special"]] if "special" in value else {name: read(item) for name, item in value.items()}
-    return [read(item) for item in value] if isinstance(value, list) else value
+        return _SPECIAL[value["special"]] if "special" in value else {name: read_cell(item) for name, item in value.items()}
+    return [read_cell(item) for item in value] if isinstance(value, list) else value
 
 
 def are_same(own_frames: Any, grafana: Any) -> bool:
@@ -105,7 +105,7 @@ def difference(own_frames: list[Any], grafana: list[Any]) -> str:
     for own, other in zip_longest(own_frames, grafana, fillvalue=no_frame):
         for field, expected in zip_longest(own["fields"], other["fields"], fillvalue=no_field):
             length = len(field.get("values", ()))
-            values = read(expected.get("values", [])) + [UNDEFINED] * (length - len(expected.get("values", ())))
+            values = read_cell(expected.get("values", [])) + [UNDEFINED] * (length - len(expected.get("values", ())))
             expected = {"labels": None, **expected, "values": values}
             for key in ("name", "displayName", "type", "labels", "config", "values"):
                 if key == "displayName" and not field.get("name"):
@@ -127,10 +127,11 @@ def test_results_are_those_of_grafana(results: list[tuple[str, Any, Any]], sourc
             continue
         compared += 1
         try:
-            found = difference(transform(case), grafana["frames"])
+            difference_text = difference(transform(case), grafana["frames"])
         except DashwrightError as error:
-            found = error.message
-        if found:
-            differing.append(f"{found}\n  {json.dumps(case)}")
+            difference_text = error.message
+        if difference_text:
+            differing.append(f"{difference_text}\n  {json.dumps(case)}")
+    # Enough random cases of each transformation, so that the comparison means something.
     assert compared > 20
     assert not differing, "\n".join([f"{len(differing)} of {compared}", *differing[:3]])

@@ -33,15 +33,15 @@ def results(folder: Path, cases: list[Any]) -> list[Any]:
     """Return the results of Grafana's library."""
     path = folder / "cases.json"
     path.write_text(json.dumps({"now": NOW, "cases": cases}))
-    found: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "display.cjs", str(path)))
-    return found
+    grafana_results: list[Any] = json.loads(node_packages.run(node_packages.install_packages(_HERE), _HERE / "display.cjs", str(path)))
+    return grafana_results
 
 
-def read(value: Any) -> Any:
+def read_cell(value: Any) -> Any:
     if isinstance(value, dict) and "special" in value:
         return _SPECIAL[value["special"]]
     if isinstance(value, list):
-        return [read(item) for item in value]
+        return [read_cell(item) for item in value]
     return float(value) if isinstance(value, int) and not isinstance(value, bool) else value
 
 
@@ -76,7 +76,7 @@ def test_cells_are_displayed_as_in_grafana(tmp_path: Path) -> None:
         dates = DateContext(UTC, _NOW)
         traits = ColumnTraits(field["type"], (None, None), field["state"]["seriesIndex"], field["state"]["displayName"], dates)
         processor = DisplayProcessor(config, theme, traits)
-        for value, expected in zip(read(case["values"]), grafana, strict=True):
+        for value, expected in zip(read_cell(case["values"]), grafana, strict=True):
             own = processor.display(value)
             is_same = [own.prefix, own.text, own.suffix] == expected["parts"]
             if not is_same or not are_near(own.colour, expected["color"]):
@@ -89,7 +89,7 @@ def are_near(own: str, grafana: str) -> bool:
     if grafana in _TRANSPARENT or own in _TRANSPARENT:
         return grafana in _TRANSPARENT and own in _TRANSPARENT
     pairs = zip(bytes.fromhex(own[1:]), bytes.fromhex((colour_of(grafana, THEMES["dark"]) or grafana)[1:]), strict=True)
-    return all(abs(one - other) <= _MAX_COLOUR_DIFFERENCE for one, other in pairs)
+    return all(abs(own_channel - grafana_channel) <= _MAX_COLOUR_DIFFERENCE for own_channel, grafana_channel in pairs)
 
 
 def test_columns_are_reduced_as_in_grafana(tmp_path: Path) -> None:
@@ -98,8 +98,8 @@ def test_columns_are_reduced_as_in_grafana(tmp_path: Path) -> None:
     cases = [source.reduce(names) for _ in range(1_000)]
     differing = []
     for case, grafana in zip(cases, results(tmp_path, cases), strict=True):
-        field = FieldValues(read(case["values"]), case["type"] == "number")
-        for name, expected in zip(names, read(grafana), strict=True):
+        field = FieldValues(read_cell(case["values"]), case["type"] == "number")
+        for name, expected in zip(names, read_cell(grafana), strict=True):
             own = CALCULATIONS[name](field)
             if not are_equal(own, expected):
                 differing.append(f"{name}: {own!r}, Grafana: {expected!r}\n  {json.dumps(case['values'])} {case['type']}")

@@ -33,21 +33,21 @@ class UnusualCases(Cases):
         transformation = super().transformation(name)
         options = transformation["options"]
         # An unknown time zone is an error here.
-        places = [path for path in paths(options) if path and path[-1] != "timezone"]
-        if not places or self.chance(0.5):
+        option_paths = [path for path in paths(options) if path and path[-1] != "timezone"]
+        if not option_paths or self.chance(0.5):
             return transformation
-        place = self.one_of(*places)
+        place = self.one_of(*option_paths)
         return {**transformation, "options": without(options, place) if self.chance(0.3) else self._wrong(options, place)}
 
-    def _wrong(self, options: Any, place: Path) -> Any:
-        value = member(options, place)
+    def _wrong(self, options: Any, path: Path) -> Any:
+        value = member(options, path)
         if isinstance(value, bool):
-            return replace_at(options, place, not value)
+            return replace_at(options, path, not value)
         if isinstance(value, str):
-            return replace_at(options, place, self.one_of("", "gone", "unknown", "A"))
+            return replace_at(options, path, self.one_of("", "gone", "unknown", "A"))
         if isinstance(value, int | float):
-            return replace_at(options, place, self.one_of(0, 7, 1_000))
-        return replace_at(options, place, type(value)())
+            return replace_at(options, path, self.one_of(0, 7, 1_000))
+        return replace_at(options, path, type(value)())
 
 
 def member(tree: Any, path: Path) -> Any:

@@ -110,8 +110,8 @@ async def oracle(database: Database, database_url: str, tmp_path: Path) -> Async
 
         async def is_scraped() -> bool:
             created.end = int(time.time())
-            seen = await created.prometheus_data("query", query="count_over_time(up[1m]) > 2", time=created.end)
-            return len(seen["result"]) == 2
+            reply = await created.prometheus_data("query", query="count_over_time(up[1m]) > 2", time=created.end)
+            return len(reply["result"]) == 2
 
         await wait_until(is_scraped, seconds=60)
         created.start = created.end - 60

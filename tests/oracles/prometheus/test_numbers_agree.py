@@ -10,7 +10,7 @@ pytestmark = pytest.mark.oracles
 PROM = {"type": "prometheus", "uid": "prom"}
 STORE = {"type": "grafana-postgresql-datasource", "uid": "store"}
 WEIGHTS = {"gateway": 3.0, "prometheus": 0.5}
-WEIGHTED = """
+WEIGHTED_SUM = """
     SELECT A.job, max(A.__value__) * W.weight AS weighted FROM A JOIN W ON A.job = W.job GROUP BY A.job, W.weight ORDER BY A.job
 """
 Labels = tuple[tuple[str, str], ...]
@@ -97,7 +97,7 @@ async def test_one_request_mixes_sources_and_expressions(oracle: Oracle) -> None
         {"refId": "R", "type": "reduce", "expression": "M", "reducer": "max"},
         {"refId": "H", "type": "threshold", "expression": "R", "conditions": above},
         {"refId": "W", "hide": True, "datasource": STORE, "format": "table", "rawSql": "select job, weight::float from weight"},
-        {"refId": "S", "type": "sql", "expression": WEIGHTED},
+        {"refId": "S", "type": "sql", "expression": WEIGHTED_SUM},
         {"refId": "N", "type": "threshold", "expression": "S", "conditions": above},
         explain=True,
     )

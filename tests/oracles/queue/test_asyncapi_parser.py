@@ -31,9 +31,11 @@ def parse(packages: Path, folder: Path, described: Any) -> Any:
 
 def test_the_parser_accepts_the_document(packages: Path, tmp_path: Path) -> None:
     """The parser reports nothing but the newer version of AsyncAPI, and finds the replies to each submission."""
-    found = parse(packages, tmp_path, document(version="1.0.0"))
-    assert [report for report in found["reports"] if report["code"] != _NEWER_VERSION] == []
-    assert {operation["id"]: (operation["action"], operation["messages"], operation["replies"]) for operation in found["operations"]} == {
+    diagnostics = parse(packages, tmp_path, document(version="1.0.0"))
+    assert [report for report in diagnostics["reports"] if report["code"] != _NEWER_VERSION] == []
+    assert {
+        operation["id"]: (operation["action"], operation["messages"], operation["replies"]) for operation in diagnostics["operations"]
+    } == {
         "submitJob": ("receive", ["JobSpec", "Job"], ["Job", "Status"]),
         "submitJobs": ("receive", ["JobSpecs"], ["JobList", "Status"]),
         "submitEvaluation": ("receive", ["Evaluation"], ["Evaluation", "Status"]),

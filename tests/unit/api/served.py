@@ -16,8 +16,8 @@ from dashwright.common.settings import load
 @cache
 def routes() -> tuple[Route, ...]:
     """Return the routes of a gateway that never starts."""
-    anywhere = Path(gettempdir())
-    settings = load(http_port=0, data_dir=anywhere, permitted_paths=str(anywhere), secret_key="of tests only")
+    temporary_folder = Path(gettempdir())
+    settings = load(http_port=0, data_dir=temporary_folder, permitted_paths=str(temporary_folder), secret_key="of tests only")
     return tuple(Gateway(settings, Database.__new__(Database), MemoryBroker(), Clock()).routes)
 
 

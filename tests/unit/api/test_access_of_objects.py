@@ -67,7 +67,7 @@ TREE = AccessTree(
     ],
 )
 def test_the_highest_level_counts(viewer: Identity, kind: Kind, name: str, folder: str | None, level: Level) -> None:
-    """Rules of an object replace the rights of the role at the root only; in folders they add to them.
+    """At the root, rules of an object replace the rights of the role; in folders, they add to them.
 
     A rule for a role includes higher roles.
     """
@@ -184,36 +184,36 @@ def naive_level(viewer: Identity, tree: AccessTree, kind: Kind, name: str, folde
     """Return the level by a naive walk from the root down."""
 
     def given_by(listed: Rules) -> Level:
-        about = [
+        rules = [
             rule.level
             for rule in listed
             if (rule.user_id and rule.user_id == viewer.user_id)
             or rule.team_id in viewer.teams
             or (rule.role and list(Role).index(viewer.role) >= list(Role).index(rule.role))
         ]
-        return max(about, default=Level.NONE)
+        return max(rules, default=Level.NONE)
 
     if viewer.role is Role.ADMIN:
         return Level.ADMIN
-    way: list[tuple[str, str]] = [(kind.plural, name)]
+    path_to_root: list[tuple[str, str]] = [(kind.plural, name)]
     while folder is not None:
-        if ("folders", folder) in way[1:] or folder not in tree.parents:
+        if ("folders", folder) in path_to_root[1:] or folder not in tree.parents:
             return given_by(tree.rules_by_object.get((kind.plural, name), []))
-        way.append(("folders", folder))
+        path_to_root.append(("folders", folder))
         folder = tree.parents[folder]
     defaults: Mapping[Role, Level] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT}
-    level = Level.NONE if way[-1] in tree.rules_by_object else defaults[viewer.role]
-    for step in reversed(way):
+    level = Level.NONE if path_to_root[-1] in tree.rules_by_object else defaults[viewer.role]
+    for step in reversed(path_to_root):
         level = max(level, given_by(tree.rules_by_object.get(step, [])))
     return level
 
 
 def objects_of(tree: AccessTree) -> list[tuple[Kind, str, str | None]]:
     """Return every folder, and dashboards and panels with and without rules, at the root and in every folder."""
-    found: list[tuple[Kind, str, str | None]] = [(FOLDER, name, tree.parents[name]) for name in FOLDERS]
+    objects: list[tuple[Kind, str, str | None]] = [(FOLDER, name, tree.parents[name]) for name in FOLDERS]
     for kind in (DASHBOARD, LIBRARY_PANEL):
-        found += [(kind, name, folder) for name in ("d1", "d2", "d3") for folder in (None, *FOLDERS)]
-    return found
+        objects += [(kind, name, folder) for name in ("d1", "d2", "d3") for folder in (None, *FOLDERS)]
+    return objects
 
 
 @given(viewer=callers, tree=trees())
@@ -246,8 +246,8 @@ def test_views_that_agree_show_the_same(viewer: Identity, before: AccessTree, af
     if first.shows_same_objects(second):
         for kind, name, folder in objects_of(before):
             if kind is not FOLDER or before.parents[name] == after.parents[name]:
-                seen = first.may(kind.actions["get"], kind, name, folder)
-                assert second.may(kind.actions["get"], kind, name, folder) is seen, (kind.plural, name, folder)
+                may_read = first.may(kind.actions["get"], kind, name, folder)
+                assert second.may(kind.actions["get"], kind, name, folder) is may_read, (kind.plural, name, folder)
 
 
 def test_some_changes_keep_the_visibility() -> None:

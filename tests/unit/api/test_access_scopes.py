@@ -27,16 +27,16 @@ def holder(role: Role = Role.NONE, **scopes: set[str]) -> Identity:
 def test_a_grant_covers_its_scope(granted: str, scope: str) -> None:
     """A scope covers an equal one, and with a star as last part every one with the same first parts."""
     parts, body = granted.split(":"), scope.split(":")
-    same = parts == body
+    is_equal = parts == body
     pattern = parts[-1] == "*" and (parts == ["*"] or (len(body) >= len(parts) and body[: len(parts) - 1] == parts[:-1]))
-    assert covers(granted, scope) == (same or pattern)
+    assert covers(granted, scope) == (is_equal or pattern)
 
 
 @given(st.sets(SCOPES, max_size=5), SCOPES)
 def test_an_identity_may_do_what_any_grant_covers(granted: set[str], scope: str) -> None:
     """Grants add permissions and never remove any; an action without a grant is not allowed."""
     identity = holder(teams_read=granted)
-    assert identity.may("teams:read", scope) == any(covers(one, scope) for one in granted)
+    assert identity.may("teams:read", scope) == any(covers(granted_scope, scope) for granted_scope in granted)
     assert identity.has_action("teams:read") == bool(granted)
     assert not identity.may("teams:write", scope)
     assert not identity.has_action("teams:write")
@@ -137,8 +137,8 @@ def test_explicit_grants_add_to_a_role() -> None:
 @pytest.mark.parametrize("subject", ScopedType)
 def test_access_metadata_has_allowed_actions(subject: ScopedType) -> None:
     """The metadata has only allowed actions on the object; without any it is missing."""
-    boss = Identity("user:1", "x", 1, Role.NONE, permissions=permissions_of(Role.NONE, is_server_admin=True))
-    assert access_control(boss, subject, 5) == dict.fromkeys(subject.actions, True)
+    server_admin = Identity("user:1", "x", 1, Role.NONE, permissions=permissions_of(Role.NONE, is_server_admin=True))
+    assert access_control(server_admin, subject, 5) == dict.fromkeys(subject.actions, True)
     first = subject.actions[0]
     partial = Identity("user:1", "x", 1, Role.NONE, permissions={first: frozenset({f"{subject.prefix}5"})})
     assert access_control(partial, subject, 5) == {first: True}
@@ -147,19 +147,19 @@ def test_access_metadata_has_allowed_actions(subject: ScopedType) -> None:
     assert canonical_grant(first, f"{subject.prefix}5") == (first, f"{subject.prefix}5")
 
 
-def test_assignments_stop_at_the_own_rights() -> None:
-    """A caller can assign roles up to the own one, and grants on scopes that the own grants cover completely.
+def test_callers_assign_at_most_their_own_rights() -> None:
+    """Callers can assign roles up to their own, and grants on scopes that their own grants cover completely.
 
     Server admins can assign any role.
     """
-    for own in Role:
-        assignable = [role for role in Role if may_assign(holder(own), role)]
-        assert assignable == list(Role)[: list(Role).index(own) + 1]
+    for own_role in Role:
+        assignable = [role for role in Role if may_assign(holder(own_role), role)]
+        assert assignable == list(Role)[: list(Role).index(own_role) + 1]
     assert may_assign(Identity("user:1", "x", 1, Role.NONE, is_server_admin=True), Role.ADMIN)
     owner = holder(teams_read={"teams:id:1", "teams:id:2"})
-    one, all_of_them, other = Grant("teams:read", "teams:id:1"), Grant("teams:read", "teams:*"), Grant("teams:write", "teams:id:1")
-    assert unassignable_grants(owner, [one, all_of_them, other]) == (all_of_them, other)
-    assert unassignable_grants(holder(teams_read={"teams:*"}), [one, all_of_them]) == ()
+    single_team, all_teams, other = Grant("teams:read", "teams:id:1"), Grant("teams:read", "teams:*"), Grant("teams:write", "teams:id:1")
+    assert unassignable_grants(owner, [single_team, all_teams, other]) == (all_teams, other)
+    assert unassignable_grants(holder(teams_read={"teams:*"}), [single_team, all_teams]) == ()
 
 
 def test_the_queue_is_not_a_user() -> None:

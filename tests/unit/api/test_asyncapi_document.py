@@ -57,8 +57,8 @@ def validator(described_document: Any, schema: Any) -> jsonschema_rs.Draft7Valid
 
 def bindings(described_document: Any, part: str) -> dict[str, Any]:
     """Return the exchanges or queues that the document names."""
-    found = [channel["bindings"]["amqp"].get(part, {}) for channel in described_document["channels"].values()]
-    return {item["name"]: item for item in found if "name" in item}
+    parts = [channel["bindings"]["amqp"].get(part, {}) for channel in described_document["channels"].values()]
+    return {item["name"]: item for item in parts if "name" in item}
 
 
 def test_every_reference_has_a_target(described_document: Any) -> None:
@@ -115,13 +115,13 @@ def test_limits_are_those_of_the_code(described_document: Any) -> None:
 
 def test_every_operation_uses_messages_of_its_channels(described_document: Any) -> None:
     """Every message of the channels is used; each submission has a reply with the object and one with the reason of a refusal."""
-    used = set()
+    used_messages = set()
     for operation in described_document["operations"].values():
         replies = [item["$ref"] for item in operation.get("reply", {}).get("messages", ())]
-        used |= {item["$ref"] for item in operation["messages"]} | set(replies)
+        used_messages |= {item["$ref"] for item in operation["messages"]} | set(replies)
         if operation["action"] == "receive":
             assert [target_of(described_document, reply)["title"] for reply in replies][1:] == ["Status"]
-    assert used == {
+    assert used_messages == {
         f"#/channels/{name}/messages/{message}"
         for name, channel in described_document["channels"].items()
         for message in channel["messages"]

@@ -24,7 +24,7 @@ from dashwright.common.errors import TooManyRequests, Unauthorized, Unavailable
 from .conftest import Accounts, basic
 from .test_bearer_credentials import TOKEN, Keys
 
-HERE, THERE = "192.0.2.1", "192.0.2.2"
+FIRST_ADDRESS, SECOND_ADDRESS = "192.0.2.1", "192.0.2.2"
 
 
 class ManualClock:
@@ -78,12 +78,14 @@ def authenticator(
     return BasicAuthenticator(accounts, counting_passwords, throttle)
 
 
-async def authenticate(authenticator: BasicAuthenticator, login: str, password: str, org_id: int | None = None, address: str = HERE) -> str:
+async def authenticate(
+    authenticator: BasicAuthenticator, login: str, password: str, org_id: int | None = None, address: str = FIRST_ADDRESS
+) -> str:
     """Return the role of an accepted caller."""
     return (await authenticator.identify(Credentials(basic(login, password), address), org_id)).role
 
 
-async def refuse(authenticator: BasicAuthenticator, login: str, password: str, address: str = HERE) -> None:
+async def refusal_of(authenticator: BasicAuthenticator, login: str, password: str, address: str = FIRST_ADDRESS) -> None:
     with pytest.raises(Unauthorized, match=r"^Invalid username or password$") as refusal:
         await authenticate(authenticator, login, password, None, address)
     assert refusal.value.message_id == "password-auth.failed"
@@ -126,7 +128,7 @@ async def test_every_rejection_needs_one_verification(
     for index, (login, password) in enumerate(
         [("nobody", "pw"), ("locked", "pw"), ("remote", "pw"), ("ann", "a"), ("ann", "b"), ("ann", "c"), ("ann", "pw")], start=1
     ):
-        await refuse(authenticator, login, password)
+        await refusal_of(authenticator, login, password)
         assert len(counting_passwords.verifications) == index
     assert [stored is None for stored in counting_passwords.verifications] == [True, True, True, False, False, False, True]
 
@@ -148,7 +150,7 @@ async def test_a_changed_password_ends_the_old_one(
     """A cached verification counts only while the account has the same hash."""
     await authenticate(authenticator, "ann", "pw")
     accounts.hashes["ann"] = await counting_passwords.hash("new")
-    await refuse(authenticator, "ann", "pw")
+    await refusal_of(authenticator, "ann", "pw")
     assert await authenticate(authenticator, "ann", "new") == "Admin"
 
 
@@ -156,7 +158,7 @@ async def test_a_disabled_account_is_refused(authenticator: BasicAuthenticator, 
     """An account that is disabled after its password was verified is refused immediately."""
     await authenticate(authenticator, "ann", "pw")
     accounts.disabled.add("ann")
-    await refuse(authenticator, "ann", "pw")
+    await refusal_of(authenticator, "ann", "pw")
 
 
 async def test_only_members_are_accepted_in_an_organization(authenticator: BasicAuthenticator) -> None:
@@ -184,27 +186,27 @@ async def test_guessing_locks_out_only_the_guessing_client(
     The user can log in from elsewhere, and this client with another login.
     """
     for password in ("a", "b", "c", "pw"):
-        await refuse(authenticator, "ann", password)
-    assert await authenticate(authenticator, "ann", "pw", address=THERE) == "Admin"
+        await refusal_of(authenticator, "ann", password)
+    assert await authenticate(authenticator, "ann", "pw", address=SECOND_ADDRESS) == "Admin"
     assert await authenticate(authenticator, "ed", "pw") == "Editor"
-    await refuse(authenticator, "ann", "other")
+    await refusal_of(authenticator, "ann", "other")
 
 
 async def test_a_recent_login_is_not_locked_out(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
     """The user can still log in at an address from which another client guesses at their login."""
     assert await authenticate(authenticator, "ann", "pw") == "Admin"
     for password in ("a", "b", "c", "d"):
-        await refuse(authenticator, "ann", password)
-    assert throttle.is_blocked("ann", HERE)
+        await refusal_of(authenticator, "ann", password)
+    assert throttle.is_blocked("ann", FIRST_ADDRESS)
     assert await authenticate(authenticator, "ann", "pw") == "Admin"
 
 
 async def test_a_cached_login_does_not_help_guessing(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
     """A throttled address is rejected even with the right password of a user who is logged in elsewhere."""
-    assert await authenticate(authenticator, "ann", "pw", address=THERE) == "Admin"
+    assert await authenticate(authenticator, "ann", "pw", address=SECOND_ADDRESS) == "Admin"
     for password in ("a", "b", "c", "pw"):
-        await refuse(authenticator, "ann", password)
-    assert await authenticate(authenticator, "ann", "pw", address=THERE) == "Admin"
+        await refusal_of(authenticator, "ann", password)
+    assert await authenticate(authenticator, "ann", "pw", address=SECOND_ADDRESS) == "Admin"
 
 
 async def test_concurrent_guesses_are_counted_when_they_begin(authenticator: BasicAuthenticator) -> None:
@@ -222,22 +224,22 @@ async def test_concurrent_requests_with_one_credential_are_one_attempt(authentic
     assert await asyncio.gather(*(authenticate(authenticator, "ann", "pw") for _ in range(10))) == ["Admin"] * 10
 
 
-async def test_failures_by_login_and_by_mail_are_of_one_account(
+async def test_failures_by_login_and_by_mail_count_together(
     authenticator: BasicAuthenticator, accounts: Accounts, throttle: LoginThrottle
 ) -> None:
     """Another name for the same account does not start a new count."""
     accounts.aliases["ann@example.org"] = "ann"
     for name in ("ann", "ann@example.org", "ann"):
-        await refuse(authenticator, name, "wrong")
-    assert throttle.is_blocked("ann", HERE)
-    await refuse(authenticator, "ann@example.org", "pw")
+        await refusal_of(authenticator, name, "wrong")
+    assert throttle.is_blocked("ann", FIRST_ADDRESS)
+    await refusal_of(authenticator, "ann@example.org", "pw")
 
 
 async def test_refused_attempts_are_not_counted(authenticator: BasicAuthenticator, throttle: LoginThrottle) -> None:
     """A script with an old password blocks its own login, but not its whole address."""
     for index in range(40):
-        await refuse(authenticator, "ann", f"old {index}")
-    assert not throttle.is_address_blocked(HERE)
+        await refusal_of(authenticator, "ann", f"old {index}")
+    assert not throttle.is_address_blocked(FIRST_ADDRESS)
     assert await authenticate(authenticator, "ed", "pw") == "Editor"
 
 
@@ -245,10 +247,10 @@ async def test_an_address_with_failures_waits_behind_the_others(
     authenticator: BasicAuthenticator, counting_passwords: CountingPasswords
 ) -> None:
     """The verifications of an address with failures have the low priority."""
-    await refuse(authenticator, "ann", "wrong")
+    await refusal_of(authenticator, "ann", "wrong")
     assert counting_passwords.suspects == 0
-    await refuse(authenticator, "ed", "wrong")
-    await authenticate(authenticator, "vic", "pw", address=THERE)
+    await refusal_of(authenticator, "ed", "wrong")
+    await authenticate(authenticator, "vic", "pw", address=SECOND_ADDRESS)
     assert counting_passwords.suspects == 1
 
 
@@ -258,7 +260,7 @@ async def test_a_hash_of_an_imported_database_is_replaced_at_the_first_login(
     """The hash is replaced once, also by many concurrent logins; a wrong password replaces nothing."""
     imported = key_material.hash_secret("old secret", "salt")
     accounts.hashes["ann"], accounts.salts["ann"] = imported, "salt"
-    await refuse(authenticator, "ann", "pw")
+    await refusal_of(authenticator, "ann", "pw")
     assert accounts.hashes["ann"] == imported
     await asyncio.gather(*(authenticate(authenticator, "ann", "old secret") for _ in range(10)))
     replaced = accounts.hashes["ann"]
@@ -301,7 +303,7 @@ async def test_a_token_may_replace_a_password(
         assert refusal.value.message_id == "api-key.invalid"
     for authorization in (basic("ann", "pw"), basic("ann", "wrong"), "Basic %%%"):
         with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-            await authenticator.identify(Credentials(authorization, HERE), None)
+            await authenticator.identify(Credentials(authorization, FIRST_ADDRESS), None)
     assert not counting_passwords.verifications
 
 
@@ -309,9 +311,9 @@ async def test_failures_are_logged_without_the_password(authenticator: BasicAuth
     """The log has the number of failures while they are counted."""
     with capture_logs() as lines:
         for login in ("ann", "ANN", "ann", "Ann"):
-            await refuse(authenticator, login, "hunter2")
+            await refusal_of(authenticator, login, "hunter2")
     result = [(line["event"], line["address"], line["failures"]) for line in lines]
-    assert result == [("login_failed", HERE, count) for count in (1, 2, 3, None)]
+    assert result == [("login_failed", FIRST_ADDRESS, count) for count in (1, 2, 3, None)]
     assert "hunter2" not in str(lines)
 
 

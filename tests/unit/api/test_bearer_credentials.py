@@ -89,9 +89,9 @@ class Setup:
             identity = Identity("service-account:9", "sa-1-x", 1, Role.ADMIN, 9, kind=CallerType.SERVICE_ACCOUNT, key_id=4)
             self.keys.hashes[stored] = replace(Key(stored, identity), **changes)  # type: ignore[arg-type]
 
-    def expire(self, at: int) -> None:
+    def expire(self, expires_at: int) -> None:
         for stored, key in self.keys.hashes.items():
-            self.keys.hashes[stored] = replace(key, identity=replace(key.identity, expires_at=at))
+            self.keys.hashes[stored] = replace(key, identity=replace(key.identity, expires_at=expires_at))
 
     async def authenticate(self, text: str, org_id: int | None = None, address: str = "192.0.2.1") -> Identity:
         return await self.bearer.identify(Credentials(f"Bearer {text}", address), org_id)
@@ -133,9 +133,9 @@ async def test_an_invalid_credential_costs_nothing(setup: Setup) -> None:
 async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> None:
     """An unknown token, an unknown legacy key and a wrong secret are refused with the same message, after one hash each."""
     setup.put(LEGACY)
-    wrong = base64.b64encode(b'{"k":"guess","n":"ci key","id":7}').decode()
+    unknown_key = base64.b64encode(b'{"k":"guess","n":"ci key","id":7}').decode()
     unknown = base64.b64encode(b'{"k":"secret","n":"other","id":7}').decode()
-    for index, text in enumerate((TOKEN, wrong, unknown), start=1):
+    for index, text in enumerate((TOKEN, unknown_key, unknown), start=1):
         assert await setup.refusal(text) == INVALID
         assert setup.hashes.computed == index
 
@@ -146,9 +146,9 @@ async def test_the_first_reason_that_applies_is_reported(setup: Setup) -> None:
     The first reason that applies is reported, and only to a client with the secret.
     """
     setup.put(TOKEN, is_revoked=True, is_disabled=True)
-    setup.expire(at=1000)
+    setup.expire(expires_at=1000)
     assert await setup.refusal(TOKEN, 2) == ("api-key.expired", "Expired API key")
-    setup.expire(at=1001)
+    setup.expire(expires_at=1001)
     assert await setup.refusal(TOKEN, 2) == ("api-key.revoked", "Revoked API key")
     setup.put(TOKEN, is_disabled=True)
     mismatch = ("api-key.organization-mismatch", "API key does not belong to the requested organization")
@@ -208,7 +208,7 @@ async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(setup: S
 async def test_expired_tokens_are_not_throttled(setup: Setup) -> None:
     """An expired token is not a guess, so its owner receives the reason each time."""
     setup.put(TOKEN)
-    setup.expire(at=1)
+    setup.expire(expires_at=1)
     for _ in range(20):
         assert (await setup.refusal(TOKEN))[0] == "api-key.expired"
     assert not setup.throttle.is_suspect("192.0.2.1")

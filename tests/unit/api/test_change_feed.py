@@ -49,11 +49,11 @@ def test_a_buffer_returns_all_changes_or_none(count: int, limit: int, index: int
     buffer = ChangeBuffer(max_changes=limit)
     for version in range(count, 0, -1):
         buffer.append(change(version))
-    found = buffer.changes_after(index, until=until)
-    if found is None:
+    returned = buffer.changes_after(index, until=until)
+    if returned is None:
         assert index < count - limit
     else:
-        assert [count - change.resource_version + 1 for change in found] == list(range(index + 1, min(count, until) + 1))
+        assert [count - change.resource_version + 1 for change in returned] == list(range(index + 1, min(count, until) + 1))
 
 
 def test_a_buffer_is_bounded_by_bytes() -> None:
@@ -84,7 +84,7 @@ def test_a_buffer_is_bounded_by_bytes() -> None:
 )
 def test_a_watcher_sees_its_selection_alone(happened: str, was: str | None, is_now: str, told_as: str | None, expected: str | None) -> None:
     """An object that enters the selection is added, one that leaves it is deleted with its old content, and others are not reported."""
-    event = transition_of(change(1, happened, state(is_now), None if was is None else state(was)), lambda each: each.labels == "in")
+    event = transition_of(change(1, happened, state(is_now), None if was is None else state(was)), lambda item: item.labels == "in")
     assert (told_as, expected) == ((None, None) if event is None else (event.type, event.state.labels))
 
 
@@ -106,14 +106,14 @@ async def test_a_waiting_watcher_is_woken_once_for_all_reasons() -> None:
 async def test_bookmarks_are_sent_every_minute() -> None:
     """Watchers that requested bookmarks receive them every minute, spread over time."""
     turns, wanting, not_wanting = WatchTimers(), [cursor() for _ in range(BOOKMARK_SECONDS)], cursor()
-    for each in wanting:
-        turns.add(each, seconds=1000, bookmarks=True)
+    for watcher in wanting:
+        turns.add(watcher, seconds=1000, bookmarks=True)
     turns.add(not_wanting, seconds=1000, bookmarks=False)
     for _ in range(2):
         counts = []
         for _ in range(BOOKMARK_SECONDS):
             await asyncio.sleep(1)
-            counts.append(sum(WakeReason.BOOKMARK in each.take_wake_reasons() for each in wanting))
+            counts.append(sum(WakeReason.BOOKMARK in watcher.take_wake_reasons() for watcher in wanting))
         assert sum(counts) == BOOKMARK_SECONDS
         assert max(counts) <= 2
     assert not_wanting.take_wake_reasons() == WakeReason.NOTHING
@@ -123,18 +123,18 @@ async def test_bookmarks_are_sent_every_minute() -> None:
 @pytest.mark.looptime
 async def test_a_watcher_is_woken_at_its_timeout_and_later_cancelled() -> None:
     """A client that reads nothing does not keep its watch open; a closed watch is not touched."""
-    turns, staying, gone = WatchTimers(), cursor(), cursor()
-    for each in (staying, gone):
-        turns.add(each, seconds=5, bookmarks=False)
+    timers, woken, cancelled = WatchTimers(), cursor(), cursor()
+    for watcher in (woken, cancelled):
+        timers.add(watcher, seconds=5, bookmarks=False)
     stuck = asyncio.create_task(asyncio.Event().wait())
-    staying.attach_task(stuck)
+    woken.attach_task(stuck)
     await asyncio.sleep(4)
-    assert staying.take_wake_reasons() == WakeReason.NOTHING
+    assert woken.take_wake_reasons() == WakeReason.NOTHING
     await asyncio.sleep(2)
-    assert (staying.take_wake_reasons(), gone.take_wake_reasons()) == (WakeReason.TIMEOUT, WakeReason.TIMEOUT)
-    turns.remove(gone)
+    assert (woken.take_wake_reasons(), cancelled.take_wake_reasons()) == (WakeReason.TIMEOUT, WakeReason.TIMEOUT)
+    timers.remove(cancelled)
     await asyncio.sleep(GRACE_SECONDS - 4)
     assert not stuck.cancelled()
     await asyncio.sleep(4)
     assert stuck.cancelled()
-    turns.remove(staying)
+    timers.remove(woken)

@@ -16,12 +16,12 @@ from dashwright.common.errors import BadRequest
 Pack = Callable[[bytes], bytes]
 
 
-def raw(data: bytes) -> bytes:
+def deflate_without_header(data: bytes) -> bytes:
     packer = zlib.compressobj(wbits=-zlib.MAX_WBITS)
     return packer.compress(data) + packer.flush()
 
 
-PACKED = [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", raw), ("zstd", zstd.compress)]
+PACKED = [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", deflate_without_header), ("zstd", zstd.compress)]
 
 
 @pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
@@ -36,10 +36,10 @@ def test_decompression_restores_the_body(coding: str, pack: Pack, data: bytes, s
     assert (unpacked, decompressor.is_complete) == (data, True)
 
 
-FRAMED = pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("zstd", zstd.compress)], ids=["gzip", "zstd"])
+PARAMETRIZE_FRAMED = pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("zstd", zstd.compress)], ids=["gzip", "zstd"])
 
 
-@FRAMED
+@PARAMETRIZE_FRAMED
 def test_members_follow_one_another(coding: str, pack: Pack) -> None:
     """A body may consist of several compressed members, as command line tools write them."""
     assert b"".join(Decompressor(coding).decompress(pack(b"a") + pack(b"b"))) == b"ab"
@@ -47,7 +47,7 @@ def test_members_follow_one_another(coding: str, pack: Pack) -> None:
 
 @pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
 @pytest.mark.parametrize("size", [0, 1, OUTPUT_STEP_BYTES - 1, OUTPUT_STEP_BYTES, OUTPUT_STEP_BYTES + 1, 10**7])
-def test_a_step_is_small(coding: str, pack: Pack, size: int) -> None:
+def test_a_large_piece_is_decompressed_in_small_steps(coding: str, pack: Pack, size: int) -> None:
     """A large piece is decompressed completely, in small steps."""
     data = random.Random(1).randbytes(min(size, 300_000)).ljust(size, b"\0")
     steps = list(Decompressor(coding).decompress(pack(data)))
@@ -55,15 +55,15 @@ def test_a_step_is_small(coding: str, pack: Pack, size: int) -> None:
     assert b"".join(steps) == data
 
 
-@FRAMED
-def test_a_step_takes_little(coding: str, pack: Pack) -> None:
+@PARAMETRIZE_FRAMED
+def test_highly_compressed_data_is_decompressed_in_small_steps(coding: str, pack: Pack) -> None:
     """Highly compressed data is decompressed in several small steps."""
     packed = pack(b"") * (MAX_FRAMES - 1) + pack(random.Random(1).randbytes(300_000))
     assert len(list(Decompressor(coding).decompress(packed))) >= 300_000 // INPUT_STEP_BYTES
 
 
 @pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
-def test_a_body_is_not_many_frames(coding: str, pack: Pack) -> None:
+def test_a_body_of_many_frames_is_refused(coding: str, pack: Pack) -> None:
     """A body of many empty frames is refused, in one piece or several, because each frame needs a new decompressor."""
     decompressor, packed = Decompressor(coding), pack(b"")
     assert b"".join(decompressor.decompress(packed * MAX_FRAMES)) == b""
@@ -79,7 +79,7 @@ def test_a_frame_without_data_is_refused() -> None:
             list(Decompressor("zstd").decompress(packed))
 
 
-@FRAMED
+@PARAMETRIZE_FRAMED
 def test_invalid_data_is_rejected(coding: str, pack: Pack) -> None:
     """Invalid data is rejected, also after valid data."""
     for packed in (b"garbage", pack(b"a") + b"garbage"):

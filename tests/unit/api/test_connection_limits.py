@@ -10,7 +10,7 @@ from dashwright.api.http.server import Limits
 
 from .conftest import Serve
 
-STRANGER, PROXY, OWN = "192.0.2.1", "10.0.0.1", "127.0.0.1"
+REMOTE_ADDRESS, PROXY_ADDRESS, LOCAL_ADDRESS = "192.0.2.1", "10.0.0.1", "127.0.0.1"
 PROXIES = TrustedProxies([ipaddress.ip_network("10.0.0.0/8")])
 
 
@@ -28,24 +28,24 @@ def test_connections_of_an_address_are_limited() -> None:
     """
     limiter = ConnectionLimiter(2, PROXIES)
     first = Connection()
-    assert [limiter.admit(STRANGER, connection) for connection in (first, Connection(), Connection())] == [True, True, False]
+    assert [limiter.admit(REMOTE_ADDRESS, connection) for connection in (first, Connection(), Connection())] == [True, True, False]
     assert limiter.admit("192.0.2.2", Connection())
-    assert all(limiter.admit(peer, Connection()) for peer in (PROXY, OWN) for _ in range(10))
-    limiter.record_close(STRANGER, first)
-    assert limiter.admit(STRANGER, Connection())
+    assert all(limiter.admit(peer, Connection()) for peer in (PROXY_ADDRESS, LOCAL_ADDRESS) for _ in range(10))
+    limiter.record_close(REMOTE_ADDRESS, first)
+    assert limiter.admit(REMOTE_ADDRESS, Connection())
 
 
 def test_idle_connections_of_an_address_are_limited() -> None:
     """The limit of connections without a request applies to local addresses too; a request or a close makes room."""
     limiter = ConnectionLimiter(100, PROXIES, unfinished_limit=2)
-    for peer in (STRANGER, OWN):
+    for peer in (REMOTE_ADDRESS, LOCAL_ADDRESS):
         first, second = Connection(), Connection()
         assert [limiter.admit(peer, connection) for connection in (first, second, Connection())] == [True, True, False]
         first.has_sent_request = True
         assert [limiter.admit(peer, Connection()) for _ in range(2)] == [True, False]
         limiter.record_close(peer, second)
         assert [limiter.admit(peer, Connection()) for _ in range(2)] == [True, False]
-    assert all(limiter.admit(PROXY, Connection()) for _ in range(10))
+    assert all(limiter.admit(PROXY_ADDRESS, Connection()) for _ in range(10))
 
 
 async def test_a_connection_without_a_complete_head_is_closed(serve: Serve) -> None:
@@ -61,5 +61,5 @@ async def test_a_connection_without_a_complete_head_is_closed(serve: Serve) -> N
     for _ in range(2):
         assert b" 404 " in await finished.readuntil(b"\r\n\r\n")
         await finished.readuntil(b"}")
-    for each in (writer, other):
-        each.close()
+    for open_writer in (writer, other):
+        open_writer.close()

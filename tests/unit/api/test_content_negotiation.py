@@ -101,10 +101,10 @@ RANGES = st.builds(
 def test_any_header_is_understood_or_not_acceptable(accept: str, streamed: bool) -> None:
     """Arbitrary headers never cause an internal error."""
     try:
-        found = negotiate(accept, streamed=streamed)
+        form = negotiate(accept, streamed=streamed)
     except NotAcceptable:
         return
-    assert not (streamed and found.is_yaml)
+    assert not (streamed and form.is_yaml)
 
 
 def test_a_watch_is_always_json() -> None:
@@ -159,11 +159,11 @@ def test_an_object_keeps_its_digits() -> None:
 
 async def test_a_large_object_is_converted_in_a_thread() -> None:
     """A large object is converted in a thread, so that other requests proceed. The result is the same."""
-    large = replace(STORED, spec=json.dumps({"texts": ["no"] * 20_000}))
-    response = formats.object_response(YAML, DASHBOARD, "v2alpha1", large)
+    large_object = replace(STORED, spec=json.dumps({"texts": ["no"] * 20_000}))
+    response = formats.object_response(YAML, DASHBOARD, "v2alpha1", large_object)
     assert not isinstance(response.body, bytes)
     written = b"".join([piece async for piece in response.body]).decode()
-    assert read_yaml(written) == tree_of(large.encode("v2alpha1"))
+    assert read_yaml(written) == tree_of(large_object.encode("v2alpha1"))
 
 
 def test_a_table_needs_no_body() -> None:
@@ -239,13 +239,13 @@ def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[lis
     listing = formats.ListEncoder(form, DASHBOARD, "v2alpha1")
     text = listing.head({"resourceVersion": "9"}) + b"".join(listing.items(piece) for piece in pieces) + listing.tail()
     read = read_yaml(text.decode()) if form.is_yaml else tree_of(text)
-    found = read["rows" if form.representation is Representation.TABLE else "items"]
-    assert len(found) == sum(map(len, pieces))
+    items = read["rows" if form.representation is Representation.TABLE else "items"]
+    assert len(items) == sum(map(len, pieces))
     assert read["metadata"] == {"resourceVersion": "9"}
     names = {Representation.OBJECT: "DashboardList", Representation.TABLE: "Table", Representation.METADATA: "PartialObjectMetadataList"}
     assert read["kind"] == names[form.representation]
-    if found and form.representation is Representation.OBJECT:
-        assert found[0] == tree_of(STORED.encode("v2alpha1"))
+    if items and form.representation is Representation.OBJECT:
+        assert items[0] == tree_of(STORED.encode("v2alpha1"))
 
 
 @pytest.mark.parametrize(
@@ -279,11 +279,11 @@ def test_an_error_is_a_status() -> None:
 @pytest.mark.parametrize(("form", "path"), [(JSON, ()), (METADATA, ()), (TABLE, ("rows", 0, "object"))], ids=["whole", "metadata", "table"])
 def test_a_bookmark_has_a_version(form: Format, path: tuple[Any, ...]) -> None:
     """A bookmark is an object with a version only; its annotation is set at the end of initial events."""
-    for ends in (False, True):
-        line = tree_of(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial_events=ends))
+    for ends_initial_events in (False, True):
+        line = tree_of(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial_events=ends_initial_events))
         assert line["type"] == "BOOKMARK"
-        found = line["object"]
-        assert found["metadata"]["resourceVersion"] == "12"
+        node = line["object"]
+        assert node["metadata"]["resourceVersion"] == "12"
         for step in path:
-            found = found[step]
-        assert found["metadata"].get("annotations") == ({"k8s.io/initial-events-end": "true"} if ends else None)
+            node = node[step]
+        assert node["metadata"].get("annotations") == ({"k8s.io/initial-events-end": "true"} if ends_initial_events else None)

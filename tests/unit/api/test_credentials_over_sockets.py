@@ -19,10 +19,10 @@ from dashwright.common.settings import load
 class Recorder:
     """An authenticator that accepts every caller and records their credentials."""
 
-    seen: list[Credentials] = field(default_factory=list)
+    credentials: list[Credentials] = field(default_factory=list)
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
-        self.seen.append(credentials)
+        self.credentials.append(credentials)
         return Identity("user:1", "ann", org_id or 1, Role.VIEWER, 1)
 
     async def identity_in(self, identity: Identity, org_id: int) -> Identity:
@@ -43,9 +43,9 @@ async def test_two_credentials_are_refused() -> None:
     port = await server.start("127.0.0.1", 0)
     async with ClientSession(f"http://127.0.0.1:{port}") as client:
         for sent, status in ((["Bearer a"], 200), (["Bearer a", "Bearer a"], 401), (["", "Bearer a"], 401), ([""], 401), ([], 401)):
-            async with client.get("/api/x", headers=[("Authorization", each) for each in sent]) as response:
+            async with client.get("/api/x", headers=[("Authorization", credential) for credential in sent]) as response:
                 assert response.status == status, sent
-    assert recorder.seen == [Credentials("Bearer a", "127.0.0.1")]
+    assert recorder.credentials == [Credentials("Bearer a", "127.0.0.1")]
     await server.stop()
 
 
@@ -63,8 +63,8 @@ async def test_a_trusted_proxy_names_the_caller(trusted: str, forwarded: list[st
     recorder = Recorder()
     server = Server([ROUTE], recorder, proxies=TrustedProxies(load(trusted_proxies=trusted).trusted_proxies))
     port = await server.start("127.0.0.1", 0)
-    headers = [("Authorization", "Bearer a"), *(("X-Forwarded-For", each) for each in forwarded)]
+    headers = [("Authorization", "Bearer a"), *(("X-Forwarded-For", address) for address in forwarded)]
     async with ClientSession(f"http://127.0.0.1:{port}") as client, client.get("/api/x", headers=headers) as response:
         assert (await response.json())["address"] == caller
-    assert [credentials.address for credentials in recorder.seen] == [caller]
+    assert [credentials.address for credentials in recorder.credentials] == [caller]
     await server.stop()

@@ -20,10 +20,10 @@ def resolve_inputs(dashboard: dict[str, Any], *inputs: InputValue, max_character
 def test_values_replace_placeholders_in_all_strings() -> None:
     """Each string at any depth has the values; keys, other placeholders, numbers and the rest of a string are unchanged."""
     panel = {"datasource": {"uid": "${DS_PROM}"}, "id": 1, "${DS_PROM}": True, "links": ["a/${DS_PROM}/${__url}?${VAR_STEP}", 1.5, None]}
-    found = resolve_inputs({"__inputs": [SOURCE, CONSTANT], "title": "${OTHER}", "panels": [panel]}, PROM)
+    resolved = resolve_inputs({"__inputs": [SOURCE, CONSTANT], "title": "${OTHER}", "panels": [panel]}, PROM)
     links = ["a/prom-1/${__url}?30s", 1.5, None]
     expected = {"datasource": {"uid": "prom-1"}, "id": 1, "${DS_PROM}": True, "links": links}
-    assert found == ({"title": "${OTHER}", "panels": [expected]}, [])
+    assert resolved == ({"title": "${OTHER}", "panels": [expected]}, [])
 
 
 def test_members_of_the_export_and_of_the_other_server_are_removed() -> None:
@@ -83,9 +83,9 @@ def test_shown_library_panels_are_in_the_result() -> None:
     }
     rows = [{"type": "row", "panels": [{"libraryPanel": {"uid": "b"}}]}, {"libraryPanel": {"uid": "stored"}}]
     panels = [{"libraryPanel": {"uid": "a"}}, {"libraryPanel": {"uid": "a"}}, {"libraryPanel": {"uid": "empty"}}, *rows]
-    found = resolve_inputs({"__inputs": [SOURCE], "__elements": elements, "panels": panels}, PROM)
-    shown = [ExportedPanel("a", "A", {"type": "text", "datasource": "prom-1"}), ExportedPanel("b", "b", {"type": "table"})]
-    assert sorted(found.panels) == shown
+    resolved = resolve_inputs({"__inputs": [SOURCE], "__elements": elements, "panels": panels}, PROM)
+    exported_panels = [ExportedPanel("a", "A", {"type": "text", "datasource": "prom-1"}), ExportedPanel("b", "b", {"type": "table"})]
+    assert sorted(resolved.panels) == exported_panels
 
 
 def test_library_panels_may_be_a_list() -> None:

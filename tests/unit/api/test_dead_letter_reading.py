@@ -28,7 +28,7 @@ from dashwright.common.messaging.topology import TOPOLOGY
 from dashwright.common.observability import tracing
 
 NOW = datetime(2026, 11, 23, 16, 40, 5, 7, tzinfo=UTC)
-DEATH: Headers = {REASON: "no", ORIGIN_QUEUE: TOPOLOGY.submit, ORIGIN_EXCHANGE: TOPOLOGY.jobs, LETTER_ID: "1"}
+DEATH_HEADERS: Headers = {REASON: "no", ORIGIN_QUEUE: TOPOLOGY.submit, ORIGIN_EXCHANGE: TOPOLOGY.jobs, LETTER_ID: "1"}
 CREDENTIAL_NAMES = (
     "authorization",
     "Proxy-Authorisation",
@@ -72,19 +72,21 @@ _DELIVERIES = st.builds(
 )
 
 
-def delivery(*, body: bytes = b"{}", key: str = "submit.default", message_id: str | None = "m", headers: Headers = DEATH) -> Delivery:
+def delivery(
+    *, body: bytes = b"{}", key: str = "submit.default", message_id: str | None = "m", headers: Headers = DEATH_HEADERS
+) -> Delivery:
     message = Message(body=body, headers=headers, message_id=message_id)
     return Delivery(message=message, exchange=TOPOLOGY.dead, routing_key=key, redelivered=False, attempt=1)
 
 
-def read(message: Delivery) -> NewDeadLetter:
+def read_delivery(message: Delivery) -> NewDeadLetter:
     return read_letter(message, TOPOLOGY, NOW)
 
 
 @given(_DELIVERIES)
 def test_every_delivery_becomes_a_letter_that_postgresql_can_store(message: Delivery) -> None:
     """An exception would lose the letter, because the consumer acknowledges each delivery only after it has stored it."""
-    letter = read(message)
+    letter = read_delivery(message)
     texts = [letter.name, letter.namespace, letter.routing_key, letter.exchange, letter.queue, letter.reason, letter.content_type]
     texts += [letter.message_id or "", letter.correlation_id or "", *letter.removed_headers, *letter.headers]
     texts += [value for value in letter.headers.values() if isinstance(value, str)]
@@ -93,26 +95,26 @@ def test_every_delivery_becomes_a_letter_that_postgresql_can_store(message: Deli
         assert text.encode().decode() == text
     assert all(abs(value) < 2**63 for value in letter.headers.values() if not isinstance(value, str))
     assert len(letter.body) <= letter.body_bytes < 2**63
-    assert not {*letter.headers} & {*CREDENTIAL_NAMES, *DEATH, ATTEMPT, FAILURES, BODY_BYTES, CREDENTIALS_REMOVED, DEATH_TIME}
+    assert not {*letter.headers} & {*CREDENTIAL_NAMES, *DEATH_HEADERS, ATTEMPT, FAILURES, BODY_BYTES, CREDENTIALS_REMOVED, DEATH_TIME}
 
 
 @given(_DELIVERIES, _DELIVERIES)
 def test_letters_are_the_same_only_for_redeliveries(first: Delivery, second: Delivery) -> None:
     """The count of deliveries is not part of the hash; the message is."""
-    again = replace(first, redelivered=not first.redelivered, attempt=first.attempt + 1, exchange="another")
-    assert read(again).delivery_hash == read(first).delivery_hash
+    redelivery = replace(first, redelivered=not first.redelivered, attempt=first.attempt + 1, exchange="another")
+    assert read_delivery(redelivery).delivery_hash == read_delivery(first).delivery_hash
     parts = [(d.routing_key, d.message.message_id, d.message.correlation_id, d.message.headers, d.message.body) for d in (first, second)]
-    assert parts[0] == parts[1] or read(first).delivery_hash != read(second).delivery_hash
+    assert parts[0] == parts[1] or read_delivery(first).delivery_hash != read_delivery(second).delivery_hash
 
 
 def test_each_death_of_a_message_is_a_letter_with_the_same_message_hash() -> None:
     """The id of the letter distinguishes the deaths. Without a message id, messages cannot be compared."""
-    first, second = (read(delivery(headers={**DEATH, LETTER_ID: letter_id})) for letter_id in "12")
+    first, second = (read_delivery(delivery(headers={**DEATH_HEADERS, LETTER_ID: letter_id})) for letter_id in "12")
     assert first.delivery_hash != second.delivery_hash
     assert first.message_hash == second.message_hash
-    assert read(delivery(body=b"[]")).message_hash != first.message_hash
-    assert read(delivery(key="submit.org-2")).message_hash != first.message_hash
-    assert read(delivery(message_id=None)).message_hash is None
+    assert read_delivery(delivery(body=b"[]")).message_hash != first.message_hash
+    assert read_delivery(delivery(key="submit.org-2")).message_hash != first.message_hash
+    assert read_delivery(delivery(message_id=None)).message_hash is None
 
 
 @pytest.mark.parametrize(
@@ -131,7 +133,7 @@ def test_each_death_of_a_message_is_a_letter_with_the_same_message_hash() -> Non
 )
 def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, namespace: str) -> None:
     """A letter without a namespace is for server administrators only, and cannot be replayed."""
-    letter = read(delivery(key=key))
+    letter = read_delivery(delivery(key=key))
     assert (letter.namespace, bool(letter.obstacle)) == (namespace, not namespace)
 
 
@@ -139,33 +141,33 @@ def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, name
     ("message", "text"),
     [
         (delivery(), ""),
-        (delivery(headers={**DEATH, ORIGIN_EXCHANGE: "amq.topic"}), "only submissions"),
+        (delivery(headers={**DEATH_HEADERS, ORIGIN_EXCHANGE: "amq.topic"}), "only submissions"),
         (delivery(headers={}), "only submissions"),
         (delivery(key="work.sync"), "only submissions"),
         (delivery(key="submit.nowhere"), "names no organization"),
-        (delivery(headers={**DEATH, BODY_BYTES: 3}), "not complete"),
+        (delivery(headers={**DEATH_HEADERS, BODY_BYTES: 3}), "not complete"),
         (delivery(body=b"x" * (MAX_BODY_BYTES + 1)), "not complete"),
         (delivery(body=b"x" * MAX_BODY_BYTES), ""),
     ],
 )
 def test_the_obstacle_of_a_replay_is_named(message: Delivery, text: str) -> None:
     """Only complete submissions to a namespace can be replayed."""
-    obstacle = read(message).obstacle
+    obstacle = read_delivery(message).obstacle
     assert text in obstacle
     assert bool(obstacle) == bool(text)
 
 
 def test_a_large_body_is_stored_in_part_with_its_complete_size() -> None:
     """The size is that of the body, or the one that a service noted when it shortened the body."""
-    letter = read(delivery(body=b"x" * (MAX_BODY_BYTES + 1)))
+    letter = read_delivery(delivery(body=b"x" * (MAX_BODY_BYTES + 1)))
     assert (len(letter.body), letter.body_bytes) == (MAX_BODY_BYTES, MAX_BODY_BYTES + 1)
-    assert read(delivery(headers={**DEATH, BODY_BYTES: 2**70})).body_bytes == 2**63 - 1
+    assert read_delivery(delivery(headers={**DEATH_HEADERS, BODY_BYTES: 2**70})).body_bytes == 2**63 - 1
 
 
 @pytest.mark.parametrize("name", CREDENTIAL_NAMES)
 def test_a_header_with_credentials_is_only_named(name: str) -> None:
     """The letter has the name of the header, but no part of its value."""
-    letter = read(delivery(headers={**DEATH, name: "t0p-secret", "team": "a"}))
+    letter = read_delivery(delivery(headers={**DEATH_HEADERS, name: "t0p-secret", "team": "a"}))
     assert (letter.headers, letter.removed_headers) == ({"team": "a"}, [name])
     assert "t0p-secret" not in repr(letter)
 
@@ -173,17 +175,17 @@ def test_a_header_with_credentials_is_only_named(name: str) -> None:
 @pytest.mark.parametrize("name", ["author", "team", "authority", "monkey", "dashwright-batch", "Content-Language"])
 def test_an_ordinary_header_is_kept(name: str) -> None:
     """An ordinary header is kept, so that a replay sends it again."""
-    assert read(delivery(headers={**DEATH, name: "v"})).headers == {name: "v"}
+    assert read_delivery(delivery(headers={**DEATH_HEADERS, name: "v"})).headers == {name: "v"}
 
 
 def test_credentials_that_a_service_removed_are_named() -> None:
     """Credentials that a service removed before it moved the message are named, because the service notes that it did."""
-    assert read(delivery(headers={**DEATH, CREDENTIALS_REMOVED: True})).removed_headers == ["authorization"]
+    assert read_delivery(delivery(headers={**DEATH_HEADERS, CREDENTIALS_REMOVED: True})).removed_headers == ["authorization"]
 
 
 def test_a_message_without_a_reason_was_moved_by_the_broker() -> None:
     """The reason of a letter has a default and a limit, and its name has the time in the order of arrival."""
-    letter = read(delivery(headers={}))
+    letter = read_delivery(delivery(headers={}))
     assert (letter.reason, letter.queue, letter.exchange) == ("delivered too often", "", "")
     assert letter.name.startswith("20261123-164005-000007-")
-    assert len(read(delivery(headers={**DEATH, REASON: "x" * 9000})).reason) == 4000
+    assert len(read_delivery(delivery(headers={**DEATH_HEADERS, REASON: "x" * 9000})).reason) == 4000

@@ -9,7 +9,7 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.git_hosts.github import GITHUB
 from dashwright.common.models.provisioning import GitHostRepositoryConfig, JobSpec, RepositorySpec, RepositoryType, SyncOptions, SyncTarget
 
-OWN = {"full_name": "Team/Boards", "default_branch": "trunk"}
+SYNCED_REPOSITORY = {"full_name": "Team/Boards", "default_branch": "trunk"}
 COMMIT = "ab" * 20
 
 
@@ -23,10 +23,14 @@ def decision_of(event: str, payload: Any, **options: Any) -> Decision:
     return decide(GITHUB.deliveries, event, payload, "boards", spec(**options))
 
 
-def pull(action: str, *, base: str = "main") -> dict[str, Any]:
+def pull_request_payload(action: str, *, base: str = "main") -> dict[str, Any]:
     page = "https://git.example.org/team/boards/pull/12"
     side = {"ref": "change/one", "sha": COMMIT}
-    return {"action": action, "repository": OWN, "pull_request": {"number": 12, "html_url": page, "base": {"ref": base}, "head": side}}
+    return {
+        "action": action,
+        "repository": SYNCED_REPOSITORY,
+        "pull_request": {"number": 12, "html_url": page, "base": {"ref": base}, "head": side},
+    }
 
 
 SYNC = JobSpec.model_validate({"action": "sync", "repository": "boards", "sync": {"incremental": True}})
@@ -41,13 +45,13 @@ def test_a_ping_is_accepted_with_any_body() -> None:
 def test_a_push_to_the_branch_requests_an_incremental_sync() -> None:
     """A push is synced even if no path looks like a dashboard. Repository names ignore case."""
     commits = [{"added": ["README.txt"], "modified": [], "removed": []}]
-    pushed = decision_of("push", {"ref": "refs/heads/main", "after": COMMIT, "repository": OWN, "commits": commits})
+    pushed = decision_of("push", {"ref": "refs/heads/main", "after": COMMIT, "repository": SYNCED_REPOSITORY, "commits": commits})
     assert pushed == Decision(202, "push received", SYNC)
 
 
 def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
-    assert decision_of("push", {"ref": "refs/heads/trunk", "repository": OWN}, branch="").job == SYNC
-    assert decision_of("push", {"ref": "refs/heads/main", "repository": OWN}, branch="").job is None
+    assert decision_of("push", {"ref": "refs/heads/trunk", "repository": SYNCED_REPOSITORY}, branch="").job == SYNC
+    assert decision_of("push", {"ref": "refs/heads/main", "repository": SYNCED_REPOSITORY}, branch="").job is None
 
 
 @pytest.mark.parametrize(
@@ -63,7 +67,7 @@ def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
 )
 def test_other_pushes_request_nothing(payload: dict[str, Any], options: dict[str, Any]) -> None:
     """Pushes to other branches, tags, deleted branches and unsynced repositories are ignored."""
-    decision = decision_of("push", {**payload, "repository": OWN}, **options)
+    decision = decision_of("push", {**payload, "repository": SYNCED_REPOSITORY}, **options)
     assert (decision.code, decision.job) == (200, None)
 
 
@@ -72,30 +76,30 @@ def test_a_pull_request_to_the_branch_is_reviewed_when_its_commits_change(action
     page = "https://git.example.org/team/boards/pull/12"
     expected = {"ref": "change/one", "hash": COMMIT, "pr": 12, "url": page}
     job = JobSpec.model_validate({"action": "pr", "repository": "boards", "pr": expected})
-    assert decision_of("pull_request", pull(action)) == Decision(202, f"pull request: {action}", job)
+    assert decision_of("pull_request", pull_request_payload(action)) == Decision(202, f"pull request: {action}", job)
 
 
 @pytest.mark.parametrize("action", ["closed", "assigned", "labeled", "edited", ""])
 def test_other_events_of_a_pull_request_request_nothing(action: str) -> None:
-    assert decision_of("pull_request", pull(action)) == Decision(200, f"ignore pull request event: {action}")
+    assert decision_of("pull_request", pull_request_payload(action)) == Decision(200, f"ignore pull request event: {action}")
 
 
 def test_a_pull_request_to_another_branch_requests_nothing() -> None:
     """The message about an ignored pull request has two spaces, because Grafana's has."""
     text = "ignoring pull request event as develop is not  the configured branch"
-    assert decision_of("pull_request", pull("opened", base="develop")) == Decision(200, text)
+    assert decision_of("pull_request", pull_request_payload("opened", base="develop")) == Decision(200, text)
 
 
 @pytest.mark.parametrize(
     ("event", "payload", "message"),
     [
         ("push", {"ref": "refs/heads/main", "repository": {"full_name": "somebody/else"}}, "repository mismatch"),
-        ("pull_request", pull("opened") | {"repository": {"full_name": "somebody/else"}}, "repository mismatch"),
+        ("pull_request", pull_request_payload("opened") | {"repository": {"full_name": "somebody/else"}}, "repository mismatch"),
         ("push", {"ref": "refs/heads/main"}, "missing repository in push event"),
-        ("pull_request", {"action": "opened", "repository": OWN}, "expected PR in event"),
+        ("pull_request", {"action": "opened", "repository": SYNCED_REPOSITORY}, "expected PR in event"),
         ("push", [], "has missing or invalid members"),
-        ("push", {"ref": 7, "repository": OWN}, "has missing or invalid members: ref"),
-        ("pull_request", {"repository": OWN, "pull_request": {"number": 2**31}}, "has missing or invalid members"),
+        ("push", {"ref": 7, "repository": SYNCED_REPOSITORY}, "has missing or invalid members: ref"),
+        ("pull_request", {"repository": SYNCED_REPOSITORY, "pull_request": {"number": 2**31}}, "has missing or invalid members"),
     ],
 )
 def test_events_of_other_repositories_are_rejected(event: str, payload: Any, message: str) -> None:
@@ -105,5 +109,5 @@ def test_events_of_other_repositories_are_rejected(event: str, payload: Any, mes
 
 def test_other_events_are_rejected() -> None:
     """The host receives an error for an unsupported event, so that it is visible in the webhook's log."""
-    assert decision_of("issues", {"repository": OWN}) == Decision(501, "unsupported messageType: issues")
-    assert decision_of("push\udce9", {"repository": OWN}) == Decision(501, "unsupported messageType: push?")
+    assert decision_of("issues", {"repository": SYNCED_REPOSITORY}) == Decision(501, "unsupported messageType: issues")
+    assert decision_of("push\udce9", {"repository": SYNCED_REPOSITORY}) == Decision(501, "unsupported messageType: push?")

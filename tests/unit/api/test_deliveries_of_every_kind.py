@@ -29,8 +29,15 @@ def decision_of(deliveries: Deliveries, event: str, payload: Any, *, branch: str
 
 
 def merge_request(action: str, *, base: str = "main", **attributes: Any) -> dict[str, Any]:
-    own = {"iid": 7, "action": action, "url": PAGE, "source_branch": "change", "target_branch": base, "last_commit": {"id": COMMIT}}
-    return {"object_kind": "merge_request", **PROJECT, "object_attributes": {**own, **attributes}}
+    merge_attributes = {
+        "iid": 7,
+        "action": action,
+        "url": PAGE,
+        "source_branch": "change",
+        "target_branch": base,
+        "last_commit": {"id": COMMIT},
+    }
+    return {"object_kind": "merge_request", **PROJECT, "object_attributes": {**merge_attributes, **attributes}}
 
 
 def push_payload(*changes: dict[str, Any] | None) -> dict[str, Any]:
@@ -42,8 +49,11 @@ def branch(name: str, kind: str = "branch") -> dict[str, Any]:
 
 
 def pull_request_payload(**members: Any) -> dict[str, Any]:
-    sides = {"source": {"branch": {"name": "change"}, "commit": {"hash": COMMIT[:12]}}, "destination": {"branch": {"name": "main"}}}
-    return {**REPOSITORY, "pullrequest": {"id": 7, "links": {"html": {"href": PAGE}}, **sides, **members}}
+    source_and_destination = {
+        "source": {"branch": {"name": "change"}, "commit": {"hash": COMMIT[:12]}},
+        "destination": {"branch": {"name": "main"}},
+    }
+    return {**REPOSITORY, "pullrequest": {"id": 7, "links": {"html": {"href": PAGE}}, **source_and_destination, **members}}
 
 
 @pytest.mark.parametrize(
@@ -149,11 +159,11 @@ def test_pushes_to_bitbucket_data_center_request_syncs(changes: list[dict[str, A
 )
 def test_pull_requests_of_bitbucket_data_center_request_reviews(event: str, code: int) -> None:
     """The repository of a delivery is that of the target, and links are null."""
-    sides = {
+    references = {
         "fromRef": {"displayId": "change", "latestCommit": COMMIT, "repository": {"slug": "fork", "project": {"key": "~me"}}},
         "toRef": {"displayId": "main", "repository": SERVER_REPOSITORY},
     }
-    decision = decision_of(BITBUCKET_SERVER.deliveries, event, {"pullRequest": {"id": 7, "links": {"self": [None]}, **sides}})
+    decision = decision_of(BITBUCKET_SERVER.deliveries, event, {"pullRequest": {"id": 7, "links": {"self": [None]}, **references}})
     assert decision.code == code
     if decision.job is not None and decision.job.pr is not None:
         assert (decision.job.pr.pr, decision.job.pr.ref, decision.job.pr.hash, decision.job.pr.url) == (7, "change", COMMIT, None)

@@ -15,7 +15,7 @@ from dashwright.api.routes.description import described_api
 KNOWN_IDS: Final = Path(__file__).with_name("operation_ids.json")
 COMPONENT: Final = "#/components/schemas/"
 
-SPECIFIED: Final = [
+SPECIFIED_TYPES: Final = [
     "AnnotationActions",
     "AnnotationPermission",
     "Author",
@@ -148,9 +148,9 @@ def described() -> Any:
     return orjson.loads(orjson.dumps(described_api(routes(), version="1")))
 
 
-def operations(whole: Any) -> dict[str, Any]:
+def operations(document: Any) -> dict[str, Any]:
     """Return every operation by its method and path."""
-    return {f"{method.upper()} {path}": operation for path, methods in whole["paths"].items() for method, operation in methods.items()}
+    return {f"{method.upper()} {path}": operation for path, methods in document["paths"].items() for method, operation in methods.items()}
 
 
 def test_names_of_schemas_suit_every_generator(described: Any) -> None:
@@ -161,54 +161,54 @@ def test_names_of_schemas_suit_every_generator(described: Any) -> None:
     names = list(described["components"]["schemas"])
     assert [name for name in names if not re.fullmatch(r"[A-Z][A-Za-z0-9]*", name)] == []
     assert [name for name, count in Counter(map(str.lower, names)).items() if count > 1] == []
-    taken = {f"{prefix}{name}" for name in names for prefix in ("New", "Nullable")} | {f"{name}WithDefaults" for name in names}
-    assert [name for name in names if name in taken or name.startswith("New")] == []
+    generated_names = {f"{prefix}{name}" for name in names for prefix in ("New", "Nullable")} | {f"{name}WithDefaults" for name in names}
+    assert [name for name in names if name in generated_names or name.startswith("New")] == []
 
 
 def test_the_types_of_the_interface_have_their_names(described: Any) -> None:
     """A client finds a type by its name in the interface."""
-    assert set(SPECIFIED) <= set(described["components"]["schemas"])
+    assert set(SPECIFIED_TYPES) <= set(described["components"]["schemas"])
 
 
 def test_operations_have_the_ids_that_clients_know(described: Any) -> None:
     """Ids are distinct ignoring case, and equal to Grafana's for its operations."""
-    ids = {place: operation["operationId"] for place, operation in operations(described).items()}
+    ids = {route: operation["operationId"] for route, operation in operations(described).items()}
     assert [name for name, count in Counter(map(str.lower, ids.values())).items() if count > 1] == []
-    known = orjson.loads(KNOWN_IDS.read_bytes())
-    assert {place: ids.get(place) for place in known} == known
+    known_ids = orjson.loads(KNOWN_IDS.read_bytes())
+    assert {route: ids.get(route) for route in known_ids} == known_ids
 
 
 def test_every_body_has_a_type(described: Any) -> None:
     """An object may have undeclared members only for a stated reason."""
-    found = set()
+    untyped_bodies = set()
     for name, schema in described["components"]["schemas"].items():
-        found |= set(untyped(schema, name))
+        untyped_bodies |= set(untyped(schema, name))
     for operation in operations(described).values():
         identifier = operation["operationId"]
         bodies = {"request": operation.get("requestBody", {}), **operation["responses"]}
         for part, body in bodies.items():
             for content in body.get("content", {}).values():
-                found |= set(untyped(content["schema"], f"{identifier} {part}"))
-    assert found == set(FREE_FORM)
+                untyped_bodies |= set(untyped(content["schema"], f"{identifier} {part}"))
+    assert untyped_bodies == set(FREE_FORM)
 
 
-def untyped(schema: Any, place: str) -> Any:
+def untyped(schema: Any, path: str) -> Any:
     """Yield the places where a schema does not describe the value."""
     if "$ref" in schema:
         return
     for word in ("anyOf", "oneOf", "allOf"):
         for part in schema.get(word, ()):
-            yield from untyped(part, place)
+            yield from untyped(part, path)
     for name, part in schema.get("properties", {}).items():
-        yield from untyped(part, f"{place}.{name}")
+        yield from untyped(part, f"{path}.{name}")
     if isinstance(schema.get("items"), dict):
-        yield from untyped(schema["items"], f"{place}[]")
+        yield from untyped(schema["items"], f"{path}[]")
     if isinstance(schema.get("additionalProperties"), dict):
-        yield from untyped(schema["additionalProperties"], f"{place}[]")
+        yield from untyped(schema["additionalProperties"], f"{path}[]")
     is_object = schema.get("type") == "object" and not schema.get("properties")
     has_no_type = not {"type", "properties", "anyOf", "oneOf", "allOf", "enum", "const"} & set(schema)
     if has_no_type or (is_object and not isinstance(schema.get("additionalProperties"), dict)):
-        yield place
+        yield path
 
 
 def test_groups_have_names_and_descriptions(described: Any) -> None:
@@ -219,15 +219,15 @@ def test_groups_have_names_and_descriptions(described: Any) -> None:
 
 def test_examples_are_as_described(described: Any) -> None:
     """The examples of the most used operations match their schemas."""
-    found = 0
+    count = 0
     for operation in operations(described).values():
         for body in (operation.get("requestBody", {}), *operation["responses"].values()):
             for content in body.get("content", {}).values():
                 if "example" in content:
                     schema = {**content["schema"], "components": described["components"]}
                     jsonschema_rs.validate(schema, content["example"])
-                    found += 1
-    assert found >= 10
+                    count += 1
+    assert count >= 10
 
 
 def test_every_parameter_is_described(described: Any) -> None:
@@ -241,7 +241,7 @@ def test_every_parameter_is_described(described: Any) -> None:
             if parameter["schema"]["type"] == "boolean":
                 switches.add(parameter["name"])
     assert {"lenient", "explain", "force", "watch", "allowWatchBookmarks", "sendInitialEvents", "accesscontrol"} <= switches
-    for place, node in nodes(described["paths"]):
+    for path, node in nodes(described["paths"]):
         for media, content in node.get("content", {}).items() if isinstance(node.get("content"), dict) else ():
             if media.startswith(("image/", "application/vnd.apache.arrow")):
-                assert content["schema"] == {"type": "string", "format": "binary"}, place
+                assert content["schema"] == {"type": "string", "format": "binary"}, path

@@ -44,7 +44,7 @@ def test_a_group_has_the_versions_of_its_kinds() -> None:
     listed = discovery.api_group_list(KINDS)
     assert (listed["kind"], listed["apiVersion"]) == ("APIGroupList", "v1")
     assert listed["groups"][0] == group
-    assert [found["name"] for found in listed["groups"]] == [GROUP, "a.example.org"]
+    assert [listed_group["name"] for listed_group in listed["groups"]] == [GROUP, "a.example.org"]
 
 
 def test_a_version_has_the_resources_that_are_served_in_it() -> None:

@@ -23,14 +23,14 @@ async def handler(_: Call) -> Response:
 def match_template(template: Sequence[Segment], segments: Sequence[str], slash: bool) -> dict[str, str] | None:
     """Return the parameters of a path by one template, or None. This is the slow and plain way."""
     values: dict[str, str] = {}
-    for place, segment in enumerate(template):
-        if place >= len(segments) or (segment.is_parameter and not segments[place]):
+    for index, segment in enumerate(template):
+        if index >= len(segments) or (segment.is_parameter and not segments[index]):
             return None
         if segment.is_remainder:
-            return values | {segment.name: "/".join(segments[place:]) + ("/" if slash else "")}
+            return values | {segment.name: "/".join(segments[index:]) + ("/" if slash else "")}
         if segment.is_parameter:
-            values[segment.name] = segments[place]
-        elif segment.name != segments[place]:
+            values[segment.name] = segments[index]
+        elif segment.name != segments[index]:
             return None
     return values if len(template) == len(segments) else None
 
@@ -41,15 +41,15 @@ def naive(routes: Sequence[Route], method: str, segments: Sequence[str], slash: 
     If no route has the method, return the allowed methods, or none if the path is unknown.
     """
     fitting = [(route, values) for route in routes if (values := match_template(parse_template(route.path), segments, slash)) is not None]
-    fitting.sort(key=lambda found: [segment.is_parameter + segment.is_remainder for segment in parse_template(found[0].path)])
+    fitting.sort(key=lambda candidate: [segment.is_parameter + segment.is_remainder for segment in parse_template(candidate[0].path)])
     by_template: dict[tuple[int, ...], dict[str, tuple[Route, dict[str, str]]]] = {}
     for route, values in fitting:
         rank = tuple(segment.is_parameter + segment.is_remainder for segment in parse_template(route.path))
         by_template.setdefault(rank, {})[route.method] = (route, values)
     for methods in by_template.values():
-        found = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
-        if found:
-            return found[0].method + " " + found[0].path, found[1]
+        candidate = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
+        if candidate:
+            return candidate[0].method + " " + candidate[0].path, candidate[1]
     return {route.method for route, _ in fitting}
 
 
@@ -63,7 +63,7 @@ def tables(draw: st.DrawFn) -> list[Route]:
     for _ in range(draw(st.integers(1, 8))):
         parts = [*draw(segments_of_templates), *draw(st.sampled_from([[], [], ["{:rest}"]]))]
         method = draw(st.sampled_from(["GET", "POST", "HEAD", "DELETE"]))
-        path = "/" + "/".join(part.replace("{", "{p" + str(place)) for place, part in enumerate(parts))
+        path = "/" + "/".join(part.replace("{", "{p" + str(index)) for index, part in enumerate(parts))
         routes[method, tuple(parts)] = Route(method, path, handler, PUBLIC)
     return list(routes.values())
 
@@ -79,10 +79,10 @@ def test_dispatch_equals_trying_every_route(routes: list[Route], method: str, se
         segments = segments[:-1]
     path = "/" + "/".join(quote(segment, safe="") for segment in segments) + ("/" if slash and segments else "")
     expected = naive(routes, method, segments, slash and bool(segments))
-    found = dispatch_result(Dispatcher(routes), method, path)
+    dispatched = dispatch_result(Dispatcher(routes), method, path)
     if isinstance(expected, set) and "GET" in expected:
         expected.add("HEAD")
-    assert found == expected
+    assert dispatched == expected
 
 
 def dispatch_result(dispatcher: Dispatcher, method: str, path: str) -> Found | set[str]:

@@ -168,6 +168,6 @@ def test_a_refusal_shows_twenty_causes_and_counts_the_others(count: int) -> None
     status = orjson.loads(response.body)
     causes = status["details"]["causes"]
     assert [cause["field"] for cause in causes[:20]] == [f"[{index}].action" for index in range(min(count, 20))]
-    rest = [cause["message"] for cause in causes[20:]]
-    assert rest == ([f"and {count - 20} more, {count} in all"] if count > 20 else [])
-    assert all(text in status["message"] for text in rest)
+    further_messages = [cause["message"] for cause in causes[20:]]
+    assert further_messages == ([f"and {count - 20} more, {count} in all"] if count > 20 else [])
+    assert all(text in status["message"] for text in further_messages)

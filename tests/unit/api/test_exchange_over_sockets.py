@@ -202,6 +202,7 @@ async def test_other_tasks_run_while_a_body_is_decompressed(serve: Serve) -> Non
     data = zstd.compress(bytes(50 * OUTPUT_STEP_BYTES))
     assert len(data) < INPUT_STEP_BYTES
     async with client.post("/api/counted", data=data, headers={"Content-Encoding": "zstd"}, compress=False) as response:
+        # The body is decompressed in 50 steps.
         assert (await response.json())["turns"] >= 50
 
 
@@ -255,19 +256,19 @@ async def test_each_fault_of_a_body_is_a_cause_with_its_field(serve: Serve) -> N
 async def test_a_valid_request_id_is_kept(serve: Serve) -> None:
     """A proxy's request id appears in the logs, unless it could break a line."""
     client = (await serve(ROUTES)).client
-    for sent_id, kept in (("abc-123", True), ("x" * 65, False), ("a b", False), ("{}", False)):
+    for sent_id, is_kept in (("abc-123", True), ("x" * 65, False), ("a b", False), ("{}", False)):
         async with client.get("/api/who", headers={"X-Request-Id": sent_id}) as response:
-            assert (response.headers["X-Request-Id"] == sent_id) is kept
+            assert (response.headers["X-Request-Id"] == sent_id) is is_kept
             assert response.headers["Server"].startswith("Dashwright/")
 
 
 async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
     """The access log names the route, not the query, and handlers log within the request's context and trace."""
-    seen: dict[str, Any] = {}
+    context: dict[str, Any] = {}
 
     async def look(_: Call) -> Response:
         trace = tracing.current()
-        seen.update(get_contextvars(), trace_id=trace.trace_id if trace else None)
+        context.update(get_contextvars(), trace_id=trace.trace_id if trace else None)
         return Response(204)
 
     client = (await serve([Route("GET", "/api/look/{uid}", look, SIGNED_IN)])).client
@@ -275,7 +276,7 @@ async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
     with capture_logs() as lines:
         async with client.get("/api/look/7?secret=1", headers=headers) as response:
             assert response.status == 204
-    assert seen == {"request_id": "r1", "method": "GET", "path": "/api/look/7", "user": "ann", "trace_id": "a" * 32}
+    assert context == {"request_id": "r1", "method": "GET", "path": "/api/look/7", "user": "ann", "trace_id": "a" * 32}
     (line,) = lines
     assert (line["event"], line["route"], line["status"]) == ("request_completed", "/api/look/{uid}", 204)
     assert "secret" not in str(lines)

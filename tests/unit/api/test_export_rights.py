@@ -15,7 +15,7 @@ def caller(role: Role) -> Identity:
     return Identity("user:1", "anna", 1, role, permissions=permissions_of(role))
 
 
-def judge(identity: Identity, options: dict[str, str], *, enabled: bool = True) -> None:
+def check_export(identity: Identity, options: dict[str, str], *, enabled: bool = True) -> None:
     tree = {"title": "R", "workflows": ["write"], "type": "githost", "githost": {"branch": "main"}}
     spec = RepositorySpec.model_validate({**tree, "sync": {"enabled": enabled, "target": "folder"}})
     body = ExportJobOptions.model_validate(options)
@@ -26,15 +26,15 @@ def judge(identity: Identity, options: dict[str, str], *, enabled: bool = True) 
 def test_the_queue_identity_may_not_export(options: dict[str, str]) -> None:
     """The queue identity may submit jobs and read no object, so it may not export."""
     with pytest.raises(Forbidden, match="queue:default needs folders:read"):
-        judge(queue_identity(1), options)
+        check_export(queue_identity(1), options)
 
 
 def test_readers_export_to_unsynced_branches() -> None:
     """A Viewer may export to another branch, or if sync is disabled, and not to the synced branch."""
-    judge(caller(Role.VIEWER), {"branch": "side"})
-    judge(caller(Role.VIEWER), {}, enabled=False)
-    own: list[dict[str, str]] = [{}, {"branch": "main"}, {"folder": "f"}]
-    for options in own:
+    check_export(caller(Role.VIEWER), {"branch": "side"})
+    check_export(caller(Role.VIEWER), {}, enabled=False)
+    options_of_synced_branch: list[dict[str, str]] = [{}, {"branch": "main"}, {"folder": "f"}]
+    for options in options_of_synced_branch:
         with pytest.raises(Forbidden, match="folders:write"):
-            judge(caller(Role.VIEWER), options)
-        judge(caller(Role.EDITOR), options)
+            check_export(caller(Role.VIEWER), options)
+        check_export(caller(Role.EDITOR), options)

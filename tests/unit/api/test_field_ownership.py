@@ -37,9 +37,9 @@ def _fields_by_owner(entries: tuple[ManagedFieldsEntry, ...]) -> dict[str, list[
 
 
 def _apply_config(
-    config: dict[str, Any], manager: str = "a", live: dict[str, Any] | None = None, by: tuple[ManagedFieldsEntry, ...] = ()
+    config: dict[str, Any], manager: str = "a", live: dict[str, Any] | None = None, entries: tuple[ManagedFieldsEntry, ...] = ()
 ) -> ApplyResult:
-    return apply(live, config, by, _writer(manager), SETS)
+    return apply(live, config, entries, _writer(manager), SETS)
 
 
 def test_the_creator_owns_the_object() -> None:
@@ -65,16 +65,16 @@ def test_an_update_without_effect_owns_nothing() -> None:
 def test_equal_applies_share_a_field() -> None:
     """Applying the existing value makes both managers owners of the field, without a conflict."""
     first = _apply_config({"b": 1, "c": 1})
-    both = _apply_config({"b": 1}, "z", first.tree, first.entries)
-    assert both.tree == first.tree
-    assert _fields_by_owner(both.entries) == {"a Apply": [".b", ".c"], "z Apply": [".b"]}
+    shared = _apply_config({"b": 1}, "z", first.tree, first.entries)
+    assert shared.tree == first.tree
+    assert _fields_by_owner(shared.entries) == {"a Apply": [".b", ".c"], "z Apply": [".b"]}
 
 
 def test_a_field_omitted_by_its_only_owner_is_deleted() -> None:
     """A field with another owner is kept."""
     first = _apply_config({"b": {"x": 1}, "c": 1})
-    both = _apply_config({"c": 1}, "z", first.tree, first.entries)
-    without_all = _apply_config({"d": 5}, "a", both.tree, both.entries)
+    after_apply = _apply_config({"c": 1}, "z", first.tree, first.entries)
+    without_all = _apply_config({"d": 5}, "a", after_apply.tree, after_apply.entries)
     assert without_all.tree == {"c": 1, "d": 5}
     assert _fields_by_owner(without_all.entries) == {"a Apply": [".d"], "z Apply": [".c"]}
 
@@ -147,8 +147,8 @@ def test_force_resolves_conflicts() -> None:
 def test_fields_of_an_earlier_manager_need_no_force() -> None:
     """Unchanged fields of an earlier way of applying can be taken over without force, and changed ones cannot."""
     created = update({}, {"b": 1, "c": 1}, (), _writer("old"))
-    taken = apply({"b": 1, "c": 1}, {"b": 2}, created, _writer("new"), last_applied={"b": 1})
-    assert _fields_by_owner(taken.entries) == {"new Apply": [".b"], "old Update": [".c"]}
+    applied = apply({"b": 1, "c": 1}, {"b": 2}, created, _writer("new"), last_applied={"b": 1})
+    assert _fields_by_owner(applied.entries) == {"new Apply": [".b"], "old Update": [".c"]}
     with pytest.raises(Conflict):
         apply({"b": 1, "c": 1}, {"b": 2}, created, _writer("new"), last_applied={"b": 7})
 
@@ -164,9 +164,9 @@ def test_earlier_fields_have_an_owner() -> None:
 def test_entries_of_another_subresource_are_kept() -> None:
     """Fields written through the status neither conflict with other writes nor change by them."""
     status = update({}, {"status": {"x": 1}}, (), FieldManager("s", VERSION, "", "status"))
-    done = _apply_config({"b": 1}, "a", {"b": 1}, status)
-    assert status[0] in done.entries
-    assert status[0] in settle(done.entries, done.tree, SETS)
+    applied = _apply_config({"b": 1}, "a", {"b": 1}, status)
+    assert status[0] in applied.entries
+    assert status[0] in settle(applied.entries, applied.tree, SETS)
 
 
 def test_time_moves_only_with_a_change() -> None:
@@ -180,14 +180,15 @@ def test_time_moves_only_with_a_change() -> None:
 
 def test_entries_own_only_stored_fields() -> None:
     """Fields that the kind's model drops have no owner."""
-    done = _apply_config({"b": {"x": 1, "secret": "s"}})
-    assert _fields_by_owner(settle(done.entries, {"b": {"x": 1, "added": 2}}, SETS)) == {"a Apply": [".b.x"]}
+    applied = _apply_config({"b": {"x": 1, "secret": "s"}})
+    assert _fields_by_owner(settle(applied.entries, {"b": {"x": 1, "added": 2}}, SETS)) == {"a Apply": [".b.x"]}
 
 
 def test_old_updaters_become_one() -> None:
     """If too many managers have updated an object, the oldest ones share an entry. Managers that applied keep entries of their own."""
     entries = [
-        ManagedFieldsEntry(f"m{at}", "Update", VERSION, f"2026-01-01T00:00:{at:02}Z", {f"f:{at}": {}}) for at in range(MAX_UPDATERS + 2)
+        ManagedFieldsEntry(f"m{index}", "Update", VERSION, f"2026-01-01T00:00:{index:02}Z", {f"f:{index}": {}})
+        for index in range(MAX_UPDATERS + 2)
     ]
     applier = ManagedFieldsEntry("a", "Apply", VERSION, "2025-01-01T00:00:00Z", {"f:x": {}})
     remaining = limit_entries([*entries, applier])
@@ -198,7 +199,7 @@ def test_old_updaters_become_one() -> None:
 
 def test_a_large_set_is_shortened() -> None:
     """A set over the limit has whole objects instead, which still conflict with other managers."""
-    live = {"b": {f"object {at}": {f"member {of}": 1 for of in range(60)} for at in range(100)}}
+    live = {"b": {f"object {index}": {f"member {number}": 1 for number in range(60)} for index in range(100)}}
     created = settle(update({}, live, (), _writer("o")), live)
     assert len(write_json(created[0].fields)) <= MAX_ENTRY_LENGTH
     assert len(list(paths(created[0].fields))) == 100
@@ -206,21 +207,21 @@ def test_a_large_set_is_shortened() -> None:
         _apply_config({"b": {"object 5": {"member 7": 2}}}, "a", live, created)
     assert is_same_ownership(settle(update(live, live, created, _writer("o")), live), created)
     agreed = {"b": {"object 5": {"member 7": 1}}}
-    once = settle(_apply_config(agreed, "a", live, created).entries, live)
-    assert is_same_ownership(settle(_apply_config(agreed, "a", live, once).entries, live), once)
+    settled_once = settle(_apply_config(agreed, "a", live, created).entries, live)
+    assert is_same_ownership(settle(_apply_config(agreed, "a", live, settled_once).entries, live), settled_once)
 
 
 def test_the_size_of_entries_is_limited() -> None:
     """The entries of all managers of an object together have a maximum size."""
-    wide: FieldSet = {f"f:{'x' * 200}{at}": {} for at in range(200)}
+    wide: FieldSet = {f"f:{'x' * 200}{index}": {} for index in range(200)}
     with pytest.raises(TooLarge):
-        limit_entries([ManagedFieldsEntry(f"m{at}", "Apply", VERSION, "", wide) for at in range(30)])
+        limit_entries([ManagedFieldsEntry(f"m{index}", "Apply", VERSION, "", wide) for index in range(30)])
 
 
 def test_too_many_appliers_are_refused() -> None:
     """Updating managers give way to each other; those that apply are counted, so that an object never has more entries than may be sent."""
-    appliers = [ManagedFieldsEntry(f"a{at}", "Apply", VERSION, "", {"f:x": {}}) for at in range(MAX_APPLIERS)]
-    updaters = [ManagedFieldsEntry(f"u{at}", "Update", VERSION, "", {"f:x": {}}) for at in range(MAX_UPDATERS * 2)]
+    appliers = [ManagedFieldsEntry(f"a{index}", "Apply", VERSION, "", {"f:x": {}}) for index in range(MAX_APPLIERS)]
+    updaters = [ManagedFieldsEntry(f"u{index}", "Update", VERSION, "", {"f:x": {}}) for index in range(MAX_UPDATERS * 2)]
     assert len(limit_entries([*appliers, *updaters])) == MAX_ENTRIES
     with pytest.raises(TooLarge, match=f"more than {MAX_APPLIERS} managers apply"):
         limit_entries([*appliers, replace(appliers[0], manager="one more")])
@@ -289,15 +290,15 @@ def test_every_history_keeps_the_laws(steps: list[tuple[str, bool, dict[str, Any
         if not is_apply:
             entries, tree = update(tree or {}, body, entries, _writer(manager), SETS), body
         else:
-            done = apply(tree, body, entries, _writer(manager), SETS, force=True)
-            live = to_node(done.tree, SETS)
-            assert to_tree(merge(live, to_node(body, SETS))) == done.tree
-            repeated = apply(done.tree, body, done.entries, _writer(manager, "2030-01-01T00:00:00Z"), SETS)
-            assert repeated.tree == done.tree
-            assert is_same_ownership(repeated.entries, done.entries)
-            tree, entries = done.tree, done.entries
-        found = set(paths(leaves(to_node(tree, SETS))))
-        assert all(set(paths(entry.fields)) <= found for entry in entries)
+            applied = apply(tree, body, entries, _writer(manager), SETS, force=True)
+            live = to_node(applied.tree, SETS)
+            assert to_tree(merge(live, to_node(body, SETS))) == applied.tree
+            repeated = apply(applied.tree, body, applied.entries, _writer(manager, "2030-01-01T00:00:00Z"), SETS)
+            assert repeated.tree == applied.tree
+            assert is_same_ownership(repeated.entries, applied.entries)
+            tree, entries = applied.tree, applied.entries
+        existing_paths = set(paths(leaves(to_node(tree, SETS))))
+        assert all(set(paths(entry.fields)) <= existing_paths for entry in entries)
 
 
 @given(TREES, TREES)

@@ -39,7 +39,7 @@ def _paths(tree: object) -> list[str]:
     [
         pytest.param({"b": {"x": 1, "y": None}}, [".b.x", ".b.y"], id="members"),
         pytest.param({"b": [1, {"x": 1}]}, [".b"], id="a list is whole"),
-        pytest.param({"b": {}, "c": []}, [".b", ".c"], id="what is empty is a field"),
+        pytest.param({"b": {}, "c": []}, [".b", ".c"], id="an empty object is a field"),
         pytest.param({"a": ["q", {"x": 1}]}, ['.a[="q"]', '.a[={"x":1e0}]'], id="items of a set"),
         pytest.param({"a": ["q", "q"]}, [".a"], id="a set with an item twice is a list"),
         pytest.param({"b": {"x\0": 1, "y": 1}}, [".b"], id="a key that cannot be stored makes its object whole"),
@@ -55,15 +55,15 @@ def test_objects_and_sets_are_split_into_fields(tree: object, expected: list[str
     ("old", "new", "expected"),
     [
         pytest.param({"b": 1}, {"b": 1.0}, [], id="numbers by value"),
-        pytest.param({"b": 1}, {"b": True}, [".b"], id="true is no number"),
+        pytest.param({"b": 1}, {"b": True}, [".b"], id="true is not a number"),
         pytest.param({"b": {"x": 1}}, {"b": {"x": 2, "y": 3}}, [".b.x", ".b.y"], id="members"),
         pytest.param({}, {"b": {"x": 1}}, [".b"], id="a new object as a whole"),
         pytest.param({"b": {"x": 1}}, {"b": 5}, [".b"], id="another kind of value"),
-        pytest.param({"b": {}}, {"b": {"x": 1}}, [".b.x"], id="what was empty changes in its members"),
-        pytest.param({"b": {"x": 1}}, {"b": {}}, [".b.x"], id="what becomes empty too"),
+        pytest.param({"b": {}}, {"b": {"x": 1}}, [".b.x"], id="a filled object changes in its members"),
+        pytest.param({"b": {"x": 1}}, {"b": {}}, [".b.x"], id="an emptied object changes in its members"),
         pytest.param({"a": [1, 2]}, {"a": [2, 3]}, [".a[=1e0]", ".a[=3e0]"], id="items of a set"),
         pytest.param({"a": [1, 2]}, {"a": [2, 1]}, [], id="a set has no order"),
-        pytest.param({"c": [1, 2]}, {"c": [2, 1]}, [".c"], id="a list has"),
+        pytest.param({"c": [1, 2]}, {"c": [2, 1]}, [".c"], id="a list has an order"),
     ],
 )
 def test_a_difference_is_named_once_at_its_highest_level(old: object, new: object, expected: list[str]) -> None:
@@ -72,17 +72,19 @@ def test_a_difference_is_named_once_at_its_highest_level(old: object, new: objec
 
 
 @pytest.mark.parametrize(
-    ("one", "other", "left"),
+    ("minuend", "subtrahend", "difference"),
     [
         pytest.param({"f:a": {"f:x": {}, "f:y": {}}}, {"f:a": {"f:x": {}}}, {"f:a": {"f:y": {}}}, id="a part"),
-        pytest.param({"f:a": {"f:x": {}}}, {"f:a": {}}, {}, id="a whole takes its parts"),
-        pytest.param({"f:a": {}}, {"f:a": {"f:x": {}}}, {}, id="a part takes the whole"),
-        pytest.param({"f:a": {}}, {"f:b": {}}, {"f:a": {}}, id="apart"),
+        pytest.param({"f:a": {"f:x": {}}}, {"f:a": {}}, {}, id="a whole removes its parts"),
+        pytest.param({"f:a": {}}, {"f:a": {"f:x": {}}}, {}, id="a leaves_of_other removes the whole"),
+        pytest.param({"f:a": {}}, {"f:b": {}}, {"f:a": {}}, id="unrelated fields"),
     ],
 )
-def test_a_difference_of_sets_has_no_related_fields(one: dict[str, object], other: dict[str, object], left: dict[str, object]) -> None:
+def test_a_difference_of_sets_has_no_related_fields(
+    minuend: dict[str, object], subtrahend: dict[str, object], difference: dict[str, object]
+) -> None:
     """The difference of two sets has no field that is related to the second set."""
-    assert subtract(one, other) == left
+    assert subtract(minuend, subtrahend) == difference
 
 
 def test_items_are_added_to_a_set_in_order() -> None:
@@ -97,36 +99,36 @@ def test_an_object_that_loses_all_members_is_removed() -> None:
 
 
 @given(TREES)
-def test_opening_loses_nothing(tree: object) -> None:
-    """A tree that was opened closes to itself."""
+def test_a_tree_is_unchanged_by_a_conversion_to_a_node_and_back(tree: object) -> None:
+    """A tree that is converted to a node and back is equal to the original."""
     assert to_tree(to_node(tree, SETS)) == tree
 
 
 @given(TREES, TREES)
 def test_trees_without_a_difference_are_equal(old: object, new: object) -> None:
     """Trees without a changed field are equal except for the order of sets, and no tree differs from itself."""
-    one, other = to_node(old, SETS), to_node(new, SETS)
-    assert changed_fields(one, one) == {}
-    if not changed_fields(one, other):
-        assert leaves(one) == leaves(other)
+    old_tree, new_tree = to_node(old, SETS), to_node(new, SETS)
+    assert changed_fields(old_tree, old_tree) == {}
+    if not changed_fields(old_tree, new_tree):
+        assert leaves(old_tree) == leaves(new_tree)
 
 
 @given(TREES, TREES)
 def test_merging_is_idempotent(live: object, config: object) -> None:
     """The result of a merge has the merged values, and a second merge changes nothing."""
     base, body = to_node(live, SETS), to_node(config, SETS)
-    once = merge(base, body)
-    assert changed_fields(once, merge(once, body)) == {}
+    merged_once = merge(base, body)
+    assert changed_fields(merged_once, merge(merged_once, body)) == {}
 
 
 @given(TREES, TREES)
 def test_sets_of_one_tree_behave_like_sets_of_paths(tree: object, other: object) -> None:
     """Leaves of one tree behave as a set of paths does."""
     node = to_node(tree, SETS)
-    every = leaves(node)
-    part = expand(leaves(to_node(other, SETS)), node)
-    assert expand(every, node) == every
-    assert set(paths(subtract(every, part))) == set(paths(every)) - set(paths(part))
-    assert set(paths(intersection(every, part))) == set(paths(part))
-    assert set(paths(covered_by(every, part))) == set(paths(part))
-    assert union(subtract(every, part), part) == every
+    all_leaves = leaves(node)
+    leaves_of_other = expand(leaves(to_node(other, SETS)), node)
+    assert expand(all_leaves, node) == all_leaves
+    assert set(paths(subtract(all_leaves, leaves_of_other))) == set(paths(all_leaves)) - set(paths(leaves_of_other))
+    assert set(paths(intersection(all_leaves, leaves_of_other))) == set(paths(leaves_of_other))
+    assert set(paths(covered_by(all_leaves, leaves_of_other))) == set(paths(leaves_of_other))
+    assert union(subtract(all_leaves, leaves_of_other), leaves_of_other) == all_leaves

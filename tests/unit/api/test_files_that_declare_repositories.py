@@ -18,12 +18,12 @@ def document(name: str = "team", version: str = "v0alpha1", **metadata: Any) -> 
     return {"apiVersion": api_version, "kind": "Repository", "metadata": {"name": name, **metadata}, "spec": {"title": name}}
 
 
-def write(path: Path, *documents: Any) -> None:
+def write_file(path: Path, *documents: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text("\n---\n".join(json.dumps(each) for each in documents))
+    path.write_text("\n---\n".join(json.dumps(document) for document in documents))
 
 
-def read(root: Path, **environment: str) -> DeclaredState:
+def read_declarations(root: Path, **environment: str) -> DeclaredState:
     return read_declared_state(root, environment)
 
 
@@ -33,11 +33,11 @@ def faults_of(state: DeclaredState) -> list[tuple[str, str]]:
 
 def test_files_declare_repositories_in_every_version(tmp_path: Path) -> None:
     """JSON and YAML files, also in directories, declare repositories in each version; a YAML file may have several documents."""
-    write(tmp_path / "a.yaml", document("a"), None, document("b", "v1", namespace="org-2"))
-    write(tmp_path / "web" / "c.yml", document("c", "v1beta1"))
-    write(tmp_path / "d.json", document("d"))
-    state = read(tmp_path)
-    declared = [(each.file, each.namespace, each.name, each.version) for each in state.declarations]
+    write_file(tmp_path / "a.yaml", document("a"), None, document("b", "v1", namespace="org-2"))
+    write_file(tmp_path / "web" / "c.yml", document("c", "v1beta1"))
+    write_file(tmp_path / "d.json", document("d"))
+    state = read_declarations(tmp_path)
+    declared = [(declaration.file, declaration.namespace, declaration.name, declaration.version) for declaration in state.declarations]
     assert declared == [
         ("a.yaml", "default", "a", "v0alpha1"),
         ("a.yaml", "org-2", "b", "v1"),
@@ -54,9 +54,13 @@ def test_a_list_declares_its_items(tmp_path: Path, api_version: str) -> None:
     items = [document("a", "v1beta1"), {"kind": "Dashboard"}, document("b", "v1beta1")]
     if kind == "RepositoryList":
         items = [{member: value for member, value in item.items() if member != "apiVersion"} for item in items]
-    write(tmp_path / "a.yaml", document("c"), {"apiVersion": api_version, "kind": kind, "metadata": {}, "items": items})
-    state = read(tmp_path)
-    assert [(each.name, each.version) for each in state.declarations] == [("c", "v0alpha1"), ("a", "v1beta1"), ("b", "v1beta1")]
+    write_file(tmp_path / "a.yaml", document("c"), {"apiVersion": api_version, "kind": kind, "metadata": {}, "items": items})
+    state = read_declarations(tmp_path)
+    assert [(declaration.name, declaration.version) for declaration in state.declarations] == [
+        ("c", "v0alpha1"),
+        ("a", "v1beta1"),
+        ("b", "v1beta1"),
+    ]
     ((_, fault),) = faults_of(state)
     assert fault.startswith("document 2: item 2: 'Dashboard'")
 
@@ -64,31 +68,31 @@ def test_a_list_declares_its_items(tmp_path: Path, api_version: str) -> None:
 def test_hidden_and_other_files_are_not_read(tmp_path: Path) -> None:
     """Hidden files, files in hidden directories, and files with other suffixes declare nothing."""
     for name in (".a.yaml", ".git/b.yaml", "web/.hidden/c.yaml", "readme.md", "d.yaml.bak"):
-        write(tmp_path / name, document())
-    state = read(tmp_path)
+        write_file(tmp_path / name, document())
+    state = read_declarations(tmp_path)
     assert (state.declarations, faults_of(state)) == ([], [])
 
 
 def test_a_config_map_is_read_by_its_symbolic_links(tmp_path: Path) -> None:
     """The files of a Kubernetes volume are read once, under their visible names, and again after the volume changes."""
     for version in ("1", "2"):
-        write(tmp_path / f"..{version}" / "team.yaml", document(f"team-{version}"))
+        write_file(tmp_path / f"..{version}" / "team.yaml", document(f"team-{version}"))
     (tmp_path / "..data").symlink_to("..1")
     (tmp_path / "team.yaml").symlink_to("..data/team.yaml")
-    assert [(each.file, each.name) for each in read(tmp_path).declarations] == [("team.yaml", "team-1")]
+    assert [(declaration.file, declaration.name) for declaration in read_declarations(tmp_path).declarations] == [("team.yaml", "team-1")]
     (tmp_path / "..new").symlink_to("..2")
     (tmp_path / "..new").replace(tmp_path / "..data")
-    assert [(each.file, each.name) for each in read(tmp_path).declarations] == [("team.yaml", "team-2")]
+    assert [(declaration.file, declaration.name) for declaration in read_declarations(tmp_path).declarations] == [("team.yaml", "team-2")]
 
 
 def test_directories_behind_symbolic_links_are_not_read(tmp_path: Path) -> None:
     """A link to a directory, even to the one that contains the link, is not followed."""
-    write(tmp_path / "other" / "a.yaml", document("a"))
+    write_file(tmp_path / "other" / "a.yaml", document("a"))
     root = tmp_path / "root"
-    write(root / "b.yaml", document("b"))
+    write_file(root / "b.yaml", document("b"))
     (root / "link").symlink_to(tmp_path / "other")
     (root / "loop").symlink_to(root)
-    assert [each.name for each in read(root).declarations] == ["b"]
+    assert [declaration.name for declaration in read_declarations(root).declarations] == ["b"]
 
 
 @pytest.mark.parametrize(
@@ -109,20 +113,20 @@ def test_directories_behind_symbolic_links_are_not_read(tmp_path: Path) -> None:
 def test_a_faulty_file_makes_the_state_incomplete(tmp_path: Path, text: str, message: str) -> None:
     """The fault of a file names the file and the reason, and the other files are read all the same."""
     (tmp_path / "a.yaml").write_text(text)
-    write(tmp_path / "b.yaml", document("b"))
-    state = read(tmp_path)
+    write_file(tmp_path / "b.yaml", document("b"))
+    state = read_declarations(tmp_path)
     ((file, fault),) = faults_of(state)
     assert (file, message in fault) == ("a.yaml", True), fault
-    assert (state.is_complete, [each.name for each in state.declarations]) == (False, ["b"])
+    assert (state.is_complete, [declaration.name for declaration in state.declarations]) == (False, ["b"])
 
 
 def test_a_faulty_document_is_named_by_its_number(tmp_path: Path) -> None:
     """The fault of a document has its number, and the other documents of the file still declare repositories."""
-    write(tmp_path / "a.yaml", document("a"), {"kind": "Dashboard"}, document("c"))
-    state = read(tmp_path)
+    write_file(tmp_path / "a.yaml", document("a"), {"kind": "Dashboard"}, document("c"))
+    state = read_declarations(tmp_path)
     ((_, fault),) = faults_of(state)
     assert fault.startswith("document 2: 'Dashboard'")
-    assert [each.name for each in state.declarations] == ["a", "c"]
+    assert [declaration.name for declaration in state.declarations] == ["a", "c"]
 
 
 def test_unreadable_files_are_faults(tmp_path: Path) -> None:
@@ -132,7 +136,7 @@ def test_unreadable_files_are_faults(tmp_path: Path) -> None:
     (tmp_path / "c.yaml").write_bytes(b"#" * (5 * 1024 * 1024 + 1))
     (tmp_path / "d.json").write_bytes(b'"\xff"')
     Path(os.fsdecode(os.fsencode(tmp_path) + b"/e\xff.yaml")).touch()
-    state = read(tmp_path)
+    state = read_declarations(tmp_path)
     assert [file for file, _ in faults_of(state)] == ["a.yaml", "b.yaml", "c.yaml", "d.json", "e?.yaml"]
     assert not state.is_complete
 
@@ -142,16 +146,16 @@ def test_a_missing_directory_is_a_fault(tmp_path: Path, is_file: bool) -> None:
     """The state is incomplete, so that no repository counts as undeclared."""
     if is_file:
         (tmp_path / "root").touch()
-    state = read(tmp_path / "root")
+    state = read_declarations(tmp_path / "root")
     assert ("DASHWRIGHT_PROVISIONING_DIR" in state.faults[0].message, state.is_complete) == (True, False)
 
 
 def test_the_first_file_declares_a_repository(tmp_path: Path) -> None:
     """A second declaration is refused and names the first file. The same name in another organization is another repository."""
-    write(tmp_path / "a.yaml", document("team"))
-    write(tmp_path / "b.yaml", document("team"), document("team", namespace="org-2"))
-    state = read(tmp_path)
-    assert [(each.file, each.namespace) for each in state.declarations] == [("a.yaml", "default"), ("b.yaml", "org-2")]
+    write_file(tmp_path / "a.yaml", document("team"))
+    write_file(tmp_path / "b.yaml", document("team"), document("team", namespace="org-2"))
+    state = read_declarations(tmp_path)
+    assert [(declaration.file, declaration.namespace) for declaration in state.declarations] == [("a.yaml", "default"), ("b.yaml", "org-2")]
     assert [(fault.file, fault.repository, "'a.yaml'" in fault.message) for fault in state.faults] == [("b.yaml", "team", True)]
     assert state.is_complete
 
@@ -160,8 +164,8 @@ def test_secrets_are_expanded(tmp_path: Path) -> None:
     """``secure.token.create`` has the content of a file or variable, and the rest of the object is not expanded."""
     (tmp_path / "token").write_text("s3cret\n")
     create = f"$__env{{USER_NAME}}:$__file{{{tmp_path}/token}}"
-    write(tmp_path / "a.yaml", document(labels={"a": "$__env{USER_NAME}"}) | {"secure": {"token": {"create": create}}})
-    ((declaration),) = read(tmp_path, USER_NAME="bot").declarations
+    write_file(tmp_path / "a.yaml", document(labels={"a": "$__env{USER_NAME}"}) | {"secure": {"token": {"create": create}}})
+    ((declaration),) = read_declarations(tmp_path, USER_NAME="bot").declarations
     assert declaration.tree["secure"] == {"token": {"create": "bot:s3cret"}}
     assert declaration.tree["metadata"]["labels"] == {"a": "$__env{USER_NAME}"}
 
@@ -180,8 +184,8 @@ def test_secrets_are_expanded(tmp_path: Path) -> None:
 )
 def test_a_missing_secret_is_a_fault_of_its_repository(tmp_path: Path, create: str, message: str) -> None:
     """The fault of a missing secret names its file or variable. The repository counts as declared, and the state as complete."""
-    write(tmp_path / "a.yaml", document() | {"secure": {"token": {"create": create}}})
-    state = read(tmp_path, EMPTY=" ")
+    write_file(tmp_path / "a.yaml", document() | {"secure": {"token": {"create": create}}})
+    state = read_declarations(tmp_path, EMPTY=" ")
     (fault,) = state.faults
     assert message in fault.message
     assert ([*state.declarations], set(state.keys), state.is_complete) == ([], {("default", "team")}, True)
@@ -190,8 +194,8 @@ def test_a_missing_secret_is_a_fault_of_its_repository(tmp_path: Path, create: s
 def test_the_desired_object_names_its_file(tmp_path: Path) -> None:
     """The annotations name the file as manager, not the manager in the document; finalizers have the default of new repositories."""
     claims = {MANAGED_BY: "terraform", SOURCE_PATH: "elsewhere", "note": "kept"}
-    write(tmp_path / "web" / "a.yaml", document(annotations=claims, resourceVersion="7", uid="u"))
-    desired = read(tmp_path).declarations[0].desired_object()
+    write_file(tmp_path / "web" / "a.yaml", document(annotations=claims, resourceVersion="7", uid="u"))
+    desired = read_declarations(tmp_path).declarations[0].desired_object()
     assert desired.annotations == {
         MANAGED_BY: "classic-file-provisioning",
         MANAGER_ID: "provisioning",
@@ -205,8 +209,8 @@ def test_secrets_that_are_not_declared_are_removed(tmp_path: Path) -> None:
     """Secrets that a file does not declare are removed, because a file is the complete state of all secrets."""
     removal = {"remove": True}
     for name in ("token", "sshKey", "signingKey"):
-        write(tmp_path / "a.yaml", document() | {"secure": {name: {"create": "a secret"}}})
-        ((declaration),) = read(tmp_path).declarations
+        write_file(tmp_path / "a.yaml", document() | {"secure": {name: {"create": "a secret"}}})
+        ((declaration),) = read_declarations(tmp_path).declarations
         expected = {"token": removal, "sshKey": removal, "signingKey": removal} | {name: {"create": "a secret"}}
         assert declaration.desired_object().secure == expected
 
@@ -215,9 +219,9 @@ def test_secrets_of_receivers_are_expanded_and_complete(tmp_path: Path) -> None:
     """A receiver of notifications has the declared secret, and one without a declared secret has none."""
     declared = document()
     declared["spec"]["notifications"] = [{"name": name, "url": "https://chat.example/"} for name in ("chat", "pager")]
-    write(tmp_path / "a.yaml", declared | {"secure": {"notifications": {"chat": {"create": "$__env{CHAT}"}}}})
-    (declaration,) = read(tmp_path, CHAT="whsec").declarations
+    write_file(tmp_path / "a.yaml", declared | {"secure": {"notifications": {"chat": {"create": "$__env{CHAT}"}}}})
+    (declaration,) = read_declarations(tmp_path, CHAT="whsec").declarations
     secure = declaration.desired_object().secure
     assert secure["notifications"] == {"chat": {"create": "whsec"}, "pager": {"remove": True}}
-    state = read(tmp_path)
+    state = read_declarations(tmp_path)
     assert [message.partition(":")[0] for _, message in faults_of(state)] == ["secure.notifications.chat.create"]

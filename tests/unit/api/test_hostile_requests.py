@@ -20,14 +20,14 @@ async def echo(call: Call) -> Response:
     return json_response({"body": await call.json(), "query": list(call.query.items())})
 
 
-async def fine(_: Call) -> Response:
+async def respond(_: Call) -> Response:
     return json_response({"fine": True})
 
 
 ROUTES = [
     Route("POST", "/api/echo", echo, PUBLIC, body_limit=200),
-    Route("GET", "/api/signed/{name}", fine, SIGNED_IN),
-    Route("GET", "/api/fine", fine, PUBLIC),
+    Route("GET", "/api/signed/{name}", respond, SIGNED_IN),
+    Route("GET", "/api/fine", respond, PUBLIC),
 ]
 
 
@@ -126,13 +126,13 @@ async def test_no_body_or_query_causes_an_internal_error(port: int, body: bytes,
 
 async def test_a_body_that_breaks_off_ends_its_handler(serve: Serve) -> None:
     """A handler that waits for a body is released when the client disconnects."""
-    ended = asyncio.Event()
+    has_ended = asyncio.Event()
 
     async def read(call: Call) -> Response:
         try:
             await call.body()
         finally:
-            ended.set()
+            has_ended.set()
         return Response()
 
     port = (await serve([Route("POST", "/api/read", read, PUBLIC)])).port
@@ -141,4 +141,4 @@ async def test_a_body_that_breaks_off_ends_its_handler(serve: Serve) -> None:
     await writer.drain()
     writer.close()
     async with asyncio.timeout(2):
-        await ended.wait()
+        await has_ended.wait()

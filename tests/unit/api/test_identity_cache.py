@@ -69,7 +69,7 @@ def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, t
 
 
 @pytest.mark.parametrize(
-    ("subject", "left"),
+    ("subject", "remaining"),
     [
         ("user:1", {b"token", b"other", b"org"}),
         ("user:7", {b"user", b"other", b"org"}),
@@ -81,15 +81,15 @@ def test_a_key_that_expires_while_cached_is_refused(identities: IdentityCache, t
         ("all", set()),
     ],
 )
-def test_invalidating_a_subject_drops_its_identities(time: ManualClock, subject: str, left: set[bytes]) -> None:
+def test_invalidating_a_subject_drops_its_identities(time: ManualClock, subject: str, remaining: set[bytes]) -> None:
     """Identities of a user, key or organization are looked up again, and no others."""
     identities = IdentityCache(time)
     identities.resume()
-    known = {b"user": user(1), b"token": token(3, 7), b"other": user(2), b"org": user(5, org_id=2)}
-    for name, identity in known.items():
+    cached_identities = {b"user": user(1), b"token": token(3, 7), b"other": user(2), b"org": user(5, org_id=2)}
+    for name, identity in cached_identities.items():
         cache(identities, name, identity)
     identities.invalidate(subject)
-    assert {name for name in known if identities.get(name)} == left
+    assert {name for name in cached_identities if identities.get(name)} == remaining
 
 
 def test_a_lookup_from_before_an_invalidation_is_not_cached(identities: IdentityCache) -> None:
@@ -147,14 +147,14 @@ def test_the_index_of_subjects_is_that_of_the_entries(steps: list[tuple[str, int
     time = ManualClock()
     identities = IdentityCache(time, size=3, ttl_seconds=5, monotonic=time)
     identities.resume()
-    for what, which, number in steps:
-        if what == "put":
-            cache(identities, str(which).encode(), user(number))
-        elif what == "invalidate":
-            identities.invalidate(str(which))
-            assert not any(f"user:{entry.identity.user_id}" == which or which == "org:1" for entry in identities._entries.values())
+    for operation, digest, number in steps:
+        if operation == "put":
+            cache(identities, str(digest).encode(), user(number))
+        elif operation == "invalidate":
+            identities.invalidate(str(digest))
+            assert not any(f"user:{entry.identity.user_id}" == digest or digest == "org:1" for entry in identities._entries.values())
         else:
-            time.instant += int(which)
+            time.instant += int(digest)
         assert len(identities) <= 3
         indexed = {(subject, name) for subject, names in identities._digests_by_subject.items() for name in names}
         assert indexed == {(subject, name) for name, entry in identities._entries.items() for subject in entry.subjects}

@@ -30,9 +30,9 @@ def test_an_age_is_its_largest_unit_rounded_down(ago: timedelta, message: str) -
     assert age(NOW - ago, NOW) == message
 
 
-@pytest.mark.parametrize("made", [NOW, NOW - timedelta(days=1), datetime(2024, 2, 29, tzinfo=UTC)])
-def test_a_new_user_was_seen_ten_years_ago(made: datetime) -> None:
+@pytest.mark.parametrize("created", [NOW, NOW - timedelta(days=1), datetime(2024, 2, 29, tzinfo=UTC)])
+def test_a_new_user_was_seen_ten_years_ago(created: datetime) -> None:
     """The default applies to users created on any day."""
-    seen = last_seen(None, made)
-    assert age(seen, made) == "10y"
-    assert last_seen(made, made - timedelta(days=9)) == made
+    never_logged_in = last_seen(None, created)
+    assert age(never_logged_in, created) == "10y"
+    assert last_seen(created, created - timedelta(days=9)) == created

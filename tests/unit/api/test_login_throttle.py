@@ -14,7 +14,7 @@ class ManualClock:
         return self.now
 
 
-def fail(throttle: LoginThrottle, login: str, address: str, times: int = 1) -> None:
+def record_failures(throttle: LoginThrottle, login: str, address: str, times: int = 1) -> None:
     for _ in range(times):
         throttle.record_failure(login, address)
 
@@ -22,9 +22,9 @@ def fail(throttle: LoginThrottle, login: str, address: str, times: int = 1) -> N
 def test_a_login_is_throttled_per_address() -> None:
     """After failures a login, in any case, is rejected at that address only; other logins from there are accepted."""
     throttle = LoginThrottle(5)
-    fail(throttle, "Ann", "10.0.0.1", 4)
+    record_failures(throttle, "Ann", "10.0.0.1", 4)
     assert not throttle.is_blocked("ann", "10.0.0.1")
-    fail(throttle, "ANN", "10.0.0.1")
+    record_failures(throttle, "ANN", "10.0.0.1")
     assert throttle.is_blocked("ann", "10.0.0.1")
     assert not throttle.is_blocked("ann", "10.0.0.2")
     assert not throttle.is_blocked("bob", "10.0.0.1")
@@ -34,9 +34,9 @@ def test_the_window_begins_with_the_first_failure() -> None:
     """The window begins with the first failure, and later failures do not extend it."""
     time = ManualClock()
     throttle = LoginThrottle(2, 300, monotonic=time)
-    fail(throttle, "ann", "a")
+    record_failures(throttle, "ann", "a")
     time.now = 299
-    fail(throttle, "ann", "a", 5)
+    record_failures(throttle, "ann", "a", 5)
     assert throttle.is_blocked("ann", "a")
     time.now = 300
     assert not throttle.is_blocked("ann", "a")
@@ -47,9 +47,9 @@ def test_an_address_that_tries_many_logins_is_refused_for_all() -> None:
     """The limit of an address is ten times that of a login; the next address is not affected."""
     throttle = LoginThrottle(5)
     for index in range(49):
-        fail(throttle, f"u{index}", "10.0.0.1")
+        record_failures(throttle, f"u{index}", "10.0.0.1")
     assert not throttle.is_blocked("ann", "10.0.0.1")
-    fail(throttle, "u49", "10.0.0.1")
+    record_failures(throttle, "u49", "10.0.0.1")
     assert throttle.is_blocked("ann", "10.0.0.1")
     assert throttle.is_address_blocked("10.0.0.1")
     assert not throttle.is_blocked("ann", "10.0.0.2")
@@ -59,7 +59,7 @@ def test_a_success_clears_its_own_count_only() -> None:
     """A client with one valid login cannot clear the failures of its guesses."""
     throttle = LoginThrottle(2)
     for login in ("ann", "bob"):
-        fail(throttle, login, "a", 2)
+        record_failures(throttle, login, "a", 2)
     throttle.record_success("bob", "a")
     assert not throttle.is_blocked("bob", "a")
     assert throttle.is_blocked("ann", "a")
@@ -70,23 +70,23 @@ def test_an_unknown_address_counts_by_login_only() -> None:
     """All callers behind a queue, or a proxy without client addresses, have the same address, so it has no limit."""
     throttle = LoginThrottle(2)
     for index in range(100):
-        fail(throttle, f"u{index}", "")
+        record_failures(throttle, f"u{index}", "")
     assert not throttle.is_blocked("ann", "")
     assert not throttle.is_address_blocked("")
-    fail(throttle, "ann", "", 2)
+    record_failures(throttle, "ann", "", 2)
     assert throttle.is_blocked("ann", "")
 
 
 def test_an_ipv6_client_is_its_network() -> None:
     """A client with IPv6 is counted by its network of 64 bits. An IPv4-mapped address is the IPv4 address in it."""
     throttle = LoginThrottle(1)
-    fail(throttle, "ann", "2001:db8::1")
+    record_failures(throttle, "ann", "2001:db8::1")
     assert throttle.is_blocked("ann", "2001:db8::ffff:0:1%eth0")
     assert not throttle.is_blocked("ann", "2001:db8:0:1::1")
-    fail(throttle, "bob", "::ffff:10.0.0.1")
+    record_failures(throttle, "bob", "::ffff:10.0.0.1")
     assert throttle.is_blocked("bob", "10.0.0.1")
     assert not throttle.is_blocked("bob", "::ffff:10.0.0.2")
-    fail(throttle, "cat", "no:address")
+    record_failures(throttle, "cat", "no:address")
     assert throttle.is_blocked("cat", "no:address")
 
 

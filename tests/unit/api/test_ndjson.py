@@ -13,7 +13,7 @@ MAX_BYTES = 8
 BODIES = st.lists(st.sampled_from([b"\n", b"\r\n", b" ", b"{}", b"12345678", b"123456789", b"\x00", b"\xff"]), max_size=30).map(b"".join)
 
 
-def read(*chunks: bytes) -> Sequence[Line]:
+def read_lines(*chunks: bytes) -> Sequence[Line]:
     reader = LineReader(max_bytes=MAX_BYTES)
     return [line for chunk in chunks for line in reader.feed(chunk)] + [*reader.finish()]
 
@@ -31,7 +31,7 @@ def test_lines_do_not_depend_on_the_chunks(body: bytes, cuts: list[int]) -> None
         for number, line in enumerate(body.split(b"\n"), start=1)
         if len(line) > MAX_BYTES or line.strip()
     ]
-    assert read(*split(body, cuts)) == expected
+    assert read_lines(*split(body, cuts)) == expected
 
 
 @pytest.mark.parametrize(
@@ -46,7 +46,7 @@ def test_lines_do_not_depend_on_the_chunks(body: bytes, cuts: list[int]) -> None
 )
 def test_blank_lines_are_counted_and_long_lines_have_no_data(body: bytes, lines: list[Line]) -> None:
     """A line has its number and its data without white space. A line that is too long has none."""
-    assert read(body) == lines
+    assert read_lines(body) == lines
 
 
 def test_a_long_line_is_not_kept() -> None:

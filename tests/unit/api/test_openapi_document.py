@@ -72,10 +72,10 @@ def test_the_pages_are_complete_and_small() -> None:
 
 def test_errors_follow_from_the_route() -> None:
     """Errors that follow from permission, method and prescribed failure need not be declared."""
-    needs = Permission("things:read")
+    permission = Permission("things:read")
     operation = Operation("x", "X", responses={200: list[Thing]}, errors=(404,))
-    found = describe_route(Route("GET", "/api/things", handler, needs, operation))["responses"]
-    assert sorted(found) == ["200", "400", "401", "403", "404", "429", "500", "503", "504"]
+    responses = describe_route(Route("GET", "/api/things", handler, permission, operation))["responses"]
+    assert sorted(responses) == ["200", "400", "401", "403", "404", "429", "500", "503", "504"]
     assert sorted(describe_route(Route("GET", "/api/things", handler, PUBLIC, operation))["responses"]) == [
         "200",
         "400",
@@ -86,8 +86,8 @@ def test_errors_follow_from_the_route() -> None:
     ]
     changed = describe_route(Route("PUT", "/api/things", handler, SIGNED_IN, operation, failure_message="Failed"))["responses"]
     assert sorted(changed) == ["200", "400", "401", "404", "413", "415", "429", "500"]
-    assert found["404"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
-    status = describe_route(Route("GET", "/apis/things", handler, needs, operation))["responses"]["404"]
+    assert responses["404"]["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Error"}
+    status = describe_route(Route("GET", "/apis/things", handler, permission, operation))["responses"]["404"]
     assert status["content"]["application/json"]["schema"] == {"$ref": "#/components/schemas/Status"}
 
 
@@ -132,7 +132,7 @@ class Reading(ApiModel):
 
 
 def test_null_is_described_where_it_is_written() -> None:
-    """A shape omits missing members; a serializer may write a member as null."""
+    """A member that is omitted when it is missing is not nullable, and a member that a serializer writes as null is nullable."""
     operation = Operation("x", "X", responses={200: Reading})
     complete = openapi_document([Route("GET", "/api/x", handler, PUBLIC, operation)], version="1")
     properties = complete["components"]["schemas"]["Reading"]["properties"]

@@ -71,7 +71,7 @@ GADGET = Kind(
     ),
     set_lists=(("spec", "parts"),),
 )
-OPEN = "x-kubernetes-preserve-unknown-fields"
+PRESERVES_UNKNOWN = "x-kubernetes-preserve-unknown-fields"
 
 
 def document_of(*kinds: Kind) -> Any:
@@ -133,7 +133,7 @@ def test_models_become_schemas() -> None:
             "action": {"$ref": "#/components/schemas/Action"},
             "first": {"allOf": [{"$ref": "#/components/schemas/Part"}], "description": "The one to begin with"},
             "parts": {"type": "array", "items": {"$ref": "#/components/schemas/Part"}},
-            "notes": {"type": "object", OPEN: True},
+            "notes": {"type": "object", PRESERVES_UNKNOWN: True},
             "labels": {"type": "object", "additionalProperties": {"type": "string"}},
         },
     }
@@ -141,7 +141,7 @@ def test_models_become_schemas() -> None:
         "type": "object",
         "description": "A part of a gadget.",
         "properties": {"weight": {"type": "number", "format": "double", "default": 1.5}},
-        OPEN: True,
+        PRESERVES_UNKNOWN: True,
     }
     assert schemas["Action"]["enum"] == ["export", "pr", "sync"]
     assert schemas["ObjectMeta"]["properties"]["finalizers"]["x-kubernetes-list-type"] == "set"
@@ -150,9 +150,11 @@ def test_models_become_schemas() -> None:
 
 def test_a_kind_without_a_model_is_open() -> None:
     """The spec of a kind without a model is any object."""
-    plain = Kind(GROUP, (VERSION,), "Plain", "plains", "plain", frozenset({"get"}), {"get": "plains:read", "list": "plains:read"})
-    shape = document_of(plain)["components"]["schemas"]["Plain"]
-    assert shape["properties"]["spec"] == {"type": "object", OPEN: True, "description": "Any JSON object"}
+    kind_without_model = Kind(
+        GROUP, (VERSION,), "Plain", "plains", "plain", frozenset({"get"}), {"get": "plains:read", "list": "plains:read"}
+    )
+    shape = document_of(kind_without_model)["components"]["schemas"]["Plain"]
+    assert shape["properties"]["spec"] == {"type": "object", PRESERVES_UNKNOWN: True, "description": "Any JSON object"}
     assert "status" not in shape["properties"]
 
 
@@ -161,10 +163,13 @@ def test_subresources_have_extensions(described: Any) -> None:
     complete = openapi_documents.document(described, KINDS, "provisioning.grafana.app", "v0alpha1")
     root = "/apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}"
     paths, schemas = complete["paths"], complete["components"]["schemas"]
-    marks = {"group": "provisioning.grafana.app", "version": "v0alpha1"}
-    assert paths[f"{root}/repositories/{{name}}/refs"]["get"]["x-kubernetes-group-version-kind"] == {**marks, "kind": "RefList"}
-    assert paths[f"{root}/repositories/{{name}}/status"]["put"]["x-kubernetes-group-version-kind"] == {**marks, "kind": "Repository"}
-    assert schemas["RefList"]["x-kubernetes-group-version-kind"] == [{**marks, "kind": "RefList"}]
+    group_and_version = {"group": "provisioning.grafana.app", "version": "v0alpha1"}
+    assert paths[f"{root}/repositories/{{name}}/refs"]["get"]["x-kubernetes-group-version-kind"] == {**group_and_version, "kind": "RefList"}
+    assert paths[f"{root}/repositories/{{name}}/status"]["put"]["x-kubernetes-group-version-kind"] == {
+        **group_and_version,
+        "kind": "Repository",
+    }
+    assert schemas["RefList"]["x-kubernetes-group-version-kind"] == [{**group_and_version, "kind": "RefList"}]
     below = ("files/{path}", "history/{path}", "jobs", "jobs/{uid}", "render/{id}", "webhook")
     assert {f"{root}/repositories/{{name}}/{path}" for path in below} | {f"{root}/settings", f"{root}/stats"} <= set(paths)
     assert {"ResourceWrapper", "ResourceObjects", "ResourceType", "LintIssue", "WebhookResponse", "RepositoryViewList"} <= set(schemas)
@@ -174,9 +179,9 @@ def test_kubectl_can_explain_every_property(described: Any) -> None:
     """Each property at any depth has a description."""
     for group, version in SERVED:
         for name, schema in openapi_documents.document(described, KINDS, group, version)["components"]["schemas"].items():
-            for place, node in nodes(schema, name):
+            for path, node in nodes(schema, name):
                 for member, part in node.get("properties", {}).items() if "type" in node else ():
-                    assert part.get("description"), f"{place}/{member}"
+                    assert part.get("description"), f"{path}/{member}"
 
 
 def test_the_complete_description_is_also_swagger_2_0(described: Any) -> None:
@@ -184,8 +189,8 @@ def test_the_complete_description_is_also_swagger_2_0(described: Any) -> None:
     complete = orjson.loads(orjson.dumps(swagger_20(openapi_documents.complete_document(described, KINDS))))
     assert list(OpenAPIV2SpecValidator(complete).iter_errors()) == []
     assert set(complete["paths"]) == set(described["paths"])
-    marks = complete["definitions"]["Dashboard"]["x-kubernetes-group-version-kind"]
-    assert {mark["version"] for mark in marks} == set(DASHBOARD.versions)
+    kind_extensions = complete["definitions"]["Dashboard"]["x-kubernetes-group-version-kind"]
+    assert {extension["version"] for extension in kind_extensions} == set(DASHBOARD.versions)
     frames = complete["paths"]["/api/ds/query"]["post"]
     assert frames["parameters"][-1]["schema"] == {"$ref": "#/definitions/QueryRequest"}
     assert frames["responses"]["200"]["schema"] == {"$ref": "#/definitions/QueryResults"}
@@ -209,8 +214,8 @@ def test_operations_name_their_actions() -> None:
         assert operation["x-kubernetes-group-version-kind"] == {"group": GROUP, "version": VERSION, "kind": "Gadget"}
         assert query <= {parameter["name"] for parameter in operation.get("parameters", ())}
     assert [parameter["name"] for parameter in paths[ITEM]["get"]["parameters"] if parameter["in"] == "path"] == ["namespace", "name"]
-    everywhere = paths[f"/apis/{GROUP}/{VERSION}/gadgets"]["get"]
-    assert (everywhere["x-kubernetes-action"], everywhere["operationId"]) == ("list", "listGadgetOfAllNamespacesV1")
+    list_of_all_namespaces = paths[f"/apis/{GROUP}/{VERSION}/gadgets"]["get"]
+    assert (list_of_all_namespaces["x-kubernetes-action"], list_of_all_namespaces["operationId"]) == ("list", "listGadgetOfAllNamespacesV1")
     assert set(paths[COLLECTION]["get"]["responses"]["200"]["content"]) == {
         "application/json",
         "application/yaml",

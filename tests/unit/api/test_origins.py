@@ -21,19 +21,21 @@ FORM = "application/x-www-form-urlencoded"
 FIREFOX_OF_2018 = "Mozilla/5.0 (X11; Linux x86_64; rv:60.0) Gecko/20100101 Firefox/60.0"
 
 
-async def done(_: Call) -> Response:
+async def respond(_: Call) -> Response:
     return json_response({"done": True})
 
 
-ROUTES = [Route(method, "/api/things", done, SIGNED_IN) for method in ("POST", "GET", "PUT", "PATCH", "DELETE")]
+ROUTES = [Route(method, "/api/things", respond, SIGNED_IN) for method in ("POST", "GET", "PUT", "PATCH", "DELETE")]
 PROXIED = {"public_url": "https://dash.example.com", "trusted_hosts": "gateway,*.internal.example.com"}
 
 
-async def send(serve: Serve, method: str, headers: Mapping[str, str], **settings: str) -> int:
+async def send_request(serve: Serve, method: str, headers: Mapping[str, str], **settings: str) -> int:
     gateway: Gateway = await serve(ROUTES, origins=OriginPolicy.from_settings(load(**settings)))
-    own = f"127.0.0.1:{gateway.port}"
-    filled = {name: value.replace("SELF", own) for name, value in headers.items()}
-    async with gateway.client.request(method, "/api/things", headers={"Authorization": ANN, "Host": own, **filled}, data=b"{}") as response:
+    own_host = f"127.0.0.1:{gateway.port}"
+    filled = {name: value.replace("SELF", own_host) for name, value in headers.items()}
+    async with gateway.client.request(
+        method, "/api/things", headers={"Authorization": ANN, "Host": own_host, **filled}, data=b"{}"
+    ) as response:
         return response.status
 
 
@@ -57,7 +59,7 @@ async def send(serve: Serve, method: str, headers: Mapping[str, str], **settings
 )
 async def test_only_a_page_of_this_server_changes_anything(serve: Serve, method: str, headers: dict[str, str], status: int) -> None:
     """Programs send neither an origin nor a site; a browser always sends one, names itself, or both."""
-    assert await send(serve, method, {"Content-Type": JSON, "User-Agent": "client", **headers}) == status
+    assert await send_request(serve, method, {"Content-Type": JSON, "User-Agent": "client", **headers}) == status
 
 
 @pytest.mark.parametrize(
@@ -86,12 +88,12 @@ async def test_a_name_that_is_not_this_servers_is_refused(serve: Serve, method: 
     """An unlisted name that points here may be an attacker's (DNS rebinding), who could then read responses."""
     headers = {"Host": host, "Content-Type": JSON} | ({} if origin is None else {"Origin": origin})
     expected = 200 if method == "GET" and origin == "http://dash.example.com" else status
-    assert await send(serve, method, headers, **PROXIED) == expected
+    assert await send_request(serve, method, headers, **PROXIED) == expected
 
 
 async def test_every_host_name_is_trusted_with_a_star(serve: Serve) -> None:
     """The setting ``*`` leaves the check to a proxy."""
-    assert await send(serve, "POST", {"Host": "any.example", "Content-Type": JSON}, trusted_hosts="*") == 200
+    assert await send_request(serve, "POST", {"Host": "any.example", "Content-Type": JSON}, trusted_hosts="*") == 200
 
 
 async def test_two_host_headers_are_refused(serve: Serve) -> None:
@@ -105,6 +107,6 @@ async def test_two_host_headers_are_refused(serve: Serve) -> None:
 
 async def test_probes_accept_any_host_name(serve: Serve) -> None:
     """Probes accept any host name, because a response without credentials is the same for all clients."""
-    client = (await serve([Route("GET", "/readyz", done, PUBLIC)])).client
+    client = (await serve([Route("GET", "/readyz", respond, PUBLIC)])).client
     async with client.get("/readyz", headers={"Host": "pod-17.cluster.local"}) as response:
         assert response.status == 200

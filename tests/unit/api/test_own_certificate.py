@@ -37,7 +37,7 @@ STRICT = ssl.VERIFY_X509_STRICT
 PARTIAL = ssl.VERIFY_X509_PARTIAL_CHAIN
 
 
-async def fine(_: Call) -> Response:
+async def respond(_: Call) -> Response:
     return Response(200, b"{}")
 
 
@@ -45,7 +45,7 @@ async def fine(_: Call) -> Response:
 @pytest.mark.parametrize("host", ["127.0.0.1", "localhost"])
 async def test_clients_that_trust_the_certificate_are_served(serve: Serve, settings: Settings, host: str, flags: ssl.VerifyFlags) -> None:
     """A client that trusts the certificate is served by name and by address, with all checks enabled."""
-    gateway = await serve([Route("GET", "/api/fine", fine, PUBLIC)], tls=tls.server_context(settings, NOW))
+    gateway = await serve([Route("GET", "/api/fine", respond, PUBLIC)], tls=tls.server_context(settings, NOW))
     trusting = ssl.create_default_context(cafile=settings.data_dir / "tls" / tls.CERTIFICATE_FILE)
     trusting.verify_flags |= flags
     async with gateway.client.get(f"https://{host}:{gateway.port}/api/fine", ssl=trusting) as response:
@@ -60,7 +60,7 @@ async def test_the_certificate_signs_no_other(serve: Serve, settings: Settings, 
     forged.write_bytes(_signed_by(pair) + pair)
     forging = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     forging.load_cert_chain(forged)
-    gateway = await serve([Route("GET", "/api/fine", fine, PUBLIC)], tls=forging)
+    gateway = await serve([Route("GET", "/api/fine", respond, PUBLIC)], tls=forging)
     trusting = ssl.create_default_context(cafile=settings.data_dir / "tls" / tls.CERTIFICATE_FILE)
     trusting.verify_flags |= flags
     with pytest.raises(ClientConnectorCertificateError):
@@ -73,9 +73,9 @@ def _signed_by(pair: bytes) -> bytes:
     assert isinstance(authority, ec.EllipticCurvePrivateKey)
     issuer = x509.load_pem_x509_certificate(pair).subject
     key, subject = ec.generate_private_key(ec.SECP256R1()), x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "Another")])
-    begun, ended = NOW - timedelta(days=1), NOW + timedelta(days=1)
+    not_before, not_after = NOW - timedelta(days=1), NOW + timedelta(days=1)
     certificate = (
-        x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number(), begun, ended)
+        x509.CertificateBuilder(issuer, subject, key.public_key(), x509.random_serial_number(), not_before, not_after)
         .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost")]), critical=False)
         .add_extension(x509.AuthorityKeyIdentifier.from_issuer_public_key(authority.public_key()), critical=False)
         .sign(authority, hashes.SHA256())

@@ -50,8 +50,8 @@ def test_moves_are_absolute_and_bounded() -> None:
     assert moves["Earlier"] == {"from": "1970-01-01T12:00:00Z", "to": "1970-01-02T12:00:00Z"}
     assert moves["Later"] == {"from": "1970-01-02T12:00:00Z", "to": "1970-01-03T12:00:00Z"}
     assert moves["Longer"] == {"from": "1970-01-01T12:00:00Z", "to": "1970-01-03T12:00:00Z"}
-    far = OUTLINE.model_copy(update={"start": -(10**18), "end": 10**18})
-    assert page_controls("/d/u", MultiDict(), far).times is not None
+    outline_of_far_times = OUTLINE.model_copy(update={"start": -(10**18), "end": 10**18})
+    assert page_controls("/d/u", MultiDict(), outline_of_far_times).times is not None
 
 
 @pytest.mark.parametrize(
@@ -89,10 +89,10 @@ def test_addresses_that_run_code_are_not_linked(address: str) -> None:
 
 @pytest.mark.parametrize("address", ["https://example.com/x", "/d/other", "?tab=2", "d/other", "mailto:a@example.com"])
 def test_links_have_the_time_and_the_variables_on_request(address: str) -> None:
-    plain = link_of(OutlineLink(title="", url=address), MultiDict(), OUTLINE)
-    assert plain is not None
-    assert plain.address == plain.text == (f"/{address}" if address.startswith("d/") else address)
+    link_without_options = link_of(OutlineLink(title="", url=address), MultiDict(), OUTLINE)
+    assert link_without_options is not None
+    assert link_without_options.address == link_without_options.text == (f"/{address}" if address.startswith("d/") else address)
     full = link_of(OutlineLink(title="T", url=address, keeps_time=True, includes_variables=True), MultiDict({"var-x": "1"}), OUTLINE)
     assert full is not None
     if not address.startswith("mailto:"):
-        assert full.address.removeprefix(plain.address)[1:] == "from=now-6h&to=now&var-x=1&var-host=a&var-host=b"
+        assert full.address.removeprefix(link_without_options.address)[1:] == "from=now-6h&to=now&var-x=1&var-host=a&var-host=b"

@@ -31,8 +31,8 @@ def test_the_style_has_only_positions() -> None:
 
 def test_pictures_have_the_theme_of_the_reader_or_of_the_page() -> None:
     """The last picture matches all screens; each size has its own address."""
-    (shown,) = grid(panel(4)).sections[0].panels
-    assert [source.media for source in shown.sources] == [
+    (panel_picture,) = grid(panel(4)).sections[0].panels
+    assert [source.media for source in panel_picture.sources] == [
         "(max-width: 700px) and (prefers-color-scheme: dark)",
         "(max-width: 700px)",
         "(max-width: 1100px) and (prefers-color-scheme: dark)",
@@ -48,15 +48,15 @@ def test_pictures_have_the_theme_of_the_reader_or_of_the_page() -> None:
 @pytest.mark.parametrize(("columns", "rows"), [(1, 1), (2, 2), (24, 1), (24, 200), (1, 200)])
 def test_every_picture_can_be_drawn(columns: int, rows: int) -> None:
     """Small panels have larger pictures, since a picture has a minimum size."""
-    for shown in (*grid(panel(4, columns=columns, rows=rows)).sections[0].panels, panel_alone(panel(4), ADDRESS)):
-        for source in shown.sources:
+    for panel_picture in (*grid(panel(4, columns=columns, rows=rows)).sections[0].panels, panel_alone(panel(4), ADDRESS)):
+        for source in panel_picture.sources:
             PictureOptions(panel=4, width=source.width, height=source.height)
 
 
 def test_copies_have_their_own_values() -> None:
     """The value of a repeated panel replaces that of the page, in its picture and on its page."""
     first, second = grid(panel(4, variables={"host": ["a"]}), panel(4, variables={"host": ["b"]})).sections[0].panels
-    for shown, value in ((first, "a"), (second, "b")):
-        for address in (shown.page, shown.sources[-1].address):
+    for panel_copy, value in ((first, "a"), (second, "b")):
+        for address in (panel_copy.page, panel_copy.sources[-1].address):
             assert [pair for pair in parse_qsl(urlsplit(address).query) if pair[0] == "var-host"] == [("var-host", value)]
     assert ("from", "now-1h") in parse_qsl(urlsplit(first.sources[0].address).query)

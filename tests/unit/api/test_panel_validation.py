@@ -34,7 +34,7 @@ class Service:
         if self.is_old:
             raise BadRequest("the message names an endpoint that this worker does not know")
         faults = [[{"pointer": "/title", "message": "it is bad"}] if title == "bad" else [] for title in titles]
-        return Reply(b"\n".join(orjson.dumps({"faults": found}) for found in faults))
+        return Reply(b"\n".join(orjson.dumps({"faults": panel_faults}) for panel_faults in faults))
 
     async def check(self, title: str, *, org_id: int = 1) -> str:
         """Return ``accepted``, or the field of the fault."""

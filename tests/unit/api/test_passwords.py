@@ -44,23 +44,23 @@ async def test_an_old_hash_is_replaced_and_a_new_one_is_not(passwords: Passwords
 
 async def test_every_verification_costs_the_same(passwords: Passwords, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each verification runs both hash functions once, so its time does not reveal whether an account exists or is imported."""
-    ran: list[str] = []
+    calls: list[str] = []
 
-    def count_calls(name: str, work: Callable[..., object]) -> Callable[..., object]:
+    def count_calls(name: str, function: Callable[..., object]) -> Callable[..., object]:
         def run(*arguments: object) -> object:
-            ran.append(name)
-            return work(*arguments)
+            calls.append(name)
+            return function(*arguments)
 
         return run
 
-    own = await passwords.hash("admin")
+    current_hash = await passwords.hash("admin")
     monkeypatch.setattr(module, "_matches_argon2", count_calls("argon2", module._matches_argon2))
     monkeypatch.setattr(key_material, "hash_secret", count_calls("pbkdf2", key_material.hash_secret))
-    for stored, salt in ((None, None), (own, None), (IMPORTED, SALT), (IMPORTED, None), ("", None)):
+    for stored, salt in ((None, None), (current_hash, None), (IMPORTED, SALT), (IMPORTED, None), ("", None)):
         for password in ("admin", "wrong"):
-            ran.clear()
+            calls.clear()
             await passwords.verify(stored, password, salt=salt)
-            assert sorted(ran) == ["argon2", "pbkdf2"]
+            assert sorted(calls) == ["argon2", "pbkdf2"]
 
 
 async def test_concurrent_checks_are_bounded_and_leave_slots_for_clients_without_failures() -> None:

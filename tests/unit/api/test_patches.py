@@ -215,5 +215,5 @@ def test_any_patch_is_applied_or_refused(tree: Any, operations: Any) -> None:
 @given(TREES, TREES)
 def test_a_merge_patch_applied_twice_is_applied_once(tree: Any, patch: Any) -> None:
     """A merge patch that is applied a second time changes nothing."""
-    once = merge_patch(copy.deepcopy(tree), copy.deepcopy(patch))
-    assert merge_patch(copy.deepcopy(once), patch) == once
+    patched_once = merge_patch(copy.deepcopy(tree), copy.deepcopy(patch))
+    assert merge_patch(copy.deepcopy(patched_once), patch) == patched_once

@@ -50,4 +50,5 @@ async def test_one_organization_leaves_room_for_others() -> None:
         await asyncio.sleep(0)
         assert slow.calls == 4
         slow.let.set()
+    # The 33 pictures of organization 1, and the one of organization 2.
     assert len([task.result() for task in drawn]) == slow.calls == 34

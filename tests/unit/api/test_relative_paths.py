@@ -40,7 +40,7 @@ def test_relative_paths_are_percent_encoded(path: str, expected: str) -> None:
     ],
 )
 def test_other_paths_are_refused(path: str) -> None:
-    """Addresses of other servers, absolute and climbing paths, control characters and too long paths are refused."""
+    """Addresses of other servers, absolute paths, paths with ``..``, control characters and too long paths are refused."""
     with pytest.raises(BadRequest, match="path"):
         checked_relative_path(path)
 
@@ -53,7 +53,7 @@ def test_no_path_leaves_the_server(path: str) -> None:
     except BadRequest:
         return
     # Browsers remove tabs and line breaks, and read a backslash as a slash.
-    as_browsers_read_it = location.translate({ord(each): None for each in "\t\r\n"}).replace("\\", "/")
+    as_browsers_read_it = location.translate({ord(character): None for character in "\t\r\n"}).replace("\\", "/")
     address = urlsplit(urljoin(f"{SERVER}/goto/x", as_browsers_read_it))
     assert f"{address.scheme}://{address.netloc}" == SERVER
     assert location.isascii()

@@ -37,15 +37,15 @@ async def test_a_change_continues_after_its_deadline(worker: RepositoryClient) -
 
 async def test_a_cancelled_caller_ends_no_change(worker: RepositoryClient) -> None:
     """If a client disconnects during a commit, the commit and its audit record are still completed."""
-    begun, may_end, recorded = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    has_begun, may_end, recorded = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def change() -> None:
-        begun.set()
+        has_begun.set()
         await may_end.wait()
         recorded.set()
 
     task = asyncio.create_task(worker.run_to_completion(change, deadline=deadline_after()))
-    await begun.wait()
+    await has_begun.wait()
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await task

@@ -10,7 +10,7 @@ from dashwright.api.http.in_flight import Deadlines
 async def test_each_task_is_cancelled_at_its_deadline() -> None:
     """Tasks are cancelled in the order of their start and ended ones are not touched; a cancelled task can continue normally."""
     deadlines = Deadlines(0.02)
-    over: list[str] = []
+    ended_names: list[str] = []
 
     async def work(name: str, wait: asyncio.Event) -> int:
         task = asyncio.current_task()
@@ -20,16 +20,16 @@ async def test_each_task_is_cancelled_at_its_deadline() -> None:
             await wait.wait()
         except asyncio.CancelledError:
             assert deadlines.has_expired(task)
-            over.append(name)
+            ended_names.append(name)
         finally:
             deadlines.end(task)
         return task.cancelling()
 
     never, at_once = asyncio.Event(), asyncio.Event()
     at_once.set()
-    marks = await asyncio.gather(work("first", never), work("quick", at_once), work("second", never))
-    assert over == ["first", "second"]
-    assert not any(marks)
+    cancel_counts = await asyncio.gather(work("first", never), work("quick", at_once), work("second", never))
+    assert ended_names == ["first", "second"]
+    assert not any(cancel_counts)
     deadlines.close()
 
 

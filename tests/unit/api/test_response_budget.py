@@ -15,12 +15,12 @@ from dashwright.common.errors import TooManyRequests, Unavailable
 
 from .conftest import Gateway, Serve
 
-ANN, ED, VIC = ResponseOwner("ann", 1), ResponseOwner("ed", 1), ResponseOwner("vic", 2)
-LARGE = bytes(8 * 1024 * 1024)
+FIRST_OWNER, SECOND_OWNER, OWNER_IN_ORG_2 = ResponseOwner("ann", 1), ResponseOwner("ed", 1), ResponseOwner("vic", 2)
+LARGE_BODY = bytes(8 * 1024 * 1024)
 
 
 async def large(_: Call) -> Response:
-    return Response(200, LARGE, "application/octet-stream")
+    return Response(200, LARGE_BODY, "application/octet-stream")
 
 
 async def small(_: Call) -> Response:
@@ -34,25 +34,25 @@ def test_a_caller_has_a_quarter_and_an_organization_half() -> None:
     """A caller over their share gets 429, others do not; all get 503 once the memory of the process is used up."""
     budget = ResponseBudget(800)
     with ExitStack() as stack:
-        stack.enter_context(budget.reserve(ANN, 200))
-        with pytest.raises(TooManyRequests, match="your share"), budget.reserve(ANN, 1):
+        stack.enter_context(budget.reserve(FIRST_OWNER, 200))
+        with pytest.raises(TooManyRequests, match="your share"), budget.reserve(FIRST_OWNER, 1):
             pass
-        stack.enter_context(budget.reserve(ED, 200))
+        stack.enter_context(budget.reserve(SECOND_OWNER, 200))
         with pytest.raises(TooManyRequests, match="your organization"), budget.reserve(ResponseOwner("eve", 1), 1):
             pass
-        stack.enter_context(budget.reserve(VIC, 200))
+        stack.enter_context(budget.reserve(OWNER_IN_ORG_2, 200))
         stack.enter_context(budget.reserve(ResponseOwner("zoe", 3), 200))
         with pytest.raises(Unavailable, match="RESPONSE_BYTES"), budget.reserve(ResponseOwner("max", 4), 1):
             pass
     assert budget.used == 0
-    with budget.reserve(ANN, 200):
+    with budget.reserve(FIRST_OWNER, 200):
         assert budget.used == 200
 
 
 def test_a_large_response_fits_where_nothing_else_is_in_flight() -> None:
     """A single response of any size is sent; only other unread responses of the client can exceed its share."""
     budget = ResponseBudget(800)
-    with budget.reserve(ANN, 5000), pytest.raises(TooManyRequests), budget.reserve(ANN, 1):
+    with budget.reserve(FIRST_OWNER, 5000), pytest.raises(TooManyRequests), budget.reserve(FIRST_OWNER, 1):
         pass
 
 
@@ -61,9 +61,9 @@ def test_a_shared_body_counts_once() -> None:
     budget, line = ResponseBudget(800), bytes(150)
     with ExitStack() as stack:
         for _ in range(100):
-            stack.enter_context(budget.reserve(ANN, len(line), shared_chunk=line))
+            stack.enter_context(budget.reserve(FIRST_OWNER, len(line), shared_chunk=line))
         assert budget.used == 150
-        with pytest.raises(TooManyRequests), budget.reserve(ANN, 150, shared_chunk=bytes(150)):
+        with pytest.raises(TooManyRequests), budget.reserve(FIRST_OWNER, 150, shared_chunk=bytes(150)):
             pass
     assert budget.used == 0
 
@@ -81,21 +81,21 @@ async def unread(gateway: Gateway, path: str) -> tuple[asyncio.StreamReader, asy
 
 async def test_a_caller_with_a_full_share_is_refused_until_it_is_read(serve: Serve) -> None:
     """The refusal of a caller with a full share has the time to retry, and responses in flight are complete."""
-    gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE), drain_seconds=2))
+    gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE_BODY), drain_seconds=2))
     reader, writer = await unread(gateway, "/api/large")
     async with gateway.client.get("/api/large") as response:
         assert (response.status, response.headers["Retry-After"]) == (429, "1")
         assert "DASHWRIGHT_RESPONSE_BYTES" in (await response.json())["message"]
     await reader.readuntil(b"\r\n\r\n")
-    assert len(await reader.readexactly(len(LARGE))) == len(LARGE)
+    assert len(await reader.readexactly(len(LARGE_BODY))) == len(LARGE_BODY)
     writer.close()
     async with gateway.client.get("/api/large") as response:
-        assert len(await response.read()) == len(LARGE)
+        assert len(await response.read()) == len(LARGE_BODY)
 
 
 async def test_a_client_that_reads_nothing_is_disconnected(serve: Serve) -> None:
     """A stalled connection is closed after the time limit, and its memory is free again."""
-    gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE), write_seconds=0.1, drain_seconds=2))
+    gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE_BODY), write_seconds=0.1, drain_seconds=2))
     reader, writer = await unread(gateway, "/api/large")
     async with asyncio.timeout(5):
         while True:
@@ -103,5 +103,5 @@ async def test_a_client_that_reads_nothing_is_disconnected(serve: Serve) -> None
                 if response.status == 200:
                     break
     with pytest.raises((ConnectionError, asyncio.IncompleteReadError)):
-        await reader.readexactly(len(LARGE))
+        await reader.readexactly(len(LARGE_BODY))
     writer.close()

@@ -78,7 +78,7 @@ def test_an_integer_is_ascii_digits_of_64_bits(text: str, number: int | None) ->
         ("/api/here", {**ANN, "X-Grafana-Org-Id": "2"}, 403, None),
     ],
 )
-async def test_a_permission_is_checked_in_the_route_s_organization(
+async def test_a_permission_is_checked_in_the_organization_of_the_route(
     serve: Serve, path: str, credentials: Any, status: int, body: Any
 ) -> None:
     """Missing credentials are reported before an invalid organization, and this before a missing permission.
@@ -119,11 +119,11 @@ async def test_any_scope_admits_callers_with_the_action_on_some_scope(
             assert response.status == status, path
 
 
-@pytest.mark.parametrize("where", [OrganizationInPath("id", "bad"), OrganizationInPath("", "bad")])
-def test_an_organization_of_the_path_must_be_in_the_path(where: OrganizationInPath) -> None:
+@pytest.mark.parametrize("scope", [OrganizationInPath("id", "bad"), OrganizationInPath("", "bad")])
+def test_an_organization_of_the_path_must_be_in_the_path(scope: OrganizationInPath) -> None:
     """A route that takes the organization from a path without one is refused at the start, not at the first request."""
     with pytest.raises(DashwrightError, match="names no path parameter"):
-        Route("GET", "/api/orgs/{org_id}", report_view, Permission("orgs:read", organization=where))
+        Route("GET", "/api/orgs/{org_id}", report_view, Permission("orgs:read", organization=scope))
 
 
 async def test_flags_and_numbers_of_the_query_are_read(serve: Serve) -> None:
@@ -197,8 +197,8 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
         def record(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
             noted.append((actor.uid, action, org_id, status, actor.address))
 
-    needs = Permission("orgs:write")
-    routes = [Route("PUT", "/api/x", report_view, needs, audit="org.update"), Route("GET", "/api/x", report_view, needs)]
+    permission = Permission("orgs:write")
+    routes = [Route("PUT", "/api/x", report_view, permission, audit="org.update"), Route("GET", "/api/x", report_view, permission)]
     routes.append(Route("POST", "/api/x", report_view, SIGNED_IN, audit="x"))
     routes.append(
         Route("DELETE", "/api/x", report_view, Permission("orgs:delete", organization=OrganizationScope.GLOBAL), audit="org.delete")
@@ -238,10 +238,10 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
     ]
 
 
-async def test_a_caller_without_an_organization_reaches_the_own_data(
+async def test_a_caller_without_an_organization_reaches_their_data(
     serve: Serve, accounts: Accounts, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A user without any organization can still reach their own data, in order to join one again."""
+    """A user without any organization can still read and change their own data, in order to join an organization again."""
     set_caller(Identity("user:vic", "vic", 0, Role.NONE), accounts, monkeypatch)
     gateway = await serve(
         [Route("GET", "/api/mine", report_view, SIGNED_IN), Route("GET", "/api/here", report_view, Permission("dashboards:read"))]

@@ -58,12 +58,12 @@ async def test_only_the_start_of_a_response_names_the_version(serve: Serve, body
     gateway = await serve(in_each_version([Route("GET", f"{REPOSITORY_PATH}/x", respond, PUBLIC, operation)]))
     for version in REPOSITORY.versions:
         async with gateway.client.get(f"/apis/{REPOSITORY.api_version(version)}/namespaces/default/repositories/r/x") as response:
-            found = await response.read()
-        assert found == (body.replace(b"v0alpha1", version.encode(), 1) if named else body)
+            received = await response.read()
+        assert received == (body.replace(b"v0alpha1", version.encode(), 1) if named else body)
 
 
 def test_operations_of_other_versions_have_ids_of_their_own() -> None:
     """The preferred version keeps the ids that clients use."""
     route = Route("GET", REPOSITORY_PATH, lambda _: pytest.fail("not called"), PUBLIC, Operation("getFile", "a file"))
-    ids = [each.operation.id for each in in_each_version([route]) if each.operation is not None]
+    ids = [other.operation.id for other in in_each_version([route]) if other.operation is not None]
     assert ids == ["getFile", "getFileV1", "getFileV1beta1"]

@@ -15,18 +15,18 @@ from dashwright.common.errors import Unauthorized, Unavailable
 from dashwright.common.identity import Identity, Role
 
 ANN = Identity("user:1", "ann", 1, Role.ADMIN, user_id=1)
-ASKED = Credentials("Test ann", "192.0.2.1")
+ANNS_CREDENTIALS = Credentials("Test ann", "192.0.2.1")
 
 
 @dataclass
 class GatedRecords:
-    """A scheme, and views of one record that a test changes. Each look-up reads the record and returns when its event is set."""
+    """A scheme, and views of one record that a test changes. A look-up waits for its event in ``gates`` after it has read the record."""
 
     role: Role | None = Role.ADMIN
     gates: list[asyncio.Event] = field(default_factory=list)
-    start_lookup: asyncio.Event = field(default_factory=asyncio.Event)
+    has_begun_lookup: asyncio.Event = field(default_factory=asyncio.Event)
     is_gated: bool = False
-    is_away: bool = False
+    is_unavailable: bool = False
     lookups: int = 0
 
     async def identify(self, credentials: Credentials, org_id: int | None) -> Identity:
@@ -38,12 +38,12 @@ class GatedRecords:
     async def _read(self, org_id: int) -> Identity:
         self.lookups += 1
         role = self.role
-        if self.is_away:
+        if self.is_unavailable:
             raise Unavailable("away")
         if self.is_gated:
             gate = asyncio.Event()
             self.gates.append(gate)
-            self.start_lookup.set()
+            self.has_begun_lookup.set()
             await gate.wait()
         if role is None:
             raise Unauthorized("gone")
@@ -65,12 +65,12 @@ class Setup:
     observer: RecordedLookups
     schemes: SchemeAuthenticator
 
-    async def start_lookup(self, work: Coroutine[Any, Any, Identity]) -> asyncio.Task[Identity]:
+    async def start_lookup(self, lookup: Coroutine[Any, Any, Identity]) -> asyncio.Task[Identity]:
         """Return the task of a request once its lookup waits for its event."""
-        self.records.start_lookup.clear()
-        task = asyncio.create_task(work)
+        self.records.has_begun_lookup.clear()
+        task = asyncio.create_task(lookup)
         async with asyncio.timeout(5):
-            await self.records.start_lookup.wait()
+            await self.records.has_begun_lookup.wait()
         return task
 
 
@@ -84,15 +84,15 @@ def setup() -> Setup:
 async def test_a_scheme_is_chosen_by_its_word_in_any_case(setup: Setup) -> None:
     """The scheme is selected by its name in any case, and an unknown one is refused."""
     assert (await setup.schemes.identify(Credentials("tESt x"), None)).login == "ann"
-    for strange in ("Digest x", "", "Testing x"):
+    for unknown_header in ("Digest x", "", "Testing x"):
         with pytest.raises(Unauthorized, match=r"^Unauthorized$"):
-            await setup.schemes.identify(Credentials(strange), None)
+            await setup.schemes.identify(Credentials(unknown_header), None)
 
 
 async def test_identities_are_cached_per_organization(setup: Setup) -> None:
     """A cached identity is never used for another organization, credential or address."""
-    expected = (None, 2, 1, 2, None)
-    assert [(await setup.schemes.identify(ASKED, org)).org_id for org in expected] == [1, 2, 1, 2, 1]
+    requested_orgs = (None, 2, 1, 2, None)
+    assert [(await setup.schemes.identify(ANNS_CREDENTIALS, org)).org_id for org in requested_orgs] == [1, 2, 1, 2, 1]
     assert setup.records.lookups == 3
     await setup.schemes.identify(Credentials("Test bob", "192.0.2.1"), None)
     await setup.schemes.identify(Credentials("Test ann", "192.0.2.2"), None)
@@ -102,41 +102,41 @@ async def test_identities_are_cached_per_organization(setup: Setup) -> None:
 async def test_a_cached_caller_is_not_looked_up(setup: Setup) -> None:
     """A cached caller causes no lookup, and only lookups count as use of a token."""
     for _ in range(3):
-        await setup.schemes.identify(ASKED, None)
+        await setup.schemes.identify(ANNS_CREDENTIALS, None)
     assert (setup.records.lookups, len(setup.observer.noted)) == (1, 1)
     setup.identities.invalidate("user:1")
-    await setup.schemes.identify(ASKED, None)
+    await setup.schemes.identify(ANNS_CREDENTIALS, None)
     assert (setup.records.lookups, len(setup.observer.noted)) == (2, 2)
 
 
-LOOKS: dict[str, Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]] = {
-    "identify": lambda schemes: schemes.identify(ASKED, None),
-    "seen in": lambda schemes: schemes.identity_in(ANN, 2),
+LOOKUPS: dict[str, Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]] = {
+    "identify": lambda schemes: schemes.identify(ANNS_CREDENTIALS, None),
+    "identity in another organization": lambda schemes: schemes.identity_in(ANN, 2),
 }
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("look_up", LOOKUPS.values(), ids=LOOKUPS)
 async def test_a_lookup_that_a_revocation_overtook_is_not_cached(
-    setup: Setup, look: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
+    setup: Setup, look_up: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
 ) -> None:
     """After a read, a revocation and its notification, the next request is looked up again."""
     setup.records.is_gated = True
-    first = await setup.start_lookup(look(setup.schemes))
+    first = await setup.start_lookup(look_up(setup.schemes))
     setup.records.role = Role.NONE
     setup.identities.invalidate("user:1")
     setup.records.gates[0].set()
     assert (await first).role is Role.ADMIN
     setup.records.is_gated = False
-    assert (await look(setup.schemes)).role is Role.NONE
+    assert (await look_up(setup.schemes)).role is Role.NONE
 
 
 async def test_a_request_after_a_revocation_does_not_share_an_earlier_lookup(setup: Setup) -> None:
     """A request before a revocation may be accepted, and a concurrent one with the same credential after it is refused."""
     setup.records.is_gated = True
-    before = await setup.start_lookup(setup.schemes.identify(ASKED, None))
+    before = await setup.start_lookup(setup.schemes.identify(ANNS_CREDENTIALS, None))
     setup.records.role = None
     setup.identities.invalidate("user:1")
-    after = await setup.start_lookup(setup.schemes.identify(ASKED, None))
+    after = await setup.start_lookup(setup.schemes.identify(ANNS_CREDENTIALS, None))
     for gate in setup.records.gates:
         gate.set()
     assert (await before).role is Role.ADMIN
@@ -147,7 +147,7 @@ async def test_a_request_after_a_revocation_does_not_share_an_earlier_lookup(set
 async def test_callers_with_one_credential_share_one_lookup(setup: Setup) -> None:
     """A burst is one lookup; cancelling one caller does not affect the others."""
     setup.records.is_gated = True
-    callers = [asyncio.create_task(setup.schemes.identify(ASKED, None)) for _ in range(50)]
+    callers = [asyncio.create_task(setup.schemes.identify(ANNS_CREDENTIALS, None)) for _ in range(50)]
     await asyncio.sleep(0)
     callers[0].cancel()
     await asyncio.sleep(0)
@@ -163,28 +163,28 @@ async def test_without_notifications_every_request_is_looked_up(setup: Setup) ->
     setup.identities.suspend()
     for role in (Role.ADMIN, Role.VIEWER):
         setup.records.role = role
-        assert (await setup.schemes.identify(ASKED, None)).role is role
+        assert (await setup.schemes.identify(ANNS_CREDENTIALS, None)).role is role
         assert (await setup.schemes.identity_in(ANN, 2)).role is role
 
 
-@pytest.mark.parametrize("look", LOOKS.values(), ids=LOOKS)
+@pytest.mark.parametrize("look_up", LOOKUPS.values(), ids=LOOKUPS)
 async def test_cached_callers_are_accepted_during_an_outage(
-    setup: Setup, look: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
+    setup: Setup, look_up: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
 ) -> None:
     """Without notifications and look-ups, cached callers are accepted and others wait. A later look-up has precedence over the cache."""
-    await look(setup.schemes)
+    await look_up(setup.schemes)
     setup.identities.suspend()
-    setup.records.is_away = True
-    assert (await look(setup.schemes)).role is Role.ADMIN
+    setup.records.is_unavailable = True
+    assert (await look_up(setup.schemes)).role is Role.ADMIN
     with pytest.raises(Unavailable):
         await setup.schemes.identify(Credentials("Test bob"), None)
-    setup.records.is_away = False
+    setup.records.is_unavailable = False
     setup.records.role = None
     with pytest.raises(Unauthorized):
-        await look(setup.schemes)
-    setup.records.is_away = True
+        await look_up(setup.schemes)
+    setup.records.is_unavailable = True
     with pytest.raises(Unavailable):
-        await look(setup.schemes)
+        await look_up(setup.schemes)
 
 
 async def test_views_of_other_organizations_are_cached(setup: Setup) -> None:
@@ -203,14 +203,14 @@ async def test_a_failure_is_not_cached(setup: Setup) -> None:
     """A refused caller is accepted as soon as they have the right."""
     setup.records.role = None
     with pytest.raises(Unauthorized):
-        await setup.schemes.identify(ASKED, None)
+        await setup.schemes.identify(ANNS_CREDENTIALS, None)
     assert not setup.observer.noted
     setup.records.role = Role.VIEWER
-    assert (await setup.schemes.identify(ASKED, None)).role is Role.VIEWER
+    assert (await setup.schemes.identify(ANNS_CREDENTIALS, None)).role is Role.VIEWER
 
 
 async def test_no_credential_is_cached(setup: Setup) -> None:
     """Cache keys are digests that only this process can compute."""
-    await setup.schemes.identify(ASKED, None)
+    await setup.schemes.identify(ANNS_CREDENTIALS, None)
     assert [len(digest) for digest in setup.identities._entries] == [16]
     assert SchemeAuthenticator({}, setup.records, setup.identities)._digests.digest("x") != setup.schemes._digests.digest("x")

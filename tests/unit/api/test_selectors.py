@@ -168,7 +168,7 @@ def test_a_watch_selects_by_the_label_of_an_id() -> None:
 _KEYS = st.sampled_from(["a", "b", "x.y/c", "in"])
 _VALUES = st.sampled_from(["", "1", "2", "prod"])
 _SETS = st.lists(_VALUES, min_size=1, max_size=3)
-_WRITTEN: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
+_SELECTOR_TEXTS: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
     st.tuples(_KEYS, st.sampled_from(["=", "==", "!="]), _VALUES.map(lambda value: [value])),
     st.tuples(_KEYS, st.sampled_from([" in ", " notin "]), _SETS),
     st.tuples(_KEYS, st.just(""), st.just([])),
@@ -176,7 +176,7 @@ _WRITTEN: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
 )
 
 
-@given(st.lists(_WRITTEN, max_size=4), st.dictionaries(_KEYS, _VALUES))
+@given(st.lists(_SELECTOR_TEXTS, max_size=4), st.dictionaries(_KEYS, _VALUES))
 def test_an_object_is_selected_when_it_meets_every_requirement(written: list[tuple[str, str, list[str]]], labels: dict[str, str]) -> None:
     """The selection equals that of a simple evaluator of one requirement at a time."""
 

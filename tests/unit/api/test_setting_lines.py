@@ -18,30 +18,30 @@ def marked(lines: Sequence[SettingLine]) -> list[str]:
 def test_changed_members_of_json_are_marked() -> None:
     """JSON has a line for each member, and only those with another value are marked; distant equal ones are left out."""
     before = {f"member{number}": number for number in range(20)}
-    shown = setting_lines(json.dumps(before), json.dumps({**before, "member3": "x", "member18": "y"}))
-    assert (marked(shown.before), marked(shown.after)) == (['"member3": 3,', '"member18": 18,'], ['"member3": "x",', '"member18": "y",'])
-    assert [line.text.strip() for line in shown.after].count("…") == 2
-    assert '"member10": 10,' not in [line.text.strip() for line in shown.before]
+    lines = setting_lines(json.dumps(before), json.dumps({**before, "member3": "x", "member18": "y"}))
+    assert (marked(lines.before), marked(lines.after)) == (['"member3": 3,', '"member18": 18,'], ['"member3": "x",', '"member18": "y",'])
+    assert [line.text.strip() for line in lines.after].count("…") == 2
+    assert '"member10": 10,' not in [line.text.strip() for line in lines.before]
 
 
 def test_settings_without_equal_lines_are_not_marked() -> None:
     """Short JSON and texts are shown as they are."""
     for before, after in (("", "new"), ('{"a":1}', '{"a":2}'), ("rate(a[5m])", "rate(b[5m])"), ("{" * 70, "[")):
-        shown = setting_lines(before, after)
-        assert not marked(shown.before) + marked(shown.after)
-        assert ([line.text for line in shown.before], [line.text for line in shown.after]) == ([before] * bool(before), [after])
+        lines = setting_lines(before, after)
+        assert not marked(lines.before) + marked(lines.after)
+        assert ([line.text for line in lines.before], [line.text for line in lines.after]) == ([before] * bool(before), [after])
 
 
 def test_long_settings_are_cut() -> None:
     """A page has a limited number of lines and characters of each setting, and an ellipsis for the rest."""
-    shown = setting_lines("x" * 9_000, "\n".join(map(str, range(900))))
-    assert [len(line.text) for line in shown.before] == [2_001]
-    assert (len(shown.after), shown.after[-1].text) == (101, "…")
+    lines = setting_lines("x" * 9_000, "\n".join(map(str, range(900))))
+    assert [len(line.text) for line in lines.before] == [2_001]
+    assert (len(lines.after), lines.after[-1].text) == (101, "…")
 
 
 @given(LINES, LINES)
 def test_lines_without_a_mark_are_on_both_sides(before: list[str], after: list[str]) -> None:
     """A reader who removes the marked lines sees the same text on both sides, if any line is equal."""
-    shown = setting_lines("\n".join(before), "\n".join(after))
-    if marked(shown.before) or marked(shown.after):
-        assert [line for line in shown.before if not line.is_changed] == [line for line in shown.after if not line.is_changed]
+    lines = setting_lines("\n".join(before), "\n".join(after))
+    if marked(lines.before) or marked(lines.after):
+        assert [line for line in lines.before if not line.is_changed] == [line for line in lines.after if not line.is_changed]

@@ -138,11 +138,11 @@ _ODD_EVALUATIONS: Final = st.fixed_dictionaries(
 
 def _objects(kind: str, api_version: str, usual_specs: st.SearchStrategy[Any], odd_specs: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
     """Return complete objects: valid in half of the cases, except perhaps for their specs."""
-    usual = st.fixed_dictionaries(
+    usual_objects = st.fixed_dictionaries(
         {"kind": st.just(kind), "spec": usual_specs},
         optional={"apiVersion": st.just(api_version), "metadata": _USUAL_METADATA, "status": st.just({})},
     )
-    odd = st.fixed_dictionaries(
+    odd_objects = st.fixed_dictionaries(
         {},
         optional={
             "kind": st.sampled_from([kind, kind, "Pod"]),
@@ -153,7 +153,7 @@ def _objects(kind: str, api_version: str, usual_specs: st.SearchStrategy[Any], o
             "unknown": _VALUES,
         },
     )
-    return st.booleans().flatmap(lambda is_usual: usual if is_usual else odd)
+    return st.booleans().flatmap(lambda is_usual: usual_objects if is_usual else odd_objects)
 
 
 _SUBMISSIONS: Final = st.sampled_from(

@@ -29,8 +29,8 @@ def submit(value: Any, **options: Any) -> Any:
 def test_a_spec_a_list_and_an_object_are_read() -> None:
     """A JobSpec, an ordered list of them, and a complete Job are accepted; only the list returns a list."""
     assert [spec.action for spec in submit(SYNC).specs] == [Action.SYNC]
-    many = submit([SYNC, {**SYNC, "repository": "q"}])
-    assert (many.is_list, [spec.repository for spec in many.specs]) == (True, ["r", "q"])
+    list_submission = submit([SYNC, {**SYNC, "repository": "q"}])
+    assert (list_submission.is_list, [spec.repository for spec in list_submission.specs]) == (True, ["r", "q"])
     assert submit({"metadata": {"namespace": "default"}, "spec": SYNC}) == submit(SYNC)
     complete = submit(
         {"kind": "Job", "apiVersion": "provisioning.grafana.app/v0alpha1", "metadata": {"namespace": "default"}, "spec": SYNC}
@@ -97,10 +97,10 @@ def test_a_tree_is_judged_as_its_json_text_is(value: dict[str, Any]) -> None:
     except ValidationError as error:
         expected = causes_of(error)
     try:
-        found: Any = job_rules.validate(value)
+        outcome: Any = job_rules.validate(value)
     except ValidationError as error:
-        found = causes_of(error)
-    assert found == expected
+        outcome = causes_of(error)
+    assert outcome == expected
 
 
 @pytest.mark.parametrize(
@@ -232,4 +232,5 @@ def test_many_and_long_unknown_fields_are_refused_with_little_work_and_in_few_wo
             read_submission(body, "default")
         assert process_time() - started < 2
         assert len(caught.value.message) < 5000
+        # At most one cause for each of the 1,000 items.
         assert len(caught.value.causes) <= 1000

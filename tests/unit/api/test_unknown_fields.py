@@ -63,12 +63,12 @@ def test_an_unknown_field_has_advice(tree: dict[str, Any], advice: str) -> None:
 
 def test_reported_unknown_fields_are_limited() -> None:
     """Responses and headers name only some of many fields."""
-    many = {f"field{index}": 1 for index in range(1000)}
-    result = FieldValidation.WARN.warnings_for(find_in_object(many, FOLDER))
+    unknown_fields = {f"field{index}": 1 for index in range(1000)}
+    result = FieldValidation.WARN.warnings_for(find_in_object(unknown_fields, FOLDER))
     assert len(result) == 20
     with pytest.raises(BadRequest, match='strict decoding error: unknown field "field0", unknown field'):
-        FieldValidation.STRICT.warnings_for(find_in_object(many, FOLDER))
-    assert FieldValidation.IGNORE.warnings_for(find_in_object(many, FOLDER)) == ()
+        FieldValidation.STRICT.warnings_for(find_in_object(unknown_fields, FOLDER))
+    assert FieldValidation.IGNORE.warnings_for(find_in_object(unknown_fields, FOLDER)) == ()
 
 
 def test_warnings_fit_into_a_header() -> None:

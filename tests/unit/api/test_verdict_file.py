@@ -23,7 +23,7 @@ def verdicts(count: int) -> Iterator[Sequence[ItemVerdict]]:
         ]
 
 
-async def read(file: VerdictFile) -> tuple[bytes, int]:
+async def read_file(file: VerdictFile) -> tuple[bytes, int]:
     """Return the content of a file, and the size of its largest part."""
     file.rewind()
     parts = [part async for part in file]
@@ -38,7 +38,7 @@ async def test_the_lines_are_read_as_they_were_written(count: int) -> None:
     for group in verdicts(count):
         file.write(group)
         lines += b"".join(verdict.to_json() + b"\n" for verdict in group)
-    content, largest = await read(file)
+    content, largest = await read_file(file)
     assert content == lines
     assert largest <= 64 * 1024
 
@@ -48,7 +48,7 @@ async def test_lines_that_cannot_be_compressed_are_read_as_they_were_written() -
     random, file = Random(1), VerdictFile()
     group = [ItemVerdict(index=index, id=random.randbytes(50).hex(), status="accepted") for index in range(5000)]
     file.write(group)
-    assert (await read(file))[0] == b"".join(verdict.to_json() + b"\n" for verdict in group)
+    assert (await read_file(file))[0] == b"".join(verdict.to_json() + b"\n" for verdict in group)
 
 
 async def test_a_large_file_needs_little_room() -> None:
@@ -57,7 +57,7 @@ async def test_a_large_file_needs_little_room() -> None:
     for group in verdicts(100_000):
         file.write(group)
     stored = file._file.tell()
-    assert stored * 10 < len((await read(file))[0])
+    assert stored * 10 < len((await read_file(file))[0])
 
 
 async def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,8 +8,8 @@ from tests.clients.expectations import Expectations, Outcome, Result, Unpredicta
 from tests.clients.missing import Missing
 
 FILE = "test/elements/test_team.py"
-NONE = Expectations({}, {}, {})
-LISTED = Path(__file__).parents[2] / "clients" / "expected_failures.toml"
+NO_EXPECTATIONS = Expectations({}, {}, {})
+EXPECTED_FAILURES = Path(__file__).parents[2] / "clients" / "expected_failures.toml"
 
 
 def results(passed: int, *others: Result) -> list[Result]:
@@ -21,15 +21,15 @@ def failure(name: str) -> Result:
 
 
 def test_a_group_that_passes_has_no_complaint() -> None:
-    assert expectations.judge(FILE, results(3), NONE) == []
+    assert expectations.judge(FILE, results(3), NO_EXPECTATIONS) == []
 
 
 def test_an_unexpected_failure_is_reported_with_its_text() -> None:
     """The report of an unexpected failure names the test, and has its output."""
-    assert expectations.judge(FILE, results(9, failure("test_x")), NONE) == [f"{FILE}::test_x: failed: it broke"]
+    assert expectations.judge(FILE, results(9, failure("test_x")), NO_EXPECTATIONS) == [f"{FILE}::test_x: failed: it broke"]
 
 
-def test_an_expected_failure_is_accepted_and_its_pass_is_not() -> None:
+def test_a_test_in_the_list_of_exceptions_must_fail() -> None:
     """A test in the list of exceptions must exist and fail."""
     expecting = Expectations({f"{FILE}::test_x": "because"}, {}, {})
     assert expectations.judge(FILE, results(10, failure("test_x")), expecting) == []
@@ -42,7 +42,7 @@ def test_an_expected_failure_is_accepted_and_its_pass_is_not() -> None:
 def test_a_test_that_skips_itself_must_be_listed() -> None:
     """A client's test that skips itself, for example because of the server's version, fails unless it is listed."""
     skipped = Result(f"{FILE}::test_x", Outcome.SKIPPED, "only for version 9")
-    assert expectations.judge(FILE, results(1, skipped), NONE) == [f"{FILE}::test_x: skipped itself: only for version 9"]
+    assert expectations.judge(FILE, results(1, skipped), NO_EXPECTATIONS) == [f"{FILE}::test_x: skipped itself: only for version 9"]
     assert expectations.judge(FILE, results(1, skipped), Expectations({}, {skipped.test: "because"}, {})) == []
 
 
@@ -63,7 +63,7 @@ def test_one_test_or_a_tenth_of_a_group_may_be_expected_to_fail(failing: int, ot
 
 
 def test_a_group_in_which_nothing_ran_failed() -> None:
-    assert expectations.judge(FILE, [], NONE) == [f"{FILE}: no test ran"]
+    assert expectations.judge(FILE, [], NO_EXPECTATIONS) == [f"{FILE}: no test ran"]
 
 
 def test_results_are_read_by_node_id() -> None:
@@ -95,7 +95,7 @@ def test_a_list_without_reasons_or_with_duplicates_is_refused(text: str) -> None
 
 def test_the_list_names_tests_of_the_groups() -> None:
     """Each exception belongs to a file that is run."""
-    listed = expectations.read_expectations(LISTED.read_text())
+    listed = expectations.read_expectations(EXPECTED_FAILURES.read_text())
     files = {test.partition("::")[0] for table in (listed.fails, listed.skips, listed.either) for test in table}
     assert files <= {group.file for group in suite.GROUPS.values()}
 

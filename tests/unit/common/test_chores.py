@@ -8,14 +8,14 @@ from dashwright.common.errors import Unavailable
 
 
 def recorder(
-    rounds: list[str], name: str, *, most: int = 3, error: Exception | None = None
+    rounds: list[str], name: str, *, max_rounds: int = 3, error: Exception | None = None
 ) -> tuple[Callable[[], Awaitable[None]], asyncio.Event]:
-    """Return work that records each round, and an event that is set after ``most`` rounds."""
+    """Return a function that records each round, and an event that is set after ``max_rounds`` rounds."""
     reached = asyncio.Event()
 
     async def work() -> None:
         rounds.append(name)
-        if rounds.count(name) == most:
+        if rounds.count(name) == max_rounds:
             reached.set()
         if error is not None:
             raise error
@@ -39,18 +39,18 @@ async def test_a_chore_continues_after_a_failure() -> None:
 async def test_a_final_round_follows_the_one_under_way() -> None:
     """The round under way ends first, and the last one begins after it."""
     events: list[str] = []
-    begun, may_end = asyncio.Event(), asyncio.Event()
+    has_begun, may_end = asyncio.Event(), asyncio.Event()
 
     async def work() -> None:
         events.append("begin")
-        begun.set()
+        has_begun.set()
         await may_end.wait()
         events.append("end")
 
     chore = Chore("flush", work, seconds=60, final_round=True)
     chore.start()
     async with asyncio.timeout(10):
-        await begun.wait()
+        await has_begun.wait()
         stopping = asyncio.ensure_future(chore.stop())
         await asyncio.sleep(0)
         may_end.set()
@@ -60,17 +60,17 @@ async def test_a_final_round_follows_the_one_under_way() -> None:
 
 async def test_a_stop_cancels_the_running_round() -> None:
     """Without a final round, a stop does not wait for a running round."""
-    begun, events = asyncio.Event(), list[str]()
+    has_begun, events = asyncio.Event(), list[str]()
 
     async def work() -> None:
-        begun.set()
+        has_begun.set()
         await asyncio.Event().wait()
         events.append("end")
 
     chore = Chore("waits", work, seconds=60)
     chore.start()
     async with asyncio.timeout(10):
-        await begun.wait()
+        await has_begun.wait()
         await chore.stop()
     assert events == []
 
@@ -78,7 +78,7 @@ async def test_a_stop_cancels_the_running_round() -> None:
 async def test_the_first_round_runs_at_the_start() -> None:
     """A chore with an interval of an hour has run once when it is stopped immediately."""
     rounds: list[str] = []
-    work, reached = recorder(rounds, "hourly", most=1)
+    work, reached = recorder(rounds, "hourly", max_rounds=1)
     chore = Chore("hourly", work, seconds=3600)
     chore.start()
     async with asyncio.timeout(10):

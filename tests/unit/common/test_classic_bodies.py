@@ -24,42 +24,42 @@ class Body(ClassicBody):
     address: Inner = Inner()
 
 
-def read(text: str) -> Body:
+def parse_thing(text: str) -> Body:
     return Body.model_validate_json(text)
 
 
 @given(st.lists(st.booleans(), min_size=5, max_size=5))
-def test_names_match_in_any_case(upper: list[bool]) -> None:
+def test_names_match_in_any_case(are_upper: list[bool]) -> None:
     """OrgId, orgid and ORGID are one property, in inner objects too."""
-    name = "".join(letter.upper() if up else letter for letter, up in zip("orgid", upper, strict=True))
-    body = read(json.dumps({"NAME": "n", name: 7, "Address": {"ZIPCODE": "z"}}))
+    name = "".join(letter.upper() if is_upper else letter for letter, is_upper in zip("orgid", are_upper, strict=True))
+    body = parse_thing(json.dumps({"NAME": "n", name: 7, "Address": {"ZIPCODE": "z"}}))
     assert (body.name, body.org_id, body.address.zip_code) == ("n", 7, "z")
 
 
 def test_only_aliases_are_accepted() -> None:
     """Only the API's spelling of a field is accepted, not the model's."""
-    assert read('{"name": "n", "org_id": 7}').org_id == 1
+    assert parse_thing('{"name": "n", "org_id": 7}').org_id == 1
 
 
 def test_the_last_of_equal_keys_wins() -> None:
     """The last of several keys that differ in case counts, unless it is null."""
-    assert read('{"name": "a", "Name": "b"}').name == "b"
-    assert read('{"Name": "b", "name": "a"}').name == "a"
-    assert read('{"name": "a", "name": "b"}').name == "b"
-    assert read('{"name": "a", "Name": null}').name == "a"
+    assert parse_thing('{"name": "a", "Name": "b"}').name == "b"
+    assert parse_thing('{"Name": "b", "name": "a"}').name == "a"
+    assert parse_thing('{"name": "a", "name": "b"}').name == "b"
+    assert parse_thing('{"name": "a", "Name": null}').name == "a"
 
 
 def test_null_is_missing() -> None:
     """A null counts as missing: the default applies, and a required member is still missing."""
-    body = read('{"name": "n", "orgId": null, "isDisabled": false}')
+    body = parse_thing('{"name": "n", "orgId": null, "isDisabled": false}')
     assert (body.org_id, body.model_fields_set) == (1, {"name", "is_disabled"})
     with pytest.raises(ValidationError):
-        read('{"name": null}')
+        parse_thing('{"name": null}')
 
 
 def test_other_properties_have_no_effect() -> None:
     """Properties that the model does not declare are neither errors nor kept."""
-    body = read('{"name": "n", "isAdmin": true, "id": 1, "": 2, "__class__": 3, "model_config": {}}')
+    body = parse_thing('{"name": "n", "isAdmin": true, "id": 1, "": 2, "__class__": 3, "model_config": {}}')
     assert body.model_dump() == Body(name="n").model_dump()
 
 
@@ -94,13 +94,13 @@ def test_other_properties_have_no_effect() -> None:
 def test_another_shape_is_a_fault(text: str) -> None:
     """A body that is not an object, a wrong type, a number beyond 64 bits, and a text that the database cannot hold are refused."""
     with pytest.raises(ValidationError):
-        read(text)
+        parse_thing(text)
 
 
 @pytest.mark.parametrize("number", [0, -1, 2**63 - 1, -(2**63)])
 def test_integers_of_64_bits_are_accepted(number: int) -> None:
     """Both ends of the range are accepted."""
-    assert read(json.dumps({"name": "n", "orgId": number})).org_id == number
+    assert parse_thing(json.dumps({"name": "n", "orgId": number})).org_id == number
 
 
 @given(
@@ -109,4 +109,4 @@ def test_integers_of_64_bits_are_accepted(number: int) -> None:
 def test_any_json_is_accepted_or_rejected(tree: Any) -> None:
     """A body of any JSON causes at most a client error."""
     with suppress(ValidationError):
-        read(json.dumps(tree))
+        parse_thing(json.dumps(tree))

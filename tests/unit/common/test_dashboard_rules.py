@@ -33,12 +33,12 @@ BROKEN = orjson.dumps(
 
 
 def admission_faults(
-    spec: dict[str, Any], *, version: str = "v2alpha1", old: dict[str, Any] | None = None, shortest: float = 10
+    spec: dict[str, Any], *, version: str = "v2alpha1", old: dict[str, Any] | None = None, min_refresh: float = 10
 ) -> list[str]:
     """Return the fields of the causes that the admission finds."""
     draft = Draft("d", "default", {"title": "T"} | spec, old_spec=old, version=version)
     assert DASHBOARD.admit is not None
-    DASHBOARD.admit(draft, AdmissionSettings(min_refresh_seconds=shortest))
+    DASHBOARD.admit(draft, AdmissionSettings(min_refresh_seconds=min_refresh))
     return [cause.field for cause in draft.causes]
 
 
@@ -125,12 +125,12 @@ def test_a_broken_layout_has_a_placeholder_in_classic_versions(version: str) -> 
 def test_a_placeholder_sent_back_keeps_the_body() -> None:
     """A placeholder that is sent back in its version keeps the stored spec. Other specs of that schema version are rejected."""
     old = stored_form(BROKEN)
-    stub = {"schemaVersion": 9999, "title": "T"}
-    assert DASHBOARD.body_of(old, "v1beta1", stub) == orjson.loads(BROKEN)
-    changed = DASHBOARD.body_of(old, "v1beta1", stub | {"title": "New"})
+    placeholder = {"schemaVersion": 9999, "title": "T"}
+    assert DASHBOARD.body_of(old, "v1beta1", placeholder) == orjson.loads(BROKEN)
+    changed = DASHBOARD.body_of(old, "v1beta1", placeholder | {"title": "New"})
     assert admission_faults(changed) == ["spec.schemaVersion"]
-    assert DASHBOARD.body_of(old, "v2alpha1", stub) == stub
-    assert DASHBOARD.body_of(None, "v1beta1", stub) == stub
+    assert DASHBOARD.body_of(old, "v2alpha1", placeholder) == placeholder
+    assert DASHBOARD.body_of(None, "v1beta1", placeholder) == placeholder
 
 
 def test_a_layout_is_stored_as_the_newest_version() -> None:

@@ -21,8 +21,8 @@ from dashwright.common.kinds.registry import DASHBOARD, FOLDER
 )
 def test_a_dashboard_extract_has_title_layout_and_tags(spec: dict[str, Any], extract: Extract) -> None:
     """The extract has the tags that are strings which the database can store, and ignores other values."""
-    found = DASHBOARD.extract(spec)
-    assert found._replace(tags=list(found.tags)) == extract._replace(tags=list(extract.tags), refs=[])
+    extracted = DASHBOARD.extract(spec)
+    assert extracted._replace(tags=list(extracted.tags)) == extract._replace(tags=list(extract.tags), refs=[])
 
 
 @pytest.mark.parametrize(

@@ -67,28 +67,28 @@ class LimiterUnderTest:
         with suppress(asyncio.CancelledError):
             try:
                 async with self.limiter.slot(organization):
-                    ended = asyncio.Event()
-                    self.waiting = [each for each in self.waiting if each[1] is not task]
-                    self.working.append((organization, task, ended))
+                    has_ended = asyncio.Event()
+                    self.waiting = [entry for entry in self.waiting if entry[1] is not task]
+                    self.working.append((organization, task, has_ended))
                     try:
-                        await ended.wait()
+                        await has_ended.wait()
                     finally:
-                        self.working = [each for each in self.working if each[1] is not task]
+                        self.working = [entry for entry in self.working if entry[1] is not task]
             except TooManyRequests:
                 self.refused += 1
 
 
-def check(under_test: LimiterUnderTest) -> None:
+def check_laws(under_test: LimiterUnderTest) -> None:
     limiter, holds = under_test.limiter, under_test.holds()
-    free = limiter.slots - holds.total()
+    free_slots = limiter.slots - holds.total()
     waiting = Counter(organization for organization, _ in under_test.waiting)
-    assert free >= 0
+    assert free_slots >= 0
     assert waiting.total() <= limiter.capacity - limiter.slots
     for organization in waiting:
         if holds[organization]:
-            assert free <= limiter.reserve, "a slot beyond the reserve is free while a request waits"
+            assert free_slots <= limiter.reserve, "a slot beyond the reserve is free while a request waits"
         else:
-            assert free == 0, "a slot is free while an organization without one waits"
+            assert free_slots == 0, "a slot is free while an organization without one waits"
             assert len(holds) > limiter.reserve, "organizations hold what is reserved for others"
 
 
@@ -107,7 +107,7 @@ def test_no_organization_waits_for_the_backlog_of_another(slots: int, waiting: i
         under_test = LimiterUnderTest(FairLimiter(slots, waiting=waiting))
         for step, number in steps:
             await getattr(under_test, step)(number % len(ORGANIZATIONS) if step == "arrive" else number)
-            check(under_test)
+            check_laws(under_test)
         await under_test.close()
         assert not under_test.working
         for organization in range(slots):
@@ -128,7 +128,7 @@ async def test_waiting_organizations_take_turns() -> None:
             await asyncio.sleep(0)
 
     arrivals = [("a", 1), ("a", 2), ("a", 3), ("a", 4), ("b", 1), ("b", 2)]
-    await asyncio.gather(*(run_request(*each) for each in arrivals))
+    await asyncio.gather(*(run_request(*arrival) for arrival in arrivals))
     assert served == ["a1", "b1", "a2", "b2", "a3", "a4"]
 
 

@@ -13,11 +13,11 @@ from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, SourceFailed
 from dashwright.common.host_resolver import HostResolver
 
-NAMED = Callable[..., None]
+NameHosts = Callable[..., None]
 
 
 @pytest.fixture
-async def host_names(monkeypatch: pytest.MonkeyPatch) -> NAMED:
+async def host_names(monkeypatch: pytest.MonkeyPatch) -> NameHosts:
     """Gives host names addresses."""
 
     def name(**addresses: list[str]) -> None:
@@ -31,7 +31,7 @@ async def host_names(monkeypatch: pytest.MonkeyPatch) -> NAMED:
     return name
 
 
-async def test_a_public_host_needs_encryption(host_names: NAMED) -> None:
+async def test_a_public_host_needs_encryption(host_names: NameHosts) -> None:
     """A public host without TLS is rejected unless its name or address is listed."""
     host_names(example=["93.184.215.14"])
     address = ipaddress.ip_address("93.184.215.14")
@@ -45,7 +45,7 @@ async def test_a_public_host_needs_encryption(host_names: NAMED) -> None:
 @pytest.mark.parametrize(
     "addresses", [["10.0.0.1"], ["93.184.215.14", "127.0.0.1"], ["169.254.169.254"], ["::ffff:127.0.0.1"], ["fe80::1%2"]]
 )
-async def test_a_name_with_a_private_address_is_rejected(host_names: NAMED, addresses: list[str]) -> None:
+async def test_a_name_with_a_private_address_is_rejected(host_names: NameHosts, addresses: list[str]) -> None:
     """One private address among several suffices to reject a name."""
     host_names(sneaky=addresses)
     with pytest.raises(BadRequest, match=r"'sneaky' has the address .*DASHWRIGHT_ALLOWED_HOSTS"):
@@ -63,7 +63,7 @@ async def test_every_spelling_of_loopback_is_recognized(host: str) -> None:
 
 
 @pytest.mark.parametrize("host", ["unknown", "a" * 300, "\udc80", "x..y"])
-async def test_an_unknown_name_is_an_error_of_the_data_source(host_names: NAMED, host: str) -> None:
+async def test_an_unknown_name_is_an_error_of_the_data_source(host_names: NameHosts, host: str) -> None:
     """An unknown name is a retryable error, as it may be known later."""
     host_names()
     with pytest.raises(SourceFailed, match="cannot be resolved"):

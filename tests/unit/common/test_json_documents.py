@@ -152,11 +152,11 @@ NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,6})?([eE][+-]?[0-9]{1
 
 
 @given(NUMBERS, NUMBERS | st.none(), st.integers(0, 3))
-def test_canonical_numbers_are_equal_by_value(one: str, other: str | None, zeros: int) -> None:
+def test_canonical_numbers_are_equal_by_value(first: str, second_text: str | None, zeros: int) -> None:
     """Two numbers have the same canonical text exactly when they are the same number, at any length."""
-    second = other or (one + "0" * zeros if "." in one and "e" not in one.lower() else one)
-    agree = canonical_json(read_json(one)) == canonical_json(read_json(second))
-    assert agree == (Fraction(one) == Fraction(second))
+    second = second_text or (first + "0" * zeros if "." in first and "e" not in first.lower() else first)
+    agree = canonical_json(read_json(first)) == canonical_json(read_json(second))
+    assert agree == (Fraction(first) == Fraction(second))
 
 
 @given(TREES)

@@ -98,9 +98,9 @@ def test_every_description_is_complete(host: Host) -> None:
         (host.hooks.hook_path, {"id"}),
         (host.pages.compare, {"base", "ref"}),
     ]:
-        used = {name for _, name, _, _ in Formatter().parse(template) if name}
-        assert used, template
-        assert used <= names, template
+        placeholders = {name for _, name, _, _ in Formatter().parse(template) if name}
+        assert placeholders, template
+        assert placeholders <= names, template
 
 
 def test_members_are_read_and_written_by_their_paths() -> None:

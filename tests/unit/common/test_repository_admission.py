@@ -132,9 +132,9 @@ def test_reserved_names_are_refused(name: str) -> None:
 )
 def test_each_fault_is_a_cause(changes: dict[str, Any], field: str, text: str) -> None:
     """Each violated rule is a cause with its field and the valid values."""
-    found = causes(**changes)
-    assert [cause[0] for cause in found] == [field]
-    assert text in found[0][1]
+    actual_causes = causes(**changes)
+    assert [cause[0] for cause in actual_causes] == [field]
+    assert text in actual_causes[0][1]
 
 
 def test_all_faults_are_reported_together() -> None:

@@ -52,7 +52,7 @@ def status(state: State, **counts: int) -> JobStatus:
 
 
 @pytest.mark.parametrize(
-    ("source", "submitter", "ended", "name"),
+    ("source", "submitter", "job_status", "name"),
     [
         (GIT, "user:1", status(State.SUCCESS, create=1), "sync.success"),
         (GIT, "user:1", status(State.SUCCESS, warning=1), "sync.warning"),
@@ -65,14 +65,14 @@ def status(state: State, **counts: int) -> JobStatus:
         (GIT, "user:1", JobStatus(state=State.ERROR, finished=1), "sync.error"),
     ],
 )
-def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, ended: JobStatus, name: str | None) -> None:
+def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, job_status: JobStatus, name: str | None) -> None:
     """A periodic sync of a local directory that changed nothing sends nothing. The counts are those of all kinds together."""
-    announced = sync_ended(repository(source), job(submitter), ended, SyncStatus())
+    announced = sync_ended(repository(source), job(submitter), job_status, SyncStatus())
     assert [item.name for item in announced] == ([] if name is None else [name])
     for item in announced:
         assert item.data.message
         assert item.data.counts is not None
-        assert item.data.counts.noop == (2 if ended.summary else 0)
+        assert item.data.counts.noop == (2 if job_status.summary else 0)
 
 
 @pytest.mark.parametrize(
@@ -97,9 +97,10 @@ def test_events_are_bounded() -> None:
     files = [EventFile(path=f"{index:05}.json", message="m" * 5000) for index in range(10_000)]
     (entered,) = quarantine_changed(repository(GIT), change=QuarantineChange(files, []), commit="c", at=1)
     assert (entered.data.file_count, len(entered.data.files or ())) == (10_000, MAX_FILES)
+    # A hundred messages of a thousand characters, and the rest of the event.
     assert len(entered.data.to_json()) < 150_000
-    ended = JobStatus(state=State.ERROR, finished=1, message="m" * 5000, errors=["e" * 5000] * 20)
-    (announced,) = sync_ended(repository(GIT), job("user:1"), ended, SyncStatus())
+    job_status = JobStatus(state=State.ERROR, finished=1, message="m" * 5000, errors=["e" * 5000] * 20)
+    (announced,) = sync_ended(repository(GIT), job("user:1"), job_status, SyncStatus())
     assert len(announced.data.to_json()) < 30_000
 
 

@@ -61,17 +61,17 @@ def fields_read(files: Iterable[Path]) -> set[str]:
     methods = {
         node.name: attributes(ast.walk(node), base="self") for node in declared.body if isinstance(node, ast.FunctionDef)
     } | FALLBACKS
-    found, waiting = set[str](), set[str]()
+    names, waiting = set[str](), set[str]()
     for file in files:
         source = source_at(file)
         waiting |= attributes(source.nodes, base="settings") if "settings" in source.text else set()
         waiting |= {"secret_key", "secret_keys_accepted"} if "secret_keys(settings)" in source.text else set()
     while waiting:
         name = waiting.pop()
-        if name not in found:
-            found.add(name)
+        if name not in names:
+            names.add(name)
             waiting |= methods.get(name, set())
-    return found & set(Settings.model_fields)
+    return names & set(Settings.model_fields)
 
 
 @pytest.mark.parametrize("service", ["api", "jobs-worker", "expressions"])
@@ -166,8 +166,8 @@ def test_lists_are_split(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def test_a_misspelt_name_is_reported_with_the_nearest() -> None:
     """A variable with the prefix of this project that is not a setting is reported with the most similar setting."""
-    found = unknown_variables({"DASHWRIGHT_HTTP_PROT": "1", "DASHWRIGHT_HTTP_PORT": "1", "DASHWRIGHT_TEST_AMQP_URL": "x", "PATH": "/"})
-    assert found == {"DASHWRIGHT_HTTP_PROT": "DASHWRIGHT_HTTP_PORT"}
+    reports = unknown_variables({"DASHWRIGHT_HTTP_PROT": "1", "DASHWRIGHT_HTTP_PORT": "1", "DASHWRIGHT_TEST_AMQP_URL": "x", "PATH": "/"})
+    assert reports == {"DASHWRIGHT_HTTP_PROT": "DASHWRIGHT_HTTP_PORT"}
 
 
 def test_an_unrelated_variable_is_ignored() -> None:

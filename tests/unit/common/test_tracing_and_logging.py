@@ -98,10 +98,10 @@ def test_a_terminal_shows_short_lines(capsys: pytest.CaptureFixture[str], level:
 @pytest.mark.parametrize("as_json", [True, False], ids=["json", "terminal"])
 def test_a_traceback_contains_no_values(capsys: pytest.CaptureFixture[str], as_json: bool) -> None:
     """A traceback has the lines of this project and of libraries, and no values of variables."""
-    held = "".join(("hu", "sh"))
+    secret = "".join(("hu", "sh"))
     with configured_logging(as_json=as_json):
         try:
-            int(held[:0])
+            int(secret[:0])
         except ValueError:
             structlog.get_logger().exception("something_failed")
             logging.getLogger("library").exception("that failed, too")

@@ -78,8 +78,11 @@ def test_ambiguous_words_are_quoted(word: str) -> None:
     assert write_yaml([word]) == f'- "{word}"\n'
 
 
-def test_a_key_of_two_arrows_is_read_by_others_only() -> None:
-    """``<<`` is written as a text; our own reader takes it for a merge, which it refuses."""
+def test_a_merge_key_is_written_as_text() -> None:
+    """The key ``<<`` is written as a text, which other parsers read.
+
+    The project's own parser refuses it, because it takes it for a merge.
+    """
     written = write_yaml({"<<": "<<"})
     assert old_reader.safe_load(written) == {"<<": "<<"}
     with pytest.raises(Invalid, match="merge keys"):

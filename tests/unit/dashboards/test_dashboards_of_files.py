@@ -48,14 +48,14 @@ async def test_the_panels_of_all_examples_are_drawn() -> None:
     """Every panel of the example dashboards shows its data."""
     dashboards = await draw_files(EXAMPLES)
     assert sum(len(dashboard.panels) for dashboard in dashboards) > 10
-    assert {found.state for dashboard in dashboards for found in dashboard.panels} == {"drawn"}
+    assert {panel.state for dashboard in dashboards for panel in dashboard.panels} == {"drawn"}
 
 
 async def test_every_query_has_data(tmp_path: Path) -> None:
     """Data is generated for each language of queries, with the columns that the panel reads."""
     (tmp_path / "board.json").write_text(json.dumps({"panels": PANELS}))
     (dashboard,) = await draw_files(tmp_path)
-    assert [(found.type, found.message) for found in dashboard.panels if found.state not in DRAWN] == []
+    assert [(panel.type, panel.message) for panel in dashboard.panels if panel.state not in DRAWN] == []
 
 
 async def test_the_report_names_what_is_not_drawn(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

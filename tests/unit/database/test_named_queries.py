@@ -98,15 +98,15 @@ def modules_by_file() -> dict[str, list[Path]]:
 @pytest.mark.parametrize(("file", "paths"), modules_by_file().items(), ids=lambda value: Path(value).stem if isinstance(value, str) else "")
 def test_code_and_file_name_the_same_queries(file: str, paths: list[Path]) -> None:
     """A query that a module names is in its file, and each query of the file is used, so that a mistake shows before its first run."""
-    used: set[str] = set()
+    used_queries: set[str] = set()
     for path in paths:
         module = import_module(str(path.relative_to(ROOT)).split("/src/")[1].removesuffix(".py").replace("/", "."))
         (name,) = (name for name, loaded in vars(module).items() if isinstance(loaded, queries.Queries))
         nodes = list(ast.walk(ast.parse(path.read_text())))
-        used |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name} - {"bind"}
+        used_queries |= {node.attr for node in nodes if isinstance(node, ast.Attribute) and ast.unparse(node.value) == name} - {"bind"}
         calls = [node for node in nodes if isinstance(node, ast.Call) and ast.unparse(node.func) == f"{name}.bind"]
-        used |= {ast.literal_eval(query) for call in calls for query in _branches(call.args[0])}
-    assert used == set(dir(queries.parse((ROOT / file).read_text(), location=file)))
+        used_queries |= {ast.literal_eval(query) for call in calls for query in _branches(call.args[0])}
+    assert used_queries == set(dir(queries.parse((ROOT / file).read_text(), location=file)))
 
 
 def _branches(node: ast.expr) -> list[ast.expr]:

@@ -3,17 +3,17 @@
 import pytest
 from deploy import images
 
-OLD, NEW = f"sha256:{'0' * 64}", f"sha256:{'a' * 64}"
+OLD_DIGEST, NEW_DIGEST = f"sha256:{'0' * 64}", f"sha256:{'a' * 64}"
 
 
 @pytest.mark.parametrize(
     ("line", "pinned"),
     [
-        ("FROM python:3.13-slim AS build", f"FROM python:3.13-slim@{NEW} AS build"),
-        ("FROM python:3.13-slim", f"FROM python:3.13-slim@{NEW}"),
-        (f"FROM python:3.13-slim@{OLD} AS build", f"FROM python:3.13-slim@{NEW} AS build"),
-        ("    image: postgres:17", f"    image: postgres:17@{NEW}"),
-        (f"    image: ghcr.io/one/two:1.0@{OLD}", f"    image: ghcr.io/one/two:1.0@{NEW}"),
+        ("FROM python:3.13-slim AS build", f"FROM python:3.13-slim@{NEW_DIGEST} AS build"),
+        ("FROM python:3.13-slim", f"FROM python:3.13-slim@{NEW_DIGEST}"),
+        (f"FROM python:3.13-slim@{OLD_DIGEST} AS build", f"FROM python:3.13-slim@{NEW_DIGEST} AS build"),
+        ("    image: postgres:17", f"    image: postgres:17@{NEW_DIGEST}"),
+        (f"    image: ghcr.io/one/two:1.0@{OLD_DIGEST}", f"    image: ghcr.io/one/two:1.0@{NEW_DIGEST}"),
         ("FROM build", "FROM build"),
         ("# FROM python:3.13-slim", "# FROM python:3.13-slim"),
         ("RUN echo FROM python:3.13-slim", "RUN echo FROM python:3.13-slim"),
@@ -22,14 +22,14 @@ OLD, NEW = f"sha256:{'0' * 64}", f"sha256:{'a' * 64}"
 )
 def test_an_image_is_pinned_after_its_tag(line: str, pinned: str) -> None:
     """An earlier digest is replaced; other text is unchanged."""
-    assert images.pinned(f"a\n{line}\nb\n", lambda *_: NEW) == f"a\n{pinned}\nb\n"
+    assert images.pinned(f"a\n{line}\nb\n", lambda *_: NEW_DIGEST) == f"a\n{pinned}\nb\n"
 
 
 def test_every_file_with_a_base_image_is_found() -> None:
     """The compose file and each Dockerfile refer to at least one image."""
     for file in images.files():
         requested: list[tuple[str, str]] = []
-        images.pinned(file.read_text(encoding="utf-8"), lambda *image, requested=requested: (requested.append(image), NEW)[1])
+        images.pinned(file.read_text(encoding="utf-8"), lambda *image, requested=requested: (requested.append(image), NEW_DIGEST)[1])
         assert requested, file
 
 

@@ -26,9 +26,9 @@ def test_the_example_names_every_variable_of_the_stack() -> None:
     """Each variable is listed with its default in a comment."""
     example = settings.EXAMPLE.read_text(encoding="utf-8")
     assert example == settings.example()
-    used = set(re.findall(r"\$\{([A-Z_]+):-", settings.COMPOSE.read_text(encoding="utf-8")))
+    used_variables = set(re.findall(r"\$\{([A-Z_]+):-", settings.COMPOSE.read_text(encoding="utf-8")))
     named = set(re.findall(r"^#([A-Z_]+)=", example, re.MULTILINE))
-    assert used <= named
+    assert used_variables <= named
 
 
 def test_the_definitions_follow_from_the_topology() -> None:

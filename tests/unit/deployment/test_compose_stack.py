@@ -12,7 +12,7 @@ from dashwright.common.settings import PREFIX, Settings
 
 ROOT = Path(__file__).parents[3]
 DOCKERFILES = sorted(ROOT.glob("services/*/Dockerfile"))
-KNOWN = {PREFIX + name.upper() for name in Settings.model_fields}
+SETTING_NAMES = {PREFIX + name.upper() for name in Settings.model_fields}
 # These images prepare their own files under their own users before the server starts.
 WRITABLE_ROOT = {"postgres", "rabbitmq"}
 
@@ -92,12 +92,12 @@ def test_every_service_reports_its_health_or_ends(name: str) -> None:
 @each_service
 def test_every_service_waits_for_its_dependencies(name: str) -> None:
     """Services wait for the health or completion of their dependencies, never for a mere start."""
-    needs = SERVICES[name].get("depends_on", {})
-    assert {need["condition"] for need in needs.values()} <= {"service_healthy", "service_completed_successfully"}
+    dependencies = SERVICES[name].get("depends_on", {})
+    assert {need["condition"] for need in dependencies.values()} <= {"service_healthy", "service_completed_successfully"}
     environment = SERVICES[name].get("environment", {})
     expected = {"DASHWRIGHT_DATABASE_URL": "postgres", "DASHWRIGHT_AMQP_URL": "rabbitmq"}
     # A service that waits for a one-time service also waits for everything that the one-time service waited for.
-    waited = {*needs, *(before for need in needs for before in SERVICES[need].get("depends_on", {}))}
+    waited = {*dependencies, *(before for need in dependencies for before in SERVICES[need].get("depends_on", {}))}
     assert {server for variable, server in expected.items() if variable in environment} <= waited
 
 
@@ -152,7 +152,7 @@ def test_every_variable_is_a_setting() -> None:
     """Every variable of the stack is a setting, because a misspelt one would be ignored silently."""
     variables = list(_variables())
     assert len(variables) > 10
-    assert [(file, variable) for file, variable in variables if variable not in KNOWN] == []
+    assert [(file, variable) for file, variable in variables if variable not in SETTING_NAMES] == []
 
 
 def test_no_credential_but_the_documented_defaults() -> None:
@@ -193,8 +193,8 @@ def test_dependencies_are_locked_and_installed_before_the_code(dockerfile: Path)
     lines = [" ".join(words) for words in _instructions(dockerfile)]
     locked = next(n for n, line in enumerate(lines) if f"--require-hashes --requirement requirements/{dockerfile.parent.name}.txt" in line)
     code = next(n for n, line in enumerate(lines) if line.startswith("COPY libs/"))
-    own = next(n for n, line in enumerate(lines) if "--no-deps --no-build-isolation" in line)
-    assert locked < code < own
+    line_of_own_code = next(n for n, line in enumerate(lines) if "--no-deps --no-build-isolation" in line)
+    assert locked < code < line_of_own_code
 
 
 def test_only_the_jobs_worker_has_git() -> None:

@@ -10,7 +10,7 @@ from dashwright.expressions.queries import respond
 from dashwright.expressions.sql.engine_errors import explain
 
 SOURCE = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": 2, "labels": "host=$seriesIndex"}
-OTHER = {**SOURCE, "refId": "D", "labels": "zone=$seriesIndex"}
+OTHER_SOURCE = {**SOURCE, "refId": "D", "labels": "zone=$seriesIndex"}
 
 
 async def send_queries(*queries: Any) -> dict[str, Any]:
@@ -74,9 +74,9 @@ async def test_a_mistake_in_a_query_is_met_with_advice(target: dict[str, Any], a
 
 async def test_unmatched_labels_are_a_warning_of_the_result() -> None:
     """Without a frame to carry the warning, the result carries it."""
-    found = (await send_queries(SOURCE, OTHER, {"refId": "B", "type": "math", "expression": "$A + $D"}))["results"]["B"]
-    assert found["frames"] == []
-    (notice,) = found["notices"]
+    result = (await send_queries(SOURCE, OTHER_SOURCE, {"refId": "B", "type": "math", "expression": "$A + $D"}))["results"]["B"]
+    assert result["frames"] == []
+    (notice,) = result["notices"]
     assert "items dropped from union" in notice["text"]
 
 

@@ -55,8 +55,8 @@ def recovering(*fingerprints: Any, **options: Any) -> dict[str, Any]:
     }
 
 
-def deep(levels: int) -> Any:
-    return {"in": deep(levels - 1)} if levels else {}
+def nested_list(levels: int) -> Any:
+    return {"in": nested_list(levels - 1)} if levels else {}
 
 
 async def send_queries(*queries: Any, **fields: Any) -> tuple[int, Any]:
@@ -108,13 +108,15 @@ async def test_classic_conditions_return_a_number_and_matches() -> None:
 
 
 async def test_classic_conditions_without_data_have_a_reason() -> None:
-    """The number is null and the only match gives the reason; without a match the list is empty."""
-    nothing = await frames_of("C", raw("A"), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)]))
-    assert nothing[0]["data"]["values"] == [[None]]
-    assert nothing[0]["schema"]["meta"]["custom"] == [{"value": "", "metric": "NoData", "labels": None}]
-    low = await frames_of("C", raw("A", series([1])), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)]))
-    assert low[0]["data"]["values"] == [[0.0]]
-    assert low[0]["schema"]["meta"]["custom"] == []
+    """Without data, the result is null, and its only match has the reason. If nothing matches, the list of matches is empty."""
+    frames_without_data = await frames_of("C", raw("A"), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)]))
+    assert frames_without_data[0]["data"]["values"] == [[None]]
+    assert frames_without_data[0]["schema"]["meta"]["custom"] == [{"value": "", "metric": "NoData", "labels": None}]
+    frames_below_threshold = await frames_of(
+        "C", raw("A", series([1])), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)])
+    )
+    assert frames_below_threshold[0]["data"]["values"] == [[0.0]]
+    assert frames_below_threshold[0]["schema"]["meta"]["custom"] == []
 
 
 @pytest.mark.parametrize(("value", "text"), [(float("inf"), "+Inf"), (float("-inf"), "-Inf"), (float("nan"), "NaN")])
@@ -132,10 +134,12 @@ async def test_values_that_are_not_finite_are_matched(value: float, text: str) -
 async def test_a_resample_has_its_own_range_or_that_of_the_request() -> None:
     """A resample has the request's range or its own, and its timestamps start with it."""
     words = {"expression": "$A", "window": "30s", "downsampler": "sum", "upsampler": "fillna"}
-    own = {"timeRange": {"from": "10000", "to": "90000"}}
+    own_range = {"timeRange": {"from": "10000", "to": "90000"}}
     frames = {
         ref_id: (
-            await frames_of(ref_id, raw("A", series([1, 2])), target("B", "resample", **words), target("C", "resample", **words, **own))
+            await frames_of(
+                ref_id, raw("A", series([1, 2])), target("B", "resample", **words), target("C", "resample", **words, **own_range)
+            )
         )
         for ref_id in "BC"
     }
@@ -148,10 +152,10 @@ async def test_the_number_of_windows_is_limited() -> None:
     """Too many windows, or timestamps beyond 64 bits, are rejected before any work, with the limit."""
     words = {"expression": "$A", "downsampler": "sum", "upsampler": "fillna"}
     started = time.process_time()
-    many = await error_of("B", raw("A", series([1])), target("B", "resample", window="1ms", **words), to="1000000")
-    assert "1000001 windows, more than the 500000 allowed (setting DASHWRIGHT_RESAMPLE_BUCKETS)" in many
-    far = await error_of("B", raw("A", series([1])), target("B", "resample", window="1y", **words), to="9000-01-01")
-    assert "beyond the years" in far
+    error_of_short_windows = await error_of("B", raw("A", series([1])), target("B", "resample", window="1ms", **words), to="1000000")
+    assert "1000001 windows, more than the 500000 allowed (setting DASHWRIGHT_RESAMPLE_BUCKETS)" in error_of_short_windows
+    error_of_far_end = await error_of("B", raw("A", series([1])), target("B", "resample", window="1y", **words), to="9000-01-01")
+    assert "beyond the years" in error_of_far_end
     assert time.process_time() - started < 0.4
 
 
@@ -164,15 +168,15 @@ async def test_an_invalid_target_is_an_error_of_its_ref_id() -> None:
     none = await error_of("B", target("B", "threshold", expression="A", conditions=[]))
     assert "failed to parse expression 'B': threshold expression requires exactly one condition" in none
     assert "at least one condition" in await error_of("B", target("B", "classic_conditions", conditions=[]))
-    two = [condition("A", "avg", "gt", 1), condition("A", "median", "between", 1, 2)]
+    conditions = [condition("A", "avg", "gt", 1), condition("A", "median", "between", 1, 2)]
     assert "evaluator invalid evaluator type: between in condition 2" in await error_of(
-        "B", target("B", "classic_conditions", conditions=two)
+        "B", target("B", "classic_conditions", conditions=conditions)
     )
 
 
 @pytest.mark.parametrize(("labels", "number"), FINGERPRINTS)
 def test_fingerprints_are_those_of_stored_rules(labels: dict[str, str], number: int) -> None:
-    """FNV-1 with 64 bits over the sorted labels, each key and value ended by 0xFF."""
+    """A fingerprint is the FNV-1 hash with 64 bits over the sorted labels, with a byte 0xFF after each key and each value."""
     assert fingerprint(Labels.of(labels)) == number
 
 
@@ -182,8 +186,8 @@ async def test_loaded_dimensions_keep_their_digits(form: type) -> None:
     frames = [series([50], label="value4"), series([50], label="value5"), series([150], label="value6")]
     for loaded, order in ((17197996166602471624, [("value5", 0), ("value6", 1), ("value4", 1)]), (17197996166602471625, None)):
         words = {"expression": "A", "conditions": [recovering(form(loaded))]}
-        found = await frames_of("B", raw("A", *frames), target("B", "threshold", **words))
-        result = [(frame["schema"]["fields"][1]["labels"]["label"], frame["data"]["values"][1][0]) for frame in found]
+        result_frames = await frames_of("B", raw("A", *frames), target("B", "threshold", **words))
+        result = [(frame["schema"]["fields"][1]["labels"]["label"], frame["data"]["values"][1][0]) for frame in result_frames]
         assert result == (order or [("value4", 0), ("value5", 0), ("value6", 1)])
 
 
@@ -223,7 +227,7 @@ async def test_loaded_dimensions_keep_their_digits(form: type) -> None:
             [[18446744073709552000]],
             "not uint64",
         ),
-        ({"meta": {"type": "fingerprints", "custom": deep(400)}}, [], "cannot be kept as JSON"),
+        ({"meta": {"type": "fingerprints", "custom": nested_list(400)}}, [], "cannot be kept as JSON"),
     ],
 )
 async def test_invalid_loaded_dimensions_are_rejected(schema: Any, values: Any, fault: str) -> None:
@@ -249,8 +253,8 @@ async def test_classic_conditions_read_queries_only() -> None:
     read = target("D", "threshold", expression="C", conditions=[{"evaluator": {"type": "gt", "params": [0]}}])
     queries = [raw("A", series([1])), target("B", "reduce", expression="A", reducer="mean"), reading]
     assert "only data source queries may be inputs to a classic condition, B is a Expression" in await error_of("C", *queries)
-    alone = target("C", "classic_conditions", conditions=[condition("A", "last", "gt", 1)])
-    status, body = await send_queries(raw("A", series([1])), alone, read)
+    valid_target = target("C", "classic_conditions", conditions=[condition("A", "last", "gt", 1)])
+    status, body = await send_queries(raw("A", series([1])), valid_target, read)
     assert status == 400
     assert "classic conditions may not be the input for other expressions, but C is the input for D" in body["results"]["D"]["error"]
     assert body["results"]["C"]["frames"][0]["data"]["values"] == [[0.0]]

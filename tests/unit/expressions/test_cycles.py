@@ -19,21 +19,21 @@ _GRAPHS = st.integers(1, 9).flatmap(
 
 
 def reachable_from(graph: Graph, start: str) -> set[str]:
-    seen: list[str] = list(graph[start])
-    for node in seen:
-        seen += [other for other in graph[node] if other not in seen]
-    return set(seen)
+    reached: list[str] = list(graph[start])
+    for node in reached:
+        reached += [other for other in graph[node] if other not in reached]
+    return set(reached)
 
 
 @given(_GRAPHS)
 def test_cycles_are_found_with_their_path(graph: Graph) -> None:
     """The path begins and ends at the node, follows the references, and visits no other node twice."""
-    found = cycles(graph)
-    assert found.keys() == {node for node in graph if node in reachable_from(graph, node)}
-    for node, way in found.items():
-        assert (way[0], way[-1]) == (node, node)
-        assert len(set(way[1:])) == len(way) - 1
-        assert all(other in graph[one] for one, other in pairwise(way))
+    paths = cycles(graph)
+    assert paths.keys() == {node for node in graph if node in reachable_from(graph, node)}
+    for node, path in paths.items():
+        assert (path[0], path[-1]) == (node, node)
+        assert len(set(path[1:])) == len(path) - 1
+        assert all(other in graph[start] for start, other in pairwise(path))
 
 
 def test_a_thousand_nodes_are_searched_in_time() -> None:

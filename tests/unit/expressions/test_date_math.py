@@ -17,15 +17,15 @@ INSTANTS = st.integers(0, 4_102_444_800_000).map(
 )
 
 
-def start(text: str, now: datetime = NOW) -> datetime:
+def parse_start(text: str, now: datetime = NOW) -> datetime:
     return parse_time_range(text, "9999-12-31T23:59:59.999Z", now).start
 
 
-def end(text: str, now: datetime = NOW) -> datetime:
+def parse_end(text: str, now: datetime = NOW) -> datetime:
     return parse_time_range("0001-01-01", text, now).end
 
 
-def at(text: str) -> datetime:
+def utc_time(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
@@ -58,7 +58,7 @@ def at(text: str) -> datetime:
 )
 def test_every_anchor_and_unit_is_read(text: str, expected: str) -> None:
     """ISO dates of any length, durations, and chained steps in every unit are read."""
-    assert start(text) == at(expected)
+    assert parse_start(text) == utc_time(expected)
 
 
 @pytest.mark.parametrize(
@@ -73,7 +73,7 @@ def test_every_anchor_and_unit_is_read(text: str, expected: str) -> None:
 )
 def test_rounding_covers_the_complete_unit(text: str, first: str, last: str) -> None:
     """``from`` is rounded down to the first millisecond and ``to`` up to the last one."""
-    assert (start(text), end(text)) == (at(first), at(last))
+    assert (parse_start(text), parse_end(text)) == (utc_time(first), utc_time(last))
 
 
 @pytest.mark.parametrize(
@@ -81,7 +81,7 @@ def test_rounding_covers_the_complete_unit(text: str, first: str, last: str) -> 
     ["now/b", "now/2d", "now-1ms", "5b", "5Q", "now-1.5h", "-5m", "5 m", "now||-1d", "2014-1-1", "2014-02-30", "now-1D", "\u0665m", "1.5M"],
 )
 def test_invalid_times_are_rejected(text: str) -> None:
-    """A near miss is an error that names the side, not some other time."""
+    """A text that resembles a time is an error in ``from`` and ``to``, and is not read as another time."""
     with pytest.raises(BadRequest) as refused:
         parse_time_range(text, text, NOW)
     assert [cause.field for cause in refused.value.causes] == ["from", "to"]
@@ -90,20 +90,20 @@ def test_invalid_times_are_rejected(text: str) -> None:
 @given(INSTANTS, st.sampled_from("yMwdhHmsQ") | st.sampled_from(["fy", "fQ"]))
 def test_rounded_units_are_contiguous(now: datetime, unit: str) -> None:
     """A rounded unit starts at or before the instant, ends at or after it, and the next starts a millisecond later."""
-    first, last = start(f"now/{unit}", now), end(f"now/{unit}", now)
+    first, last = parse_start(f"now/{unit}", now), parse_end(f"now/{unit}", now)
     assert first <= now <= last
-    assert start(f"now+1{unit}/{unit}", first) == last + timedelta(milliseconds=1)
+    assert parse_start(f"now+1{unit}/{unit}", first) == last + timedelta(milliseconds=1)
 
 
 @given(INSTANTS, st.integers(-40, 40))
 def test_business_days_are_counted_one_by_one(now: datetime, count: int) -> None:
-    """Steps of any length are as many single steps that skip Saturday and Sunday."""
+    """A step of many business days equals as many steps of one business day, which skip Saturdays and Sundays."""
     expected = now
     for _ in range(abs(count)):
         expected += timedelta(days=1 if count > 0 else -1)
         while expected.weekday() >= 5:
             expected += timedelta(days=1 if count > 0 else -1)
-    assert start(f"now{count:+}b", now) == expected
+    assert parse_start(f"now{count:+}b", now) == expected
 
 
 STEPS = st.lists(st.from_regex(r"[+-]\d{0,7}(f?[yQ]|[MwdhHmsb])|/(f?[yQ]|[MwdhHms])", fullmatch=True), max_size=4).map("".join)
@@ -112,15 +112,15 @@ ANCHORS = st.sampled_from(["now", "2014||", "9999-12-31||", "0001-01-01||", "202
 
 @settings(max_examples=400, deadline=None)
 @given(ANCHORS, STEPS, st.text(max_size=3))
-def test_no_text_raises_anything_but_our_error(anchor: str, steps: str, rest: str) -> None:
-    """Any text is a time range, or a BadRequest that names the side, also for times beyond the calendar."""
-    for text in (anchor + steps, anchor + steps + rest, steps + anchor):
+def test_no_text_raises_anything_but_our_error(anchor: str, steps: str, suffix: str) -> None:
+    """Any text is a time range, or a BadRequest that names ``from`` or ``to``, also for times beyond the calendar."""
+    for text in (anchor + steps, anchor + steps + suffix, steps + anchor):
         try:
-            found = parse_time_range(text, text, NOW)
+            time_range = parse_time_range(text, text, NOW)
         except BadRequest as error:
             named = {cause.field for cause in error.causes}
         else:
             named = {"to"}
-            assert found.start <= found.end
+            assert time_range.start <= time_range.end
         assert named
         assert named <= {"from", "to"}

@@ -25,10 +25,10 @@ async def times_left(broker: MemoryBroker, timeout: float, clock: Clock) -> list
     respond = queries.respond
 
     async def record_and_respond(
-        body: bytes, context: QueryContext, settings: queries.QuerySettings, left: float, memory: Reservation
+        body: bytes, context: QueryContext, settings: queries.QuerySettings, remaining: float, memory: Reservation
     ) -> Any:
-        remaining_seconds.append(left)
-        return await respond(body, context, settings, left, memory)
+        remaining_seconds.append(remaining)
+        return await respond(body, context, settings, remaining, memory)
 
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dashwright.expressions.consumer.queries.respond", record_and_respond)

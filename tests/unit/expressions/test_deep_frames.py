@@ -10,8 +10,8 @@ from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.queries import respond
 
 
-def nested(levels: int) -> dict[str, Any]:
-    return {"a": nested(levels - 1)} if levels > 1 else {}
+def nested_list(levels: int) -> dict[str, Any]:
+    return {"a": nested_list(levels - 1)} if levels > 1 else {}
 
 
 def deep_frame(member: str, levels: int) -> bytes:
@@ -52,8 +52,8 @@ async def test_a_frame_that_is_too_deep_is_an_error(member: str, path: str) -> N
 
 @pytest.mark.parametrize("member", ["meta", "config", "values"])
 def test_the_maximum_depth_is_accepted(member: str) -> None:
-    """The column itself counts as one level of its values."""
+    """Metadata, configuration and values may be nested up to the limit. A column counts as the first level of its values."""
     levels = 127 if member == "values" else 128
     (read,) = read_frames(deep_frame(member, levels))
-    found = {"meta": read.meta, "config": read.fields[0].config, "values": read.fields[0].values[0]}[member]
-    assert found == nested(levels)
+    nested_value = {"meta": read.meta, "config": read.fields[0].config, "values": read.fields[0].values[0]}[member]
+    assert nested_value == nested_list(levels)

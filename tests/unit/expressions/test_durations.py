@@ -73,7 +73,7 @@ def test_an_invalid_duration_is_an_error_with_advice(text: str, fault: str) -> N
 def test_any_string_is_a_duration_or_rejected(text: str) -> None:
     """No string raises another exception."""
     try:
-        found = nanoseconds(text)
+        duration = nanoseconds(text)
     except BadRequest:
         return
-    assert isinstance(found, int)
+    assert isinstance(duration, int)

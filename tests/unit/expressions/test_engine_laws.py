@@ -23,7 +23,7 @@ pytestmark = pytest.mark.exhaustive
 Value = float | None
 _VALUES = st.none() | st.sampled_from([math.nan, math.inf, -math.inf, 0.0, 1.0, -2.5]) | st.floats(-1e6, 1e6, width=32)
 _LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3).map(Labels.of)
-_PLAIN = {
+_PLAIN_REDUCERS = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     ">": lambda a, b: a > b,
@@ -42,7 +42,7 @@ def cells(values: list[Value]) -> Cells:
     return Cells.with_nulls(np.array(values, np.float64), np.array([value is None for value in values], np.bool_))
 
 
-def plain(cells: Cells) -> list[Value]:
+def plain_values(cells: Cells) -> list[Value]:
     return [None if null else value for value, null in zip(cells.values.tolist(), cells.null_mask().tolist(), strict=True)]
 
 
@@ -55,24 +55,24 @@ def of_one(symbol: str, left: Value, right: Value) -> Value:
         return 0
     if math.isnan(left) or math.isnan(right):
         return math.nan
-    return float(_PLAIN[symbol](left, right))
+    return float(_PLAIN_REDUCERS[symbol](left, right))
 
 
-def same(got: list[Value], expected: list[Value]) -> bool:
+def are_equal(actual: list[Value], expected: list[Value]) -> bool:
     def alike(a: Value, b: Value) -> bool:
         return a is b or (a is not None and b is not None and ((math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9)))
 
-    return len(got) == len(expected) and all(map(alike, got, expected))
+    return len(actual) == len(expected) and all(map(alike, actual, expected))
 
 
-@pytest.mark.parametrize("symbol", _PLAIN)
+@pytest.mark.parametrize("symbol", _PLAIN_REDUCERS)
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(_VALUES, _VALUES), min_size=1))
 def test_operators_equal_the_plain_implementation(symbol: str, pairs: list[tuple[Value, Value]]) -> None:
-    """Null has precedence, then a deciding left side, then NaN, then the operator; the slot of a null is NaN."""
+    """A null decides first, then a left side that decides alone, then NaN, then the operator. The slot of a null in the array is NaN."""
     left, right = cells([a for a, _ in pairs]), cells([b for _, b in pairs])
     result = apply_binary(symbol, left, right)
-    assert same(plain(result), [of_one(symbol, a, b) for a, b in pairs])
+    assert are_equal(plain_values(result), [of_one(symbol, a, b) for a, b in pairs])
     assert np.isnan(result.values[result.null_mask()]).all()
 
 
@@ -134,13 +134,13 @@ def reduce_row(reducer: str, mode: str, row: list[Value], replacement: float) ->
     numbers = [math.nan if value is None else value for value in row]
     if not row or any(map(math.isnan, numbers)):
         return {"": math.nan, "dropNN": None, "replaceNN": replacement}[mode]
-    middle = sorted(numbers)[(len(row) - 1) // 2 : len(row) // 2 + 1]
+    middle_values = sorted(numbers)[(len(row) - 1) // 2 : len(row) // 2 + 1]
     return {
         "sum": sum(numbers),
         "mean": sum(numbers) / len(row),
         "min": min(numbers),
         "max": max(numbers),
-        "median": sum(middle) / len(middle),
+        "median": sum(middle_values) / len(middle_values),
     }[reducer]
 
 
@@ -155,10 +155,10 @@ def test_reducers_equal_the_reduction_of_each_row(reducer: str, mode: str, rows:
     series = Series.stacked([Labels.of({"row": str(number)}) for number in range(len(rows))], [block])
     numbers = Reduce.of("A", reducer, mode, 7.0).evaluate({"A": series}, Limits()).values
     assert isinstance(numbers, Numbers)
-    got, expected = plain(numbers.cells), [reduce_row(reducer, mode, row, 7.0) for row in rows]
+    actual, expected = plain_values(numbers.cells), [reduce_row(reducer, mode, row, 7.0) for row in rows]
     # Single precision keeps sums of both orders within the tolerance; a sum near 0 needs an absolute one.
-    close = [a is not None and b is not None and abs(a - b) < 1e-6 for a, b in zip(got, expected, strict=True)]
-    assert all(near or same([a], [b]) for near, a, b in zip(close, got, expected, strict=True))
+    close = [a is not None and b is not None and abs(a - b) < 1e-6 for a, b in zip(actual, expected, strict=True)]
+    assert all(is_near or are_equal([a], [b]) for is_near, a, b in zip(close, actual, expected, strict=True))
 
 
 def _matrix(rows: list[list[Value]], width: int) -> tuple[Floats, Mask]:
@@ -169,8 +169,11 @@ def _matrix(rows: list[list[Value]], width: int) -> tuple[Floats, Mask]:
     )
 
 
-def test_a_set_may_order_the_rows_of_its_blocks_as_it_likes() -> None:
-    """Item i is row ``row_of[i]`` of block ``block_of[i]``: operators and reducers follow the set, not the blocks."""
+def test_a_set_may_have_the_rows_of_its_blocks_in_any_order() -> None:
+    """Item i of a set is row ``row_of[i]`` of block ``block_of[i]``.
+
+    Operators and reducers use the order of the set, not that of the blocks.
+    """
     axis = Axis(np.arange(2, dtype=np.int64))
     blocks = tuple(Block(axis, Cells(np.array(rows, np.float64))) for rows in ([[1, 2], [3, 4]], [[5, 6], [7, 8]]))
     labels = tuple(Labels.of({"n": name}) for name in "wxyz")

@@ -39,7 +39,7 @@ def math(ref_id: str, expression: str) -> dict[str, Any]:
     return {"refId": ref_id, "type": "math", "expression": expression}
 
 
-NEVER = {
+NEVER_FIRES = {
     "evaluator": {"type": "lt", "params": [0]},
     "operator": {"type": "and"},
     "reducer": {"type": "last"},
@@ -48,20 +48,24 @@ CARTESIAN = [
     numbers("A", 200),
     numbers("B", 200),
     *({**math(f"C{number}", "$A + $B"), "hide": True} for number in range(3)),
-    {"refId": "D", "type": "classic_conditions", "conditions": [{**NEVER, "query": {"params": [f"C{number}"]}} for number in range(3)]},
+    {
+        "refId": "D",
+        "type": "classic_conditions",
+        "conditions": [{**NEVER_FIRES, "query": {"params": [f"C{number}"]}} for number in range(3)],
+    },
 ]
-GROWING = [numbers("A", 5), math("B", "($A + $A) + ($A + $A) + ($A + $A)")]
-LONG = [math(f"E{number}", "+".join(["1"] * 2_500)) for number in range(6)]
+GROWING_UNIONS = [numbers("A", 5), math("B", "($A + $A) + ($A + $A) + ($A + $A)")]
+LONG_EXPRESSIONS = [math(f"E{number}", "+".join(["1"] * 2_500)) for number in range(6)]
 
 
 @asynccontextmanager
 async def ticking() -> AsyncIterator[list[float]]:
     """Yield a list that collects the processor seconds of the event loop between its turns; other programs do not count."""
-    gaps, over = list[float](), asyncio.Event()
+    gaps, has_ended = list[float](), asyncio.Event()
 
     async def tick() -> None:
         latest = time.thread_time()
-        while not over.is_set():
+        while not has_ended.is_set():
             await asyncio.sleep(0.001)
             now = time.thread_time()
             gaps.append(now - latest)
@@ -75,13 +79,13 @@ async def ticking() -> AsyncIterator[list[float]]:
     try:
         yield gaps
     finally:
-        over.set()
+        has_ended.set()
         await ticks
         gc.unfreeze()
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.VALIDATION])
-@pytest.mark.parametrize("queries", [CARTESIAN, GROWING, LONG], ids=["cartesian", "growing", "long"])
+@pytest.mark.parametrize("queries", [CARTESIAN, GROWING_UNIONS, LONG_EXPRESSIONS], ids=["cartesian", "growing", "long"])
 async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], endpoint: QueryEndpoint) -> None:
     """Costly requests are parsed and evaluated in threads. The possible cost of a request decides, not its size."""
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
@@ -121,8 +125,8 @@ async def test_a_statement_is_read_in_a_thread(word: bytes, monkeypatch: pytest.
 
 def deadline_after(checks: int) -> Deadline:
     """Return a deadline that is over after so many reads of the clock."""
-    looks = iter(range(checks + 1))
-    return Deadline(1, lambda: 0.0 if next(looks, None) is not None else 2.0)
+    check_numbers = iter(range(checks + 1))
+    return Deadline(1, lambda: 0.0 if next(check_numbers, None) is not None else 2.0)
 
 
 def test_parsing_ends_at_the_deadline() -> None:
@@ -135,10 +139,11 @@ def test_parsing_ends_at_the_deadline() -> None:
 
 def test_a_union_ends_at_the_deadline() -> None:
     """A union ends at the deadline while its pairs are made, not only before or after."""
-    side = (NO_LABELS,) * 400
-    assert len(Union(side, side, deadline_after(20)).pairs().labels) == 160_000
+    label_sets = (NO_LABELS,) * 400
+    # All pairs of 400 with 400 items.
+    assert len(Union(label_sets, label_sets, deadline_after(20)).pairs().labels) == 160_000
     with pytest.raises(DeadlineExceeded):
-        Union(side, side, deadline_after(4)).pairs()
+        Union(label_sets, label_sets, deadline_after(4)).pairs()
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])

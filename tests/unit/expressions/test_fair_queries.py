@@ -26,10 +26,10 @@ from dashwright.expressions.sources.source import Source
 
 pytestmark = pytest.mark.exhaustive
 
-GREEDY, OTHER, THIRD = 2, 1, 3
+BUSY_ORG, OTHER_ORG, THIRD_ORG = 2, 1, 3
 SLOTS = 8
-SLOW = {"queries": [{"refId": "A", "datasource": {"type": "slow", "uid": "slow"}}]}
-SMALL = {"queries": [{"refId": "A", "type": "math", "expression": "1"}]}
+SLOW_QUERY = {"queries": [{"refId": "A", "datasource": {"type": "slow", "uid": "slow"}}]}
+SMALL_QUERY = {"queries": [{"refId": "A", "type": "math", "expression": "1"}]}
 
 
 class SilentSource(Source):
@@ -100,11 +100,11 @@ async def test_slow_queries_of_one_organization_delay_no_other() -> None:
     """Small queries, health checks and validations of others are served, and waiting ones run when the slow ones end."""
     slow = SilentSource()
     async with worker(QuerySettings(sources=Sources(slow))) as send_request, asyncio.TaskGroup() as group:
-        backlog = [group.create_task(send_request(GREEDY, SLOW)) for _ in range(2 * SLOTS)]
+        backlog = [group.create_task(send_request(BUSY_ORG, SLOW_QUERY)) for _ in range(2 * SLOTS)]
         await slow.busy.wait()
-        for org_id in (OTHER, THIRD):
-            assert (await send_request(org_id, SMALL))["status"] == 200
-        assert (await send_request(GREEDY, {"targets": SMALL["queries"]}, QueryEndpoint.VALIDATION))["status"] == 200
+        for org_id in (OTHER_ORG, THIRD_ORG):
+            assert (await send_request(org_id, SMALL_QUERY))["status"] == 200
+        assert (await send_request(BUSY_ORG, {"targets": SMALL_QUERY["queries"]}, QueryEndpoint.VALIDATION))["status"] == 200
         assert slow.query_count == SLOTS - SLOTS // 4
         slow.released.set()
     assert [task.result()["status"] for task in backlog] == [200] * (2 * SLOTS)
@@ -115,10 +115,10 @@ async def test_slow_health_checks_delay_neither_queries_nor_other_organizations(
     check = {"uid": "slow"}
     async with worker(QuerySettings(sources=Sources(slow))) as send_request, asyncio.TaskGroup() as group:
         for _ in range(2 * SLOTS):
-            group.create_task(send_request(GREEDY, check, QueryEndpoint.HEALTH))
+            group.create_task(send_request(BUSY_ORG, check, QueryEndpoint.HEALTH))
         await slow.busy.wait()
-        assert (await send_request(GREEDY, SMALL))["status"] == 200
-        other = group.create_task(send_request(OTHER, check, QueryEndpoint.HEALTH))
+        assert (await send_request(BUSY_ORG, SMALL_QUERY))["status"] == 200
+        other = group.create_task(send_request(OTHER_ORG, check, QueryEndpoint.HEALTH))
         await slow.another.wait()
         slow.released.set()
     assert other.result()["status"] == "OK"
@@ -129,11 +129,11 @@ async def test_the_backlog_of_an_organization_is_limited() -> None:
     slow = SilentSource()
     async with worker(QuerySettings(sources=Sources(slow)), waiting=4) as send_request, asyncio.TaskGroup() as group:
         for _ in range(SLOTS - SLOTS // 4 + 2):
-            group.create_task(send_request(GREEDY, SLOW))
+            group.create_task(send_request(BUSY_ORG, SLOW_QUERY))
         await slow.busy.wait()
         with pytest.raises(TooManyRequests, match=r"8 queries of your organization.*DASHWRIGHT_QUERY_SLOTS"):
-            await send_request(GREEDY, SLOW)
-        assert (await send_request(OTHER, SMALL))["status"] == 200
+            await send_request(BUSY_ORG, SLOW_QUERY)
+        assert (await send_request(OTHER_ORG, SMALL_QUERY))["status"] == 200
         slow.released.set()
 
 
@@ -144,8 +144,8 @@ async def test_endless_statements_of_one_organization_delay_no_other() -> None:
     endless = "with recursive t as (select 1 as n union all select n + 1 from t) select sum(n) from t"
     try:
         async with worker(settings) as send_request:
-            backlog = [asyncio.create_task(send_request(GREEDY, _sql(endless))) for _ in range(4)]
-            reply = await send_request(OTHER, _sql("select 1"))
+            backlog = [asyncio.create_task(send_request(BUSY_ORG, _sql(endless))) for _ in range(4)]
+            reply = await send_request(OTHER_ORG, _sql("select 1"))
             assert reply["status"] == 200
             assert not any(task.done() for task in backlog)
             for task in backlog:

@@ -54,8 +54,8 @@ def frame_sets(draw: st.DrawFn) -> FrameSet:
         return replace(FrameSet(Numbers(labels, draw(cells((count,)))), META, times=times), **options)
     axes = draw(st.lists(TIMES, min_size=1, max_size=3))
     drawn = draw(st.lists(st.integers(0, len(axes) - 1), min_size=count, max_size=count))
-    used, block_numbers = np.unique(drawn, return_inverse=True)
-    axes = [axes[index] for index in used]
+    used_axes, block_numbers = np.unique(drawn, return_inverse=True)
+    axes = [axes[index] for index in used_axes]
     blocks, row_numbers = [], np.zeros(count, np.intp)
     for index, axis in enumerate(axes):
         members = np.flatnonzero(block_numbers == index)
@@ -96,15 +96,16 @@ def test_sets_of_any_size_are_written_in_fragments(count: int, length: int) -> N
     frames = FrameSet(Series.stacked(labels, [Block(Axis(np.arange(length) * 10**9), Cells(values))]), META)
     fragments = list(response.fragments({"A": Result(frames)}))
     assert b"".join(encoded for encoded, _ in fragments) == write_frames(list(frames))
+    # A fragment has at most 100,000 values, and may exceed that by one short series.
     assert max(cost for _, cost in fragments) <= 101_000
 
 
 @given(frame_sets())
 def test_one_frame_is_the_same_as_in_all_frames(frames: FrameSet) -> None:
     """An index, a slice and an iteration give equal frames."""
-    everything = list(frames)
-    assert len(everything) == len(frames) == (1 if frames.is_wide else len(frames.values))
-    for index, frame in enumerate(everything):
+    all_frames = list(frames)
+    assert len(all_frames) == len(frames) == (1 if frames.is_wide else len(frames.values))
+    for index, frame in enumerate(all_frames):
         assert write_frames([frames[index]]) == write_frames([frame]) == write_frames(frames[index : index + 1])
 
 
@@ -132,15 +133,15 @@ def test_the_size_of_a_set_is_that_of_its_frames(frames: FrameSet) -> None:
 
 
 def _check_values(frames: FrameSet, source_type: str) -> None:
-    together, one_by_one = values_of(frames, source_type), values_of(list(frames), source_type)
-    if isinstance(one_by_one, NoData):
-        assert isinstance(together, NoData)
+    values_of_set, values_of_list = values_of(frames, source_type), values_of(list(frames), source_type)
+    if isinstance(values_of_list, NoData):
+        assert isinstance(values_of_set, NoData)
         return
-    assert isinstance(together, Series | Numbers)
-    assert type(together) is type(one_by_one)
-    assert isinstance(one_by_one, Series | Numbers)
-    assert (together.labels, tuple(together.names)) == (one_by_one.labels, tuple(one_by_one.names))
-    for left, right in zip(_rows(together), _rows(one_by_one), strict=True):
+    assert isinstance(values_of_set, Series | Numbers)
+    assert type(values_of_set) is type(values_of_list)
+    assert isinstance(values_of_list, Series | Numbers)
+    assert (values_of_set.labels, tuple(values_of_set.names)) == (values_of_list.labels, tuple(values_of_list.names))
+    for left, right in zip(_rows(values_of_set), _rows(values_of_list), strict=True):
         np.testing.assert_array_equal(left.values, right.values)
         np.testing.assert_array_equal(left.null_mask(), right.null_mask())
 
@@ -162,16 +163,16 @@ def test_the_names_of_a_set_are_those_of_its_series(mappings: list[dict[str, str
 @given(MAPPINGS, st.data())
 def test_label_sets_are_those_of_their_mappings(mappings: list[dict[str, str]], data: st.DataObject) -> None:
     """Columns of labels give the same sets, texts and JSON as sets of their own."""
-    labels, own = LabelSets.of_mappings(mappings), [Labels.of(mapping) for mapping in mappings]
-    positions = data.draw(st.lists(st.integers(0, len(own) - 1)).map(lambda chosen: np.array(chosen, np.intp)))
+    labels, expected_sets = LabelSets.of_mappings(mappings), [Labels.of(mapping) for mapping in mappings]
+    positions = data.draw(st.lists(st.integers(0, len(expected_sets) - 1)).map(lambda chosen: np.array(chosen, np.intp)))
     chosen = labels.at(positions)
-    assert labels.texts() == list(map(str, own))
-    assert encode_labels(labels) == [orjson.dumps(dict(item.pairs)) for item in own]
-    assert labels.max_count == max(map(len, own))
-    assert list(labels) == own
-    assert labels == LabelSets.of(own)
-    assert list(chosen) == [own[position] for position in positions]
-    assert len(set(labels)) == len({item.pairs for item in own})
+    assert labels.texts() == list(map(str, expected_sets))
+    assert encode_labels(labels) == [orjson.dumps(dict(item.pairs)) for item in expected_sets]
+    assert labels.max_count == max(map(len, expected_sets))
+    assert list(labels) == expected_sets
+    assert labels == LabelSets.of(expected_sets)
+    assert list(chosen) == [expected_sets[position] for position in positions]
+    assert len(set(labels)) == len({item.pairs for item in expected_sets})
 
 
 @given(MAPPINGS, st.data())
@@ -181,16 +182,16 @@ def test_label_sets_of_parts_are_those_of_all_mappings(mappings: list[dict[str, 
     builder = LabelSetsBuilder()
     for part in (mappings[:end], mappings[end:]):
         builder.add(part)
-    labels, together = builder.build(), LabelSets.of_mappings(mappings)
-    assert (list(labels), labels.keys, labels.columns) == (list(together), together.keys, together.columns)
+    labels, expected_labels = builder.build(), LabelSets.of_mappings(mappings)
+    assert (list(labels), labels.keys, labels.columns) == (list(expected_labels), expected_labels.keys, expected_labels.columns)
 
 
 @given(frame_sets())
 def test_a_set_is_the_same_in_arrow_as_its_frames(frames: FrameSet) -> None:
     """A stream that is made from the template of another series equals the stream of the single frame."""
-    together = b"".join(encoded for encoded, _ in arrow.fragments({"A": Result(frames)}))
+    encoded_set = b"".join(encoded for encoded, _ in arrow.fragments({"A": Result(frames)}))
     one_by_one = [encoded for frame in frames for encoded, _ in arrow.fragments({"A": Result([frame])})]
-    assert together == b"".join(one_by_one)
+    assert encoded_set == b"".join(one_by_one)
 
 
 def test_a_wide_set_is_one_frame() -> None:

@@ -24,12 +24,12 @@ from dashwright.expressions.queries import respond
 
 def tables(body: bytes) -> list[Any]:
     """Return the table of each stream in the body."""
-    source, found = io.BytesIO(body), []
+    source, result = io.BytesIO(body), []
     while source.tell() < len(body):
         with pa.ipc.open_stream(source) as stream:
-            found.append(stream.read_all())
-        found[-1].validate(full=True)
-    return found
+            result.append(stream.read_all())
+        result[-1].validate(full=True)
+    return result
 
 
 def write_frames(*frames: Frame) -> list[Any]:
@@ -50,7 +50,7 @@ def field(kind: FieldType, values: list[Any], *, name: str = "f", **fields: Any)
     return Field(name, kind, array, nulls if nulls.any() else None, nullable=bool(nulls.any()), **fields)
 
 
-def same(left: list[Any], right: list[Any]) -> bool:
+def are_equal(left: list[Any], right: list[Any]) -> bool:
     """Return whether two values are equal. NaN equals NaN."""
     return len(left) == len(right) and all(a == b or (a != a and b != b) for a, b in zip(left, right, strict=True))
 
@@ -72,9 +72,9 @@ def test_a_frame_is_a_stream_with_metadata() -> None:
 
 
 def test_null_is_null_and_nan_is_nan() -> None:
-    """The three kinds of a missing or odd number stay apart, which JSON needs ``entities`` for."""
+    """Null, NaN and infinities are different in Arrow, without the list ``entities`` that JSON needs for them."""
     [table] = write_frames(Frame([field(FieldType.FLOAT64, [None, np.nan, np.inf, -np.inf, 1.0])]))
-    assert same(table["f"].to_pylist(), [None, np.nan, np.inf, -np.inf, 1.0])
+    assert are_equal(table["f"].to_pylist(), [None, np.nan, np.inf, -np.inf, 1.0])
     assert table["f"].null_count == 1
 
 
@@ -96,8 +96,8 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
     """A shared time column is encoded once, is in every frame, and is not confused with another column."""
     shared, other = (field(FieldType.TIME, values, name="t") for values in ([1, 2], [3, 4]))
     frames = [Frame([times, field(FieldType.FLOAT64, [1.0, 2.0])]) for times in (shared, shared, other, shared)]
-    found = [table["t"].cast(pa.int64()).to_pylist() for table in write_frames(*frames)]
-    assert found == [[1, 2], [1, 2], [3, 4], [1, 2]]
+    read_times = [table["t"].cast(pa.int64()).to_pylist() for table in write_frames(*frames)]
+    assert read_times == [[1, 2], [1, 2], [3, 4], [1, 2]]
 
 
 @pytest.mark.parametrize("rows", [0, 1, 8, 63, 64, 65, 1000])
@@ -114,9 +114,9 @@ def test_series_are_encoded_independently(rows: int, share: float | None) -> Non
         nulls = None if share is None else random.random(rows) < share
         value = Field("v", FieldType.FLOAT64, values, nulls, nullable=index % 2 == 0, labels=item)
         frames.append(Frame([times, value], "" if index % 4 else "name", "A", meta if index % 5 else None))
-    together = arrow.ArrowFrameWriter()
+    shared_writer = arrow.ArrowFrameWriter()
     for frame in frames:
-        assert list(together.write(frame)) == list(arrow.ArrowFrameWriter().write(frame))
+        assert list(shared_writer.write(frame)) == list(arrow.ArrowFrameWriter().write(frame))
     assert [table["v"].null_count for table in write_frames(*frames)] == [
         0 if frame.fields[1].nulls is None else np.count_nonzero(frame.fields[1].nulls) for frame in frames
     ]
@@ -170,7 +170,7 @@ def test_very_many_small_frames_go_out_in_pieces(writer: arrow.ArrowFrameWriter 
 
 
 def test_a_strided_column_is_written() -> None:
-    """A strided view of a block at any byte offset is written completely."""
+    """A column that is a strided view of a block is written completely, at any byte offset."""
     [table] = write_frames(Frame([Field("f", FieldType.FLOAT64, np.arange(10.0)[::3])]))
     assert table["f"].to_pylist() == [0, 3, 6, 9]
 
@@ -190,8 +190,8 @@ _VALUES: dict[FieldType, st.SearchStrategy[Any]] = {
 def read_column(kind: FieldType, column: Any) -> list[Any]:
     if kind is FieldType.TIME:
         return list(column.cast(pa.int64()).to_pylist())
-    found = column.to_pylist()
-    return [None if item is None else json.loads(item) for item in found] if kind is FieldType.JSON else list(found)
+    cells = column.to_pylist()
+    return [None if item is None else json.loads(item) for item in cells] if kind is FieldType.JSON else list(cells)
 
 
 @settings(deadline=None)
@@ -200,7 +200,7 @@ def test_pyarrow_reads_every_value(column: tuple[FieldType, list[Any]]) -> None:
     """Every type, width and value, null or not, has its own Arrow type."""
     kind, values = column
     [table] = write_frames(Frame([field(kind, values)]))
-    assert same(read_column(kind, table["f"]), values)
+    assert are_equal(read_column(kind, table["f"]), values)
     assert table["f"].null_count == values.count(None)
     if kind.is_numeric:
         assert str(table.schema.field(0).type) == {"float32": "float", "float64": "double"}.get(kind, kind.value)
@@ -214,15 +214,15 @@ def test_results_follow_in_request_order_and_errors_are_streams_without_fields()
         "A": Result(error=BadRequest("no such thing", message_id="sse.x")),
         "C": Result([Frame(ref_id="C")], SourceFailed("away")),
     }
-    found = tables(b"".join(chunks(arrow.fragments(results))))
-    assert [metadata(table.schema) for table in found] == [
+    streams = tables(b"".join(chunks(arrow.fragments(results))))
+    assert [metadata(table.schema) for table in streams] == [
         {"refId": "B"},
         {"refId": "B"},
         {"refId": "A", "status": "400", "error": "[sse.x] no such thing", "errorSource": "plugin"},
         {"refId": "C"},
         {"refId": "C", "status": "502", "error": "away", "errorSource": "downstream"},
     ]
-    assert [table.num_columns for table in found] == [1, 1, 0, 0, 0]
+    assert [table.num_columns for table in streams] == [1, 1, 0, 0, 0]
 
 
 async def test_both_encodings_have_the_same_values() -> None:

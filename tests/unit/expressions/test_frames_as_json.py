@@ -20,7 +20,7 @@ def write_frames(*frames: Frame) -> Any:
     return [orjson.loads(b"".join(chunks(writer.write(frame)))) for frame in frames]
 
 
-def read(*frames: Any) -> list[Frame]:
+def decode(*frames: Any) -> list[Frame]:
     return read_frames(orjson.dumps(list(frames)))
 
 
@@ -124,7 +124,7 @@ def column(kind: FieldType, values: list[Any]) -> Field:
 def test_a_written_frame_is_read_back(field: Field) -> None:
     """Values, nulls, labels and nullability of every type survive encoding and parsing."""
     frame = Frame([field], "name", "A", {"type": "table", "typeVersion": [0, 1]})
-    [repeated] = read(*write_frames(frame))
+    [repeated] = decode(*write_frames(frame))
     assert (repeated.name, repeated.ref_id, repeated.meta) == (frame.name, frame.ref_id, frame.meta)
     [result] = repeated.fields
     assert (result.type, result.labels, result.nullable) == (field.type, field.labels, field.nullable)
@@ -158,7 +158,7 @@ def nulls_of(field: Field) -> list[bool]:
 def test_a_field_that_does_not_fit_is_named(field: dict[str, Any], values: list[Any], fault: str) -> None:
     """The error of a field has the position, the fault and the valid values."""
     with pytest.raises(BadRequest, match=fault):
-        read({"schema": {"fields": [field]}, "data": {"values": [values]}})
+        decode({"schema": {"fields": [field]}, "data": {"values": [values]}})
 
 
 @pytest.mark.parametrize(
@@ -186,7 +186,7 @@ def test_an_invalid_document_is_an_error(document: bytes, fault: str) -> None:
 
 def test_numbers_as_text_and_nanoseconds_are_read() -> None:
     """Integers may be texts, and times may have nanoseconds."""
-    [frame] = read(
+    [frame] = decode(
         {
             "schema": {"fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}, {"type": "time"}]},
             "data": {"values": [["18446744073709551615"], [1000]], "nanos": [None, [5]]},
@@ -199,7 +199,7 @@ def test_numbers_as_text_and_nanoseconds_are_read() -> None:
 def test_entities_mark_numbers_among_nulls() -> None:
     """Rows that ``entities`` lists are values; every other null is one."""
     schema = {"fields": [{"type": "number"}]}
-    [frame] = read({"schema": schema, "data": {"values": [[None] * 4 + [5]], "entities": [{"NaN": [0], "Inf": [1], "NegInf": [3]}]}})
+    [frame] = decode({"schema": schema, "data": {"values": [[None] * 4 + [5]], "entities": [{"NaN": [0], "Inf": [1], "NegInf": [3]}]}})
     assert frame.fields[0].values.tolist()[1::2] == [np.inf, -np.inf]
     assert nulls_of(frame.fields[0]) == [False, False, True, False, False]
 

@@ -57,7 +57,7 @@ def test_wide_frames_are_series_that_share_a_block() -> None:
 
 
 def test_frames_with_other_times_have_separate_blocks() -> None:
-    """Times that only agree at both ends are different."""
+    """Frames share a block only if all of their times are equal, not only the first and the last one."""
     values = convert_frames(
         frame(("t", "time", [1, 2, 9]), ("v", "number", [1, 2, 3])),
         frame(("t", "time", [1, 3, 9]), ("v", "number", [4, 5, 6])),

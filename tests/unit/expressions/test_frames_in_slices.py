@@ -17,8 +17,8 @@ def write_frame(writer: JsonFrameWriter, frame: Frame) -> bytes:
 def test_a_long_frame_reads_as_itself(rows: int) -> None:
     """Odd values, nulls and nanoseconds survive in the first, the last and the rows around a slice's end."""
     values, nulls = np.arange(rows, dtype=np.float64), np.zeros(rows, np.bool_)
-    odd = sorted({0, rows - 1, *(row for row in (CHUNK_VALUES - 1, CHUNK_VALUES, 2 * CHUNK_VALUES) if row < rows)})
-    values[odd] = [(np.nan, np.inf, -np.inf)[index % 3] for index in range(len(odd))]
+    special_rows = sorted({0, rows - 1, *(row for row in (CHUNK_VALUES - 1, CHUNK_VALUES, 2 * CHUNK_VALUES) if row < rows)})
+    values[special_rows] = [(np.nan, np.inf, -np.inf)[index % 3] for index in range(len(special_rows))]
     nulls[[1, rows - 2]] = True
     values[nulls] = np.nan
     times = np.arange(rows, dtype=np.int64) * 1_000_000
@@ -30,19 +30,20 @@ def test_a_long_frame_reads_as_itself(rows: int) -> None:
         Field("s", FieldType.STRING, np.array(["x"] * rows, object)),
     ]
     [read] = read_frames(b"[" + write_frame(JsonFrameWriter(), Frame(fields)) + b"]")
-    for field, again in zip(fields, read.fields, strict=True):
-        assert np.array_equal(again.values, field.values, equal_nan=field.type.is_float)
+    for field, read_field in zip(fields, read.fields, strict=True):
+        assert np.array_equal(read_field.values, field.values, equal_nan=field.type.is_float)
         assert np.array_equal(
-            again.nulls if again.nulls is not None else np.zeros(rows, np.bool_), nulls if field.nulls is not None else ~nulls & nulls
+            read_field.nulls if read_field.nulls is not None else np.zeros(rows, np.bool_),
+            nulls if field.nulls is not None else ~nulls & nulls,
         )
 
 
 def test_a_shared_time_column_keeps_its_nanoseconds() -> None:
     """Each frame has the nanoseconds of a shared column, also if another column is in between."""
-    fine, complete = (np.array([number, number + 1_000_000], np.int64) for number in (5, 0))
+    times_with_nanoseconds, times_in_milliseconds = (np.array([number, number + 1_000_000], np.int64) for number in (5, 0))
     writer = JsonFrameWriter()
-    found = [
+    nanoseconds = [
         orjson.loads(write_frame(writer, Frame([Field("t", FieldType.TIME, times)])))["data"].get("nanos")
-        for times in (fine, fine, complete, fine)
+        for times in (times_with_nanoseconds, times_with_nanoseconds, times_in_milliseconds, times_with_nanoseconds)
     ]
-    assert found == [[[5, 5]], [[5, 5]], None, [[5, 5]]]
+    assert nanoseconds == [[[5, 5]], [[5, 5]], None, [[5, 5]]]

@@ -13,7 +13,7 @@ _TIMES = Field("t", FieldType.TIME, np.array([1, 2], np.int64))
 
 @pytest.mark.parametrize("kind", sorted(NUMERIC))
 def test_every_number_becomes_a_float(kind: FieldType) -> None:
-    """Numbers of any width; a null keeps its position, and its slot is NaN."""
+    """Numbers of any width become floats. A null keeps its position, and its slot in the array is NaN."""
     values = np.array([7, 0], kind.dtype)
     nulls = np.array([False, True])
     for frame_nulls in (None, nulls):
@@ -40,7 +40,7 @@ def test_series_of_several_widths_share_a_block() -> None:
 
 
 def test_a_newer_version_is_accepted() -> None:
-    """The type decides; the version must only be present."""
+    """The declared type decides how frames are read. The declared version may be any, but must not be missing."""
     value = Field("v", FieldType.FLOAT64, np.array([4.0]))
     read = values_of([Frame([value], meta={"type": "numeric-wide", "typeVersion": [7, 3]})])
     assert isinstance(read, Numbers)
@@ -63,7 +63,7 @@ def test_equal_and_identical_times_share_a_block() -> None:
 
 
 def test_many_axes_of_equal_ends_are_read_in_time() -> None:
-    """The cost is linear in the number of series: a comparison of all pairs would exceed the time limit of the test."""
+    """The cost is linear in the number of series: comparing every pair of time axes would exceed the time limit of the test."""
     values = np.zeros(4)
     frames = [
         Frame([Field("t", FieldType.TIME, np.array([0, i, 10**6 - i, 10**6])), Field("v", FieldType.FLOAT64, values)])

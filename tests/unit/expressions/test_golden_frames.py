@@ -67,17 +67,17 @@ def test_a_frame_of_every_type_has_the_recorded_json() -> None:
     wire.check("every_type.json", written + b"\n")
     [read] = read_frames(b"[" + written + b"]")
     assert b"".join(chunks(JsonFrameWriter().write(read))) == written
-    for field, again in zip(every_type().fields, read.fields, strict=True):
-        assert (field.type, field.nullable, field.values.dtype) == (again.type, again.nullable, again.values.dtype)
+    for field, read_field in zip(every_type().fields, read.fields, strict=True):
+        assert (field.type, field.nullable, field.values.dtype) == (read_field.type, read_field.nullable, read_field.values.dtype)
 
 
 def test_a_frame_of_every_type_has_the_recorded_arrow_stream() -> None:
-    """One Arrow stream has every type."""
+    """The Arrow stream of a frame with every type equals the golden file."""
     wire.check("every_type.arrows", b"".join(chunks(arrow.ArrowFrameWriter().write(every_type()))))
 
 
 def test_a_response_has_the_recorded_json() -> None:
-    """RefIds are sorted and have frames of numbers, a scalar, no data and an error."""
+    """The JSON of a response with numbers, a scalar, no data and an error equals the golden file."""
     wire.check("results_of_every_type.json", b"".join(chunks(response.fragments(results_of_every_type()))) + b"\n")
 
 

@@ -32,9 +32,9 @@ def faults(*nodes: Node) -> dict[str, str]:
 )
 def test_nodes_run_after_their_inputs(nodes: list[Node], order: str) -> None:
     """Queries run first and expressions after their inputs; ties keep the request's order."""
-    found = plan_nodes(nodes)
-    assert "".join(found.order) == order
-    assert not found.faults
+    planned = plan_nodes(nodes)
+    assert "".join(planned.order) == order
+    assert not planned.faults
 
 
 def test_a_cycle_is_named_with_its_path_on_each_of_its_nodes() -> None:

@@ -27,5 +27,5 @@ _BLOCK_BYTES = 16 * 2**20
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
 def test_memory_of_freed_large_blocks_is_returned_between_blocks_in_use() -> None:
-    kept = subprocess.run([sys.executable, "-c", _PROGRAM], check=True, capture_output=True, text=True).stdout
-    assert int(kept) < _BLOCK_BYTES
+    output = subprocess.run([sys.executable, "-c", _PROGRAM], check=True, capture_output=True, text=True).stdout
+    assert int(output) < _BLOCK_BYTES

@@ -56,7 +56,7 @@ def series(*blocks: tuple[list[int], Rows]) -> Series:
     return Series.stacked([Labels.of({"row": str(index)}) for index in range(count)], [block(*item) for item in blocks])
 
 
-def plain(values: Series) -> Rows:
+def plain_rows(values: Series) -> Rows:
     rows = []
     for number, row in zip(values.block_of.tolist(), values.row_of.tolist(), strict=True):
         cells = values.blocks[number].cells.at(row)
@@ -64,14 +64,14 @@ def plain(values: Series) -> Rows:
     return rows
 
 
-def alike(got: Value, expected_value: Value) -> bool:
-    if got is None or expected_value is None or math.isnan(expected_value):
-        return got is expected_value or (got is not None and expected_value is not None and math.isnan(got))
-    return math.isclose(got, expected_value, rel_tol=1e-12, abs_tol=1e-9)
+def are_equal(actual: Value, expected_value: Value) -> bool:
+    if actual is None or expected_value is None or math.isnan(expected_value):
+        return actual is expected_value or (actual is not None and expected_value is not None and math.isnan(actual))
+    return math.isclose(actual, expected_value, rel_tol=1e-12, abs_tol=1e-9)
 
 
-def all_alike(got: list[Value], expected_value: list[Value]) -> bool:
-    return len(got) == len(expected_value) and all(map(alike, got, expected_value))
+def all_alike(actual: list[Value], expected_value: list[Value]) -> bool:
+    return len(actual) == len(expected_value) and all(map(are_equal, actual, expected_value))
 
 
 def blocks(heights: st.SearchStrategy[int]) -> st.SearchStrategy[list[tuple[list[int], Rows]]]:
@@ -84,23 +84,23 @@ def blocks(heights: st.SearchStrategy[int]) -> st.SearchStrategy[list[tuple[list
     return st.lists(st.lists(st.integers(-5, 30), max_size=12).flatmap(rows_over), min_size=1, max_size=3)
 
 
-def resample_points(points: list[tuple[int, Value]], stamps: list[int], down: str, up: str) -> list[Value]:
+def resample_points(points: list[tuple[int, Value]], stamps: list[int], downsampler: str, upsampler: str) -> list[Value]:
     points = sorted(points, key=lambda point: point[0])
     outcome: list[Value] = []
-    used = 0
+    used_points = 0
     for stamp in stamps:
-        inside = [value for time, value in points[used:] if time <= stamp]
-        used += len(inside)
-        if not inside:
-            before = points[used - 1][1] if used else None
-            after = points[used][1] if used < len(points) else None
-            outcome.append({"pad": before, "backfilling": after, "fillna": None}[up])
-        elif down == "count":
-            outcome.append(float(len(inside)))
-        elif down == "last" or len(inside) == 1:
-            outcome.append(inside[-1])
+        values_in_interval = [value for time, value in points[used_points:] if time <= stamp]
+        used_points += len(values_in_interval)
+        if not values_in_interval:
+            before = points[used_points - 1][1] if used_points else None
+            after = points[used_points][1] if used_points < len(points) else None
+            outcome.append({"pad": before, "backfilling": after, "fillna": None}[upsampler])
+        elif downsampler == "count":
+            outcome.append(float(len(values_in_interval)))
+        elif downsampler == "last" or len(values_in_interval) == 1:
+            outcome.append(values_in_interval[-1])
         else:
-            outcome.append(strictly(down, inside))
+            outcome.append(strictly(downsampler, values_in_interval))
     return outcome
 
 
@@ -120,23 +120,23 @@ def strictly(reducer: str, values: list[Value]) -> float:
     return _STRICTLY[reducer](numbers)
 
 
-@pytest.mark.parametrize("up", ["pad", "backfilling", "fillna"])
-@pytest.mark.parametrize("down", ["sum", "mean", "min", "max", "count", "median", "last"])
+@pytest.mark.parametrize("upsampler", ["pad", "backfilling", "fillna"])
+@pytest.mark.parametrize("downsampler", ["sum", "mean", "min", "max", "count", "median", "last"])
 @settings(max_examples=25, deadline=None)
 @given(data=blocks(st.integers(1, 3)), start=st.integers(-3, 10), window=st.integers(1, 12), length=st.integers(12, 30))
 def test_resampling_fills_one_bucket_after_the_other(
-    down: str, up: str, data: list[tuple[list[int], Rows]], start: int, window: int, length: int
+    downsampler: str, upsampler: str, data: list[tuple[list[int], Rows]], start: int, window: int, length: int
 ) -> None:
     """Resampling equals a loop over the points of each series, with gaps, nulls, NaN, infinities, and times in any order."""
     data = [([time * 1000 for time in times], rows) for times, rows in data]
     span = TimeRange(_EPOCH + timedelta(microseconds=start), _EPOCH + timedelta(microseconds=start + length))
-    kind = Resample.of("A", f"{window}us", down, up, span, Limits())
+    kind = Resample.of("A", f"{window}us", downsampler, upsampler, span, Limits())
     outcome = kind.evaluate({"A": series(*data)}, Limits()).values
     assert isinstance(outcome, Series)
     stamps = list(range(start * 1000, (start + length) * 1000 + 1, window * 1000))
-    body = [resample_points(list(zip(times, row, strict=True)), stamps, down, up) for times, rows in data for row in rows]
+    body = [resample_points(list(zip(times, row, strict=True)), stamps, downsampler, upsampler) for times, rows in data for row in rows]
     assert all(item.axis.times.tolist() == stamps for item in outcome.blocks)
-    assert all(map(all_alike, plain(outcome), body))
+    assert all(map(all_alike, plain_rows(outcome), body))
 
 
 def threshold_outcome(name: str, bounds: tuple[float, float], value: Value, *, unloading: bool = False) -> Value:
@@ -152,23 +152,23 @@ def test_a_threshold_evaluates_every_point(
     """With hysteresis, unloaded items precede loaded ones, which fire until the second condition holds."""
     values = series(*data)
     rows = [row for _, rows in data for row in rows]
-    begun = Threshold("A", predicate_of(name, bounds)).evaluate({"A": values}, Limits()).values
-    assert isinstance(begun, Series)
-    assert plain(begun) == [[threshold_outcome(name, bounds, value) for value in row] for row in rows]
+    values_without_hysteresis = Threshold("A", predicate_of(name, bounds)).evaluate({"A": values}, Limits()).values
+    assert isinstance(values_without_hysteresis, Series)
+    assert plain_rows(values_without_hysteresis) == [[threshold_outcome(name, bounds, value) for value in row] for row in rows]
 
     loaded = frozenset(fingerprint(Labels.of({"row": str(number)})) for number in chosen)
     hysteresis = Hysteresis(predicate_of("lt", [0]), loaded)
-    both = Threshold("A", predicate_of(name, bounds), hysteresis).evaluate({"A": values}, Limits()).values
-    assert isinstance(both, Series)
+    actual_values = Threshold("A", predicate_of(name, bounds), hysteresis).evaluate({"A": values}, Limits()).values
+    assert isinstance(actual_values, Series)
     expected = [[threshold_outcome(name, bounds, value) for value in row] for number, row in enumerate(rows) if number not in chosen]
     expected += [[threshold_outcome("lt", (0, 0), v, unloading=True) for v in row] for number, row in enumerate(rows) if number in chosen]
-    assert plain(both) == expected
+    assert plain_rows(actual_values) == expected
     order = sorted(range(len(rows)), key=lambda number: number in chosen)
-    assert [dict(item.pairs)["row"] for item in both.labels] == [str(number) for number in order]
+    assert [dict(item.pairs)["row"] for item in actual_values.labels] == [str(number) for number in order]
 
 
 def reduce_row(reducer: str, row: list[Value]) -> Value:
-    remaining = [(place, value) for place, value in enumerate(row) if value is not None and not math.isnan(value)]
+    remaining = [(index, value) for index, value in enumerate(row) if value is not None and not math.isnan(value)]
     if reducer == "count" and row:
         return float(len(row))
     if not remaining:
@@ -213,18 +213,18 @@ def test_a_classic_condition_reduces_and_tests_every_series(
     outcome = kind.evaluate({"A": series(*data)}, Limits())
     values = [reduce_row(reducer, row) for _, rows in data for row in rows]
     low, high = sorted(bounds) if "range" in test else bounds
-    held = {
+    expected_matches = {
         str(number): value
         for number, value in enumerate(values)
         if (value is None if test == "no_value" else value is not None and _TESTS[test](value, low, high))
     }
-    no_data = not held and all(value is None for value in values)
+    no_data = not expected_matches and all(value is None for value in values)
     assert isinstance(outcome.values, Numbers)
     assert outcome.matches is not None
     number = None if outcome.values.cells.null_mask()[0] else outcome.values.cells.values[0]
-    assert number == (None if no_data else float(bool(held)))
+    assert number == (None if no_data else float(bool(expected_matches)))
     if no_data:
         assert [(match.value, match.metric) for match in outcome.matches] == [(None, "NoData")]
         return
-    assert [dict(match.labels.pairs)["row"] for match in outcome.matches] == list(held)
-    assert all_alike([match.value for match in outcome.matches], list(held.values()))
+    assert [dict(match.labels.pairs)["row"] for match in outcome.matches] == list(expected_matches)
+    assert all_alike([match.value for match in outcome.matches], list(expected_matches.values()))

@@ -34,7 +34,7 @@ def test_a_printed_tree_parses_to_itself(tree: Node) -> None:
     assert parse(source_of(tree)) == tree
 
 
-_SCRAPS = st.text(alphabet=st.sampled_from("$AB{} ()+-*/%!<>=&|,.0123456789xe\"'abs_nl\t\u00e9\u0663\u2003"), max_size=40)
+_TEXT_OF_MATH = st.text(alphabet=st.sampled_from("$AB{} ()+-*/%!<>=&|,.0123456789xe\"'abs_nl\t\u00e9\u0663\u2003"), max_size=40)
 
 
 def tree_or_place(text: str) -> Node | int:
@@ -45,14 +45,14 @@ def tree_or_place(text: str) -> Node | int:
 
 
 @settings(deadline=None)
-@given(_SCRAPS | st.text(max_size=40))
+@given(_TEXT_OF_MATH | st.text(max_size=40))
 def test_any_text_is_an_expression_or_a_bad_request(text: str) -> None:
     """Any text is parsed and printed, or raises BadRequest with a position."""
-    found = tree_or_place(text)
-    if isinstance(found, int):
-        assert 1 <= found <= len(text) + 1
+    result = tree_or_place(text)
+    if isinstance(result, int):
+        assert 1 <= result <= len(text) + 1
     else:
-        assert parse(source_of(found)) == found
+        assert parse(source_of(result)) == result
 
 
 @pytest.mark.parametrize(

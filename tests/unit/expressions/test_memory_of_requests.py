@@ -26,16 +26,16 @@ def test_a_budget_is_never_exceeded_and_leaves_room_for_others(steps: list[tuple
     """An organization has at most three times the free memory, and released memory can be reserved again."""
     budget = MemoryBudget(100)
     with ExitStack() as opened:
-        held = {name: opened.enter_context(budget.reservation(name)) for name in range(4)}
+        reservations = {name: opened.enter_context(budget.reservation(name)) for name in range(4)}
         for name, size, step in steps:
             if step == "give":
-                held[name].release(min(size, held[name].size))
+                reservations[name].release(min(size, reservations[name].size))
             elif step == "close":
                 with budget.reservation(name) as brief:
                     _try_to_take(brief, size)
-            elif _try_to_take(held[name], size):
-                assert held[name].size <= 3 * (100 - budget.reserved)
-            assert budget.reserved == sum(each.size for each in held.values()) <= 100
+            elif _try_to_take(reservations[name], size):
+                assert reservations[name].size <= 3 * (100 - budget.reserved)
+            assert budget.reserved == sum(reservation.size for reservation in reservations.values()) <= 100
     assert budget.reserved == 0
 
 
@@ -64,7 +64,7 @@ def chain_of_sums(series: int, sums: int) -> bytes:
     return orjson.dumps({"from": "now-100s", "to": "now", "queries": [walk, *queries]})
 
 
-async def read(response: Reply) -> dict[str, Any]:
+async def read_body(response: Reply) -> dict[str, Any]:
     pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
     body: dict[str, Any] = orjson.loads(b"".join(pieces))
     return body
@@ -81,14 +81,14 @@ async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySe
         refused = await respond(chain_of_sums(200, 90), QueryContext(org_id=1), settings, memory=memory)
         assert memory.peak <= 30 * MEGABYTE
     assert int(refused.headers["status"]) >= 400
-    assert "DASHWRIGHT_QUERY_BYTES); request less" in (await read(refused))["message"]
+    assert "DASHWRIGHT_QUERY_BYTES); request less" in (await read_body(refused))["message"]
     assert settings.memory.reserved == 0
 
 
 async def test_a_request_is_rejected_while_others_use_the_memory(settings: QuerySettings) -> None:
     """A small request of another organization is served at the same time."""
-    with settings.memory.reservation(1) as held, settings.memory.reservation(1) as memory:
-        held.reserve(29 * MEGABYTE)
+    with settings.memory.reservation(1) as reservation_of_others, settings.memory.reservation(1) as memory:
+        reservation_of_others.reserve(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"other running requests leave less of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
             await respond(chain_of_sums(50, 20), QueryContext(org_id=1), settings, memory=memory)
         with settings.memory.reservation(2) as other:
@@ -100,7 +100,7 @@ async def test_the_size_of_a_response_is_limited(settings: QuerySettings) -> Non
     bounded = replace(settings, limits=Limits(query_response_bytes=100_000))
     refused = await respond(chain_of_sums(10, 5), settings=bounded)
     assert refused.headers["status"] == 413
-    assert "DASHWRIGHT_QUERY_RESPONSE_BYTES" in (await read(refused))["message"]
+    assert "DASHWRIGHT_QUERY_RESPONSE_BYTES" in (await read_body(refused))["message"]
     hidden = orjson.loads(chain_of_sums(10, 5))
     for query in hidden["queries"][1:]:
         query["hide"] = True

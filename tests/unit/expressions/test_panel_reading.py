@@ -24,7 +24,7 @@ RANGES = st.sampled_from(["now", "now-1h", "now+1h", "2020", "", "x", 0, None]) 
 
 def any_of(properties: dict[str, st.SearchStrategy[Any]]) -> st.SearchStrategy[dict[str, Any]]:
     """Return a strategy for objects with any of these properties, mostly of a valid type."""
-    return st.fixed_dictionaries({}, optional={name: st.one_of(good, good, good, JSON) for name, good in properties.items()})
+    return st.fixed_dictionaries({}, optional={name: st.one_of(valid, valid, valid, JSON) for name, valid in properties.items()})
 
 
 EXPRESSIONS = st.sampled_from(["$A", "$A + $B", "${a b}", "1 +", "A", "$C", "((", "nan()"])
@@ -88,10 +88,10 @@ async def send_panel(body: Any, context: QueryContext) -> tuple[int, Any]:
 )
 async def test_every_body_has_a_response(body: Any, context: QueryContext) -> None:
     """Each endpoint responds with 200 or 400, with results or a message; a rejected body runs nothing."""
-    status, found = await send_panel(body, context)
+    status, response = await send_panel(body, context)
     assert status in {200, 400}
-    assert ("results" in found) or found["message"]
-    assert ("results" in found) != ("statusCode" in found)
+    assert ("results" in response) or response["message"]
+    assert ("results" in response) != ("statusCode" in response)
 
 
 @settings(max_examples=300, deadline=None)
@@ -101,12 +101,12 @@ async def test_a_panel_is_rejected_for_its_validation_faults(body: Any) -> None:
     status, document = await send_panel(body, QueryContext(QueryEndpoint.VALIDATION))
     assert status == 200
     assert document["valid"] == (not document["faults"])
-    _, found = await send_panel(body, QueryContext(QueryEndpoint.PANEL))
+    _, response = await send_panel(body, QueryContext(QueryEndpoint.PANEL))
     pointers = [fault["pointer"] for fault in document["faults"]]
-    refused = [fault["pointer"] for fault in found.get("faults", [])]
+    refused = [fault["pointer"] for fault in response.get("faults", [])]
     assert pointers[: len(refused)] == refused
-    if document["valid"] and "results" in found:
-        errors = [result.get("error", "") for result in found["results"].values()]
+    if document["valid"] and "results" in response:
+        errors = [result.get("error", "") for result in response["results"].values()]
         assert not any(word in error for error in errors for word in ("sse.parseError", "sse.cycle", "sse.dependencyNotFound"))
 
 
@@ -115,16 +115,16 @@ async def test_a_panel_is_rejected_for_its_validation_faults(body: Any) -> None:
 async def test_panels_are_validated_together_as_alone(bodies: list[Any]) -> None:
     """The validation of several panels has a line for each, which is the response to the panel alone."""
     replies = [await respond(orjson.dumps(body), QueryContext(QueryEndpoint.VALIDATION)) for body in bodies]
-    together = await respond(b"\n".join(map(orjson.dumps, bodies)), QueryContext(QueryEndpoint.VALIDATIONS))
-    assert together.body == b"\n".join(reply.body for reply in replies if isinstance(reply.body, bytes))
+    batched = await respond(b"\n".join(map(orjson.dumps, bodies)), QueryContext(QueryEndpoint.VALIDATIONS))
+    assert batched.body == b"\n".join(reply.body for reply in replies if isinstance(reply.body, bytes))
 
 
 async def test_a_line_without_json_has_no_validation() -> None:
     """A line that cannot be read does not prevent the validation of the others."""
     valid = b'{"type":"t","targets":[]}'
-    together = await respond(b"{\n" + valid, QueryContext(QueryEndpoint.VALIDATIONS))
-    alone = await respond(valid, QueryContext(QueryEndpoint.VALIDATION))
-    assert (together.headers["status"], together.body) == (200, b"\n" + alone.body if isinstance(alone.body, bytes) else None)
+    batched = await respond(b"{\n" + valid, QueryContext(QueryEndpoint.VALIDATIONS))
+    single = await respond(valid, QueryContext(QueryEndpoint.VALIDATION))
+    assert (batched.headers["status"], batched.body) == (200, b"\n" + single.body if isinstance(single.body, bytes) else None)
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
@@ -132,10 +132,10 @@ async def test_both_ends_of_a_range_are_reported(endpoint: QueryEndpoint) -> Non
     """Each side of a time range has a fault of its own."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "timeRange": {"from": "x", "to": "y"}}]
     body = {"type": "t", "targets": [], "queries": targets, "from": "then", "to": []}
-    status, found = await send_panel(body, QueryContext(endpoint))
+    status, response = await send_panel(body, QueryContext(endpoint))
     assert status == 400
     pointers = ["/to", "/from", "/queries/0/timeRange/from", "/queries/0/timeRange/to"]
-    assert [fault["pointer"] for fault in found["faults"]] == pointers
+    assert [fault["pointer"] for fault in response["faults"]] == pointers
 
 
 async def test_readers_of_an_invalid_target_are_not_faulty() -> None:
@@ -145,21 +145,21 @@ async def test_readers_of_an_invalid_target_are_not_faulty() -> None:
     assert [fault["pointer"] for fault in document["faults"]] == ["/targets/0/colour"]
 
 
-@pytest.mark.parametrize("odd", [[], {}, [[1]], {"a": 1}, 5, True, 1.5])
+@pytest.mark.parametrize("any_value", [[], {}, [[1]], {"a": 1}, 5, True, 1.5])
 @pytest.mark.parametrize("name", ["uid", "type"])
-async def test_any_value_as_data_source_is_handled(odd: Any, name: str) -> None:
+async def test_any_value_as_data_source_is_handled(any_value: Any, name: str) -> None:
     """A value that is not a string names no data source, and no value raises an internal error."""
-    for datasource in (odd, {name: odd}, {name: odd, "uid": "__expr__"}):
+    for datasource in (any_value, {name: any_value}, {name: any_value, "uid": "__expr__"}):
         query = {"refId": "A", "type": "math", "expression": "1", "datasource": datasource}
-        status, found = await send_panel({"type": "t", "targets": [query]}, QueryContext(QueryEndpoint.PANEL))
+        status, body = await send_panel({"type": "t", "targets": [query]}, QueryContext(QueryEndpoint.PANEL))
         assert status == 400
-        assert found["faults"][0]["pointer"].startswith("/targets/0/datasource")
+        assert body["faults"][0]["pointer"].startswith("/targets/0/datasource")
 
 
-PLACES = ["type", "refId", "datasource", "expression", "hide", "timeRange", "resultAssertions", "colour"]
+MEMBERS = ["type", "refId", "datasource", "expression", "hide", "timeRange", "resultAssertions", "colour"]
 
 
-@pytest.mark.parametrize("path", PLACES)
+@pytest.mark.parametrize("path", MEMBERS)
 @pytest.mark.parametrize(
     "context",
     [QueryContext(), QueryContext(lenient=True), QueryContext(QueryEndpoint.PANEL), QueryContext(QueryEndpoint.VALIDATION)],
@@ -178,6 +178,6 @@ async def test_deep_values_are_handled(context: QueryContext, path: str) -> None
 async def test_countless_faults_are_counted_only() -> None:
     """A target with more faults than anybody reads has one that says how many."""
     query = {"refId": "A", "type": "math", "expression": "1"} | {f"p{index}": index for index in range(5000)}
-    status, found = await send_panel({"queries": [query]}, QueryContext())
+    status, body = await send_panel({"queries": [query]}, QueryContext())
     assert status == 400
-    assert [fault["message"] for fault in found["faults"]] == ["has 5000 faults; see the schema of its type"]
+    assert [fault["message"] for fault in body["faults"]] == ["has 5000 faults; see the schema of its type"]

@@ -64,7 +64,7 @@ CONDITION = shape(
     {},
 )
 EXPRESSION = {"expression": st.text(min_size=1, max_size=3)}
-OWN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+MEMBERS_BY_TYPE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "math": (EXPRESSION, {}),
     "reduce": (EXPRESSION | {"reducer": REDUCER}, {"settings": SETTINGS}),
     "resample": (
@@ -90,14 +90,14 @@ OWN: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 
 
 def targets(kind: str) -> st.SearchStrategy[dict[str, Any]]:
-    required, optional = OWN[kind]
+    required, optional = MEMBERS_BY_TYPE[kind]
     return shape({"refId": st.text(min_size=1, max_size=3), "type": st.just(kind)} | required, COMMON | optional)
 
 
 def holders(value: Any) -> list[Any]:
     """Return every object and list in a value, beginning with the value itself."""
-    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [value] * isinstance(value, dict | list) + [found for item in inner for found in holders(item)]
+    children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [value] * isinstance(value, dict | list) + [holder for item in children for holder in holders(item)]
 
 
 @st.composite
@@ -106,8 +106,8 @@ def mutants(draw: st.DrawFn, kind: str) -> dict[str, Any]:
     target = copy.deepcopy(draw(targets(kind)))
     holder = draw(st.sampled_from(holders(target)))
     if isinstance(holder, list):
-        place = draw(st.integers(0, len(holder)))
-        holder[place : place + 1] = draw(st.lists(JSON, max_size=2))
+        index = draw(st.integers(0, len(holder)))
+        holder[index : index + 1] = draw(st.lists(JSON, max_size=2))
     elif holder and draw(st.booleans()):
         name = draw(st.sampled_from(sorted(holder)))
         value = holder.pop(name)
@@ -151,7 +151,7 @@ def is_bound(item: Any) -> bool:
 
 
 SOURCES = TEXT | st.sampled_from(["__expr__", "-100"]) | JSON
-ORDINARY = st.fixed_dictionaries(
+USUAL_MEMBERS = st.fixed_dictionaries(
     {},
     optional={
         "refId": TEXT | st.none(),
@@ -165,7 +165,7 @@ ORDINARY = st.fixed_dictionaries(
 
 
 @settings(max_examples=300, deadline=None)
-@given(item=st.one_of(ORDINARY, *map(mutants, TARGETS)))
+@given(item=st.one_of(USUAL_MEMBERS, *map(mutants, TARGETS)))
 def test_the_panel_schema_accepts_what_the_endpoint_accepts(item: Any) -> None:
     """An item is valid by the panel's schema exactly if the panel endpoint accepts it."""
     assert PANEL.is_valid({"type": "graph", "targets": [item]}) == is_bound(item)

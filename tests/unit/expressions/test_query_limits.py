@@ -134,10 +134,10 @@ async def test_the_number_of_queries_is_limited(endpoint: QueryEndpoint) -> None
     body = orjson.dumps({"type": "x", "targets": [], "queries": queries})
     response = await respond(body, QueryContext(endpoint), QuerySettings(Limits(query_targets=2)))
     assert isinstance(response.body, bytes)
-    found = orjson.loads(response.body)
+    error = orjson.loads(response.body)
     assert response.headers["status"] == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
-    assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2"]
-    assert "3 queries and targets, more than the 2 allowed (setting DASHWRIGHT_QUERY_TARGETS)" in found["faults"][0]["message"]
+    assert [fault["pointer"] for fault in error["faults"]] == ["/queries/2"]
+    assert "3 queries and targets, more than the 2 allowed (setting DASHWRIGHT_QUERY_TARGETS)" in error["faults"][0]["message"]
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
@@ -146,10 +146,10 @@ async def test_the_size_of_all_expressions_is_limited(endpoint: QueryEndpoint) -
     body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
     response = await respond(body, QueryContext(endpoint), QuerySettings(Limits(request_expressions=12)))
     assert isinstance(response.body, bytes)
-    found = orjson.loads(response.body)
+    error = orjson.loads(response.body)
     assert response.headers["status"] == (200 if endpoint is QueryEndpoint.VALIDATION else 400)
-    assert [fault["pointer"] for fault in found["faults"]] == ["/queries/2/expression"]
-    assert "15 characters together, more than the 12 allowed (setting DASHWRIGHT_REQUEST_EXPRESSIONS)" in found["faults"][0]["message"]
+    assert [fault["pointer"] for fault in error["faults"]] == ["/queries/2/expression"]
+    assert "15 characters together, more than the 12 allowed (setting DASHWRIGHT_REQUEST_EXPRESSIONS)" in error["faults"][0]["message"]
 
 
 def test_every_limit_is_a_setting_with_the_same_default() -> None:
@@ -225,22 +225,22 @@ def test_a_node_checks_its_deadline_between_steps(expression: Expression) -> Non
 
 async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread cannot be stopped: the deadline that it checks is ended when the caller leaves."""
-    begun, go_on, seen = asyncio.Event(), threading.Event(), list[Limits]()
+    has_begun, go_on, received_limits = asyncio.Event(), threading.Event(), list[Limits]()
     loop = asyncio.get_running_loop()
 
     def wait(*arguments: Any) -> Any:
-        seen.extend(argument for argument in arguments if isinstance(argument, Limits))
-        loop.call_soon_threadsafe(begun.set)
+        received_limits.extend(argument for argument in arguments if isinstance(argument, Limits))
+        loop.call_soon_threadsafe(has_begun.set)
         go_on.wait()
 
     monkeypatch.setattr("dashwright.expressions.queries.parse_request", wait)
     monkeypatch.setattr("dashwright.expressions.queries._MAX_BODY_BYTES_ON_LOOP", 0)
     query_task = asyncio.create_task(send_queries(Limits(), source("A", {"h": "a"})))
-    await begun.wait()
-    seen[0].deadline.check()
+    await has_begun.wait()
+    received_limits[0].deadline.check()
     query_task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await query_task
     go_on.set()
     with pytest.raises(DeadlineExceeded):
-        seen[0].deadline.check()
+        received_limits[0].deadline.check()

@@ -87,7 +87,10 @@ async def test_queries_and_expressions_have_one_response() -> None:
 
 
 async def test_numbers_scalars_and_no_data_have_shapes_of_their_own() -> None:
-    """A number is a frame with one field, and a scalar one without labels. No data is a frame without fields, and an empty set no frame."""
+    """A number is a frame with one field with labels, and a scalar is a frame with one field without labels.
+
+    No data is a frame without fields. An empty set has no frame.
+    """
     _, body = await send_queries(
         raw("A", series([1, 2, 3], h="a"), series([4, 5, 6], h="b")),
         raw("N", hide=True),
@@ -172,7 +175,10 @@ async def test_a_warning_without_frames_is_on_the_result() -> None:
 
 
 async def test_unneeded_hidden_targets_do_not_run() -> None:
-    """A hidden target runs only if a visible one reads it, directly or not; the explanation lists only what ran."""
+    """A hidden target runs only if a visible target reads it, directly or through others.
+
+    The explanation lists only the targets that ran.
+    """
     queries = [
         raw("A", series([1, 2, 3]), hide=True),
         raw("unread", series([1, 2, 3]), hide=True),
@@ -222,12 +228,12 @@ async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
     ],
 )
 async def test_a_query_that_fails_is_an_error_on_its_ref_id(query: dict[str, Any], fault: str) -> None:
-    """The source's error is on its refId and does not affect other results."""
+    """The error of a data source is reported at the refId of its query, and does not affect other results."""
     assert fault in await error_of("A", {**raw("A"), **query}, expression("B", "1"))
 
 
 async def test_disabled_sql_names_its_setting() -> None:
-    """The model of a SQL target is checked, and its refId has the error."""
+    """The refId of a SQL target has an error that names the setting which enables SQL."""
     target = {"refId": "B", "type": "sql", "datasource": EXPRESSION, "expression": "SELECT 1"}
     message = await error_of("B", target, expression("C", "1"))
     assert message.startswith("[sse.sql.disabled] sql expressions are disabled")
@@ -256,7 +262,7 @@ async def test_disabled_sql_names_its_setting() -> None:
     ],
 )
 async def test_an_invalid_request_runs_nothing(body: bytes, message_id: str, fault: str) -> None:
-    """The classic error has the target and what to do."""
+    """An error of the classic API names the invalid target, and says what to do."""
     response = await respond(body)
     error = orjson.loads(await body_of(response))
     assert response.headers["status"] == 400
@@ -266,7 +272,7 @@ async def test_an_invalid_request_runs_nothing(body: bytes, message_id: str, fau
 
 
 async def test_a_large_response_is_sent_in_chunks() -> None:
-    """Chunks are produced while they are read and join to the same JSON."""
+    """Chunks are produced while the response is read, and all chunks together are the same JSON as a response without chunks."""
     count = 150_000
     frame = {
         "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},

@@ -88,10 +88,10 @@ def test_a_format_of_a_statement_is_lenient_only() -> None:
     """A lenient SQL target may have one of the known formats; a panel's target may not."""
     target = {"refId": "B", "type": "sql", "expression": "SELECT 1"}
     for form in ("", "table", "alerting", None):
-        taken = bind(target | {"format": form}, "", QueryContext())
-        assert isinstance(taken, BoundQuery)
-        assert isinstance(taken.query, FormattedSqlTarget)
-        assert taken.query.format == (form or "")
+        bound_target = bind(target | {"format": form}, "", QueryContext())
+        assert isinstance(bound_target, BoundQuery)
+        assert isinstance(bound_target.query, FormattedSqlTarget)
+        assert bound_target.query.format == (form or "")
         assert isinstance(bind(target | {"format": form}, "", QueryContext(QueryEndpoint.PANEL)), list)
     assert isinstance(bind(target | {"format": "wide"}, "", QueryContext()), list)
     assert isinstance(bind(target, "", QueryContext(QueryEndpoint.PANEL)), BoundQuery)

@@ -9,7 +9,7 @@ import orjson
 import pytest
 from hypothesis import example, given, note, settings
 from tests.reference_engine.agreement import differences
-from tests.reference_engine.drawn_requests import KINDS, odd_values_request, operator_pairs, readable, requests, word_sequences
+from tests.reference_engine.drawn_requests import KINDS, operator_pairs, readable, requests, special_values_request, word_sequences
 from tests.reference_engine.requests import outcomes_of
 
 from dashwright.expressions.queries import respond
@@ -43,9 +43,9 @@ _TIMES = int(os.environ.get("RANDOM_GRAPHS", "1"))
 
 
 async def send_request(request: Json) -> tuple[int, Json]:
-    found = await respond(orjson.dumps(request))
-    pieces = [found.body] if isinstance(found.body, bytes) else [piece async for piece in found.body]
-    return int(found.headers["status"]), orjson.loads(b"".join(pieces))
+    response = await respond(orjson.dumps(request))
+    pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
+    return int(response.headers["status"]), orjson.loads(b"".join(pieces))
 
 
 @pytest.fixture(scope="module")
@@ -72,7 +72,7 @@ def test_a_graph_equals_the_reference(runner: asyncio.Runner, request: Json) -> 
 
 @example(request=_CLASSIC_IN_A_CYCLE)
 @settings(max_examples=80 * _TIMES)
-@given(request=requests(stray=3))
+@given(request=requests(stray_one_in=3))
 def test_an_invalid_graph_equals_the_reference(runner: asyncio.Runner, request: Json) -> None:
     """References may be missing, to the target itself, cyclic, and to or from classic conditions."""
     compare(runner, request)
@@ -93,7 +93,7 @@ def test_each_kind_equals_the_reference(runner: asyncio.Runner, kind: str) -> No
 def test_operators_equal_the_reference(runner: asyncio.Runner) -> None:
     """All pairs of operators, signs and functions are equal for all pairs of special values."""
     for texts in operator_pairs():
-        request = odd_values_request(texts)
+        request = special_values_request(texts)
         status, body = runner.run(send_request(request))
         assert not list(differences(request, outcomes_of(request), status, body))
 

@@ -37,8 +37,15 @@ _LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _ENDPOINTS = {"request": QueryEndpoint.QUERY, "panel": QueryEndpoint.PANEL}
 _RESPONSES = {("text", "answer"), ("json", "answer"), ("json", "explain")}
-_PLAIN = {("text", "spec"), ("python", ""), ("sh", ""), ("text", "sent")}
-_KNOWN = {("json", "request"), ("json", "panel"), ("json", "target"), ("json", "prometheus"), *_PLAIN, *_RESPONSES}
+_BLOCKS_THAT_ARE_NOT_RUN = {("text", "spec"), ("python", ""), ("sh", ""), ("text", "sent")}
+_BLOCKS_THAT_RUN = {
+    ("json", "request"),
+    ("json", "panel"),
+    ("json", "target"),
+    ("json", "prometheus"),
+    *_BLOCKS_THAT_ARE_NOT_RUN,
+    *_RESPONSES,
+}
 _SHOWN_ENTITIES = {"NaN": "NaN", "Inf": "Inf", "NegInf": "-Inf"}
 
 
@@ -62,12 +69,12 @@ BLOCKS = [block for path in PAGES for block in blocks_of(path)]
 EXAMPLES = [(block, response) for block, response in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.mark in _ENDPOINTS]
 
 
-def blocks_with(language: str, mark: str) -> list[Block]:
-    return [block for block in BLOCKS if (block.language, block.mark) == (language, mark)]
+def blocks_with(language: str, label: str) -> list[Block]:
+    return [block for block in BLOCKS if (block.language, block.mark) == (language, label)]
 
 
-def block_parameters(language: str, mark: str) -> list[Any]:
-    return [pytest.param(block, id=block.place) for block in blocks_with(language, mark)]
+def block_parameters(language: str, label: str) -> list[Any]:
+    return [pytest.param(block, id=block.place) for block in blocks_with(language, label)]
 
 
 @pytest.fixture(scope="module")
@@ -125,11 +132,11 @@ def _labels(labels: Any) -> str:
 
 
 def _points(data: Any) -> list[str]:
-    shown = ["null" if value is None else f"{value:.12g}" for value in data["values"][-1]]
+    texts = ["null" if value is None else f"{value:.12g}" for value in data["values"][-1]]
     for name, rows in ((data.get("entities") or [None])[-1] or {}).items():
         for row in rows:
-            shown[row] = _SHOWN_ENTITIES[name]
-    return shown
+            texts[row] = _SHOWN_ENTITIES[name]
+    return texts
 
 
 def without_times(explained: Any) -> Any:
@@ -145,8 +152,8 @@ def collapse_spaces(text: str) -> list[str]:
 
 def first_column(name: str) -> list[str]:
     """Return the names in the first column of a table between markers."""
-    _, _, rest = PAGE.read_text().partition(f"<!-- {name} -->\n")
-    table, _, _ = rest.partition("<!-- end -->")
+    _, _, after_heading = PAGE.read_text().partition(f"<!-- {name} -->\n")
+    table, _, _ = after_heading.partition("<!-- end -->")
     return [name for row in table.splitlines()[2:] for name in re.findall(r"`([^`]+)`", row.split(" | ")[0])]
 
 
@@ -193,7 +200,7 @@ def test_every_word_of_the_kinds_is_in_its_table() -> None:
 
 def test_every_block_is_of_a_kind_that_runs() -> None:
     """Every example is marked, and every request is followed by its response."""
-    assert {(block.language, block.mark) for block in BLOCKS} <= _KNOWN
+    assert {(block.language, block.mark) for block in BLOCKS} <= _BLOCKS_THAT_RUN
     assert all(response and (response.language, response.mark) in _RESPONSES for _, response in EXAMPLES)
     assert len([block for block in BLOCKS if (block.language, block.mark) in _RESPONSES]) == len(EXAMPLES) > 5
 
@@ -213,16 +220,16 @@ async def test_a_request_has_the_response_on_the_page(request_block: Block, expe
 @pytest.mark.parametrize(("block", "sent"), list(zip(blocks_with("json", "prometheus"), blocks_with("text", "sent"), strict=True)))
 async def test_prometheus_receives_the_request_on_the_page(block: Block, sent: Block) -> None:
     """Method, path and parameters are those for a data source that is scraped every 30 s."""
-    fake, http = Fake(respond_with(success("vector", []))), client()
-    async with fake.server:
-        record = prometheus(fake.url, json_data={"timeInterval": "30s"})
+    server, http = Fake(respond_with(success("vector", []))), client()
+    async with server.server:
+        record = prometheus(server.url, json_data={"timeInterval": "30s"})
         sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([record]))
         response = await respond(block.text.encode(), QueryContext(org_id=1), QuerySettings(sources=sources))
         await http.close()
     assert response.headers["status"] == 200
     requests = [
         f"{method} {path} {' '.join(f'{key}={value}' for key, value in parameters.items())}"
-        for method, path, parameters, _ in fake.requests
+        for method, path, parameters, _ in server.requests
     ]
     assert sorted(requests) == sorted(sent.text.splitlines())
 

@@ -12,7 +12,7 @@ from dashwright.expressions.engine.timerange import parse_time_range
 NOW = datetime(2020, 3, 26, 15, 12, 56, tzinfo=UTC)
 
 
-def at(text: str) -> datetime:
+def utc_time(text: str) -> datetime:
     return datetime.fromisoformat(text).replace(tzinfo=UTC)
 
 
@@ -39,9 +39,12 @@ def at(text: str) -> datetime:
     ],
 )
 def test_times_are_read(start: str, end: str, expected: tuple[str, str]) -> None:
-    """Epoch milliseconds, a bare duration before now, ISO 8601 and date math; ``/u`` rounds the end up to its last millisecond."""
-    found = parse_time_range(start, end, NOW)
-    assert (found.start, found.end) == (at(expected[0]), at(expected[1]))
+    """A time may be epoch milliseconds, a bare duration before now, ISO 8601 or date math.
+
+    ``/u`` rounds the end of a range up to the last millisecond of the unit.
+    """
+    time_range = parse_time_range(start, end, NOW)
+    assert (time_range.start, time_range.end) == (utc_time(expected[0]), utc_time(expected[1]))
 
 
 @pytest.mark.parametrize("text", ["", "asdf", "now-", "now-6x", "now 6h", "now-6h/", "2014-13", "2014||x", "9" * 17, "now-99999y"])
@@ -64,7 +67,7 @@ def test_an_end_before_the_start_is_refused() -> None:
 def test_any_text_is_a_time_or_a_bad_request(text: str) -> None:
     """No text raises anything but our error."""
     try:
-        found = parse_time_range(text, text, NOW)
+        time_range = parse_time_range(text, text, NOW)
     except BadRequest:
         return
-    assert found.start <= found.end
+    assert time_range.start <= time_range.end

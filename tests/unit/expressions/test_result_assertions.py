@@ -35,7 +35,7 @@ def math(ref_id: str, expression: str, **fields: Any) -> dict[str, Any]:
     return {"refId": ref_id, "type": "math", "expression": expression, **fields}
 
 
-async def results(*queries: Any, context: QueryContext | None = None, **fields: Any) -> Any:
+async def results_by_ref_id(*queries: Any, context: QueryContext | None = None, **fields: Any) -> Any:
     response = await respond(orjson.dumps({"type": "x", "targets": [], "queries": queries, **fields}), context)
     assert isinstance(response.body, bytes)
     body = orjson.loads(response.body)
@@ -58,40 +58,40 @@ async def results(*queries: Any, context: QueryContext | None = None, **fields: 
 )
 async def test_type_version_and_count_are_checked(asserted: dict[str, Any], fault: str | None) -> None:
     """Equal versions pass and others fail; version 0.0, an empty type and no count assert nothing."""
-    found = await results(source(), math("B", "$A", resultAssertions=asserted), math("C", "$B"))
-    assert "error" not in found["A"]
+    body = await results_by_ref_id(source(), math("B", "$A", resultAssertions=asserted), math("C", "$B"))
+    assert "error" not in body["A"]
     if fault is None:
-        assert "error" not in found["B"]
+        assert "error" not in body["B"]
         return
-    assert found["B"]["status"] == 400
-    assert fault in found["B"]["error"]
-    assert "did not execute expression [C]" in found["C"]["error"]
+    assert body["B"]["status"] == 400
+    assert fault in body["B"]["error"]
+    assert "did not execute expression [C]" in body["C"]["error"]
 
 
 async def test_the_frames_of_a_query_are_checked() -> None:
     """The data is returned with the error, and an expression that reads it does not run."""
     asserted: dict[str, Any] = {"resultAssertions": {"type": "timeseries-wide", "typeVersion": [0, 0]}}
-    found = await results(source(**asserted), math("B", "$A"))
-    assert "expected frame type [timeseries-wide], but the type is unknown" in found["A"]["error"]
-    assert len(found["A"]["frames"]) == 2
-    assert "sse.dependencyError" in found["B"]["error"]
+    body = await results_by_ref_id(source(**asserted), math("B", "$A"))
+    assert "expected frame type [timeseries-wide], but the type is unknown" in body["A"]["error"]
+    assert len(body["A"]["frames"]) == 2
+    assert "sse.dependencyError" in body["B"]["error"]
     declared = source(meta={"type": "timeseries-wide", "typeVersion": [0, 1]}, count=1, **asserted)
-    assert "error" not in (await results(declared))["A"]
+    assert "error" not in (await results_by_ref_id(declared))["A"]
 
 
 async def test_no_data_has_no_type() -> None:
     """A query without frames does not have the wrong type."""
     asserted: dict[str, Any] = {"resultAssertions": {"type": "table", "typeVersion": [1, 0], "maxFrames": 1}}
-    found = await results(source(count=0, **asserted), math("B", "$A", **asserted))
-    assert not any("error" in result for result in found.values())
+    body = await results_by_ref_id(source(count=0, **asserted), math("B", "$A", **asserted))
+    assert not any("error" in result for result in body.values())
 
 
 @pytest.mark.parametrize(("value", "expected"), [([{"severity": "info", "text": "own"}], 1), (None, 0), (5, 0)])
 async def test_notices_are_added_to_those_of_the_source(value: Any, expected: int) -> None:
-    """The first frame has both, if the source's notices are a list."""
+    """The first frame has the notices of the source, if they are a list, and then those about the query."""
     query = source(meta={"notices": value}, timeRange={"zone": "utc"})
-    found = await results(query, context=QueryContext(lenient=True))
-    first, second = (frame["schema"].get("meta", {}).get("notices") for frame in found["A"]["frames"])
+    body = await results_by_ref_id(query, context=QueryContext(lenient=True))
+    first, second = (frame["schema"].get("meta", {}).get("notices") for frame in body["A"]["frames"])
     assert [notice["severity"] for notice in first] == ["info"] * expected + ["warning"]
     assert "/queries/0/timeRange/zone" in first[-1]["text"]
     assert second == value
@@ -113,7 +113,7 @@ class RecordingSource(Source):
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
 async def test_a_query_may_have_its_own_time_range(monkeypatch: pytest.MonkeyPatch, endpoint: QueryEndpoint) -> None:
-    """The range applies to that query, others have the request's, and a missing end its default."""
+    """A time range of a query applies to this query only. Other queries have the request's range, and a missing end has its default."""
     recording = RecordingSource()
     monkeypatch.setitem(registry.BUILT_IN, "recording", recording)
     datasource = {"type": "recording", "uid": "x"}
@@ -123,6 +123,8 @@ async def test_a_query_may_have_its_own_time_range(monkeypatch: pytest.MonkeyPat
         {"refId": "C", "datasource": datasource, "timeRange": {}},
     ]
     with time_machine.travel(datetime(2020, 1, 1, 12, tzinfo=UTC), tick=False):
-        await results(*queries, context=QueryContext(endpoint), **{"from": "now-2h", "to": 1577880000000})
-    spans = {ref_id: (found.start.strftime("%H:%M"), found.end.strftime("%H:%M")) for ref_id, found in recording.ranges.items()}
+        await results_by_ref_id(*queries, context=QueryContext(endpoint), **{"from": "now-2h", "to": 1577880000000})
+    spans = {
+        ref_id: (time_range.start.strftime("%H:%M"), time_range.end.strftime("%H:%M")) for ref_id, time_range in recording.ranges.items()
+    }
     assert spans == {"A": ("10:00", "12:00"), "B": ("11:00", "11:30"), "C": ("06:00", "12:00")}

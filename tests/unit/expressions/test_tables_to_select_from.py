@@ -60,7 +60,7 @@ def test_series_are_rows_by_time_then_name() -> None:
 
 @pytest.mark.parametrize("kind", [WIDE, MULTI, "timeseries-many"])
 def test_series_on_the_same_times_alternate(kind: str) -> None:
-    """The fast path gives the rows that sorting would."""
+    """Series with the same times are merged without sorting; the rows are those that sorting by time and name would give."""
     shared = frame(TIME, ("b", "number", [1, 2], {"h": "x"}), ("a", "number", [3, None], {"h": "y"}), kind=kind)
     assert columns_of(table(shared)) == {
         "time": [1000, 1000, 2000, 2000],
@@ -78,12 +78,12 @@ def test_any_series_are_rows_in_the_order_of_a_stable_sort(axes: list[list[int]]
     names = data.draw(st.lists(st.sampled_from("ab"), min_size=len(axes), max_size=len(axes)))
     frames, points, number = [], [], 0
     for name, axis in zip(names, axes, strict=True):
-        values = [float(number + place) for place in range(len(axis))]
+        values = [float(number + index) for index in range(len(axis))]
         number += len(axis)
         frames.append(frame(("t", "time", axis), (name, "number", values), kind=MULTI))
         points += [(time, name, value) for time, value in zip(axis, values, strict=True)]
-    found = columns_of(table(*frames))
-    rows = list(zip(found["time"], found["__metric_name__"], found["__value__"], strict=True))
+    columns = columns_of(table(*frames))
+    rows = list(zip(columns["time"], columns["__metric_name__"], columns["__value__"], strict=True))
     assert rows == sorted(points, key=lambda point: point[:2])
 
 
@@ -100,7 +100,7 @@ def test_numbers_are_rows_in_their_order(kind: str) -> None:
 
 
 def test_display_names_are_a_column_where_there_are_any() -> None:
-    """The names are the data source's, null for a field without one."""
+    """The column has the display names that the data source configured, and null for a field without a display name."""
     fields = [("cpu", "number", [1], {"h": "a"}, {"displayNameFromDS": "CPU A"}), ("cpu", "number", [2], {"h": "b"})]
     assert columns_of(table(frame(*fields, kind=NUMBERS))) == {
         "__metric_name__": ["cpu", "cpu"],
@@ -144,13 +144,13 @@ def test_results_of_expressions_are_tables_by_ref_id() -> None:
     assert columns_of(Scalar.of(None)) == {"__metric_name__": ["A"], "__value__": [None]}
 
 
-def test_any_other_frame_is_a_table_as_it_is() -> None:
+def test_any_other_frame_is_an_unchanged_table() -> None:
     """Names, types and nulls are unchanged, also those of long frames and frames of an unknown type."""
     fields = [("time", "time", [1, None]), ("s", "string", [None, "b"]), ("up", "boolean", [True, False])]
     for kind in ("", "table", "timeseries-long", "numeric-long", "log-lines"):
-        found = relation(table(frame(*fields, kind=kind)))
-        assert {column.name: cells(column) for column in found.columns} == {"time": [1, None], "s": [None, "b"], "up": [True, False]}
-        assert [column.type for column in found.columns] == [FieldType.TIME, FieldType.STRING, FieldType.BOOL]
+        result = relation(table(frame(*fields, kind=kind)))
+        assert {column.name: cells(column) for column in result.columns} == {"time": [1, None], "s": [None, "b"], "up": [True, False]}
+        assert [column.type for column in result.columns] == [FieldType.TIME, FieldType.STRING, FieldType.BOOL]
 
 
 def enum(codes: list[int], config: Any) -> Table:
@@ -195,32 +195,32 @@ def test_other_results_are_an_error(frames: list[Any], fault: str) -> None:
 def test_column_names_are_unique_without_case() -> None:
     """Label keys and field names that exist already receive a number, with a notice."""
     labels = {"time": "x", "__VALUE__": "y", "host": "a", "Host": "b"}
-    found = relation(table(frame(("t", "time", [1]), ("v", "number", [1], labels), kind=MULTI)))
-    assert [column.name for column in found.columns[3:]] == ["Host", "__VALUE___1", "host_1", "time_1"]
-    assert found.notices[-1] == "label time of A is column time_1 in the table, because there is a column time"
-    plain = relation(table(frame(("a", "number", [1]), ("A", "number", [2]), ("", "number", [3]), ("", "number", [4]))))
-    assert [column.name for column in plain.columns] == ["a", "A_1", "column", "column_1"]
-    assert len(plain.notices) == 3
+    result = relation(table(frame(("t", "time", [1]), ("v", "number", [1], labels), kind=MULTI)))
+    assert [column.name for column in result.columns[3:]] == ["Host", "__VALUE___1", "host_1", "time_1"]
+    assert result.notices[-1] == "label time of A is column time_1 in the table, because there is a column time"
+    other_result = relation(table(frame(("a", "number", [1]), ("A", "number", [2]), ("", "number", [3]), ("", "number", [4]))))
+    assert [column.name for column in other_result.columns] == ["a", "A_1", "column", "column_1"]
+    assert len(other_result.notices) == 3
 
 
 @given(st.lists(st.text("aA1_", max_size=4), max_size=8))
 def test_distinct_names_are_unchanged(names: list[str]) -> None:
     """A number is added only to a duplicate, and the result is unique."""
-    found = unique_names(names)
-    assert len({name.casefold() for name in found}) == len(names)
+    renamed = unique_names(names)
+    assert len({name.casefold() for name in renamed}) == len(names)
     if all(names) and len({name.casefold() for name in names}) == len(names):
-        assert found == names
+        assert renamed == names
 
 
 def test_a_table_that_would_be_too_large_is_refused_before_it_is_made() -> None:
-    """Labels multiply with points; columns have a bound of their own."""
+    """The size of a table is checked before it is made, because each label takes room in every row. Series and columns are limited, too."""
     source_table = table(frame(TIME, ("v", "number", [1, 2], {"h": "a"}), kind=MULTI))
     assert relation_of("A", source_table, Limits(sql_bytes=48)).row_count == 2
     with pytest.raises(TooLarge, match="the table of A takes 48 bytes: 2 rows with 1 labels, more than the 47 allowed"):
         relation_of("A", source_table, Limits(sql_bytes=47))
     with pytest.raises(TooLarge, match="A has 2 series, more than the 1 allowed"):
         relation_of("A", table(frame(kind=MULTI), frame(kind=MULTI)), Limits(query_series=1))
-    many = Labels.of({str(index): "x" for index in range(MAX_COLUMNS)})
-    wide = Frame([Field("v", FieldType.FLOAT64, np.ones(1), labels=many)], meta={"type": NUMBERS})
+    many_labels = Labels.of({str(index): "x" for index in range(MAX_COLUMNS)})
+    wide_frame = Frame([Field("v", FieldType.FLOAT64, np.ones(1), labels=many_labels)], meta={"type": NUMBERS})
     with pytest.raises(BadRequest, match="more than the 4096"):
-        relation(Table((wide,)))
+        relation(Table((wide_frame,)))

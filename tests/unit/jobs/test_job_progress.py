@@ -8,7 +8,9 @@ from dashwright.common.jobs.progress import Effect, JobProgress, Result
 from dashwright.common.models.provisioning import State
 
 
-def result(effect: Effect = Effect.CREATE, path: str = "a.json", error: str = "", name: str = "", resource: str = "dashboards") -> Result:
+def file_result(
+    effect: Effect = Effect.CREATE, path: str = "a.json", error: str = "", name: str = "", resource: str = "dashboards"
+) -> Result:
     return Result(effect, "dashboard.grafana.app", resource, path, name, error)
 
 
@@ -17,19 +19,19 @@ def test_nothing_recorded_is_success() -> None:
     assert JobProgress().outcome == (State.SUCCESS, "completed successfully")
 
 
-def test_final_message_speaks_only_where_nothing_failed() -> None:
-    """An error replaces the action's own final message."""
+def test_the_final_message_is_used_only_if_nothing_failed() -> None:
+    """If a job has errors, its message reports them instead of the action's own final message."""
     progress = JobProgress(final_message="no changes to sync")
     assert progress.outcome == (State.SUCCESS, "no changes to sync")
-    progress.record(result(error="broken"))
+    progress.record(file_result(error="broken"))
     assert progress.outcome == (State.ERROR, "completed with errors")
 
 
 def test_any_error_makes_the_job_an_error() -> None:
     """One failed file among successful ones makes the job an error."""
     progress = JobProgress()
-    progress.record(result(Effect.UPDATE, error="failed to process"))
-    progress.record(result(path="b.json"))
+    progress.record(file_result(Effect.UPDATE, error="failed to process"))
+    progress.record(file_result(path="b.json"))
     assert progress.outcome == (State.ERROR, "completed with errors")
     assert progress.error_count == 1
 
@@ -37,7 +39,7 @@ def test_any_error_makes_the_job_an_error() -> None:
 def test_the_limit_of_errors_changes_the_message() -> None:
     """From the limit on, the message has the number of errors."""
     progress = JobProgress(max_errors=1)
-    progress.record(result(error="x"))
+    progress.record(file_result(error="x"))
     assert progress.outcome == (State.ERROR, "completed with too many errors")
     assert progress.too_many_errors == "too many errors: 1"
 
@@ -45,7 +47,7 @@ def test_the_limit_of_errors_changes_the_message() -> None:
 def test_the_failure_of_a_job_is_its_message() -> None:
     """The error that ended the job is its message and its first error; work in progress no longer counts."""
     progress = JobProgress(total=10, uncommitted=10)
-    progress.record(result(error="x"))
+    progress.record(file_result(error="x"))
     progress.fail("boom")
     assert progress.outcome == (State.ERROR, "boom")
     assert progress.errors[0] == "boom"
@@ -55,7 +57,7 @@ def test_the_failure_of_a_job_is_its_message() -> None:
 def test_uncounted_results_are_not_counted() -> None:
     """Uncounted results are not counted, not even with an error."""
     progress = JobProgress()
-    progress.record(result(Effect.UNCOUNTED, "a/", "unsupported"))
+    progress.record(file_result(Effect.UNCOUNTED, "a/", "unsupported"))
     assert progress.outcome[0] is State.SUCCESS
     assert progress.summary() == []
 
@@ -65,7 +67,7 @@ def test_ignored_files_and_warnings_are_not_errors() -> None:
     progress = JobProgress()
     for index in range(25):
         progress.record(Result(Effect.IGNORED, "dashboard.grafana.app", "dashboards", f"{index}.json", warning="a copy"))
-    progress.record(result(Effect.IGNORED, "package.json"))
+    progress.record(file_result(Effect.IGNORED, "package.json"))
     (entry,) = progress.summary()
     assert (progress.outcome[0], progress.errors, entry.errors) == (State.SUCCESS, [], None)
     assert (entry.total, entry.ignored, entry.warning) == (0, 26, 25)
@@ -74,10 +76,10 @@ def test_ignored_files_and_warnings_are_not_errors() -> None:
 
 
 @pytest.mark.parametrize(("total", "done", "percent"), [(4, 1, 25.0), (0, 3, 0.0), (2, 3, 100.0)])
-def test_progress_is_done_of_total(total: int, done: int, percent: float) -> None:
+def test_progress_is_the_done_share_of_the_total(total: int, done: int, percent: float) -> None:
     """The progress is the part of the total that is done: zero while the total is unknown, and never above 100."""
     progress = JobProgress(total=total)
-    progress.record(result(Effect.NOOP, ""), done)
+    progress.record(file_result(Effect.NOOP, ""), done)
     assert progress.percent == percent
 
 
@@ -88,7 +90,7 @@ def test_reading_is_half_of_the_progress(read: int, total: int, done: int, perce
     assert progress.status(started=5).progress == percent
 
 
-def test_a_success_has_done_everything() -> None:
+def test_a_success_has_full_progress() -> None:
     """A job with nothing to do shows 100; a failed one shows how far it came."""
     assert JobProgress().status(started=5, finished=9).progress == 100
     progress = JobProgress(total=4, done=1)
@@ -100,7 +102,7 @@ def test_the_number_of_kept_errors_is_limited() -> None:
     """Twenty messages are kept for the job and for each resource, and all errors are counted."""
     progress = JobProgress()
     for index in range(50):
-        progress.record(result(path=f"{index}.json", error="broken"))
+        progress.record(file_result(path=f"{index}.json", error="broken"))
     (entry,) = progress.summary()
     assert len(progress.errors) == 20
     assert entry.errors is not None
@@ -110,12 +112,12 @@ def test_the_number_of_kept_errors_is_limited() -> None:
 @pytest.mark.parametrize("message", ["broken", "duplicate: a.json", "the folder data.json is missing"])
 def test_an_error_ends_with_its_file(message: str) -> None:
     """The file, name and action follow each message, also one that contains the path or a longer path."""
-    assert result(Effect.UPDATE, error=message, name="n").problem == f"{message} (file: a.json, name: n, action: update)"
+    assert file_result(Effect.UPDATE, error=message, name="n").problem == f"{message} (file: a.json, name: n, action: update)"
 
 
 def test_an_error_without_a_file_is_its_message() -> None:
     """An error that concerns no file has no details."""
-    assert result(path="", error="broken").problem == "broken"
+    assert file_result(path="", error="broken").problem == "broken"
 
 
 def test_a_warning_that_no_summary_counts_has_no_action() -> None:
@@ -126,11 +128,11 @@ def test_a_warning_that_no_summary_counts_has_no_action() -> None:
 def test_summary_has_one_entry_a_resource() -> None:
     """The summary has one entry for each group and plural, in order. A write counts as a create or an update."""
     progress = JobProgress()
-    progress.record(result())
-    progress.record(result(Effect.UPDATE))
-    progress.record(result(Effect.DELETE))
-    progress.record(result(error="x"))
-    progress.record(result(Effect.NOOP), 7)
+    progress.record(file_result())
+    progress.record(file_result(Effect.UPDATE))
+    progress.record(file_result(Effect.DELETE))
+    progress.record(file_result(error="x"))
+    progress.record(file_result(Effect.NOOP), 7)
     progress.record(Result(Effect.CREATE, "folder.grafana.app", "folders", "a/"))
     dashboards, folders = progress.summary()
     assert dashboards.model_dump(exclude={"errors"}) == {
@@ -155,16 +157,16 @@ def test_total_is_the_sum_of_the_counters(effects: list[tuple[Effect, bool]]) ->
     """No result is lost or counted twice."""
     progress = JobProgress(total=len(effects))
     for effect, fails in effects:
-        progress.record(result(effect, error="x" if fails else ""))
+        progress.record(file_result(effect, error="x" if fails else ""))
     counted = [effect for effect, fails in effects if effect is not Effect.UNCOUNTED and (fails or effect is not Effect.IGNORED)]
     assert sum(entry.total or 0 for entry in progress.summary()) == len(counted)
     assert progress.percent == (100.0 if effects else 0.0)
 
 
-def test_status_shows_work_and_then_the_verdict() -> None:
+def test_a_status_has_the_step_and_then_the_result() -> None:
     """A working job shows its step, a finished one its result."""
     progress = JobProgress(message="replicating changes", total=2)
-    progress.record(result())
+    progress.record(file_result())
     working, finished = progress.status(started=5), progress.status(started=5, finished=9)
     assert (working.state, working.message, working.progress, working.finished) == (State.WORKING, "replicating changes", 50.0, None)
     assert (finished.state, finished.message, finished.finished) == (State.SUCCESS, "completed successfully", 9)

@@ -8,7 +8,7 @@ from dashwright.common.errors import BadRequest
 from dashwright.common.jobs import paths
 
 CHARACTERS = "path contains invalid characters"
-HIDDEN = "path contains hidden file or directory (starting with dot)"
+HIDDEN_ERROR = "path contains hidden file or directory (starting with dot)"
 TRAVERSAL = "path contains traversal attempt (./ or ../)"
 
 
@@ -58,8 +58,8 @@ def test_safe_path_is_accepted(path: str) -> None:
         ("path/to/..", TRAVERSAL),
         ("./path/file.json", TRAVERSAL),
         ("path/to/./", TRAVERSAL),
-        ("path/to/.hidden", HIDDEN),
-        (".env/config.json", HIDDEN),
+        ("path/to/.hidden", HIDDEN_ERROR),
+        (".env/config.json", HIDDEN_ERROR),
     ],
 )
 def test_unsafe_path_is_refused_for_its_first_fault(path: str, reason: str) -> None:
@@ -114,13 +114,13 @@ def test_clean_gives_the_shortest_equal_path(path: str, cleaned: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("directory", "path", "whole"),
+    ("directory", "path", "full_path"),
     [("", "a.json", "a.json"), ("x/y", "a.json", "x/y/a.json"), ("x", "in/", "x/in/"), ("x", "x/a.json", "x/x/a.json")],
 )
-def test_a_relative_path_can_be_joined_again(directory: str, path: str, whole: str) -> None:
+def test_a_relative_path_can_be_joined_again(directory: str, path: str, full_path: str) -> None:
     """A path inside a directory is the same after it was made relative and joined again, for any names."""
-    assert paths.join(directory, path) == whole
-    assert paths.relative_to(directory, whole) == path
+    assert paths.join(directory, path) == full_path
+    assert paths.relative_to(directory, full_path) == path
 
 
 @pytest.mark.parametrize("path", ["x", "xy/a.json", "a/x/b.json", "", "X/a.json"])

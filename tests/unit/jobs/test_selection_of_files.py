@@ -85,9 +85,9 @@ def test_a_pattern_equals_its_regular_expression(file: str, pattern: str) -> Non
     pattern = re.sub(r"(/\*\*)+$", "/**", pattern)
     text = re.escape(pattern.removesuffix("/**")).replace(r"\*\*/", "(?:.*/)?").replace(r"\*\*", ".*")
     text = text.replace(r"\*", "[^/]*").replace(r"\?", "[^/]")
-    inside = re.fullmatch(text + "/.*", file) is not None
+    is_below = re.fullmatch(text + "/.*", file) is not None
     itself = not pattern.endswith("/**") and re.fullmatch(text, file) is not None
-    assert Pattern.parse(pattern).matches(file) == (inside or itself)
+    assert Pattern.parse(pattern).matches(file) == (is_below or itself)
 
 
 def test_matching_takes_linear_time() -> None:

@@ -137,9 +137,9 @@ class Store:
         return [_managed(write) for write in self.objects.values() if write.annotations.get(MANAGER_ID) == repository]
 
     async def managed_at(self, namespace: str, repository: str, paths: Collection[str], keys: Collection[Key]) -> Sequence[ManagedObject]:
-        places = {path.rstrip("/") for path in paths}
+        clean_paths = {path.rstrip("/") for path in paths}
         owned = await self.managed(namespace, repository)
-        return [item for item in owned if (item.path and item.path in places) or item.key in keys]
+        return [item for item in owned if (item.path and item.path in clean_paths) or item.key in keys]
 
     async def managers(self, namespace: str, keys: Sequence[Key]) -> Mapping[Key, Manager]:
         return {key: _manager(self.objects[key]) for key in keys if key in self.objects}

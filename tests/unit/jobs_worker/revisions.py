@@ -10,15 +10,15 @@ Edit = Callable[[Files], Files]
 
 _DIRECTORIES = st.sampled_from(["", "a/", "a/b/", "a/b/c/", "d/", "d (e) & #1/", ".hidden/", "a/.git/", "1.json/"])
 _NAMES = st.sampled_from(["1.json", "2.json", "3.yaml", "x.md", ".keep", ".dot.json"])
-_ODD = st.sampled_from(["odd\\.json", "bad%2e/1.json", "a/bad%2F/x.md"])
+_ODD_PATHS = st.sampled_from(["odd\\.json", "bad%2e/1.json", "a/bad%2F/x.md"])
 PATHS = st.builds(str.__add__, _DIRECTORIES, _NAMES)
-GOOD = st.builds(
+VALID_DASHBOARDS = st.builds(
     lambda name, title: orjson.dumps({"uid": name, "title": title, "panels": []}),
     st.sampled_from(["n1", "n2", "n3", "n4", "n5", "n6", "n7", ""]),
     st.sampled_from(["T", "U"]),
 )
-BAD = st.sampled_from([b"{", b'{"kind": "Dashboard"}', b'{"panels": []}'])
-NONE = st.sampled_from([b"", b"[]", b'{"name": "a package"}', b"{} // no dashboard"])
+BROKEN_FILES = st.sampled_from([b"{", b'{"kind": "Dashboard"}', b'{"panels": []}'])
+FILES_WITHOUT_DASHBOARD = st.sampled_from([b"", b"[]", b'{"name": "a package"}', b"{} // no dashboard"])
 """Bodies without a resource."""
 
 
@@ -27,16 +27,16 @@ def _write(path: str, body: bytes) -> Edit:
 
     def edit(files: Files) -> Files:
         above = {path[:end] for end in range(len(path)) if path[end] == "/"}
-        kept = {other: file for other, file in files.items() if other not in above and not other.startswith(path + "/")}
-        return {**kept, path: body}
+        remaining = {other: file for other, file in files.items() if other not in above and not other.startswith(path + "/")}
+        return {**remaining, path: body}
 
     return edit
 
 
 def _remove(index: int) -> Edit:
     def edit(files: Files) -> Files:
-        gone = _pick(files, index)
-        return {path: body for path, body in files.items() if path != gone}
+        removed = _pick(files, index)
+        return {path: body for path, body in files.items() if path != removed}
 
     return edit
 
@@ -68,9 +68,9 @@ def _pick(files: Files, index: int) -> str:
     return sorted(files)[index % len(files)] if files else ""
 
 
-def histories(bodies: st.SearchStrategy[bytes], *, odd: bool) -> st.SearchStrategy[list[Files]]:
+def histories(bodies: st.SearchStrategy[bytes], *, with_odd_names: bool) -> st.SearchStrategy[list[Files]]:
     """Draw revisions of a tree. ``odd``: with names that are refused."""
-    paths = st.one_of(*[PATHS] * 9, _ODD) if odd else PATHS
+    paths = st.one_of(*[PATHS] * 9, _ODD_PATHS) if with_odd_names else PATHS
     index = st.integers(0, 20)
     edits = st.one_of(
         st.builds(_write, paths, bodies),
@@ -85,9 +85,9 @@ def histories(bodies: st.SearchStrategy[bytes], *, odd: bool) -> st.SearchStrate
 
 def _revisions(first: Sequence[Edit], commits: Sequence[Sequence[Edit]]) -> list[Files]:
     files: Files = {}
-    found = []
+    result = []
     for edits in (first, *commits):
         for edit in edits:
             files = edit(files)
-        found.append(files)
-    return found
+        result.append(files)
+    return result

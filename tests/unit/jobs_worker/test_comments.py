@@ -92,9 +92,9 @@ def test_changes_are_reported_by_panel() -> None:
 
 def test_deleted_and_refused_files_are_reported() -> None:
     """The comment names the deleted dashboard and the reason of the refusal."""
-    gone = FileReport("a.json", PlannedAction.DELETE, "Load", original_url="https://dash/d/a")
-    bad = FileReport("b.json", PlannedAction.REFUSE, problems=["not valid JSON: expected ',' at line 3 column 1"])
-    reported = report(gone, bad)
+    deleted_file = FileReport("a.json", PlannedAction.DELETE, "Load", original_url="https://dash/d/a")
+    refused_file = FileReport("b.json", PlannedAction.REFUSE, problems=["not valid JSON: expected ',' at line 3 column 1"])
+    reported = report(deleted_file, refused_file)
     text = comment_text(reported)
     assert "See the [original](https://dash/d/a) of a.json." in text
     assert "The file is gone: Load is deleted with it." in text
@@ -139,7 +139,7 @@ def test_a_comment_ends_before_the_host_refuses_it() -> None:
     assert text.count("```") % 2 == 0
 
 
-NASTY = [
+HOSTILE_TEXTS = [
     "<img src=x onerror=alert(1)><!-- dashwright:x -->",
     "@everyone see #1 and https://evil.example/ or www.evil.example",
     "a | b\n\n| c | d |\n| --- | --- |\n# head",
@@ -149,24 +149,26 @@ NASTY = [
     "\u202egnp.exe\u0000\r\n- item",
     "&lt;b&gt; &#64;team",
 ]
-TEXTS = st.text(max_size=80) | st.lists(st.sampled_from([*NASTY, "`", "\n", " ", "|", "\\", "@", "```", "<b>", "x"]), max_size=6).map(
-    "".join
-)
+TEXTS = st.text(max_size=80) | st.lists(
+    st.sampled_from([*HOSTILE_TEXTS, "`", "\n", " ", "|", "\\", "@", "```", "<b>", "x"]), max_size=6
+).map("".join)
 
 
 @given(TEXTS, TEXTS, TEXTS)
-@example(*NASTY[:3])
-@example(*NASTY[3:6])
-@example(*NASTY[5:8])
-def test_no_text_of_users_becomes_markdown(one: str, two: str, three: str) -> None:
+@example(*HOSTILE_TEXTS[:3])
+@example(*HOSTILE_TEXTS[3:6])
+@example(*HOSTILE_TEXTS[5:8])
+def test_no_text_of_users_becomes_markdown(title: str, path: str, problem: str) -> None:
     """A Markdown parser finds the headings, tables and links of the comment, and no other tag, mention or reference."""
     comparison = Comparison(
-        [Detail(two, one, three), Detail("a", "x" + one * 20, two * 20)],
-        [Detail(three, one, two)],
-        [PanelChange("1", one, PanelAction.CHANGED, [Detail("b", two, one)])],
+        [Detail(path, title, problem), Detail("a", "x" + title * 20, path * 20)],
+        [Detail(problem, title, path)],
+        [PanelChange("1", title, PanelAction.CHANGED, [Detail("b", path, title)])],
     )
-    issue = Issue(severity=LintSeverity.ERROR, rule=one, message=two)
-    file = FileReport(f"{one}/a.json", PlannedAction.UPDATE, two, comparison, [three], [issue], "https://dash/d/a b)", "https://dash/<p>")
+    issue = Issue(severity=LintSeverity.ERROR, rule=title, message=path)
+    file = FileReport(
+        f"{title}/a.json", PlannedAction.UPDATE, path, comparison, [problem], [issue], "https://dash/d/a b)", "https://dash/<p>"
+    )
     tokens = _flat(MarkdownIt("commonmark", {"html": True}).enable("table").parse(comment_text(report(file))))
     assert not [token for token in tokens if token.type.startswith("html")]
     assert [token.attrGet("href") for token in tokens if token.type == "link_open"] == ["https://dash/d/a%20b%29", "https://dash/%3Cp%3E"]
@@ -180,4 +182,4 @@ def test_no_text_of_users_becomes_markdown(one: str, two: str, three: str) -> No
 
 
 def _flat(tokens: list[Token]) -> list[Token]:
-    return [inner for token in tokens for inner in (token, *_flat(token.children or []))]
+    return [flat_token for token in tokens for flat_token in (token, *_flat(token.children or []))]

@@ -105,7 +105,7 @@ def test_unchanged_numbers_keep_their_digits() -> None:
 
 
 def test_an_indent_makes_no_file_too_large() -> None:
-    """If only the compact form fits into the limit, it is stored, because an edit cannot shorten the dashboard."""
+    """A file that exceeds the size limit only by its indentation is stored without it, because an edit cannot shorten the dashboard."""
     tree = {"panels": [{"id": index} for index in range(100)]}
     indented = write_content("a.json", tree, max_file_bytes=MAX_FILE_BYTES)
     assert write_content("a.json", tree, max_file_bytes=len(indented)) == indented

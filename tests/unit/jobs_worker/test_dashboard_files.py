@@ -23,17 +23,19 @@ NATIVE = """{
 }"""
 
 
-def read(body: str | bytes, path: str = "a/b.json") -> Resource:
+def read_dashboard_file(body: str | bytes, path: str = "a/b.json") -> Resource:
     return READER.read(path, body.encode() if isinstance(body, str) else body)
 
 
-def native(version: str = "v1beta1", metadata: str = '{"name": "n"}', spec: str = '{"title": "T"}', kind: str = "Dashboard") -> str:
+def resource_text(version: str = "v1beta1", metadata: str = '{"name": "n"}', spec: str = '{"title": "T"}', kind: str = "Dashboard") -> str:
     return f'{{"apiVersion": "dashboard.grafana.app/{version}", "kind": "{kind}", "metadata": {metadata}, "spec": {spec}}}'
 
 
 def test_classic_dashboard_is_wrapped() -> None:
     """A classic dashboard becomes a v0alpha1 Dashboard named by its uid, without id, uid and version."""
-    resource = read('{"id": 7, "title": "CPU", "uid": "cpu-1", "version": 3, "panels": [{"id": 1, "version": 9}], "z": 1.50, "a": 1e2}')
+    resource = read_dashboard_file(
+        '{"id": 7, "title": "CPU", "uid": "cpu-1", "version": 3, "panels": [{"id": 1, "version": 9}], "z": 1.50, "a": 1e2}'
+    )
     assert resource.key == ("dashboard.grafana.app", "dashboards", "cpu-1")
     assert (resource.kind, resource.version, resource.extract.title) == ("Dashboard", "v0alpha1", "CPU")
     assert resource.spec == b'{"title":"CPU","panels":[{"id":1,"version":9}],"z":1.50,"a":1e2}'
@@ -42,32 +44,32 @@ def test_classic_dashboard_is_wrapped() -> None:
 @pytest.mark.parametrize("uid", ["", '"uid": null,', '"uid": "",'])
 def test_classic_dashboard_without_uid_is_named_by_its_path(uid: str) -> None:
     """A file without a name gets the name of its path."""
-    assert read(f'{{{uid} "title": "T", "schemaVersion": 39}}').key.name == object_name("team-repo", "a/b.json")
+    assert read_dashboard_file(f'{{{uid} "title": "T", "schemaVersion": 39}}').key.name == object_name("team-repo", "a/b.json")
 
 
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v2alpha1"])
 def test_native_dashboard_keeps_its_version(version: str) -> None:
     """A dashboard of each served version is stored unchanged."""
-    resource = read(native(version))
+    resource = read_dashboard_file(resource_text(version))
     assert (resource.version, resource.key.name, resource.spec) == (version, "n", b'{"title":"T"}')
 
 
 def test_a_layout_spec_is_unchanged() -> None:
     """In a spec of elements and layout, id, uid and version are fields like any other."""
     spec = '{"title":"T","elements":{},"layout":{},"id":1,"version":2}'
-    assert read(native("v2alpha1", spec=spec)).spec == spec.encode()
+    assert read_dashboard_file(resource_text("v2alpha1", spec=spec)).spec == spec.encode()
 
 
 def test_native_dashboard_without_name_is_named_by_its_path() -> None:
     """Metadata may be missing; ``generateName`` does not count as a name."""
     for metadata in ("{}", "null", '{"generateName": "x-"}'):
-        assert read(native(metadata=metadata)).key.name == object_name("team-repo", "a/b.json")
+        assert read_dashboard_file(resource_text(metadata=metadata)).key.name == object_name("team-repo", "a/b.json")
 
 
 def test_own_labels_and_annotations_are_kept() -> None:
     """A file cannot set metadata that the server or the sync sets; all other metadata is kept."""
-    resource = read(
-        native(
+    resource = read_dashboard_file(
+        resource_text(
             metadata='{"name": "n", "namespace": "default", "labels": {"team": "x", "grafana.app/deprecatedInternalID": "4"},'
             ' "annotations": {"note": "y", "grafana.app/managedBy": "terraform", "grafana.app/folder": "z", "grafana.app/createdBy": "me"}}'
         )
@@ -79,23 +81,23 @@ def test_own_labels_and_annotations_are_kept() -> None:
 def test_yaml_and_json_are_equal(path: str) -> None:
     """The suffix decides how a file is parsed, not its meaning."""
     body = "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nmetadata:\n  name: n\nspec:\n  title: T\n"
-    assert read(body, path) == read(native())
-    assert read("\ufeffuid: u\ntitle: T\ntags: [no]\n", path).spec == b'{"title":"T","tags":["no"]}'
+    assert read_dashboard_file(body, path) == read_dashboard_file(resource_text())
+    assert read_dashboard_file("\ufeffuid: u\ntitle: T\ntags: [no]\n", path).spec == b'{"title":"T","tags":["no"]}'
 
 
 @pytest.mark.parametrize(
     ("body", "reason"),
     [
-        (native("v9"), "'dashboard.grafana.app/v9' is not supported for Dashboard; known: .*v2alpha1.*v0alpha1"),
-        (native("v2", kind="LibraryPanel"), "'dashboard.grafana.app/v2' is not supported for LibraryPanel; known: .*v0alpha1"),
-        (native(kind="Snapshot"), "Snapshot of dashboard.grafana.app/v1beta1 is not synced: files hold Dashboard .*, LibraryPanel"),
+        (resource_text("v9"), "'dashboard.grafana.app/v9' is not supported for Dashboard; known: .*v2alpha1.*v0alpha1"),
+        (resource_text("v2", kind="LibraryPanel"), "'dashboard.grafana.app/v2' is not supported for LibraryPanel; known: .*v0alpha1"),
+        (resource_text(kind="Snapshot"), "Snapshot of dashboard.grafana.app/v1beta1 is not synced: files hold Dashboard .*, LibraryPanel"),
         ('{"apiVersion": "folder.grafana.app/v0alpha1", "kind": "Folder", "spec": {}}', "folders come from directories"),
         ('{"kind": "Dashboard", "spec": {}}', "apiVersion and kind must both be strings"),
-        (native(metadata='{"namespace": "org-2"}'), "metadata.namespace is 'org-2', but this repository writes into 'default'"),
-        (native(metadata="[]"), "metadata must be an object"),
-        (native(metadata='{"name": 3}'), "metadata.name must be a string"),
-        (native(metadata='{"labels": {"a": 1}}'), r"metadata.labels\['a'\] must be a string"),
-        (native(spec="[]"), "spec is missing"),
+        (resource_text(metadata='{"namespace": "org-2"}'), "metadata.namespace is 'org-2', but this repository writes into 'default'"),
+        (resource_text(metadata="[]"), "metadata must be an object"),
+        (resource_text(metadata='{"name": 3}'), "metadata.name must be a string"),
+        (resource_text(metadata='{"labels": {"a": 1}}'), r"metadata.labels\['a'\] must be a string"),
+        (resource_text(spec="[]"), "spec is missing"),
         ('{"panels": [], "title": "T", "uid": 3}', "uid must be a string"),
         ('{"title": "T\\u0000", "uid": "u"}', "cannot be stored: NUL"),
         ('{"title": "T", "title": "S"}', "duplicate key"),
@@ -109,7 +111,7 @@ def test_yaml_and_json_are_equal(path: str) -> None:
 def test_an_invalid_file_has_an_error_message(body: str | bytes, reason: str) -> None:
     """Every error has the fault and what to do."""
     with pytest.raises(Invalid, match=reason):
-        read(body)
+        read_dashboard_file(body)
 
 
 @pytest.mark.parametrize(
@@ -125,16 +127,16 @@ def test_an_invalid_file_has_an_error_message(body: str | bytes, reason: str) ->
 def test_file_obeys_the_rules_of_dashboards(body: str, reason: str) -> None:
     """A sync refuses what the gateway refuses, with the same message."""
     with pytest.raises(BadRequest, match=reason):
-        read(body)
+        read_dashboard_file(body)
 
 
 def test_file_over_the_limit_is_refused_unread() -> None:
     """The limit is on the bytes of the file, and exact."""
     fitting = '{"title": "T", "uid": "u", "a": "' + "x" * (2000 - 35) + '"}'
     assert len(fitting) == 2000
-    read(fitting)
+    read_dashboard_file(fitting)
     with pytest.raises(TooLarge, match="file has 2001 bytes, at most 2000"):
-        read(fitting + " ")
+        read_dashboard_file(fitting + " ")
 
 
 @given(st.binary(max_size=80) | st.text(max_size=80).map(lambda text: orjson.dumps({"title": text, "uid": text, "panels": text})))
@@ -142,7 +144,7 @@ def test_any_bytes_give_a_resource_or_a_fault_of_the_file(body: bytes) -> None:
     """No file can end the job: it is read, or its own error is raised."""
     for path in ("a.json", "a.yaml"):
         try:
-            resource = read(body, path)
+            resource = read_dashboard_file(body, path)
         except (Invalid, BadRequest):
             continue
         assert orjson.loads(resource.spec)["title"] == resource.extract.title
@@ -150,33 +152,33 @@ def test_any_bytes_give_a_resource_or_a_fault_of_the_file(body: bytes) -> None:
 
 def test_a_layout_in_a_file_is_stored_as_the_newest_version() -> None:
     """A layout is stored as the newest version, regardless of the version in the file."""
-    created = read(native("v1beta1", spec='{"title": "T", "layout": {}}'))
+    created = read_dashboard_file(resource_text("v1beta1", spec='{"title": "T", "layout": {}}'))
     assert (created.version, created.extract.layout) == ("v2alpha1", True)
 
 
 def test_a_file_of_v1beta1_is_validated() -> None:
     """The rules of requests in that version apply; the message has the field."""
     with pytest.raises(Invalid, match=r"spec\.editable"):
-        read(native("v1beta1", spec='{"title": "T", "editable": "elephant"}'))
-    assert read(native("v0alpha1", spec='{"title": "T", "editable": "elephant"}')).version == "v0alpha1"
+        read_dashboard_file(resource_text("v1beta1", spec='{"title": "T", "editable": "elephant"}'))
+    assert read_dashboard_file(resource_text("v0alpha1", spec='{"title": "T", "editable": "elephant"}')).version == "v0alpha1"
 
 
 @pytest.mark.parametrize("metadata", [r'{"labels": {"a": "\ud800"}}', r'{"annotations": {"a": "b\u0000"}}', r'{"labels": {"\udfff": ""}}'])
 def test_texts_that_cannot_be_stored_are_a_fault_of_the_file(metadata: str) -> None:
     """The fault concerns this file only: the sync continues."""
     with pytest.raises(Invalid):
-        read(native(metadata=metadata))
+        read_dashboard_file(resource_text(metadata=metadata))
 
 
 def test_metadata_is_bounded() -> None:
     """The limits are those of requests."""
     reader = ResourceReader("default", "team-repo", AdmissionSettings())
     with pytest.raises(TooLarge, match="keep notes"):
-        reader.read("a.json", native(metadata=f'{{"labels": {{"a": "{"x" * 300_000}"}}}}').encode())
+        reader.read("a.json", resource_text(metadata=f'{{"labels": {{"a": "{"x" * 300_000}"}}}}').encode())
 
 
 @pytest.mark.parametrize("body", [CLASSIC, NATIVE], ids=["classic", "native"])
 def test_a_packed_resource_is_unpacked(body: str) -> None:
     """A packed resource is restored exactly, including the whitespace of its spec."""
-    resource = read(body)
+    resource = read_dashboard_file(body)
     assert resource_from_bytes(resource.to_bytes()) == resource

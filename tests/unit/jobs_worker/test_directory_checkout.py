@@ -43,8 +43,8 @@ async def test_entries_are_files_and_directories(root: Path) -> None:
     (root / ".git" / "objects").mkdir(parents=True)
     (root / "a" / "x.json").write_bytes(b"{}")
     (root / "README.md").write_bytes(b"# big" * 10)
-    found = {entry.path: (entry.size, entry.checksum) for entry in await DirectoryCheckout("repo", [root.parent]).entries()}
-    assert found == {
+    sizes_and_checksums = {entry.path: (entry.size, entry.checksum) for entry in await DirectoryCheckout("repo", [root.parent]).entries()}
+    assert sizes_and_checksums == {
         ".git/": (0, ""),
         "README.md": (50, ""),
         "a/": (0, ""),
@@ -54,7 +54,7 @@ async def test_entries_are_files_and_directories(root: Path) -> None:
 
 
 async def test_read_returns_bytes_and_their_checksum(root: Path) -> None:
-    """The bytes that are read count, not those that were listed."""
+    """A file that changed after the listing is returned with its new bytes, and with their checksum."""
     (root / "a").mkdir()
     (root / "a" / "x.json").write_bytes(b"new")
     file = DirectoryCheckout("repo", [root.parent]).open_reader()("a/x.json")
@@ -63,7 +63,7 @@ async def test_read_returns_bytes_and_their_checksum(root: Path) -> None:
 
 @pytest.mark.parametrize("path", ["../secret", "/etc", "..", "repo/../../secret", "/"])
 def test_a_path_outside_of_the_permitted_folders_is_rejected(permitted: Path, path: str) -> None:
-    """A path with ``..`` or in another folder is rejected as written."""
+    """A path with ``..``, or in a folder that is not permitted, is rejected before any file is read."""
     with pytest.raises(Forbidden, match="is not in a permitted folder"):
         DirectoryCheckout(path, [permitted])
 
@@ -101,7 +101,7 @@ def replace_by_link(folder: Path, target: Path) -> None:
 
 
 async def test_folder_replaced_by_a_link_is_refused(permitted: Path, root: Path) -> None:
-    """A link put in the folder's place after the check leads nowhere."""
+    """If the folder is replaced by a link after the check of its path, nothing is read through the link."""
     checkout = DirectoryCheckout("repo", [permitted])
     replace_by_link(root, permitted.parent / "secret")
     with pytest.raises(Forbidden, match="cannot be read"):
@@ -123,9 +123,9 @@ async def test_links_inside_are_rejected_one_by_one(root: Path) -> None:
     (root / "outside.json").symlink_to(root.parent.parent / "secret" / "key.json")
     (root / "dir").symlink_to(root.parent.parent / "secret")
     (root / "dangling.json").symlink_to("nowhere")
-    found = await faults(root)
-    assert sorted(found) == ["dangling.json", "dir", "inside.json", "outside.json"]
-    assert set(found.values()) == {"a symbolic link is not followed or opened: put the file itself there"}
+    link_faults = await faults(root)
+    assert sorted(link_faults) == ["dangling.json", "dir", "inside.json", "outside.json"]
+    assert set(link_faults.values()) == {"a symbolic link is not followed or opened: put the file itself there"}
 
 
 @pytest.mark.parametrize("path", ["outside.json", "dir/key.json"])
@@ -138,13 +138,13 @@ async def test_a_link_created_during_the_sync_is_not_read(root: Path, path: str)
 
 
 async def test_special_files_are_named_not_opened(root: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A pipe without a writer would block the worker permanently."""
+    """Pipes and sockets are reported but not opened, because a pipe without a writer would block the worker permanently."""
     os.mkfifo(root / "pipe.json")
     monkeypatch.chdir(root)
     with socket.socket(socket.AF_UNIX) as listener:
         listener.bind("socket.json")
-        found = await faults(root)
-    assert found == {
+        special_faults = await faults(root)
+    assert special_faults == {
         "pipe.json": "a pipe is not followed or opened: put the file itself there",
         "socket.json": "a socket is not followed or opened: put the file itself there",
     }
@@ -172,7 +172,7 @@ async def test_number_of_entries_is_bounded(root: Path) -> None:
 
 
 async def test_a_file_deleted_during_the_sync_is_an_error(root: Path) -> None:
-    """The message refers to the next sync."""
+    """The error of a file that was deleted during the sync says that it was deleted, and refers to the next sync."""
     with pytest.raises(NotFound, match="was deleted"):
         DirectoryCheckout("repo", [root.parent]).open_reader()("gone.json")
 
@@ -181,6 +181,7 @@ async def test_depth_is_bounded(root: Path) -> None:
     """A directory below the deepest level that is searched is named, but not searched."""
     root.joinpath(*["d"] * 70).mkdir(parents=True)
     paths = [entry.path for entry in await DirectoryCheckout("repo", [root.parent]).entries()]
+    # The deepest level that is searched.
     assert max(path.count("/") for path in paths) == 64
 
 
@@ -209,7 +210,10 @@ Failing = Callable[[str, str, int], None]
 
 @pytest.fixture
 def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
-    """Make a system call fail for this name, because the user of the tests may be able to read everything."""
+    """Return a function that makes a system call fail for one name.
+
+    Permissions would not suffice, because the user of the tests may be able to read everything.
+    """
 
     def fail(call: str, name: str, number: int) -> None:
         original = getattr(os, call)
@@ -226,13 +230,13 @@ def failing(monkeypatch: pytest.MonkeyPatch) -> Failing:
 
 @pytest.mark.parametrize(("call", "name"), [("open", "locked"), ("stat", "x.json")])
 async def test_directory_that_may_not_be_read_is_a_fault(root: Path, failing: Failing, call: str, name: str) -> None:
-    """The right to list it or to search it is missing; all other directories are read."""
+    """If the worker may not list a directory or search it, the directory has a fault, and all other directories are read."""
     (root / "a" / "locked").mkdir(parents=True)
     (root / "a" / "locked" / "x.json").write_bytes(b"{}")
     (root / "a" / "y.json").write_bytes(b"{}")
     failing(call, name, errno.EACCES)
-    found = await DirectoryCheckout("repo", [root.parent]).entries()
-    assert sorted((entry.path, entry.fault) for entry in found) == [
+    entries = await DirectoryCheckout("repo", [root.parent]).entries()
+    assert sorted((entry.path, entry.fault) for entry in entries) == [
         ("a/", ""),
         ("a/locked/", ""),
         ("a/locked/", "the worker may not read it: give its user the right to"),
@@ -281,22 +285,23 @@ async def test_a_cancelled_listing_stops_at_the_next_file(root: Path, monkeypatc
     for index in range(100):
         (root / f"{index}.json").write_bytes(b"{}")
     examined_paths: list[object] = []
-    begun, go_on = Event(), Event()
+    has_begun, go_on = Event(), Event()
     original = os.stat
 
     def stat(path: Any, *arguments: Any, **options: Any) -> os.stat_result:
         examined_paths.append(path)
-        begun.set()
+        has_begun.set()
         assert go_on.wait(20)
         return original(path, *arguments, **options)
 
     checkout = DirectoryCheckout("repo", [root.parent])
     monkeypatch.setattr(os, "stat", stat)
     listing = asyncio.create_task(checkout.entries())
-    assert await asyncio.to_thread(begun.wait, 20)
+    assert await asyncio.to_thread(has_begun.wait, 20)
     listing.cancel()
     await asyncio.wait([listing])
     go_on.set()
     await asyncio.get_running_loop().shutdown_default_executor()
     assert listing.cancelled()
+    # The listing examined the first files only, and not all 100.
     assert len(examined_paths) < 5

@@ -73,7 +73,7 @@ async def test_files_are_made_changed_and_removed(root: Path, change: Change) ->
     assert content_of(root) == {"new/": "", "new/deep/": "", "new/deep/ü.json": "3", "edit.json": "22", "stays/": "", ".keep": ""}
 
 
-async def test_deleting_the_last_file(root: Path, change: Change) -> None:
+async def test_a_directory_is_deleted_with_its_last_file(root: Path, change: Change) -> None:
     (root / "a.json").write_text("1")
     await change(edit_of("a.json", None, "1"))
     assert [path.name for path in tree(root.parent)] == ["repo"]
@@ -118,19 +118,19 @@ async def test_a_file_keeps_its_rights(root: Path, change: Change) -> None:
 )
 async def test_a_changed_file_stops_the_edit(root: Path, change: Change, edit: Edit, error: type[DashwrightError]) -> None:
     """No file is written, no directory created, and no link followed."""
-    outside = root.parent.parent / "outside"
-    outside.mkdir()
+    outside_folder = root.parent.parent / "outside"
+    outside_folder.mkdir()
     (root / "d").mkdir()
     (root / "a.json").write_text("1")
-    (root / "link").symlink_to(outside)
-    (root / "link.json").symlink_to(outside / "made.json")
+    (root / "link").symlink_to(outside_folder)
+    (root / "link.json").symlink_to(outside_folder / "made.json")
     os.mkfifo(root / "pipe")
     before = tree(root)
     with pytest.raises(error):
         await change(Edit("first/new.json", b"x", None), edit)
     assert tree(root) == before
     assert (root / "a.json").read_text() == "1"
-    assert tree(outside) == []
+    assert tree(outside_folder) == []
 
 
 @pytest.mark.parametrize(
@@ -162,21 +162,21 @@ async def test_readers_see_a_file_before_or_after(root: Path, change: Change) ->
     """A file of any size is replaced as a whole."""
     bodies = ["1" * 3_000_000, "2" * 3_000_000]
     (root / "a.json").write_text(bodies[0])
-    seen: set[str] = set()
+    contents: set[str] = set()
     changing = asyncio.ensure_future(change(edit_of("a.json", bodies[1].encode(), bodies[0])))
     while not changing.done():
-        seen.add(await asyncio.to_thread((root / "a.json").read_text))
+        contents.add(await asyncio.to_thread((root / "a.json").read_text))
     await changing
-    assert seen <= set(bodies)
+    assert contents <= set(bodies)
 
 
 async def test_of_many_concurrent_edits_one_changes_a_file(root: Path, change: Change) -> None:
     """One of many concurrent edits of a file succeeds, and the others get an error: no change is lost silently."""
     (root / "a.json").write_text("1")
-    done = await asyncio.gather(*(change(edit_of("a.json", b"by %d" % index, "1")) for index in range(20)), return_exceptions=True)
-    assert sum(result is None for result in done) == 1
-    assert all(isinstance(result, Conflict) for result in done if result is not None)
-    assert (root / "a.json").read_text() == f"by {done.index(None)}"
+    results = await asyncio.gather(*(change(edit_of("a.json", b"by %d" % index, "1")) for index in range(20)), return_exceptions=True)
+    assert sum(result is None for result in results) == 1
+    assert all(isinstance(result, Conflict) for result in results if result is not None)
+    assert (root / "a.json").read_text() == f"by {results.index(None)}"
 
 
 async def test_leftovers_of_a_crash_are_harmless(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -202,12 +202,12 @@ async def test_a_missing_folder_is_reported(change: Change) -> None:
 
 async def test_a_cancelled_change_is_over_before_another_begins(root: Path, change: Change, monkeypatch: pytest.MonkeyPatch) -> None:
     """A cancelled change keeps the lock until its thread has ended, because a thread cannot be stopped."""
-    rename, began, over = os.rename, asyncio.Event(), asyncio.Event()
+    rename, began, has_ended = os.rename, asyncio.Event(), asyncio.Event()
     loop = asyncio.get_running_loop()
 
     def slow(*arguments: Any, **named: Any) -> None:
         loop.call_soon_threadsafe(began.set)
-        asyncio.run_coroutine_threadsafe(over.wait(), loop).result()
+        asyncio.run_coroutine_threadsafe(has_ended.wait(), loop).result()
         rename(*arguments, **named)
 
     monkeypatch.setattr(os, "rename", slow)
@@ -216,7 +216,7 @@ async def test_a_cancelled_change_is_over_before_another_begins(root: Path, chan
     first.cancel()
     monkeypatch.setattr(os, "rename", rename)
     second = asyncio.ensure_future(change(edit_of("a.json", b"2", "1")))
-    over.set()
+    has_ended.set()
     await asyncio.wait([first, second])
     assert first.cancelled()
     assert second.exception() is None

@@ -33,14 +33,14 @@ def test_no_two_objects_share_a_path(above: list[tuple[str, int]], boards: list[
     """Paths of folders and dashboards of any titles differ, also without regard to case."""
     folders = [folder(f"f{index}", title, f"f{parent % index}" if index and parent else "") for index, (title, parent) in enumerate(above)]
     directories = Directories(folders, "")
-    found = [directories.path(item.key.name) or "" for item in folders]
-    taken: set[str] = set()
+    chosen_paths = [directories.path(item.key.name) or "" for item in folders]
+    used_paths: set[str] = set()
     for index, (title, parent) in enumerate(boards):
         name = "nN"[index % 2] + str(index // 2)
         item = board(name, title, f"f{parent % len(folders)}" if folders and parent else "")
-        found.append(choose_path(item, directories.path(item.folder) or "", taken, lambda _: True, at_a_path))
-    assert len({path.casefold() for path in found}) == len(found)
-    assert [fault for path in found if (fault := at_a_path(path if path.endswith(".json") else f"{path}x.json"))] == []
+        chosen_paths.append(choose_path(item, directories.path(item.folder) or "", used_paths, lambda _: True, at_a_path))
+    assert len({path.casefold() for path in chosen_paths}) == len(chosen_paths)
+    assert [fault for path in chosen_paths if (fault := at_a_path(path if path.endswith(".json") else f"{path}x.json"))] == []
 
 
 @pytest.mark.parametrize(
@@ -63,11 +63,11 @@ def test_the_oldest_has_the_plain_path() -> None:
 
     The others append their name, and if that is not unique, a digest.
     """
-    taken: set[str] = set()
-    found = [choose_path(board(name, "CPU"), "", taken, lambda _: True, at_a_path) for name in ("b", "a", "A")]
-    assert found[:2] == ["cpu.json", "cpu-a.json"]
-    assert found[2].startswith("cpu-")
-    assert len(found[2]) == len("cpu-.json") + 16
+    used_paths: set[str] = set()
+    chosen_paths = [choose_path(board(name, "CPU"), "", used_paths, lambda _: True, at_a_path) for name in ("b", "a", "A")]
+    assert chosen_paths[:2] == ["cpu.json", "cpu-a.json"]
+    assert chosen_paths[2].startswith("cpu-")
+    assert len(chosen_paths[2]) == len("cpu-.json") + 16
 
 
 def test_a_dashboard_without_a_slug_is_called_by_its_name() -> None:

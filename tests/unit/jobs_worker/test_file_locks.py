@@ -31,16 +31,16 @@ async def test_one_of_many_tasks_has_the_lock(tmp_path: Path) -> None:
 
 async def test_a_deleted_file_is_not_a_lock(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A lock on a deleted file is not valid: the previous holder deleted it, and another task may hold its replacement."""
-    lock, flock, taken = tmp_path / "x.lock", fcntl.flock, 0
+    lock, flock, attempts = tmp_path / "x.lock", fcntl.flock, 0
 
     def late_flock(file: IO[str], operation: int) -> None:
-        nonlocal taken
-        taken += 1
-        if taken == 1:
+        nonlocal attempts
+        attempts += 1
+        if attempts == 1:
             lock.unlink()
         flock(file, operation)
 
     monkeypatch.setattr(fcntl, "flock", late_flock)
     async with file_lock.exclusive(lock):
-        with lock.open() as same, pytest.raises(BlockingIOError):
-            flock(same, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        with lock.open() as deleted_file, pytest.raises(BlockingIOError):
+            flock(deleted_file, fcntl.LOCK_EX | fcntl.LOCK_NB)

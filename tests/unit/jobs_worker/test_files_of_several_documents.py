@@ -15,18 +15,18 @@ from dashwright.common.models.provisioning import State
 from dashwright.jobs_worker.domain.objects import Key
 from dashwright.jobs_worker.domain.yaml_documents import MAX_DOCUMENTS, split_documents
 
-HOW = pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
+INCREMENTAL_OR_FULL = pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
 SERVICE = "apiVersion: v1\nkind: Service\nmetadata: {name: web}\n"
 TEMPLATE = "kind: {{ .Values.kind }}\n"
 
 
-def native(name: str, title: str = "T", version: str = "v1beta1") -> str:
+def resource_text(name: str, title: str = "T", version: str = "v1beta1") -> str:
     return (
         f"apiVersion: dashboard.grafana.app/{version}\nkind: Dashboard\nmetadata:\n  name: {name}\nspec:\n  title: {title}\n  panels: []\n"
     )
 
 
-def several(*documents: str) -> bytes:
+def joined(*documents: str) -> bytes:
     return "---\n".join(documents).encode()
 
 
@@ -43,27 +43,29 @@ def stored_titles(store: Store) -> dict[str, str]:
 async def test_each_document_is_stored() -> None:
     """Documents in every form are stored from one file; empty ones and those of other programs are not."""
     store = Store()
-    body = several("# a comment\n", native("a"), SERVICE, "uid: b\ntitle: B\npanels: []\n", "\n", native("c", version="v0alpha1"))
+    body = joined(
+        "# a comment\n", resource_text("a"), SERVICE, "uid: b\ntitle: B\npanels: []\n", "\n", resource_text("c", version="v0alpha1")
+    )
     progress = await run_sync({"web/all.yaml": body}, store)
     assert progress.outcome[0] is State.SUCCESS
     assert stored_titles(store) == {"a": "T", "b": "B", "c": "T"}
     writes = [write for key, write in store.objects.items() if key.resource == "dashboards"]
     assert {write.annotations[SOURCE_PATH] for write in writes} == {"web/all.yaml"}
     assert len({write.folder for write in writes}) == 1
-    again = Tree({"web/all.yaml": body})
-    assert (await run_sync(again, store)).final_message == "no changes to sync"
-    assert again.reads == []
+    unchanged_tree = Tree({"web/all.yaml": body})
+    assert (await run_sync(unchanged_tree, store)).final_message == "no changes to sync"
+    assert unchanged_tree.reads == []
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_documents_are_added_changed_and_removed(*, incremental: bool) -> None:
     """A removed document deletes its object, a new one creates one, and the others are kept; a move keeps all."""
     history = [
-        {"x.yaml": several(native("a"), native("b"), native("c"))},
-        {"x.yaml": several(native("d"), native("c", "New"), native("a"))},
-        {"x.yaml": several(native("a"))},
-        {"y/z.yml": several(native("a"), native("b"))},
-        {"y/z.yml": several(native("b")), "y/a.json": classic("a", "Own file")},
+        {"x.yaml": joined(resource_text("a"), resource_text("b"), resource_text("c"))},
+        {"x.yaml": joined(resource_text("d"), resource_text("c", "New"), resource_text("a"))},
+        {"x.yaml": joined(resource_text("a"))},
+        {"y/z.yml": joined(resource_text("a"), resource_text("b"))},
+        {"y/z.yml": joined(resource_text("b")), "y/a.json": classic("a", "Own file")},
     ]
     expected = [
         {"a": "T", "b": "T", "c": "T"},
@@ -80,39 +82,44 @@ async def test_documents_are_added_changed_and_removed(*, incremental: bool) -> 
         before = files
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_an_invalid_document_does_not_affect_the_others(*, incremental: bool) -> None:
     """The error of a document names its position and line. Its object is kept and the error repeated until the document is corrected."""
-    good = {"x.yaml": several(native("a"), native("b"), native("c"))}
-    bad = {"x.yaml": several(native("a", "New"), native("b").replace("title: T", "title: ''"), native("c", "New"))}
+    valid_files = {"x.yaml": joined(resource_text("a"), resource_text("b"), resource_text("c"))}
+    files_with_fault = {
+        "x.yaml": joined(resource_text("a", "New"), resource_text("b").replace("title: T", "title: ''"), resource_text("c", "New"))
+    }
     store = Store()
-    await advance(store, 0, good, {}, incremental=incremental)
-    state, errors = await advance(store, 1, bad, good, incremental=incremental)
+    await advance(store, 0, valid_files, {}, incremental=incremental)
+    state, errors = await advance(store, 1, files_with_fault, valid_files, incremental=incremental)
     assert (state, errors) == (State.ERROR, ["document 2 at line 9: Dashboard title cannot be empty (file: x.yaml, action: update)"])
     assert stored_titles(store) == {"a": "New", "b": "T", "c": "New"}
-    other = {**bad, "o.json": classic("o")}
-    assert await advance(store, 2, other, bad, incremental=incremental) == (state, errors)
-    assert await advance(store, 3, good, other, incremental=incremental) == (State.SUCCESS, [])
+    other = {**files_with_fault, "o.json": classic("o")}
+    assert await advance(store, 2, other, files_with_fault, incremental=incremental) == (state, errors)
+    assert await advance(store, 3, valid_files, other, incremental=incremental) == (State.SUCCESS, [])
     assert (stored_titles(store), store.quarantine) == ({"a": "T", "b": "T", "c": "T"}, {})
 
 
 async def test_a_syntax_error_names_the_line_of_the_file() -> None:
     """The line is counted from the beginning of the file, not of the document."""
-    progress = await run_sync({"x.yaml": several(native("a"), "panels:\n  - a: [\n")}, Store())
+    progress = await run_sync({"x.yaml": joined(resource_text("a"), "panels:\n  - a: [\n")}, Store())
     assert progress.errors[0].startswith("document 2 at line 9: not valid YAML:")
     assert "line 1" in progress.errors[0].partition("YAML")[2]
 
 
 FAULTS = {
-    "no name": (several(native("a"), native("x").replace("  name: x\n", "  labels: {}\n")), "metadata.name is missing: each document"),
-    "one name twice": (several(native("a"), native("a", "Other")), "duplicate resource name: a, twice in x.yaml"),
-    "not a dashboard": (several(native("a"), "kind: Dashboard\n"), "apiVersion and kind must both be strings"),
-    "a dashboard with a merge key": (several(native("a"), "<<: {}\npanels: []\n"), "merge keys"),
-    "a name of others": (several(native("a"), native("theirs")), "managed by repo 'others'"),
+    "no name": (
+        joined(resource_text("a"), resource_text("x").replace("  name: x\n", "  labels: {}\n")),
+        "metadata.name is missing: each document",
+    ),
+    "one name twice": (joined(resource_text("a"), resource_text("a", "Other")), "duplicate resource name: a, twice in x.yaml"),
+    "not a dashboard": (joined(resource_text("a"), "kind: Dashboard\n"), "apiVersion and kind must both be strings"),
+    "a dashboard with a merge key": (joined(resource_text("a"), "<<: {}\npanels: []\n"), "merge keys"),
+    "a name of others": (joined(resource_text("a"), resource_text("theirs")), "managed by repo 'others'"),
 }
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 @pytest.mark.parametrize(("body", "reason"), FAULTS.values(), ids=FAULTS)
 async def test_the_fault_of_a_document_is_an_error_of_it_alone(body: bytes, reason: str, *, incremental: bool) -> None:
     """The first document is stored, and the fault is found again by the next sync, even if the file has not changed."""
@@ -128,7 +135,7 @@ async def test_the_fault_of_a_document_is_an_error_of_it_alone(body: bytes, reas
 
 async def test_a_refusal_by_others_ends_when_the_name_is_free() -> None:
     """A document that is refused because of another object is stored as soon as the name is free, although the file has not changed."""
-    store, files = Store(), {"x.yaml": several(native("a"), native("theirs", "Ours"))}
+    store, files = Store(), {"x.yaml": joined(resource_text("a"), resource_text("theirs", "Ours"))}
     store.put("theirs")
     await advance(store, 0, files, {}, incremental=True)
     del store.objects[dashboard_key("theirs")]
@@ -138,26 +145,30 @@ async def test_a_refusal_by_others_ends_when_the_name_is_free() -> None:
 
 async def test_a_copy_of_a_file_of_several_documents_is_a_warning() -> None:
     """The copy takes the place of the original when that is deleted."""
-    body = several(native("a"), native("b"))
-    store, both = Store(), {"1/x.yaml": body, "2/x.yaml": body}
-    progress = await run_sync(Revision(0, both, {}), store)
+    body = joined(resource_text("a"), resource_text("b"))
+    store, both_files = Store(), {"1/x.yaml": body, "2/x.yaml": body}
+    progress = await run_sync(Revision(0, both_files, {}), store)
     assert (progress.errors, store.quarantine["2/x.yaml"].is_copy) == ([], True)
-    left = {"2/x.yaml": body}
-    assert await advance(store, 1, left, both, incremental=True) == (State.SUCCESS, [])
+    remaining_files = {"2/x.yaml": body}
+    assert await advance(store, 1, remaining_files, both_files, incremental=True) == (State.SUCCESS, [])
     assert {write.annotations[SOURCE_PATH] for key, write in store.objects.items() if key.resource == "dashboards"} == {"2/x.yaml"}
 
 
 async def test_a_file_that_lost_all_of_its_documents_is_an_error() -> None:
     """The objects of the file are kept, because the file may have been truncated by mistake."""
-    store, files = Store(), {"x.yaml": several(native("a"), native("b"))}
+    store, files = Store(), {"x.yaml": joined(resource_text("a"), resource_text("b"))}
     await advance(store, 0, files, {}, incremental=True)
-    state, errors = await advance(store, 1, {"x.yaml": several(SERVICE, SERVICE)}, files, incremental=True)
+    state, errors = await advance(store, 1, {"x.yaml": joined(SERVICE, SERVICE)}, files, incremental=True)
     assert (state, "delete the file" in errors[0], stored_titles(store)) == (State.ERROR, True, {"a": "T", "b": "T"})
 
 
 async def test_an_object_is_kept_while_its_file_has_a_name_twice() -> None:
     """The second of two documents of one name may be the renamed one of the object. A repeated sync of the file changes nothing."""
-    store, first, second = Store(), {"x.yaml": several(native("a"))}, {"x.yaml": several(native("b"), native("b", "Copy"))}
+    store, first, second = (
+        Store(),
+        {"x.yaml": joined(resource_text("a"))},
+        {"x.yaml": joined(resource_text("b"), resource_text("b", "Copy"))},
+    )
     await advance(store, 0, first, {}, incremental=True)
     for number, before in ((1, first), (2, second)):
         await advance(store, number, second, before, incremental=False)
@@ -166,7 +177,7 @@ async def test_an_object_is_kept_while_its_file_has_a_name_twice() -> None:
 
 async def test_templates_and_manifests_are_ignored() -> None:
     """A file whose documents hold no dashboard has no error."""
-    progress = await run_sync({"x.yaml": several(SERVICE, TEMPLATE), "y.yaml": several(SERVICE, "a: &a {}\nb: {<<: *a}\n")}, Store())
+    progress = await run_sync({"x.yaml": joined(SERVICE, TEMPLATE), "y.yaml": joined(SERVICE, "a: &a {}\nb: {<<: *a}\n")}, Store())
     assert (progress.errors, progress.summary()[0].ignored) == ([], 2)
 
 
@@ -174,11 +185,11 @@ async def test_templates_and_manifests_are_ignored() -> None:
 async def test_the_number_of_documents_is_limited() -> None:
     """A file of 1,000 documents is stored, one of more is refused as a whole; both are read in linear time."""
     store = Store()
-    documents = [native(f"n{index}") for index in range(MAX_DOCUMENTS)]
+    documents = [resource_text(f"n{index}") for index in range(MAX_DOCUMENTS)]
     started = time.process_time()
-    assert (await run_sync({"x.yaml": several(*documents)}, store)).error_count == 0
+    assert (await run_sync({"x.yaml": joined(*documents)}, store)).error_count == 0
     assert len(stored_titles(store)) == MAX_DOCUMENTS
-    progress = await run_sync({"x.yaml": several(*documents, native("more"))}, Store())
+    progress = await run_sync({"x.yaml": joined(*documents, resource_text("more"))}, Store())
     assert progress.errors == ["more than 1000 documents in one file: split the file (file: x.yaml, action: create)"]
     broken = "\n" * 1_000_000 + "---\n".join(["panels: [\n"] * MAX_DOCUMENTS)
     progress = await run_sync({"x.yaml": broken.encode()}, Store())
@@ -219,33 +230,33 @@ def test_the_documents_are_those_of_another_parser(parts: list[str]) -> None:
 
 DOCUMENTS = st.lists(
     st.one_of(
-        st.builds(native, st.sampled_from(["n1", "n2", "n3", "n4", "n5"]), st.sampled_from(["T", "U"])),
+        st.builds(resource_text, st.sampled_from(["n1", "n2", "n3", "n4", "n5"]), st.sampled_from(["T", "U"])),
         st.sampled_from([SERVICE, "kind: Dashboard\n", "# none\n"]),
     ),
     min_size=1,
     max_size=4,
-).map(lambda documents: several(*documents))
+).map(lambda documents: joined(*documents))
 
 
 @pytest.mark.exhaustive
-@given(revisions.histories(st.one_of(revisions.GOOD, revisions.BAD), odd=False), st.data())
+@given(revisions.histories(st.one_of(revisions.VALID_DASHBOARDS, revisions.BROKEN_FILES), with_odd_names=False), st.data())
 @settings(max_examples=150, deadline=None)
 async def test_incremental_and_full_syncs_are_equal(history: list[Files], data: st.DataObject) -> None:
     """Objects, quarantine and errors are those of full syncs, and a further full sync writes nothing."""
     names = st.sampled_from(["m.yaml", "a/m.yaml", "a/b/m.yml", "d/m.yaml"])
-    whole = [
+    complete_files = [
         {**files, **{path: body for path, body in data.draw(st.dictionaries(names, DOCUMENTS, max_size=3)).items() if _fits(path, files)}}
         for files in history
     ]
     store, full = Store(), Store()
-    for index, (before, files) in enumerate(zip([{}, *whole], whole, strict=False)):
+    for index, (before, files) in enumerate(zip([{}, *complete_files], complete_files, strict=False)):
         progress = await run_sync(Revision(index, files, before), store, since=store.commit)
         expected = await run_sync(Revision(index, files, before), full)
         assert _bodies(store) == _bodies(full)
         assert store.quarantine == full.quarantine
         assert sorted(progress.errors) == sorted(expected.errors)
     applied = len(full.applied)
-    await run_sync(Revision(len(whole), whole[-1], {}), full)
+    await run_sync(Revision(len(complete_files), complete_files[-1], {}), full)
     assert len(full.applied) == applied
 
 

@@ -18,7 +18,7 @@ from dashwright.common.models.provisioning import State, SyncTarget
 from dashwright.jobs_worker.domain.folder_files import MAX_FOLDER_FILE_BYTES
 from dashwright.jobs_worker.domain.objects import Key, Write
 
-HOW = pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
+INCREMENTAL_OR_FULL = pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
 
 
 def folder_file(name: str, title: str | None = "A folder", **members: object) -> bytes:
@@ -77,7 +77,7 @@ async def test_a_directory_with_a_file_is_a_folder_without_dashboards() -> None:
     assert [(entry.resource, entry.create, entry.ignored) for entry in progress.summary()] == [("folders", 2, 0)]
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_a_moved_directory_keeps_its_folder_whatever_changes_in_it(*, incremental: bool) -> None:
     """The folder is kept although all dashboards differ, and a nested directory without a file moves along."""
     before = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1"), "a/b/2.json": classic("n2")}
@@ -91,12 +91,12 @@ async def test_a_moved_directory_keeps_its_folder_whatever_changes_in_it(*, incr
     assert store.folders()["z/y/b"].folder == "fa"
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_another_name_is_another_folder_with_the_same_content(*, incremental: bool) -> None:
     """Children that did not change are in the new folder, and the former folder is deleted."""
-    rest = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2"), "c/3.json": classic("n3")}
+    dashboards = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2"), "c/3.json": classic("n3")}
     store = Store()
-    history = [{"a/_folder.json": folder_file("old"), **rest}, {"a/_folder.json": folder_file("new"), **rest}]
+    history = [{"a/_folder.json": folder_file("old"), **dashboards}, {"a/_folder.json": folder_file("new"), **dashboards}]
     await run_history(store, history, incremental=incremental)
     assert folders(store)["a"][0] == "new"
     assert folder_key("old") not in store.objects
@@ -104,24 +104,24 @@ async def test_another_name_is_another_folder_with_the_same_content(*, increment
     assert store.folders()["a/b"].folder == "new"
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_a_deleted_file_leaves_the_folder_with_the_title_of_the_directory(*, incremental: bool) -> None:
     """The folder keeps its name, and with it its access rules and links."""
-    rest = {"a/1.json": classic("n1")}
+    dashboards = {"a/1.json": classic("n1")}
     store = Store()
-    await run_history(store, [{"a/_folder.json": folder_file("fa"), **rest}, rest], incremental=incremental)
+    await run_history(store, [{"a/_folder.json": folder_file("fa"), **dashboards}, dashboards], incremental=incremental)
     assert folders(store) == {"a": ("fa", "a")}
-    await run_sync(rest, store)
+    await run_sync(dashboards, store)
     assert folders(store) == {"a": ("fa", "a")}
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_changes_of_title_and_description_are_stored(*, incremental: bool) -> None:
     """A change of the description alone is found, although nothing else changes."""
-    rest = {"a/1.json": classic("n1")}
+    dashboards = {"a/1.json": classic("n1")}
     specs = [{"title": "T"}, {"title": "U"}, {"title": "U", "description": "D"}]
     store = Store()
-    await run_history(store, [{"a/_folder.json": folder_file("fa", spec=spec), **rest} for spec in specs], incremental=incremental)
+    await run_history(store, [{"a/_folder.json": folder_file("fa", spec=spec), **dashboards} for spec in specs], incremental=incremental)
     assert orjson.loads(store.objects[folder_key("fa")].spec) == specs[-1]
 
 
@@ -156,7 +156,7 @@ INVALID = {
 }
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 @pytest.mark.parametrize("body", INVALID.values(), ids=INVALID)
 async def test_an_invalid_file_is_a_warning_and_changes_no_folder(body: bytes, *, incremental: bool) -> None:
     """A stored folder keeps name and title, a new one is named by its path, and the dashboards are stored."""
@@ -185,23 +185,23 @@ async def test_the_warning_of_an_invalid_file_is_repeated() -> None:
     assert warnings(later) == warnings(first) != []
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_of_two_directories_with_one_name_the_stored_one_keeps_it(*, incremental: bool) -> None:
     """A copied directory is another folder, until the original directory is gone."""
     original = {"b/_folder.json": folder_file("fb"), "b/1.json": classic("n1")}
-    both = {**original, "a/_folder.json": folder_file("fb"), "a/2.json": classic("n2")}
+    both_directories = {**original, "a/_folder.json": folder_file("fb"), "a/2.json": classic("n2")}
     store = Store()
-    progress = await run_history(store, [original, both], incremental=incremental)
+    progress = await run_history(store, [original, both_directories], incremental=incremental)
     assert folders(store) == {"b": ("fb", "A folder"), "a": (folder_name("team-repo", "a"), "A folder")}
     message = "a/_folder.json has no effect on the folder: uid 'fb' is used by another directory (file: a/_folder.json)"
     assert warnings(progress) == [message]
-    left = {path: body for path, body in both.items() if path.startswith("a/")}
-    progress = await run_sync(Revision(2, left, both), store, since=store.commit if incremental else "")
+    remaining_files = {path: body for path, body in both_directories.items() if path.startswith("a/")}
+    progress = await run_sync(Revision(2, remaining_files, both_directories), store, since=store.commit if incremental else "")
     assert (folders(store), folders_of_dashboards(store)) == ({"a": ("fb", "A folder")}, {"a/2.json": "fb"})
     assert warnings(progress) == []
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_a_directory_with_an_invalid_file_keeps_its_name(*, incremental: bool) -> None:
     """Another directory cannot claim the name, because the mistake may be corrected."""
     first = {"a/_folder.json": folder_file("fa"), "a/1.json": classic("n1")}
@@ -211,7 +211,7 @@ async def test_a_directory_with_an_invalid_file_keeps_its_name(*, incremental: b
     assert {path: name for path, (name, _) in folders(store).items()} == {"a": "fa", "b": folder_name("team-repo", "b")}
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_a_directory_without_a_file_keeps_its_generated_name(*, incremental: bool) -> None:
     """The file of another directory cannot claim it, so unchanged dashboards never move because of another directory."""
     name = folder_name("team-repo", "a")
@@ -230,11 +230,13 @@ async def test_of_two_new_directories_with_one_name_the_first_gets_it(paths: tup
     assert (folders(store)[paths[0]][0], folders(store)[paths[1]][0]) == ("fx", folder_name("team-repo", paths[1]))
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_names_may_be_exchanged(*, incremental: bool) -> None:
     """Even a directory and the one in it may exchange their names; each folder takes the other's place."""
-    rest = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2")}
-    history = [{"a/_folder.json": folder_file(first), "a/b/_folder.json": folder_file(second), **rest} for first, second in ("xy", "yx")]
+    dashboards = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2")}
+    history = [
+        {"a/_folder.json": folder_file(first), "a/b/_folder.json": folder_file(second), **dashboards} for first, second in ("xy", "yx")
+    ]
     store = Store()
     await run_history(store, history, incremental=incremental)
     assert {path: name for path, (name, _) in folders(store).items()} == {"a": "y", "a/b": "x"}
@@ -242,7 +244,7 @@ async def test_names_may_be_exchanged(*, incremental: bool) -> None:
     assert folders_of_dashboards(store) == {"a/1.json": "y", "a/b/2.json": "x"}
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 @pytest.mark.parametrize(
     "annotations", [{}, {MANAGED_BY: "repo", MANAGER_ID: "other"}, {MANAGED_BY: "terraform", MANAGER_ID: "t"}], ids=str
 )
@@ -276,7 +278,7 @@ async def test_folders_without_a_file_are_named_in_repositories_that_have_such_f
     assert [warning.partition(":")[0] for warning in warnings(progress)] == ["b/ has no _folder.json"]
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_a_folder_is_kept_for_a_dashboard_that_cannot_move_out_of_it(*, incremental: bool) -> None:
     """The file of the dashboard became invalid when its folder got another name. The former folder is deleted once it is corrected."""
     first = {"a/_folder.json": folder_file("old"), "a/1.json": classic("n1"), "a/2.json": classic("n2")}
@@ -291,7 +293,7 @@ async def test_a_folder_is_kept_for_a_dashboard_that_cannot_move_out_of_it(*, in
     assert folders_of_dashboards(store) == {"a/1.json": "new", "a/2.json": "new"}
 
 
-@HOW
+@INCREMENTAL_OR_FULL
 async def test_a_folder_without_dashboards_moves_with_the_directory_above(*, incremental: bool) -> None:
     """The dashboard of ``a/b`` was deleted, but the directory exists. Its folder is kept, in the folder that ``a`` has now."""
     first = {"a/1.json": classic("n1"), "a/b/2.json": classic("n2"), "a/b/README.md": b"text"}
@@ -307,20 +309,23 @@ _FOLDER_PATHS = st.sampled_from([f"{directory}_folder.json" for directory in (""
 
 
 @pytest.mark.exhaustive
-@given(revisions.histories(st.one_of(revisions.GOOD, revisions.GOOD, revisions.BAD), odd=False), st.data())
+@given(
+    revisions.histories(st.one_of(revisions.VALID_DASHBOARDS, revisions.VALID_DASHBOARDS, revisions.BROKEN_FILES), with_odd_names=False),
+    st.data(),
+)
 @settings(max_examples=150, deadline=None)
 async def test_incremental_and_full_syncs_store_the_same_folders(history: list[Files], data: st.DataObject) -> None:
     """Valid, invalid and conflicting files come and go: each revision has the same objects, quarantine and warnings of conflicts."""
     files_of_folders = st.dictionaries(_FOLDER_PATHS, st.one_of(FOLDER_FILES, FOLDER_FILES, st.just(b"{")), max_size=4)
-    whole = [{**files, **_possible(data.draw(files_of_folders), files)} for files in history]
+    complete_files = [{**files, **_possible(data.draw(files_of_folders), files)} for files in history]
     store, full = Store(), Store()
-    for index, (before, files) in enumerate(zip([{}, *whole], whole, strict=False)):
+    for index, (before, files) in enumerate(zip([{}, *complete_files], complete_files, strict=False)):
         await run_sync(Revision(index, files, before), store, since=store.commit)
         await run_sync(Revision(index, files, before), full)
         assert _comparable(store) == _comparable(full)
         assert store.quarantine == full.quarantine
     applied = len(full.applied)
-    await run_sync(Revision(len(whole), whole[-1], {}), full)
+    await run_sync(Revision(len(complete_files), complete_files[-1], {}), full)
     assert len(full.applied) == applied
 
 

@@ -12,16 +12,23 @@ def payload(fork: Any) -> dict[str, Any]:
     def side(repository: Any, branch: str) -> dict[str, Any]:
         return {"repository": repository, "branch": {"name": branch}, "commit": {"hash": "0123456789ab"}}
 
-    own, page = {"full_name": "team/boards"}, {"html": {"href": "https://bitbucket.org/team/boards/pull-requests/7"}}
-    return {"id": 7, "title": "T", "state": "OPEN", "links": page, "source": side(fork, "change"), "destination": side(own, "main")}
+    own_repository, page = {"full_name": "team/boards"}, {"html": {"href": "https://bitbucket.org/team/boards/pull-requests/7"}}
+    return {
+        "id": 7,
+        "title": "T",
+        "state": "OPEN",
+        "links": page,
+        "source": side(fork, "change"),
+        "destination": side(own_repository, "main"),
+    }
 
 
 def test_the_fork_is_named() -> None:
     """The branch of a fork is read at the path of the fork, unlike a branch of the repository itself."""
     fork = pull_request_of(BITBUCKET, payload({"full_name": "stranger/boards-2.x"}))
     assert (fork.is_from_fork, fork.reference, fork.fork_path) == (True, "refs/heads/change", "stranger/boards-2.x")
-    own = pull_request_of(BITBUCKET, payload({"full_name": "team/boards"}))
-    assert (own.is_from_fork, own.reference, own.fork_path) == (False, "refs/heads/change", "")
+    pull_from_branch = pull_request_of(BITBUCKET, payload({"full_name": "team/boards"}))
+    assert (pull_from_branch.is_from_fork, pull_from_branch.reference, pull_from_branch.fork_path) == (False, "refs/heads/change", "")
 
 
 @pytest.mark.parametrize(

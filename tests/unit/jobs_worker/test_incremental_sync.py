@@ -35,16 +35,18 @@ async def state_by_path(store: Store, tree: Revision) -> dict[str, Write]:
     """
     resources = {write.annotations[SOURCE_PATH] for write in store.dashboards().values()}
     needed = {directory for path in resources for directory in paths.directories(path)}
-    kept = {f"folders:{entry.path.rstrip('/')}" for entry in await tree.entries() if entry.path.endswith("/") and entry.path not in needed}
-    places = {write.key.name: path for path, write in store.folders().items()}
-    found = {}
+    kept_folders = {
+        f"folders:{entry.path.rstrip('/')}" for entry in await tree.entries() if entry.path.endswith("/") and entry.path not in needed
+    }
+    folder_paths = {write.key.name: path for path, write in store.folders().items()}
+    writes = {}
     for write in stored_state(store).values():
-        above = places.get(write.folder, "")
+        above = folder_paths.get(write.folder, "")
         notes = {**write.annotations, FOLDER_KEY: above}
         key = write.key._replace(name="") if write.key.resource == "folders" else write.key
         path = notes.get(SOURCE_PATH, "")
-        found[f"{key.resource}:{path}"] = replace(write, key=key, folder=above, annotations=notes)
-    return {place: write for place, write in found.items() if place not in kept}
+        writes[f"{key.resource}:{path}"] = replace(write, key=key, folder=above, annotations=notes)
+    return {write_key: write for write_key, write in writes.items() if write_key not in kept_folders}
 
 
 async def advance(store: Store, number: int, files: Files, before: Files, target: SyncTarget) -> JobProgress:
@@ -52,7 +54,7 @@ async def advance(store: Store, number: int, files: Files, before: Files, target
     return await run_sync(Revision(number, files, before), store, target=target, since=store.commit)
 
 
-@given(revisions.histories(DISTINCT, odd=False), TARGETS)
+@given(revisions.histories(DISTINCT, with_odd_names=False), TARGETS)
 @settings(max_examples=150, deadline=None)
 async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Files], target: SyncTarget) -> None:
     """The objects of valid files equal those of a full sync into an empty store, except for the names of moved folders."""
@@ -65,7 +67,12 @@ async def test_each_revision_is_stored_as_if_it_were_the_first(history: list[Fil
         assert store.commit == str(index)
 
 
-@given(revisions.histories(st.one_of(*[revisions.GOOD] * 8, revisions.BAD, revisions.NONE), odd=True), TARGETS)
+@given(
+    revisions.histories(
+        st.one_of(*[revisions.VALID_DASHBOARDS] * 8, revisions.BROKEN_FILES, revisions.FILES_WITHOUT_DASHBOARD), with_odd_names=True
+    ),
+    TARGETS,
+)
 @settings(max_examples=200, deadline=None)
 async def test_incremental_and_full_syncs_are_equal(history: list[Files], target: SyncTarget) -> None:
     """Objects, quarantine and errors equal those of full syncs of each revision, also with broken, duplicate and rejected files."""
@@ -117,11 +124,11 @@ async def test_a_bad_file_is_read_once(change: Files) -> None:
     """The next syncs repeat the error without reading the file until it changes."""
     store, before = Store(), {"a.json": classic("a")}
     await run_sync(Revision(1, before, {}), store)
-    bad = {**before, **change}
-    first = await run_sync(Revision(2, bad, before), store, since=store.commit)
-    later = {**bad, "c.json": classic("c")}
+    files_with_fault = {**before, **change}
+    first = await run_sync(Revision(2, files_with_fault, before), store, since=store.commit)
+    later = {**files_with_fault, "c.json": classic("c")}
     for since in ("2", ""):
-        tree = Revision(3, later, bad)
+        tree = Revision(3, later, files_with_fault)
         repeated = await run_sync(tree, store, since=since)
         assert repeated.errors == first.errors
         assert tree.reads == (["c.json"] if since else [])

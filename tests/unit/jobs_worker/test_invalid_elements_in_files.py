@@ -27,8 +27,8 @@ def _element(number: int, kind: str = "Panel") -> _Json:
 
 
 def _grid(names: Iterable[str]) -> _Json:
-    place = {"x": 0, "y": 0, "width": 1, "height": 1}
-    items = [{"kind": "GridLayoutItem", "spec": {**place, "element": {"kind": "ElementReference", "name": name}}} for name in names]
+    position = {"x": 0, "y": 0, "width": 1, "height": 1}
+    items = [{"kind": "GridLayoutItem", "spec": {**position, "element": {"kind": "ElementReference", "name": name}}} for name in names]
     return {"kind": "GridLayout", "spec": {"items": items}}
 
 

@@ -9,8 +9,8 @@ from dashwright.jobs_worker.domain.lint.linter import MAX_ISSUES, RULES, lint
 
 SOURCE = {"type": "prometheus", "uid": "${datasource}"}
 EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
-CHOOSER = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
-NARROWED = 'sum(rate(requests_total{job=~"$job", instance=~"$instance"}[$__rate_interval]))'
+DATASOURCE_VARIABLE = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
+VALID_EXPR = 'sum(rate(requests_total{job=~"$job", instance=~"$instance"}[$__rate_interval]))'
 
 
 def chosen_by(label: str, /, **fields: Any) -> dict[str, Any]:
@@ -18,7 +18,7 @@ def chosen_by(label: str, /, **fields: Any) -> dict[str, Any]:
     return {"name": label, "label": label, **common, **fields}
 
 
-def query(expr: str = NARROWED, ref_id: str = "A", **fields: Any) -> dict[str, Any]:
+def query(expr: str = VALID_EXPR, ref_id: str = "A", **fields: Any) -> dict[str, Any]:
     return {"refId": ref_id, "datasource": SOURCE, "expr": expr, **fields}
 
 
@@ -39,11 +39,11 @@ def panel(*targets: Any, **fields: Any) -> dict[str, Any]:
 
 
 def board(*panels: Any, variables: Any = None, **fields: Any) -> dict[str, Any]:
-    listed = [CHOOSER, chosen_by("job"), chosen_by("instance")] if variables is None else variables
+    listed = [DATASOURCE_VARIABLE, chosen_by("job"), chosen_by("instance")] if variables is None else variables
     return {"title": "Shop", "editable": False, "templating": {"list": listed}, "panels": list(panels), **fields}
 
 
-def with_elements(expr: str = NARROWED, **viz: Any) -> dict[str, Any]:
+def with_elements(expr: str = VALID_EXPR, **viz: Any) -> dict[str, Any]:
     data_query = {"kind": "DataQuery", "group": "prometheus", "datasource": {"name": "${datasource}"}, "spec": {"expr": expr}}
     spec = {
         "title": "Requests",
@@ -78,16 +78,36 @@ def test_correct_and_empty_dashboards_have_no_findings(spec: dict[str, Any]) -> 
     [
         ("uneditable-dashboard", board(editable=True), "can be edited"),
         ("template-datasource-rule", board(panel(query()), variables=[]), "no variable chooses"),
-        ("template-datasource-rule", board(panel(query()), variables=[{**CHOOSER, "name": "ds"}]), "name it datasource or prometheus_"),
-        ("template-datasource-rule", board(panel(query()), variables=[{**CHOOSER, "label": ""}]), "label it 'Data source'"),
-        ("template-datasource-rule", board(panel(query()), variables=[CHOOSER, {**CHOOSER, "query": "loki"}]), "name it loki_datasource"),
-        ("template-job-rule", board(panel(query()), variables=[CHOOSER]), "no variable job"),
-        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", multi=False)]), "only one job"),
-        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", allValue=".*")]), "'.*': set it to '.+'"),
-        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", datasource="prom")]), "a fixed data source"),
-        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", type="custom")]), "of another type than query"),
-        ("template-job-rule", board(panel(query()), variables=[CHOOSER, chosen_by("job", label="Work")]), "label it 'job'"),
-        ("template-instance-rule", board(panel(query()), variables=[CHOOSER]), "no variable instance"),
+        (
+            "template-datasource-rule",
+            board(panel(query()), variables=[{**DATASOURCE_VARIABLE, "name": "ds"}]),
+            "name it datasource or prometheus_",
+        ),
+        ("template-datasource-rule", board(panel(query()), variables=[{**DATASOURCE_VARIABLE, "label": ""}]), "label it 'Data source'"),
+        (
+            "template-datasource-rule",
+            board(panel(query()), variables=[DATASOURCE_VARIABLE, {**DATASOURCE_VARIABLE, "query": "loki"}]),
+            "name it loki_datasource",
+        ),
+        ("template-job-rule", board(panel(query()), variables=[DATASOURCE_VARIABLE]), "no variable job"),
+        ("template-job-rule", board(panel(query()), variables=[DATASOURCE_VARIABLE, chosen_by("job", multi=False)]), "only one job"),
+        (
+            "template-job-rule",
+            board(panel(query()), variables=[DATASOURCE_VARIABLE, chosen_by("job", allValue=".*")]),
+            "'.*': set it to '.+'",
+        ),
+        (
+            "template-job-rule",
+            board(panel(query()), variables=[DATASOURCE_VARIABLE, chosen_by("job", datasource="prom")]),
+            "a fixed data source",
+        ),
+        (
+            "template-job-rule",
+            board(panel(query()), variables=[DATASOURCE_VARIABLE, chosen_by("job", type="custom")]),
+            "of another type than query",
+        ),
+        ("template-job-rule", board(panel(query()), variables=[DATASOURCE_VARIABLE, chosen_by("job", label="Work")]), "label it 'job'"),
+        ("template-instance-rule", board(panel(query()), variables=[DATASOURCE_VARIABLE]), "no variable instance"),
         ("template-on-time-change-reload-rule", board(variables=[chosen_by("job", refresh=1)]), "set its refresh to 2"),
         ("panel-datasource-rule", board(panel(query(), datasource={"type": "prometheus", "uid": "prom-1"})), "data source prom-1"),
         ("panel-datasource-rule", board(panel(query(), datasource=None)), "the default data source"),
@@ -133,7 +153,10 @@ def test_a_rule_reports_each_violation(rule: str, spec: dict[str, Any], message_
             "template-datasource-rule",
             board(
                 panel(query()),
-                variables=[{**CHOOSER, "name": "prometheus_datasource"}, {**CHOOSER, "name": "loki_datasource", "query": "loki"}],
+                variables=[
+                    {**DATASOURCE_VARIABLE, "name": "prometheus_datasource"},
+                    {**DATASOURCE_VARIABLE, "name": "loki_datasource", "query": "loki"},
+                ],
             ),
         ),
         ("template-job-rule", board(panel(query(datasource={"type": "postgres", "uid": "p"})), variables=[])),

@@ -40,10 +40,13 @@ def element(number: int, expr: str = "up", **settings: Any) -> dict[str, Any]:
     }
 
 
-def elements(title: str = "Row", x: int = 0, **found: Any) -> dict[str, Any]:
-    items = [{"kind": "GridLayoutItem", "spec": {"x": x, "y": 0, "width": 6, "height": 4, "element": {"name": name}}} for name in found]
+def elements(title: str = "Row", x: int = 0, **elements_by_name: Any) -> dict[str, Any]:
+    items = [
+        {"kind": "GridLayoutItem", "spec": {"x": x, "y": 0, "width": 6, "height": 4, "element": {"name": name}}}
+        for name in elements_by_name
+    ]
     row = {"kind": "RowsLayoutRow", "spec": {"title": title, "layout": {"kind": "GridLayout", "spec": {"items": items}}}}
-    return {"title": "T", "elements": found, "layout": {"kind": "RowsLayout", "spec": {"rows": [row]}}}
+    return {"title": "T", "elements": elements_by_name, "layout": {"kind": "RowsLayout", "spec": {"rows": [row]}}}
 
 
 def only(comparison: Comparison) -> PanelChange:
@@ -93,19 +96,19 @@ def test_added_deleted_and_moved_panels_are_listed_in_order() -> None:
     """Panels are in the order of the dashboard, deleted ones last; a new one is described by its content."""
     before = board(panel(1), panel(2), panel(3))
     after = board(panel(4), panel(1), panel(3, gridPos={"x": 12, "y": 0, "w": 12, "h": 8}))
-    found = compare(before, after)
-    assert [(change.id, change.action) for change in found.panels] == [
+    differences = compare(before, after)
+    assert [(change.id, change.action) for change in differences.panels] == [
         ("4", PanelAction.ADDED),
         ("3", PanelAction.MOVED),
         ("2", PanelAction.REMOVED),
     ]
-    assert found.panels[0].details == [
+    assert differences.panels[0].details == [
         Detail("type", "", "timeseries"),
         Detail("data source", "", "prom (prometheus)"),
         Detail("query A", "", "up"),
     ]
-    assert found.panels[1].details == [Detail("position", "12 × 8 at 0, 24", "12 × 8 at 12, 0")]  # noqa: RUF001 - typography of a comment
-    assert found.count(PanelAction.MOVED) == 1
+    assert differences.panels[1].details == [Detail("position", "12 × 8 at 0, 24", "12 × 8 at 12, 0")]  # noqa: RUF001 - typography of a comment
+    assert differences.count(PanelAction.MOVED) == 1
 
 
 def test_another_library_panel_is_reported_by_name_and_uid() -> None:
@@ -160,14 +163,14 @@ def test_changes_of_variables_and_annotations_are_named() -> None:
         tags=["a", "b"],
         editable=False,
     )
-    found = compare(before, after)
-    assert found.details == [
+    differences = compare(before, after)
+    assert differences.details == [
         Detail("tags", "a", "a, b"),
         Detail("time range", "now-6h to now", "now-1h to now"),
         Detail("variable node", "", '{"type":"custom"}'),
         Detail("annotation Deploys", "", '{"enable":true}'),
     ]
-    assert found.other_names == ["editable"]
+    assert differences.other_names == ["editable"]
 
 
 def test_panels_in_rows_are_compared() -> None:
@@ -182,16 +185,16 @@ def test_panels_in_rows_are_compared() -> None:
 def test_panels_without_an_id_are_matched_by_title() -> None:
     """Title and number distinguish panels without an id."""
     bare = {"type": "text", "title": "Note", "options": {"content": "a"}}
-    found = compare(board(bare, bare), board(bare, {**bare, "options": {"content": "b"}}))
-    assert [(change.id, change.details) for change in found.panels] == [("Note (2)", [Detail("content", "a", "b")])]
+    differences = compare(board(bare, bare), board(bare, {**bare, "options": {"content": "b"}}))
+    assert [(change.id, change.details) for change in differences.panels] == [("Note (2)", [Detail("content", "a", "b")])]
 
 
 def test_dashboards_with_elements_are_compared() -> None:
     """The changes of dashboards with elements have the same words, and the place names the row."""
     before, after = elements(a=element(1), b=element(2)), elements(a=element(1, "down"), b=element(2), c=element(3))
-    found = compare(before, after)
-    assert [(change.id, change.action) for change in found.panels] == [("1", PanelAction.CHANGED), ("3", PanelAction.ADDED)]
-    assert found.panels[0].details == [Detail("query A", "up", "down")]
+    differences = compare(before, after)
+    assert [(change.id, change.action) for change in differences.panels] == [("1", PanelAction.CHANGED), ("3", PanelAction.ADDED)]
+    assert differences.panels[0].details == [Detail("query A", "up", "down")]
     moved = compare(elements(a=element(1)), elements("Other", 6, a=element(1))).panels
     assert [(change.action, change.details[0].after) for change in moved] == [
         (PanelAction.MOVED, "6 × 4 at 6, 0 in 'Other'")  # noqa: RUF001 - typography of a comment
@@ -200,9 +203,9 @@ def test_dashboards_with_elements_are_compared() -> None:
 
 def test_a_converted_dashboard_keeps_its_panels() -> None:
     """A panel is recognized by its id in both: a converted dashboard keeps its panels."""
-    found = compare(board(panel(1), panel(2)), elements(a=element(1), b=element(2, "down")))
-    assert not {PanelAction.ADDED, PanelAction.REMOVED} & {change.action for change in found.panels}
-    assert Detail("query A", "up", "down") in next(change for change in found.panels if change.id == "2").details
+    differences = compare(board(panel(1), panel(2)), elements(a=element(1), b=element(2, "down")))
+    assert not {PanelAction.ADDED, PanelAction.REMOVED} & {change.action for change in differences.panels}
+    assert Detail("query A", "up", "down") in next(change for change in differences.panels if change.id == "2").details
 
 
 NAMES = st.sampled_from(

@@ -34,7 +34,7 @@ pytestmark = pytest.mark.exhaustive
 MANAGERS = {MANAGED_BY, MANAGER_ID, SOURCE_PATH, SOURCE_CHECKSUM}
 
 
-def key(item: PlannedChange) -> Key:
+def key_of_change(item: PlannedChange) -> Key:
     return Key(item.group, item.resource, item.name)
 
 
@@ -46,7 +46,11 @@ def object_of(write: Write) -> dict[str, Any]:
     return {"apiVersion": stored.api_version, "metadata": metadata, "spec": orjson.loads(stored.spec)}
 
 
-@given(revisions.histories(st.one_of(*[revisions.GOOD] * 9, revisions.BAD), odd=True), st.sampled_from(list(SyncTarget)), st.booleans())
+@given(
+    revisions.histories(st.one_of(*[revisions.VALID_DASHBOARDS] * 9, revisions.BROKEN_FILES), with_odd_names=True),
+    st.sampled_from(list(SyncTarget)),
+    st.booleans(),
+)
 @settings(max_examples=200, deadline=None)
 async def test_a_sync_makes_the_changes_of_its_preview(history: list[Files], target: SyncTarget, incremental: bool) -> None:
     """A sync creates, changes, deletes and rejects what its preview listed, and each diff leads from the old object to the new one."""
@@ -61,12 +65,14 @@ async def test_a_sync_makes_the_changes_of_its_preview(history: list[Files], tar
             ("delete" if isinstance(applied_change, Removal) else "create" if applied_change.is_new else "update", applied_change.key)
             for applied_change in changes
         ]
-        assert [(item.action.value, key(item)) for item in plan.items if item.action != "refuse"] == expected
+        assert [(item.action.value, key_of_change(item)) for item in plan.items if item.action != "refuse"] == expected
         assert sum(item.action == "refuse" for item in plan.items) == progress.error_count
         assert plan.summary == progress.summary()
         for item in plan.items:
             if item.diff is not None:
-                assert jsonpatch.apply_patch(object_of(old[key(item)]), item.diff) == object_of(store.objects[key(item)])
+                assert jsonpatch.apply_patch(object_of(old[key_of_change(item)]), item.diff) == object_of(
+                    store.objects[key_of_change(item)]
+                )
         assert {item.action.value for item in plan.items if item.diff is not None} <= {"update"}
 
 
@@ -87,8 +93,8 @@ async def test_a_change_has_name_path_title_and_folder() -> None:
             "message": plan.items[0].message,
         },
         *(
-            {"group": "dashboard.grafana.app", "resource": "dashboards", "folder": folder, **rest}
-            for rest in (
+            {"group": "dashboard.grafana.app", "resource": "dashboards", "folder": folder, **further_changes}
+            for further_changes in (
                 {
                     "action": "update",
                     "name": "n1",
@@ -178,5 +184,5 @@ async def test_long_lists_are_not_compared() -> None:
 async def test_the_folder_of_the_repository_is_reported() -> None:
     """The repository's folder has no path, and the summary omits it as the job's does."""
     plan = await run_preview(Tree({}), Store(), target=SyncTarget.FOLDER)
-    assert [(item.action.value, key(item), item.path) for item in plan.items] == [("create", folder_key("team-repo"), "")]
+    assert [(item.action.value, key_of_change(item), item.path) for item in plan.items] == [("create", folder_key("team-repo"), "")]
     assert plan.summary == []

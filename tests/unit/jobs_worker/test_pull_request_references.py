@@ -13,7 +13,7 @@ COMMIT = "4f2c8a10" * 5
 PAGE = "https://git.example/team/boards/pull/7"
 
 
-def pull(number: int = 7, head: str = "change", base: str = "main", commit: str = COMMIT) -> PullRequest:
+def pull_request(number: int = 7, head: str = "change", base: str = "main", commit: str = COMMIT) -> PullRequest:
     url = f"https://git.example/team/boards/pull/{number}"
     return PullRequest(number, "T", url, True, False, base, head, commit, False, 1, f"refs/pull/{number}/head")
 
@@ -38,9 +38,9 @@ def pull(number: int = 7, head: str = "change", base: str = "main", commit: str 
 def test_a_pull_request_is_matched(expected: dict[str, str | int]) -> None:
     """A reference may be the branch, the newest commit or its prefix, or an address of the pull request or below it."""
     reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate(expected))
-    reference.check(pull())
+    reference.check(pull_request())
     if not reference.number:
-        assert reference.choose([pull(8, "other", commit="d" * 40), pull()], "main").number == 7
+        assert reference.choose([pull_request(8, "other", commit="d" * 40), pull_request()], "main").number == 7
 
 
 @pytest.mark.parametrize(
@@ -60,9 +60,9 @@ def test_another_pull_request_is_rejected(expected: dict[str, str], text: str) -
     """The error of another pull request has its value, the job's value and the field."""
     reference = PullRequestReference.from_options(PullRequestJobOptions.model_validate({**expected, "pr": 7}))
     with pytest.raises(BadRequest, match=text):
-        reference.check(pull())
+        reference.check(pull_request())
     with pytest.raises(NotFound, match="knows no open pull request with pr"):
-        reference.choose([pull()], "main")
+        reference.choose([pull_request()], "main")
 
 
 def test_the_pull_request_into_the_synced_branch_is_chosen() -> None:
@@ -71,9 +71,9 @@ def test_the_pull_request_into_the_synced_branch_is_chosen() -> None:
     If that does not decide, the error lists their numbers.
     """
     reference = PullRequestReference(ref="change")
-    assert reference.choose([pull(7, base="next"), pull(8)], "main").number == 8
+    assert reference.choose([pull_request(7, base="next"), pull_request(8)], "main").number == 8
     with pytest.raises(BadRequest, match=r"several open pull requests have pr\.ref 'change': 7, 8; give the number of one as pr\.pr"):
-        reference.choose([pull(7, base="next"), pull(8)], "")
+        reference.choose([pull_request(7, base="next"), pull_request(8)], "")
 
 
 @pytest.mark.parametrize("expected", [None, {}, {"pr": -1, "ref": "change"}, {"hash": COMMIT}], ids=str)
@@ -87,20 +87,20 @@ def test_an_older_commit_is_ignored() -> None:
     """Only the commit is removed from the reference."""
     reference = PullRequestReference(7, "change", "d" * 40, PAGE).without_commit()
     assert reference == PullRequestReference(7, "change", "", PAGE)
-    reference.check(pull())
+    reference.check(pull_request())
 
 
 def test_a_host_may_abbreviate_the_newest_commit() -> None:
     """A complete hash matches its beginning; another one does not."""
     reference = PullRequestReference(number=7, commit=COMMIT)
-    reference.check(pull(commit=COMMIT[:12]))
+    reference.check(pull_request(commit=COMMIT[:12]))
     with pytest.raises(BadRequest, match="newest commit"):
-        reference.check(pull(commit="0" * 12))
+        reference.check(pull_request(commit="0" * 12))
 
 
 def test_a_reference_of_the_host_names_a_pull_request() -> None:
     """The reference of a pull request has the form of its host: GitLab has another one than GitHub."""
-    merge_request = replace(pull(), reference="refs/merge-requests/7/head")
+    merge_request = replace(pull_request(), reference="refs/merge-requests/7/head")
     PullRequestReference(ref="refs/merge-requests/7/head").check(merge_request)
     with pytest.raises(BadRequest, match="branch"):
         PullRequestReference(ref="refs/pull/7/head").check(merge_request)

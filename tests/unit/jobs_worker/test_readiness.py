@@ -15,7 +15,7 @@ def spec(kind: str) -> RepositorySpec:
 
 
 def test_a_condition_keeps_the_time_of_its_value() -> None:
-    """The time changes only with the value; the generation is that of the last probe."""
+    """The transition time of a condition changes only with its value. The generation is that of the last probe."""
     status = RepositoryStatus()
     for value, fault, generation, since in (
         ("False", BadRequest("no"), 1, "2026-01-01T00:00:00Z"),
@@ -41,12 +41,12 @@ def test_a_condition_keeps_the_time_of_its_value() -> None:
     ],
 )
 def test_a_fault_is_removed_with_its_reason(kind: str, fault: DashwrightError, field: str, reason: str) -> None:
-    """The field is in the block of the type; once the repository can be read, the fault is removed."""
+    """A field error names a field in the block of the repository's type. Once the repository can be read, the error is removed."""
     status = RepositoryStatus()
     set_readiness(status, spec(kind), fault, generation=1, now=SECOND)
     assert status.field_errors is not None
     assert status.conditions is not None
-    assert [(each.type, each.field, each.detail) for each in status.field_errors] == [("FieldValueInvalid", field, fault.message)]
+    assert [(error.type, error.field, error.detail) for error in status.field_errors] == [("FieldValueInvalid", field, fault.message)]
     assert (status.health.error, status.health.message, status.conditions[0].reason) == ("health", [fault.message], reason)
     assert "not synced until" in status.sync.message[0]
     set_readiness(status, spec(kind), None, generation=1, now=SECOND)

@@ -45,7 +45,7 @@ def test_invalid_paths_are_refused(path: str, reason: str) -> None:
 @pytest.mark.parametrize(
     ("path", "is_read"), [("deep/README.md", True), ("README.MD", True), ("md", False), ("a.txt", False), ("a.md.x", False)]
 )
-def test_markdown_is_only_read(path: str, is_read: bool) -> None:
+def test_markdown_files_can_be_read_and_not_written(path: str, is_read: bool) -> None:
     """Markdown files are only read, and the case of their suffix does not matter."""
     with pytest.raises(BadRequest, match="unsupported file extension"):
         check_extension(path)
@@ -103,7 +103,7 @@ def test_a_checksum_is_that_of_the_checkout() -> None:
 
 def test_a_directory_exists_while_it_has_entries() -> None:
     """A directory exists as long as it contains an entry."""
-    there = [
+    entries = [
         Entry("a/"),
         Entry("a/1.json", "1"),
         Entry("a/b/"),
@@ -112,14 +112,16 @@ def test_a_directory_exists_while_it_has_entries() -> None:
         Entry("c/.keep", "3"),
         Entry("c/4.json", "4"),
     ]
-    gone = difference_of(there, [Edit("a/b/2.json", None, "2"), Edit("c/4.json", None, "4")], in_git=True)
-    assert gone.paths == {"a/", "a/b/", "a/b/2.json", "c/", "c/4.json"}
-    assert {entry.path for entry in gone.entries} == {"a/", "c/"}
-    moved = difference_of(there, [Edit("a/1.json", None, "1"), Edit("d/e/1.json", b"{}", None), Edit("a/b/2.json", None, "2")], in_git=True)
+    difference_of_deletes = difference_of(entries, [Edit("a/b/2.json", None, "2"), Edit("c/4.json", None, "4")], in_git=True)
+    assert difference_of_deletes.paths == {"a/", "a/b/", "a/b/2.json", "c/", "c/4.json"}
+    assert {entry.path for entry in difference_of_deletes.entries} == {"a/", "c/"}
+    moved = difference_of(
+        entries, [Edit("a/1.json", None, "1"), Edit("d/e/1.json", b"{}", None), Edit("a/b/2.json", None, "2")], in_git=True
+    )
     assert {entry.path for entry in moved.entries} == {"d/", "d/e/", "d/e/1.json"}
-    seen = difference_at("a/b/2.json", "2")
-    assert seen.paths == {entry.path for entry in seen.entries} == {"a/", "a/b/", "a/b/2.json"}
-    assert list(files_below(there, "a/")) == ["a/1.json", "a/b/2.json"]
+    difference = difference_at("a/b/2.json", "2")
+    assert difference.paths == {entry.path for entry in difference.entries} == {"a/", "a/b/", "a/b/2.json"}
+    assert list(files_below(entries, "a/")) == ["a/1.json", "a/b/2.json"]
 
 
 @pytest.mark.parametrize(
@@ -141,14 +143,14 @@ def test_a_directory_exists_while_it_has_entries() -> None:
 )
 def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: str, compare: str, new: str) -> None:
     """The name of the host determines its kind."""
-    own = spec()
-    assert own.remote is not None
-    own.remote.url = url
-    links = urls_of(own, FileView("a.json", "x/y", "c0"))
+    own_spec = spec()
+    assert own_spec.remote is not None
+    own_spec.remote.url = url
+    links = urls_of(own_spec, FileView("a.json", "x/y", "c0"))
     assert links is not None
     assert (links.source_url, links.compare_url, links.new_pull_request_url) == (url + source, url + compare, url + new)
     commit = "ab" * 20
-    links = urls_of(own, FileView("a.json", commit, commit))
+    links = urls_of(own_spec, FileView("a.json", commit, commit))
     assert links is not None
     assert links.source_url == url + commit_source.format(commit)
 
@@ -156,10 +158,10 @@ def test_links_depend_on_the_kind_of_host(url: str, source: str, commit_source: 
 def test_links_to_bitbucket_data_center_have_its_form() -> None:
     """The addresses of pages are different from the address for git, also for a host with a path."""
     for origin in ("https://bitbucket.example.org", "https://bitbucket.example.org/git"):
-        own = spec()
-        assert own.remote is not None
-        own.remote.url = f"{origin}/scm/team/boards"
-        links = urls_of(own, FileView("a.json", "x/y", "c0"))
+        own_spec = spec()
+        assert own_spec.remote is not None
+        own_spec.remote.url = f"{origin}/scm/team/boards"
+        links = urls_of(own_spec, FileView("a.json", "x/y", "c0"))
         assert links is not None
         assert links.source_url == f"{origin}/projects/team/repos/boards/browse/a.json?at=x/y"
         assert links.repository_url == f"{origin}/projects/team/repos/boards"
@@ -168,9 +170,13 @@ def test_links_to_bitbucket_data_center_have_its_form() -> None:
 def test_a_file_is_linked_in_its_branch() -> None:
     """The link leads to its branch; another branch has links to compare it and to open a pull request."""
     host = "https://git.example.org/team/boards"
-    own = urls_of(spec(), FileView("a b.json", "", "c0"))
-    assert own is not None
-    assert (own.source_url, own.repository_url, own.compare_url) == (f"{host}/blob/main/a%20b.json", host, None)
+    urls_in_own_branch = urls_of(spec(), FileView("a b.json", "", "c0"))
+    assert urls_in_own_branch is not None
+    assert (urls_in_own_branch.source_url, urls_in_own_branch.repository_url, urls_in_own_branch.compare_url) == (
+        f"{host}/blob/main/a%20b.json",
+        host,
+        None,
+    )
     other = urls_of(spec(), FileView("a.json", "x/y", "c0"))
     assert other is not None
     compare = f"{host}/compare/main...x/y"

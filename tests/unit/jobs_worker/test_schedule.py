@@ -16,8 +16,8 @@ def step_for(*, enabled: bool = True, interval: int = 60, changed: int = 0, hand
     sync = {"enabled": enabled, "target": "folder", "intervalSeconds": interval}
     spec = RepositorySpec.model_validate({"title": "T", "type": "local", "workflows": [], "local": {"path": "p"}, "sync": sync})
     health = {"healthy": True, "checked": NOW}
-    known = RepositoryStatus.model_validate({"health": health, **status})
-    return next_step(RepositoryTiming.of(spec, known), spec_changed_at=changed, last_step_at=handled, now_milliseconds=NOW)
+    status_object = RepositoryStatus.model_validate({"health": health, **status})
+    return next_step(RepositoryTiming.of(spec, status_object), spec_changed_at=changed, last_step_at=handled, now_milliseconds=NOW)
 
 
 def ended_sync(seconds_ago: int, state: str = "success") -> dict[str, Any]:
@@ -25,7 +25,7 @@ def ended_sync(seconds_ago: int, state: str = "success") -> dict[str, Any]:
 
 
 @pytest.mark.parametrize(
-    ("known", "expected"),
+    ("known_status", "expected"),
     [
         ({"changed": 1}, NextStep.SYNC),
         ({"changed": 1, "handled": NOW - SECOND}, NextStep.NOTHING),
@@ -49,6 +49,6 @@ def ended_sync(seconds_ago: int, state: str = "success") -> dict[str, Any]:
     ],
     ids=str,
 )
-def test_new_changed_and_overdue_repositories_are_due(known: dict[str, Any], expected: NextStep) -> None:
+def test_new_changed_and_overdue_repositories_are_due(known_status: dict[str, Any], expected: NextStep) -> None:
     """New and changed repositories are due immediately, others by their interval; unhealthy ones are probed until they recover."""
-    assert step_for(**known) is expected
+    assert step_for(**known_status) is expected

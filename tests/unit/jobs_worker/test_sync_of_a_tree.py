@@ -15,7 +15,7 @@ from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.models.provisioning import State, SyncTarget
 from dashwright.jobs_worker.domain.objects import File, Removal, Write
 
-OURS = {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: REPOSITORY}
+MANAGED_BY_REPOSITORY = {annotations.MANAGED_BY: "repo", annotations.MANAGER_ID: REPOSITORY}
 
 
 async def test_file_becomes_a_managed_object_in_its_folder() -> None:
@@ -27,14 +27,14 @@ async def test_file_becomes_a_managed_object_in_its_folder() -> None:
     assert (written.key, written.extract.title, written.folder) == (dashboard_key("cpu"), "CPU", prod)
     assert written.api_version == "dashboard.grafana.app/v0alpha1"
     assert written.annotations == {
-        **OURS,
+        **MANAGED_BY_REPOSITORY,
         annotations.SOURCE_PATH: "team/prod/cpu.json",
         annotations.SOURCE_CHECKSUM: hashlib.sha1(classic("cpu", "CPU")).hexdigest(),
         annotations.FOLDER_KEY: prod,
     }
     above = store.objects[folder_key(prod)]
     assert (above.extract.title, above.folder, above.spec) == ("prod", team, b'{"title":"prod"}')
-    assert above.annotations == {**OURS, annotations.SOURCE_PATH: "team/prod", annotations.FOLDER_KEY: team}
+    assert above.annotations == {**MANAGED_BY_REPOSITORY, annotations.SOURCE_PATH: "team/prod", annotations.FOLDER_KEY: team}
     assert store.objects[folder_key(team)].folder == ""
 
 
@@ -43,7 +43,7 @@ async def test_target_folder_puts_all_into_the_repositorys_folder() -> None:
     store = Store()
     await run_sync({"a.json": classic("a"), "sub/b.json": classic("b")}, store, target=SyncTarget.FOLDER)
     root = store.objects[folder_key(REPOSITORY)]
-    assert (root.extract.title, root.folder, root.annotations) == ("The team", "", OURS)
+    assert (root.extract.title, root.folder, root.annotations) == ("The team", "", MANAGED_BY_REPOSITORY)
     assert store.dashboards()["a.json"].folder == REPOSITORY
     assert store.folders()["sub"].folder == REPOSITORY
     progress = await run_sync({"a.json": classic("a"), "sub/b.json": classic("b")}, store, target=SyncTarget.FOLDER, title="Renamed")
@@ -56,7 +56,7 @@ async def test_all_changes_are_one_call() -> None:
     store = Store()
     await run_sync({"a/x.json": classic("x"), "b/y.json": classic("y")}, store)
     progress = await run_sync({"a/x.json": classic("x", "Newer"), "c/z.json": classic("z")}, store)
-    assert [len(taken) for taken in store.applied] == [4, 5]
+    assert [len(changes) for changes in store.applied] == [4, 5]
     assert [(type(change).__name__, change.key.resource) for change in store.applied[1]] == [
         ("Write", "folders"),
         ("Write", "dashboards"),
@@ -70,8 +70,8 @@ async def test_all_changes_are_one_call() -> None:
     assert progress.outcome == (State.SUCCESS, "completed successfully")
 
 
-async def test_nothing_changed_reads_and_writes_nothing() -> None:
-    """A second sync compares checksums only."""
+async def test_a_sync_without_changes_reads_and_writes_nothing() -> None:
+    """A second sync of unchanged files compares checksums only."""
     store, files = Store(), {"a/x.json": classic("x"), "README.md": b"#"}
     await run_sync(files, store, target=SyncTarget.FOLDER)
     tree = Tree(files)
@@ -99,11 +99,12 @@ async def test_a_bad_file_does_not_affect_other_files() -> None:
 async def test_the_error_of_a_bad_file_can_be_stored() -> None:
     """The message of a bad file may quote any string of any length and is valid for the database and in responses."""
     store = Store()
-    odd = b'{"apiVersion": "dashboard.grafana.app/\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
-    progress = await run_sync({"odd.json": odd, "long.json": odd.replace(b"x", b"\xc3\xbc")}, store)
+    odd_body = b'{"apiVersion": "dashboard.grafana.app/\\u0000\\ud800", "kind": "' + b"x" * 5000 + b'"}'
+    progress = await run_sync({"odd.json": odd_body, "long.json": odd_body.replace(b"x", b"\xc3\xbc")}, store)
     assert progress.error_count == 2
     for result in (*progress.errors, *(item.message for item in store.quarantine.values())):
         assert "\0" not in result
+        # Messages are cut to a length far below that of the quoted string.
         assert len(result.encode()) < 3000
 
 
@@ -155,7 +156,7 @@ async def test_moved_file_moves_its_object() -> None:
 
 
 async def test_renamed_object_replaces_the_old_one() -> None:
-    """A file that names another object creates it and gives up the former."""
+    """If a file gets the name of another object, the sync creates this object and deletes the former one."""
     store = Store()
     await run_sync({"x.json": classic("before")}, store)
     await run_sync({"x.json": classic("after")}, store)
@@ -186,7 +187,7 @@ async def test_first_of_two_new_files_gets_the_name() -> None:
     ("owner_body", "title"), [(classic("dash", "Mine"), "Mine"), (classic("dash", "Changed"), "Changed"), (b"broken", "Mine")]
 )
 async def test_file_that_has_the_name_keeps_it(owner_body: bytes, title: str) -> None:
-    """Unchanged, changed or broken: no other file takes its object, also one that comes earlier."""
+    """A file keeps its object whether it is unchanged, changed or broken: no other file takes the object over, even if it comes earlier."""
     store = Store()
     await run_sync({"z.json": classic("dash", "Mine")}, store)
     progress = await run_sync({"a.json": classic("dash", "Thief"), "z.json": owner_body}, store)
@@ -263,7 +264,7 @@ async def test_manager_that_allows_edits_gives_way() -> None:
     ],
 )
 async def test_a_foreign_folder_stops_only_its_content(value: dict[str, str], text: str) -> None:
-    """Nothing is stored in a folder of another manager; all other files are."""
+    """Nothing is stored in a folder that has another manager; all other files are stored."""
     store = Store()
     store.put(folder_name(REPOSITORY, "a"), value, folder=True)
     progress = await run_sync({"a/b/x.json": classic("x"), "y.json": classic("y")}, store)
@@ -301,7 +302,7 @@ async def test_failure_of_the_worker_while_reading_ends_the_job() -> None:
 
 
 async def test_sync_that_is_not_enabled_is_refused() -> None:
-    """No file is read."""
+    """A repository whose sync is disabled is refused before any file is read."""
     with pytest.raises(PreconditionFailed, match="sync is not enabled"):
         await run_sync({}, Store(), enabled=False)
 

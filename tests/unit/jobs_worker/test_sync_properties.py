@@ -89,6 +89,6 @@ async def test_the_object_of_a_rejected_file_is_kept(before: dict[str, bytes], a
 
 def _path_of_error(error: str) -> str:
     """Return the path that an error is about."""
-    found = re.match(r"duplicate resource name: \S+, (.+) and ", error) or re.search(r" \(file: (.+?), ", error)
-    assert found, error
-    return found[1]
+    match = re.match(r"duplicate resource name: \S+, (.+) and ", error) or re.search(r" \(file: (.+?), ", error)
+    assert match, error
+    return match[1]

@@ -26,26 +26,26 @@ def stored_dashboard(path: str, checksum: str = "old") -> ManagedObject:
     return ManagedObject(dashboard_key(path.replace("/", "-")), path, checksum, FOLDERS.name(f"{directory}/" if directory else ""))
 
 
-def folder_changes(found: Scan, *managed: ManagedObject) -> tuple[list[str], list[str]]:
-    prepared = [PreparedFile(file.path, file.checksum, dashboard_key(file.path), file.stored_objects, 0) for file in found.candidates]
-    found.directories.update(directory for file in prepared for directory in paths.directories(file.path))
-    plan = make_plan(found, prepared, managed, {}, FOLDERS)
+def folder_changes(scan: Scan, *managed: ManagedObject) -> tuple[list[str], list[str]]:
+    prepared = [PreparedFile(file.path, file.checksum, dashboard_key(file.path), file.stored_objects, 0) for file in scan.candidates]
+    scan.directories.update(directory for file in prepared for directory in paths.directories(file.path))
+    plan = make_plan(scan, prepared, managed, {}, FOLDERS)
     return plan.directories, [item.path for item in plan.removals]
 
 
 def test_only_files_with_another_checksum_are_read() -> None:
     """Files with the stored checksum are skipped; others are read, the deepest first."""
-    found = scan_entries(
+    scan = scan_entries(
         [Entry("b.json", "x"), Entry("same.json", "old"), Entry("a/deep.yaml", "x"), Entry("new.yml", "x")],
         [stored_dashboard("same.json"), stored_dashboard("b.json")],
         FOLDERS,
     )
-    assert [(file.path, bool(file.stored_objects)) for file in found.candidates] == [
+    assert [(file.path, bool(file.stored_objects)) for file in scan.candidates] == [
         ("a/deep.yaml", False),
         ("b.json", True),
         ("new.yml", False),
     ]
-    assert [item.path for item in found.unchanged] == ["same.json"]
+    assert [item.path for item in scan.unchanged] == ["same.json"]
 
 
 def test_object_in_another_folder_is_read_again() -> None:
@@ -89,8 +89,8 @@ def test_directories_with_resources_get_a_folder(entries: list[Entry], folders: 
 def test_a_folder_is_kept_with_its_directory() -> None:
     """A folder is kept if its directory contains files of any type. Empty directories are deleted, the deepest first."""
     managed = [stored_folder(path) for path in ("doc", "hid", "odd", "gone", "gone/deep", "doc/gone")]
-    found = scan_entries([Entry("doc/a.md"), Entry("hid/"), Entry("hid/.keep"), Entry("odd/a%2e.json")], managed, FOLDERS)
-    assert folder_changes(found, *managed) == ([], ["doc/gone", "gone/deep", "gone"])
+    scan = scan_entries([Entry("doc/a.md"), Entry("hid/"), Entry("hid/.keep"), Entry("odd/a%2e.json")], managed, FOLDERS)
+    assert folder_changes(scan, *managed) == ([], ["doc/gone", "gone/deep", "gone"])
 
 
 @pytest.mark.parametrize(
@@ -104,10 +104,10 @@ def test_a_folder_is_kept_with_its_directory() -> None:
 )
 def test_an_unsafe_path_is_a_separate_error(path: str, message: str) -> None:
     """An unsafe file is named with the reason; others are not affected."""
-    found = scan_entries([Entry(path, "x"), Entry("good.json", "x")], [], FOLDERS)
-    ((fault, reason),) = [(fault.path, fault.message) for fault in found.faults]
+    scan = scan_entries([Entry(path, "x"), Entry("good.json", "x")], [], FOLDERS)
+    ((fault, reason),) = [(fault.path, fault.message) for fault in scan.faults]
     assert (fault, reason.startswith(message)) == (path, True)
-    assert [file.path for file in found.candidates] == ["good.json"]
+    assert [file.path for file in scan.candidates] == ["good.json"]
 
 
 def test_an_unsafe_file_without_a_resource_is_ignored() -> None:
@@ -129,10 +129,10 @@ def test_directory_that_cannot_be_read_keeps_all_below(entry: Entry) -> None:
         stored_dashboard("a/b/y.json"),
         stored_dashboard("a/z.json"),
     ]
-    found = scan_entries([entry], managed, FOLDERS)
-    ((path, message, kept),) = [(fault.path, fault.message, {item.path for item in fault.stored_objects}) for fault in found.faults]
-    assert (path, message, kept) == (entry.path, entry.fault, {"a/b/c/x.json", "a/b/y.json"})
-    assert folder_changes(found, *managed)[1] == ["a/z.json", "a/bc"]
+    scan = scan_entries([entry], managed, FOLDERS)
+    ((path, message, stored_paths),) = [(fault.path, fault.message, {item.path for item in fault.stored_objects}) for fault in scan.faults]
+    assert (path, message, stored_paths) == (entry.path, entry.fault, {"a/b/c/x.json", "a/b/y.json"})
+    assert folder_changes(scan, *managed)[1] == ["a/z.json", "a/bc"]
 
 
 def test_a_new_unreadable_directory_is_an_error() -> None:

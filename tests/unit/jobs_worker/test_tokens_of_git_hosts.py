@@ -32,7 +32,7 @@ BASIC = f"Basic {base64.b64encode(PAIR.encode()).decode()}"
     ],
 )
 def test_a_token_is_sent_as_the_host_expects(host: Host, token: str, expected: str) -> None:
-    """GitLab accepts no passwords, and Bitbucket has a user for access tokens, whom git needs."""
+    """GitLab accepts no passwords. A token of Bitbucket has a user that git needs, and is sent to the API without the user."""
     api = api_at(host, "https://api.example.com", "https://git.example.com/team/boards", token)
     assert api.authorization == expected
     assert all(secret in f"{expected} {token}" for secret in api.secrets)
@@ -61,7 +61,7 @@ def test_a_repository_has_a_path_in_the_api(host: Host, url: str, expected: str)
     ],
 )
 def test_a_host_may_be_below_a_path(address: str, url: str, expected: str) -> None:
-    """The path of the API shows that of the pages, if both are on one host."""
+    """If API and pages are on one host, the path before ``/api/v1`` is not part of the name of a repository."""
     assert api_at(GITEA, address, url, "").repository == expected
 
 

@@ -19,14 +19,18 @@ DOCUMENTS = b"kind: Service\napiVersion: v1\n---\nkind: Deployment\napiVersion: 
 DASHBOARDS = b"title: A\npanels: []\n---\ntitle: B\npanels: []\n"
 HELM = b"{{- if .Values.enabled }}\nkind: Service\n{{- end }}\n"
 TSCONFIG = b'// see https://aka.ms\n{\n  "compilerOptions": {"paths": {"@/*": ["./src/*"]}, /* a, ] */ "strict": true,},\n}\n'
-OLD = orjson.dumps({"title": "Old", "uid": "old", "schemaVersion": 8, "rows": [{"panels": [{"id": 1, "type": "graph", "title": "P"}]}]})
+OLD_DASHBOARD = orjson.dumps(
+    {"title": "Old", "uid": "old", "schemaVersion": 8, "rows": [{"panels": [{"id": 1, "type": "graph", "title": "P"}]}]}
+)
 EXPORTED = orjson.dumps({"__inputs": [{"name": "DS", "type": "datasource"}], "title": "E", "uid": "exported", "panels": []})
-WRAPPED = orjson.dumps({"dashboard": {"id": None, "title": "W", "uid": "wrapped", "panels": []}, "folderId": 0, "overwrite": True})
+WRAPPED_DASHBOARD = orjson.dumps(
+    {"dashboard": {"id": None, "title": "W", "uid": "wrapped", "panels": []}, "folderId": 0, "overwrite": True}
+)
 FOLDER = b"apiVersion: folder.grafana.app/v1\nkind: Folder\nmetadata: {name: f}\nspec: {title: F}\n"
-THEIRS = {MANAGED_BY: "repo", MANAGER_ID: "others"}
+MANAGED_BY_ANOTHER = {MANAGED_BY: "repo", MANAGER_ID: "others"}
 
 
-def native(metadata: dict[str, object]) -> bytes:
+def resource_body(metadata: dict[str, object]) -> bytes:
     return orjson.dumps(
         {"apiVersion": "dashboard.grafana.app/v1beta1", "kind": "Dashboard", "metadata": metadata, "spec": {"title": "N", "panels": []}}
     )
@@ -45,13 +49,13 @@ class Row:
 
 
 def named_dashboard(path: str) -> Row:
-    """Return a name that is synced unchanged."""
+    """Return a row in which a file that names its dashboard is synced."""
     above, _, _ = path.rpartition("/")
     return Row({path: classic("x")}, {path: "x"}, {above} if above else set())
 
 
 def by_path(path: str, body: bytes) -> Row:
-    """Return the name of a dashboard that is named by its path."""
+    """Return a row in which a file is synced whose dashboard is named after the path."""
     return Row({path: body}, {path: object_name(REPOSITORY, path)})
 
 
@@ -70,8 +74,8 @@ ROWS = {
     ),
     "a dashboard with comments": Row({"a.json": b'{"title": "T", "panels": [] /* none */}'}, errors=["not valid JSON"]),
     "no title": Row({"a.json": b'{"uid": "a", "panels": []}', "g.json": classic("g")}, {"g.json": "g"}, errors=["title cannot be empty"]),
-    "a namespace of Grafana Cloud": Row({"a.json": native({"name": "n", "namespace": "stacks-42"})}, {"a.json": "n"}),
-    "the namespace of another": Row({"a.json": native({"name": "n", "namespace": "org-9"})}, errors=["org-9"]),
+    "a namespace of Grafana Cloud": Row({"a.json": resource_body({"name": "n", "namespace": "stacks-42"})}, {"a.json": "n"}),
+    "the namespace of another": Row({"a.json": resource_body({"name": "n", "namespace": "org-9"})}, errors=["org-9"]),
     **{f"the name {part!r}": named_dashboard(f"{part}/{part}.json") for part in ["%20", *"()&+',#=;@![]{}~%<>:\"|?*`$^"]},
     "a space, two dots, emoji": named_dashboard("a b/v1..2 \N{ROCKET}\N{WOMAN}\u200d\N{PERSONAL COMPUTER}.json"),
     "encoded dots and slashes": Row(
@@ -92,9 +96,9 @@ ROWS = {
     ),
     "a copy": Row({"a.json": classic("d"), "z/a.json": classic("d")}, {"z/a.json": "d"}, {"z"}, warnings=["copy of z/a.json"], ignored=1),
     "no uid": by_path("web/cpu.json"[4:], b'{"title": "T", "panels": []}'),
-    "generateName": by_path("a.json", native({"generateName": "cpu-"})),
-    "schema version 8 with rows": Row({"old.json": OLD}, {"old.json": "old"}),
-    "exported, and a request": Row({"e.json": EXPORTED, "w.json": WRAPPED}, {"e.json": "exported", "w.json": "wrapped"}),
+    "generateName": by_path("a.json", resource_body({"generateName": "cpu-"})),
+    "schema version 8 with rows": Row({"old.json": OLD_DASHBOARD}, {"old.json": "old"}),
+    "exported, and a request": Row({"e.json": EXPORTED, "w.json": WRAPPED_DASHBOARD}, {"e.json": "exported", "w.json": "wrapped"}),
     "several dashboards in a file": Row(
         {"two.yaml": DASHBOARDS}, errors=["document 1 at line 1: uid is missing.*document 2 at line 4: uid is missing"]
     ),
@@ -103,7 +107,7 @@ ROWS = {
         errors=["'u{31}-[0-9a-f]{8}' is valid", "'a-uid' is valid", "'a-b' is valid"],
     ),
     "the annotation of a missing folder": Row(
-        {"a.json": native({"name": "n", "annotations": {"grafana.app/folder": "none"}})}, {"a.json": "n"}
+        {"a.json": resource_body({"name": "n", "annotations": {"grafana.app/folder": "none"}})}, {"a.json": "n"}
     ),
     "a folder": Row({"f.yaml": FOLDER}, warnings=["folders come from directories and their _folder.json"], ignored=1),
     "kinds of others": Row({"p.yaml": PLAYLIST, "d.yaml": DEPLOYMENT}, warnings=["Playlist of playlist.grafana.app/v0alpha1"], ignored=2),
@@ -115,7 +119,7 @@ ROWS = {
 async def test_each_unusual_file_is_synced_ignored_or_an_error(row: Row) -> None:
     """Each file is synced, ignored or an error and affects no other; a second sync finds the same and writes nothing."""
     store = Store()
-    store.put("theirs", THEIRS)
+    store.put("theirs", MANAGED_BY_ANOTHER)
     progress = await run_sync(row.files, store)
     assert {path: write.key.name for path, write in store.dashboards().items() if path} == row.dashboards
     assert {path for path in store.folders() if path} == row.folders

@@ -13,7 +13,7 @@ from dashwright.common.imports import without_garbage_collection
 
 @pytest.mark.parametrize("module", ["api.__main__", "jobs_worker.__main__", "expressions.__main__", "standalone.serve"])
 def test_entry_points_import_their_service_without_garbage_collection(module: str) -> None:
-    """Check that an entry point itself imports no service: it does so with the garbage collector switched off."""
+    """Importing the module of an entry point imports neither its service nor libraries: it does so later, without garbage collection."""
     assert not _imported_modules(f"dashwright.{module}") & {"pydantic", "aiohttp", "asyncpg", "structlog", "dashwright.common.settings"}
 
 
@@ -34,20 +34,20 @@ warming.result(), parsing.result()
 
 @pytest.mark.exhaustive
 def test_threads_import_the_parser_of_sql_completely() -> None:
-    """Check that a statement that arrives while the engine warms up is parsed, although the modules of the parser form a cycle."""
+    """A statement that arrives while the engine warms up is parsed, although the modules of the parser import each other in a cycle."""
     subprocess.run([sys.executable, "-c", _TWO_FIRST_USES], check=True)
 
 
 @pytest.mark.exhaustive
 def test_expressions_import_no_parser_of_sql() -> None:
-    """Check that sqlglot is not imported before a statement: most workers run none, and the others serve all else before."""
+    """The service of expressions starts without importing sqlglot, because most workers run no SQL statement."""
     loaded = _imported_modules("dashwright.expressions.main")
     assert "dashwright.expressions.sql.engine" in loaded
     assert not loaded & {"sqlglot", "duckdb", "resvg"}
 
 
 def test_collections_are_switched_on_again() -> None:
-    """Check that garbage is collected after an import, also after one that failed."""
+    """Garbage is collected again after the imports of a start, even if an import failed."""
     frozen = gc.get_freeze_count()
     with suppress(ImportError), without_garbage_collection():
         assert not gc.isenabled()
@@ -59,5 +59,5 @@ def test_collections_are_switched_on_again() -> None:
 def _imported_modules(module: str) -> set[str]:
     """Return the modules that importing ``module`` imports."""
     code = f"import json, sys, {module}; print(json.dumps(sorted(sys.modules)))"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(json.loads(done.stdout))
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(process.stdout))

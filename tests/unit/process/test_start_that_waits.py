@@ -51,22 +51,22 @@ async def test_a_signal_between_two_attempts_ends_the_start() -> None:
 
 async def test_a_signal_during_an_attempt_ends_the_attempt() -> None:
     """An attempt that hangs is cancelled, and has ended when the start has."""
-    begun, ended, stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
+    has_begun, has_ended, stopped = asyncio.Event(), asyncio.Event(), asyncio.Event()
 
     async def hang() -> None:
-        begun.set()
+        has_begun.set()
         try:
             await asyncio.Event().wait()
         finally:
-            ended.set()
+            has_ended.set()
 
     task = asyncio.create_task(process.start_with_retries("server", hang, stopped))
-    await begun.wait()
+    await has_begun.wait()
     stopped.set()
     with pytest.raises(process.StoppedBeforeStart):
         async with asyncio.timeout(5):
             await task
-    assert ended.is_set()
+    assert has_ended.is_set()
 
 
 async def test_a_started_connection_is_returned_despite_a_signal() -> None:

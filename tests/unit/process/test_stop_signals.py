@@ -29,6 +29,6 @@ async def test_a_signal_stops_a_process_without_its_log(number: signal.Signals, 
         async with asyncio.timeout(10):
             await stopped.wait()
     finally:
-        remaining = [loop.remove_signal_handler(each) for each in (signal.SIGINT, signal.SIGTERM)]
+        remaining = [loop.remove_signal_handler(signal_number) for signal_number in (signal.SIGINT, signal.SIGTERM)]
     assert remaining == [False, False]
     assert [type(failure["exception"]) for failure in failures] == [BrokenPipeError]

@@ -9,8 +9,12 @@ from dashwright.api import main as api
 from dashwright.expressions import main as expressions
 from dashwright.jobs_worker import main as jobs_worker
 
-NOWHERE = "127.0.0.1:9"
-USUAL = {"DATABASE_URL": f"postgresql://u:p@{NOWHERE}/d", "AMQP_URL": f"amqp://u:p@{NOWHERE}/", "SECRET_KEY": "of tests only"}
+CLOSED_PORT = "127.0.0.1:9"
+VALID_SETTINGS = {
+    "DATABASE_URL": f"postgresql://u:p@{CLOSED_PORT}/d",
+    "AMQP_URL": f"amqp://u:p@{CLOSED_PORT}/",
+    "SECRET_KEY": "of tests only",
+}
 
 
 @pytest.mark.parametrize(
@@ -32,11 +36,11 @@ def test_a_wrong_setting_is_named_in_a_sentence(
     monkeypatch.setattr("dashwright.common.observability.logging.configure", lambda *_arguments, **_options: None)
     for variable in [variable for variable in os.environ if variable.startswith("DASHWRIGHT_")]:
         monkeypatch.delenv(variable)
-    for variable, setting in {**USUAL, name: value}.items():
+    for variable, setting in {**VALID_SETTINGS, name: value}.items():
         monkeypatch.setenv(f"DASHWRIGHT_{variable}", setting)
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as program_exit:
         service.main()
-    assert ended.value.code == 2
+    assert program_exit.value.code == 2
     output, errors = capfd.readouterr()
     (line,) = errors.splitlines()
     assert not output

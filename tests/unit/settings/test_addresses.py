@@ -28,7 +28,7 @@ def test_invalid_addresses_are_rejected(value: str) -> None:
 
 
 def test_apis_are_named_by_their_hosts() -> None:
-    """An empty address means no address."""
+    """The setting maps the host of a repository to the address of its API. An empty address means that the host has no API."""
     assert Settings(git_host_apis="git.example.com=https://api.example.com/,Other:8443=").git_host_apis == {
         "git.example.com": "https://api.example.com",
         "other:8443": "",
@@ -36,7 +36,7 @@ def test_apis_are_named_by_their_hosts() -> None:
 
 
 def test_an_api_may_have_a_kind() -> None:
-    """The kind, the address, or both are kept as written."""
+    """The setting may give the kind of a host alone, or its kind and the address of its API."""
     assert Settings(git_host_apis="a.example.com=gitlab,b.example.com=gitea+https://b.example.com/git/api/v1/").git_host_apis == {
         "a.example.com": "gitlab",
         "b.example.com": "gitea+https://b.example.com/git/api/v1",

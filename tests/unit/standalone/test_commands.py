@@ -42,9 +42,9 @@ def test_help_loads_no_service(arguments: list[str]) -> None:
 @pytest.mark.parametrize("arguments", [["jobs", "wait"], ["jobs", "list", "--state", "odd"], ["jobs", "get", "a", "b"], ["jobs", "--odd"]])
 def test_an_invalid_option_has_an_exit_status_of_its_own(arguments: list[str]) -> None:
     """Invalid options have status 2, so that scripts do not take them for a failed job, with status 1."""
-    with pytest.raises(SystemExit) as ended:
+    with pytest.raises(SystemExit) as program_exit:
         app(arguments)
-    assert ended.value.code == 2
+    assert program_exit.value.code == 2
 
 
 def test_lint_loads_neither_models_nor_kinds(tmp_path: Path) -> None:
@@ -60,14 +60,14 @@ def _imported_modules(arguments: list[str]) -> set[str]:
     """Return the modules that a command has imported at its end."""
     code = f"import sys; from dashwright.standalone.cli import app\ntry: app({arguments!r})\nexcept SystemExit: pass\n"
     code += "import json; print(json.dumps(sorted(sys.modules)), file=sys.stderr)"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
-    return set(json.loads(done.stderr))
+    process = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return set(json.loads(process.stderr))
 
 
 def test_eval_reads_standard_input() -> None:
     """``-`` names standard input, and is not read as an option."""
     query = Path(__file__).parents[3] / "examples" / "query.json"
     command = [str(Path(sys.executable).with_name("dashwright")), "eval", "-", "--format", "json"]
-    done = subprocess.run(command, input=query.read_text(), capture_output=True, text=True)
-    assert done.returncode == 0, done.stderr
-    assert "worst" in json.loads(done.stdout)["results"]
+    process = subprocess.run(command, input=query.read_text(), capture_output=True, text=True)
+    assert process.returncode == 0, process.stderr
+    assert "worst" in json.loads(process.stdout)["results"]

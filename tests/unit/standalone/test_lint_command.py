@@ -10,43 +10,43 @@ import pytest
 from dashwright.standalone.cli import app
 from dashwright.standalone.lint import check
 
-GOOD = {"title": "Good", "editable": False, "panels": []}
-CHOOSER = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
+VALID_DASHBOARD = {"title": "Good", "editable": False, "panels": []}
+DATASOURCE_VARIABLE = {"name": "datasource", "label": "Data source", "type": "datasource", "query": "prometheus"}
 PANEL = {"type": "text", "title": "P", "targets": [{"refId": "A"}, {"refId": "A"}]}
-BAD = {"title": "Bad", "editable": False, "templating": {"list": [CHOOSER]}, "panels": [PANEL]}
-PLAIN = {"title": "Plain", "panels": []}
+FAULTY_DASHBOARD = {"title": "Bad", "editable": False, "templating": {"list": [DATASOURCE_VARIABLE]}, "panels": [PANEL]}
+PLAIN_DASHBOARD = {"title": "Plain", "panels": []}
 """A dashboard that violates only a convention."""
 
 RULE = "target-ref-id-rule"
 WARN = f"warnings:\n  {RULE}:\n"
 
-Write = Callable[[str, Any], str]
+WriteFiles = Callable[[str, Any], str]
 
 
 @pytest.fixture
-def write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Write:
+def write_files(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> WriteFiles:
     """Write files into a directory that is the current one."""
     monkeypatch.chdir(tmp_path)
 
-    def write(name: str, document: Any) -> str:
+    def write_files(name: str, document: Any) -> str:
         path = tmp_path / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(document if isinstance(document, str) else json.dumps(document))
         return name
 
-    return write
+    return write_files
 
 
-def test_a_directory_is_linted_recursively(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_directory_is_linted_recursively(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
     """Hidden files and files without a dashboard are skipped."""
-    write("d/a.json", BAD)
-    write("d/deep/b.yaml", "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nspec: {title: B}\n")
-    write("d/deep/sent.json", {"dashboard": PLAIN})
-    write("d/c.json", GOOD)
-    write("d/package.json", {"name": "x"})
-    write("d/folder.yaml", "apiVersion: folder.grafana.app/v1beta1\nkind: Folder\nspec: {title: F}\n")
-    write("d/.hidden/e.json", BAD)
-    write("d/notes.txt", "x")
+    write_files("d/a.json", FAULTY_DASHBOARD)
+    write_files("d/deep/b.yaml", "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nspec: {title: B}\n")
+    write_files("d/deep/sent.json", {"dashboard": PLAIN_DASHBOARD})
+    write_files("d/c.json", VALID_DASHBOARD)
+    write_files("d/package.json", {"name": "x"})
+    write_files("d/folder.yaml", "apiVersion: folder.grafana.app/v1beta1\nkind: Folder\nspec: {title: F}\n")
+    write_files("d/.hidden/e.json", FAULTY_DASHBOARD)
+    write_files("d/notes.txt", "x")
     assert check(["d"]) == 1
     result = capsys.readouterr().out.splitlines()
     assert [line for line in result if not line.startswith(" ")] == [
@@ -64,32 +64,34 @@ def test_a_directory_is_linted_recursively(write: Write, capsys: pytest.CaptureF
 @pytest.mark.parametrize(
     ("document", "config", "strict", "status"),
     [
-        (GOOD, "", False, 0),
-        (GOOD, "", True, 0),
-        (PLAIN, "", False, 0),
-        (PLAIN, "", True, 1),
-        (BAD, "", False, 1),
-        (BAD, WARN, False, 0),
-        (BAD, WARN, True, 1),
+        (VALID_DASHBOARD, "", False, 0),
+        (VALID_DASHBOARD, "", True, 0),
+        (PLAIN_DASHBOARD, "", False, 0),
+        (PLAIN_DASHBOARD, "", True, 1),
+        (FAULTY_DASHBOARD, "", False, 1),
+        (FAULTY_DASHBOARD, WARN, False, 0),
+        (FAULTY_DASHBOARD, WARN, True, 1),
     ],
 )
-def test_the_exit_status_is_that_of_the_worst_finding(write: Write, document: Any, config: str, *, strict: bool, status: int) -> None:
-    name = write("a.json", document)
-    write(".dashboard-lint", config)
+def test_the_exit_status_is_that_of_the_worst_finding(
+    write_files: WriteFiles, document: Any, config: str, *, strict: bool, status: int
+) -> None:
+    name = write_files("a.json", document)
+    write_files(".dashboard-lint", config)
     assert check([name], strict=strict) == status
 
 
-def test_another_configuration_takes_the_place_of_the_directorys(write: Write) -> None:
-    name = write("a.json", BAD)
-    write(".dashboard-lint", WARN)
-    assert check([name], config=Path(write("other.yaml", ""))) == 1
+def test_another_configuration_takes_the_place_of_the_directorys(write_files: WriteFiles) -> None:
+    name = write_files("a.json", FAULTY_DASHBOARD)
+    write_files(".dashboard-lint", WARN)
+    assert check([name], config=Path(write_files("other.yaml", ""))) == 1
 
 
-def test_json_lists_every_dashboard(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    assert check([write("bad.json", BAD), write("good.json", GOOD)], as_json=True) == 1
-    bad, good = json.loads(capsys.readouterr().out)
-    assert (good["path"], good["issues"]) == ("good.json", [])
-    assert [(issue["severity"], issue["rule"]) for issue in bad["issues"]] == [("error", RULE)]
+def test_json_lists_every_dashboard(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
+    assert check([write_files("bad.json", FAULTY_DASHBOARD), write_files("good.json", VALID_DASHBOARD)], as_json=True) == 1
+    faulty_dashboard, valid_dashboard = json.loads(capsys.readouterr().out)
+    assert (valid_dashboard["path"], valid_dashboard["issues"]) == ("good.json", [])
+    assert [(issue["severity"], issue["rule"]) for issue in faulty_dashboard["issues"]] == [("error", RULE)]
 
 
 @pytest.mark.parametrize(
@@ -97,24 +99,24 @@ def test_json_lists_every_dashboard(write: Write, capsys: pytest.CaptureFixture[
     [
         ("{", "", "a.json: not valid JSON"),
         ({"name": "x"}, "", "a.json: contains no dashboard"),
-        (GOOD, "warnings: 1", ".dashboard-lint: warnings"),
+        (VALID_DASHBOARD, "warnings: 1", ".dashboard-lint: warnings"),
         (None, "", "dashwright lint: a.json: No such file"),
     ],
 )
 def test_an_unreadable_file_has_another_exit_status(
-    write: Write, capsys: pytest.CaptureFixture[str], document: Any, config: str, reason: str
+    write_files: WriteFiles, capsys: pytest.CaptureFixture[str], document: Any, config: str, reason: str
 ) -> None:
     if document is not None:
-        write("a.json", document)
-    write(".dashboard-lint", config)
+        write_files("a.json", document)
+    write_files(".dashboard-lint", config)
     assert check(["a.json"]) == 2
     assert reason in capsys.readouterr().err
 
 
-def test_a_misspelt_key_of_the_configuration_is_reported(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_misspelt_key_of_the_configuration_is_reported(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
     """The warning concerns the configuration file, which is not counted as a dashboard."""
-    name = write("a.json", GOOD)
-    write(".dashboard-lint", f"warnigs:\n  {RULE}:\n")
+    name = write_files("a.json", VALID_DASHBOARD)
+    write_files(".dashboard-lint", f"warnigs:\n  {RULE}:\n")
     assert check([name]) == 0
     result = capsys.readouterr().out.splitlines()
     assert result[0] == ".dashboard-lint"
@@ -124,28 +126,28 @@ def test_a_misspelt_key_of_the_configuration_is_reported(write: Write, capsys: p
     assert [item["path"] for item in json.loads(capsys.readouterr().out)] == [".dashboard-lint", name]
 
 
-def test_lint_is_a_command(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
-    name = write("a.json", BAD)
-    with pytest.raises(SystemExit) as ended:
+def test_lint_is_a_command(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
+    name = write_files("a.json", FAULTY_DASHBOARD)
+    with pytest.raises(SystemExit) as program_exit:
         app(["lint", name, "--json", "--strict"])
-    assert ended.value.code == 1
+    assert program_exit.value.code == 1
     assert json.loads(capsys.readouterr().out)[0]["path"] == name
 
 
-def test_a_summary_counts_by_rule(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_a_summary_counts_by_rule(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
     """Errors come first, then the most frequent findings, each with the number of files."""
-    write("d/bad.json", BAD)
-    write("d/a.json", PLAIN)
-    write("d/b.json", PLAIN)
+    write_files("d/bad.json", FAULTY_DASHBOARD)
+    write_files("d/a.json", PLAIN_DASHBOARD)
+    write_files("d/b.json", PLAIN_DASHBOARD)
     assert check(["d"], summary=True) == 1
     result = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert result[1:3] == [["error", RULE, "1", "1"], ["warning", "uneditable-dashboard", "2", "2"]]
     assert " ".join(result[3]) == "1 error, 2 warnings in 3 dashboards"
 
 
-def test_one_rule_is_checked(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_one_rule_is_checked(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
     """With a rule given, only it is checked; an unknown rule is rejected with the names of the others."""
-    name = write("bad.json", BAD)
+    name = write_files("bad.json", FAULTY_DASHBOARD)
     assert check([name], rule=["uneditable-dashboard"]) == 0
     assert check([name], rule=["uneditable-dashboard", RULE]) == 1
     capsys.readouterr()
@@ -153,28 +155,28 @@ def test_one_rule_is_checked(write: Write, capsys: pytest.CaptureFixture[str]) -
     assert RULE in capsys.readouterr().err
 
 
-def test_annotations_name_file_line_and_rule(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_annotations_name_file_line_and_rule(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
     """Special characters of workflow commands are escaped."""
-    name = write("odd, 100%: (a).json", json.dumps(BAD | {"panels": [PANEL | {"title": "a\nb"}]}, indent=2))
+    name = write_files("odd, 100%: (a).json", json.dumps(FAULTY_DASHBOARD | {"panels": [PANEL | {"title": "a\nb"}]}, indent=2))
     assert check([name], format="github") == 1
     (line,) = capsys.readouterr().out.splitlines()
     assert line.startswith("::error file=odd%2C 100%25%3A (a).json,line=15,title=target-ref-id-rule::panel 'a")
 
 
-def test_sarif_names_rule_level_and_place(write: Write, capsys: pytest.CaptureFixture[str]) -> None:
+def test_sarif_names_rule_level_and_place(write_files: WriteFiles, capsys: pytest.CaptureFixture[str]) -> None:
     """The output is SARIF 2.1.0 with line and JSON pointer, also for YAML."""
-    write("d/a b.json", json.dumps(BAD, indent=2))
-    write("d/b.yaml", "kind: Dashboard\nspec:\n  title: B\n  editable: true\n")
+    write_files("d/a b.json", json.dumps(FAULTY_DASHBOARD, indent=2))
+    write_files("d/b.yaml", "kind: Dashboard\nspec:\n  title: B\n  editable: true\n")
     assert check(["d"], format="sarif") == 1
     document = json.loads(capsys.readouterr().out)
     (run,) = document["runs"]
     assert (document["version"], [rule["id"] for rule in run["tool"]["driver"]["rules"]]) == ("2.1.0", [RULE, "uneditable-dashboard"])
-    bad, plain = run["results"]
-    assert (bad["ruleId"], bad["level"]) == (RULE, "error")
-    place = bad["locations"][0]
-    assert place["physicalLocation"] == {"artifactLocation": {"uri": "d/a%20b.json"}, "region": {"startLine": 15}}
-    assert place["logicalLocations"] == [{"fullyQualifiedName": "/panels/0"}]
-    assert plain["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
+    result_with_line, result_without_line = run["results"]
+    assert (result_with_line["ruleId"], result_with_line["level"]) == (RULE, "error")
+    location = result_with_line["locations"][0]
+    assert location["physicalLocation"] == {"artifactLocation": {"uri": "d/a%20b.json"}, "region": {"startLine": 15}}
+    assert location["logicalLocations"] == [{"fullyQualifiedName": "/panels/0"}]
+    assert result_without_line["locations"][0]["physicalLocation"]["region"] == {"startLine": 4}
 
 
 def test_the_examples_pass() -> None:

@@ -9,35 +9,35 @@ from dashwright.standalone.remote.progress import ProgressDisplay
 
 def test_each_change_is_one_line() -> None:
     """A repeated update prints nothing. Control characters are escaped, and an unknown progress has no percentage."""
-    out = io.StringIO()
-    with ProgressDisplay(Console(file=out, width=80)) as display:
+    output = io.StringIO()
+    with ProgressDisplay(Console(file=output, width=80)) as display:
         for text, percent in (("[b]a\x1b", None), ("[b]a\x1b", None), ("a", 12.6), ("a", 12.9), ("a", 13.6)):
             display.update("a", text, percent)
         display.update("b", "b", 0)
         display.remove("b")
         display.update("b", "b", 0)
-    assert out.getvalue().splitlines() == ["[b]a\\x1b", "a 13 %", "a 14 %", "b", "b"]
+    assert output.getvalue().splitlines() == ["[b]a\\x1b", "a 13 %", "a 14 %", "b", "b"]
 
 
 def test_a_terminal_shows_a_bar_for_each_item() -> None:
     """The last frame has the bars of the items that have not been removed; other lines may be printed."""
-    out = io.StringIO()
-    console = Console(file=out, width=80, force_terminal=True, color_system=None)
+    output = io.StringIO()
+    console = Console(file=output, width=80, force_terminal=True, color_system=None)
     with ProgressDisplay(console) as display:
         display.update("a", "first", 10)
         display.update("b", "second", None)
         display.remove("a")
         console.print("ended")
         display.update("b", "second", 50)
-    frames = out.getvalue().split("\x1b[2K")
+    frames = output.getvalue().split("\x1b[2K")
     last_frame = [frame for frame in frames if "second" in frame][-1]
     assert ("first" in last_frame, "50%" in last_frame) == (False, True)
-    assert "ended" in out.getvalue()
+    assert "ended" in output.getvalue()
 
 
 def test_a_quiet_console_shows_nothing() -> None:
     """Commands with JSON output use a console without progress unless standard error is a terminal."""
-    out = io.StringIO()
-    with ProgressDisplay(Console(file=out, quiet=True)) as display:
+    output = io.StringIO()
+    with ProgressDisplay(Console(file=output, quiet=True)) as display:
         display.update("a", "first", 10)
-    assert out.getvalue() == ""
+    assert output.getvalue() == ""

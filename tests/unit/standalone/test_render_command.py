@@ -39,20 +39,20 @@ def results(*values: float) -> dict[str, Any]:
     return {"results": {"A": {"frames": [{"schema": {"fields": fields}, "data": data}]}}}
 
 
-Write = Callable[[str, Any], str]
+WriteFile = Callable[[str, Any], str]
 
 
 @pytest.fixture
-def write(tmp_path: Path) -> Write:
-    def write(name: str, document: Any) -> str:
+def write_file(tmp_path: Path) -> WriteFile:
+    def write_file(name: str, document: Any) -> str:
         path = tmp_path / name
         path.write_text(json.dumps(document))
         return str(path)
 
-    return write
+    return write_file
 
 
-def run(*arguments: str) -> int:
+def run_command(*arguments: str) -> int:
     status = app(["render", *arguments], result_action="return_value")
     assert isinstance(status, int)
     return status
@@ -66,31 +66,38 @@ def report_of(path: Path) -> dict[int, tuple[str, str]]:
     "wrapped", [DASHBOARD, {"dashboard": DASHBOARD}, {"apiVersion": "v1beta1", "kind": "Dashboard", "spec": DASHBOARD}]
 )
 @pytest.mark.parametrize("data", [results(1, 2), {"panels": {"1": results(1, 2), "2": results(3)}}])
-def test_every_form_of_file_is_drawn(write: Write, tmp_path: Path, wrapped: Any, data: Any) -> None:
+def test_every_form_of_file_is_drawn(write_file: WriteFile, tmp_path: Path, wrapped: Any, data: Any) -> None:
     """Every form of file is drawn, even with placeholders of data sources, or with variables without recorded options."""
     output = tmp_path / "x.json"
-    assert run(write("d.json", wrapped), "-o", str(output), "--data", write("r.json", data)) == 0
+    assert run_command(write_file("d.json", wrapped), "-o", str(output), "--data", write_file("r.json", data)) == 0
     assert report_of(output) == {1: ("drawn", ""), 2: ("drawn", "")}
 
 
 @pytest.mark.parametrize(("name", "start"), [("x.png", b"\x89PNG"), ("x.svg", b"<svg")])
-def test_the_extension_selects_the_format(write: Write, tmp_path: Path, name: str, start: bytes) -> None:
-    assert run(write("d.json", DASHBOARD), "-o", str(tmp_path / name), "--data", write("r.json", results(1, 2)), "--panel", "2") == 0
+def test_the_extension_selects_the_format(write_file: WriteFile, tmp_path: Path, name: str, start: bytes) -> None:
+    assert (
+        run_command(
+            write_file("d.json", DASHBOARD), "-o", str(tmp_path / name), "--data", write_file("r.json", results(1, 2)), "--panel", "2"
+        )
+        == 0
+    )
     assert (tmp_path / name).read_bytes().startswith(start)
 
 
-def test_relative_times_end_with_the_data(write: Write, tmp_path: Path) -> None:
+def test_relative_times_end_with_the_data(write_file: WriteFile, tmp_path: Path) -> None:
     """Relative times end with the data, unless ``--now`` gives another end."""
-    output, file, data = tmp_path / "x.svg", write("d.json", DASHBOARD), write("r.json", results(1, 2))
-    assert run(file, "-o", str(output), "--data", data, "--from", "now-2h", "--to", "now") == 0
+    output, file, data = tmp_path / "x.svg", write_file("d.json", DASHBOARD), write_file("r.json", results(1, 2))
+    assert run_command(file, "-o", str(output), "--data", data, "--from", "now-2h", "--to", "now") == 0
     assert "1969-12-31 22:00 to 1970-01-01 00:00 UTC" in output.read_text()
-    assert run(file, "-o", str(output), "--data", data, "--from", "now-2h", "--to", "now", "--now", "2026-01-01T03:00") == 0
+    assert run_command(file, "-o", str(output), "--data", data, "--from", "now-2h", "--to", "now", "--now", "2026-01-01T03:00") == 0
     assert "2026-01-01 01:00 to 2026-01-01 03:00 UTC" in output.read_text()
 
 
-def test_a_query_without_recorded_frames_is_named(write: Write, tmp_path: Path) -> None:
+def test_a_query_without_recorded_frames_is_named(write_file: WriteFile, tmp_path: Path) -> None:
     output = tmp_path / "x.json"
-    assert run(write("d.json", DASHBOARD), "-o", str(output), "--data", write("r.json", {"panels": {"1": results(1)}})) == 0
+    assert (
+        run_command(write_file("d.json", DASHBOARD), "-o", str(output), "--data", write_file("r.json", {"panels": {"1": results(1)}})) == 0
+    )
     assert report_of(output) == {
         1: ("drawn", ""),
         2: ("error", "no frames are recorded for query A of panel 2; add them to the file of --data"),
@@ -110,10 +117,16 @@ def test_a_query_without_recorded_frames_is_named(write: Write, tmp_path: Path) 
     ],
 )
 def test_a_fault_is_reported(
-    write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str], document: Any, data: Any, options: tuple[str, ...], message: str
+    write_file: WriteFile,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    document: Any,
+    data: Any,
+    options: tuple[str, ...],
+    message: str,
 ) -> None:
     output = () if "-o" in options else ("-o", str(tmp_path / "x.png"))
-    assert run(write("d.json", document), "--data", write("r.json", data), *output, *options) == 2
+    assert run_command(write_file("d.json", document), "--data", write_file("r.json", data), *output, *options) == 2
     assert message in capsys.readouterr().err
     assert not (tmp_path / "x.png").exists()
 
@@ -122,13 +135,13 @@ def test_a_fault_is_reported(
 def test_a_file_that_cannot_be_parsed_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str], name: str, content: str) -> None:
     file = tmp_path / name
     file.write_text(content)
-    assert run(str(file), "-o", str(tmp_path / "x.png")) == 2
+    assert run_command(str(file), "-o", str(tmp_path / "x.png")) == 2
     assert f"{file}: not valid " in capsys.readouterr().err
 
 
-def test_a_watched_file_is_drawn_after_each_change(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_watched_file_is_drawn_after_each_change(write_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """A change without effect on a file's time and size is not one, and a file that cannot be read does not end the command."""
-    file, output = write("d.json", DASHBOARD), tmp_path / "x.json"
+    file, output = write_file("d.json", DASHBOARD), tmp_path / "x.json"
     titles: list[str] = []
     documents = iter([None, {}, DASHBOARD | {"panels": [panel(7)]}])
 
@@ -139,26 +152,26 @@ def test_a_watched_file_is_drawn_after_each_change(write: Write, tmp_path: Path,
         except StopIteration:
             raise KeyboardInterrupt from None
         if document is not None:
-            write("d.json", document)
+            write_file("d.json", document)
 
     monkeypatch.setattr(time, "sleep", sleep)
-    assert run(file, "-o", str(output), "--data", write("r.json", results(1)), "--watch") == 0
+    assert run_command(file, "-o", str(output), "--data", write_file("r.json", results(1)), "--watch") == 0
     assert titles == ["1,2", "1,2", "1,2", "7"]
 
 
 @pytest.mark.parametrize("is_last", [False, True])
-def test_standard_input_is_drawn(write: Write, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_last: bool) -> None:
+def test_standard_input_is_drawn(write_file: WriteFile, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, *, is_last: bool) -> None:
     """``-`` selects standard input, before or after the options."""
     monkeypatch.setattr("sys.stdin", io.StringIO(json.dumps(DASHBOARD)))
     output = tmp_path / "x.json"
-    options = ("-o", str(output), "--data", write("r.json", results(1)))
-    assert run(*(("-",) * (not is_last)), *options, *(("-",) * is_last)) == 0
+    options = ("-o", str(output), "--data", write_file("r.json", results(1)))
+    assert run_command(*(("-",) * (not is_last)), *options, *(("-",) * is_last)) == 0
     assert list(report_of(output)) == [1, 2]
 
 
-def test_standard_input_is_not_watched(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_standard_input_is_not_watched(write_file: WriteFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     """Watching standard input is refused, because it never changes."""
-    assert run("-", "-o", str(tmp_path / "x.json"), "--data", write("r.json", results(1)), "--watch") == 2
+    assert run_command("-", "-o", str(tmp_path / "x.json"), "--data", write_file("r.json", results(1)), "--watch") == 2
     assert "--watch needs a file that changes" in capsys.readouterr().err
 
 
@@ -185,13 +198,13 @@ def server() -> Iterator[ThreadingHTTPServer]:
 def test_a_dashboard_of_a_server_is_downloaded(server: ThreadingHTTPServer, tmp_path: Path) -> None:
     output = tmp_path / "x.svg"
     login = ("--url", f"http://127.0.0.1:{server.server_port}/grafana", "--token", "t")
-    assert run("shop uid", "-o", str(output), "--from", "now-1h", "--var", "node=a&b", "--var", "node=c", "--expanded", *login) == 0
+    assert run_command("shop uid", "-o", str(output), "--from", "now-1h", "--var", "node=a&b", "--var", "node=c", "--expanded", *login) == 0
     path, _, authorization = output.read_text().partition(" ")
     assert path.startswith("/grafana/render/d/shop%20uid?from=now-1h&theme=dark&width=1000&scale=1.0&format=svg&rows=expanded")
     assert path.endswith("&var-node=a%26b&var-node=c")
     assert authorization == "Bearer t"
 
 
-def test_a_server_draws_no_recorded_results(write: Write, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    assert run("shop", "-o", str(tmp_path / "x.png"), "--data", write("r.json", results(1))) == 2
+def test_a_server_draws_no_recorded_results(write_file: WriteFile, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert run_command("shop", "-o", str(tmp_path / "x.png"), "--data", write_file("r.json", results(1))) == 2
     assert "--data and --watch need a file" in capsys.readouterr().err

@@ -15,6 +15,7 @@ def test_the_key_is_created_once_for_its_owner_only(tmp_path: Path) -> None:
     folder = tmp_path / "data"
     key = secret_key.read_or_create(folder)
     assert secret_key.read_or_create(folder) == key
+    # 32 random bytes in base64 without padding.
     assert len(key) >= 43
     assert secret_key.read_or_create(tmp_path / "other") != key
     (file,) = folder.iterdir()

@@ -46,9 +46,9 @@ async def test_a_json_patch_changes_an_object() -> None:
 async def test_objects_are_listed_in_pages_and_by_labels() -> None:
     """Objects are listed by kind, by labels, and in pages of a hundred."""
     api = await kr8s.asyncio.api()
-    dashboards = [await create(api, f"kr8s-{at}", case="kr8s-lists") for at in range(3)]
-    found = [each.name async for each in Dashboard.list(namespace="default", label_selector={"case": "kr8s-lists"}, api=api)]
-    assert found == ["kr8s-0", "kr8s-1", "kr8s-2"]
+    dashboards = [await create(api, f"kr8s-{index}", case="kr8s-lists") for index in range(3)]
+    names = [item.name async for item in Dashboard.list(namespace="default", label_selector={"case": "kr8s-lists"}, api=api)]
+    assert names == ["kr8s-0", "kr8s-1", "kr8s-2"]
     for dashboard in dashboards:
         await dashboard.delete()
 

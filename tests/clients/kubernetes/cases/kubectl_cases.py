@@ -35,11 +35,11 @@ class Run:
     err: str
     requests: list[Request]
 
-    def check_requests(self, *expected_names: str) -> None:
-        """Check that the texts begin requests in this order; other requests may come between them."""
+    def check_requests(self, *beginnings: str) -> None:
+        """Check that requests with these beginnings were sent in this order; others may have been sent between them."""
         calls = iter(self.calls)
-        for text in expected_names:
-            assert any(line.startswith(text) for line in calls), f"{text} was not requested in this order: {self.calls}"
+        for beginning in beginnings:
+            assert any(line.startswith(beginning) for line in calls), f"{beginning} was not requested in this order: {self.calls}"
 
     @property
     def calls(self) -> list[str]:
@@ -61,30 +61,30 @@ class Kubectl:
     def __call__(self, *arguments: str, sent: Any = None, status: int | None = 0) -> Run:
         """Run kubectl with ``sent`` on standard input, as JSON unless it is text, and check the exit status if one is given."""
         text = sent if isinstance(sent, str) else json.dumps(sent) if sent is not None else ""
-        done = subprocess.run(
+        process = subprocess.run(
             self.command(*arguments, "-v=8"), input=text, env=self.environment, check=False, capture_output=True, text=True, timeout=50
         )
-        ran = Run(done.returncode, done.stdout, _plain(done.stderr), list(_requests(done.stderr)))
-        report = f"{arguments}: {ran.status}\n{ran.out}\n{ran.err}\n{ran.calls}"
-        assert status in (None, ran.status), report
-        return ran
+        run = Run(process.returncode, process.stdout, _without_klog_prefix(process.stderr), list(_requests(process.stderr)))
+        report = f"{arguments}: {run.status}\n{run.out}\n{run.err}\n{run.calls}"
+        assert status in (None, run.status), report
+        return run
 
 
-def _plain(log: str) -> str:
+def _without_klog_prefix(log: str) -> str:
     return "\n".join(line for line in log.splitlines() if not re.match(r"[IWE]\d{4} |\s|>", line))
 
 
 def _requests(log: str) -> Iterator[Request]:
-    found: Request | None = None
+    request: Request | None = None
     for line in log.splitlines():
         if call := _CALL.search(line):
-            if found:
-                yield found
-            found = Request(call[1], call[2])
-        elif found and (header := _HEADER.match(line)):
-            found.headers.setdefault(header[1] or header[3], header[2] or header[4])
-    if found:
-        yield found
+            if request:
+                yield request
+            request = Request(call[1], call[2])
+        elif request and (header := _HEADER.match(line)):
+            request.headers.setdefault(header[1] or header[3], header[2] or header[4])
+    if request:
+        yield request
 
 
 @pytest.fixture(scope="session")
@@ -104,7 +104,7 @@ def dashboard(name: str, title: str = "One", /, labels: dict[str, str] | None = 
 
 
 @pytest.fixture
-def create_dashboard(kubectl: Kubectl, name: str) -> Iterator[str]:
+def dashboard_name(kubectl: Kubectl, name: str) -> Iterator[str]:
     """Create a dashboard and return its name."""
     kubectl("create", "-f", "-", sent=dashboard(name))
     yield name
@@ -113,10 +113,10 @@ def create_dashboard(kubectl: Kubectl, name: str) -> Iterator[str]:
 
 def test_api_resources_lists_all_kinds(kubectl: Kubectl) -> None:
     """Discovery takes two requests and returns all kinds with short names and verbs."""
-    ran = kubectl("api-resources", "--output=wide")
-    ran.check_requests("GET /api", "GET /apis")
-    assert len(ran.requests) == 2
-    rows = {line.split()[0]: line for line in ran.out.splitlines()}
+    run = kubectl("api-resources", "--output=wide")
+    run.check_requests("GET /api", "GET /apis")
+    assert len(run.requests) == 2
+    rows = {line.split()[0]: line for line in run.out.splitlines()}
     assert {"dashboards", "librarypanels", "folders", "repositories", "jobs"} <= set(rows)
     assert "dash" in rows["dashboards"].split()[1]
     assert all(verb in rows["dashboards"] for verb in ("create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"))
@@ -136,51 +136,53 @@ def test_version_shows_the_version_of_the_server(kubectl: Kubectl) -> None:
 @pytest.mark.parametrize("path", ["dashboard", "dashboard.spec", "folder.spec.title", "librarypanels.spec", "repository.spec"])
 def test_explain_describes_each_kind(kubectl: Kubectl, path: str) -> None:
     """The OpenAPI document describes each kind and its fields."""
-    ran = kubectl("explain", path)
-    ran.check_requests("GET /openapi/v3", "GET /openapi/v3/apis/")
-    assert "KIND:" in ran.out
-    assert "<unknown>" not in ran.out
+    run = kubectl("explain", path)
+    run.check_requests("GET /openapi/v3", "GET /openapi/v3/apis/")
+    assert "KIND:" in run.out
+    assert "<unknown>" not in run.out
 
 
-def test_get_prints_a_table(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_get_prints_a_table(kubectl: Kubectl, dashboard_name: str) -> None:
     """A list is a table with the columns of the kind."""
-    ran = kubectl("get", "dashboards")
-    ran.check_requests(f"GET {ITEMS}?limit=500")
-    assert "as=Table" in ran.requests[-1].headers["Accept"]
-    head, *rows = ran.out.splitlines()
+    run = kubectl("get", "dashboards")
+    run.check_requests(f"GET {ITEMS}?limit=500")
+    assert "as=Table" in run.requests[-1].headers["Accept"]
+    head, *rows = run.out.splitlines()
     assert head.split()[:2] == ["NAME", "TITLE"]
-    assert any(row.split()[:2] == [create_dashboard, "One"] for row in rows)
+    assert any(row.split()[:2] == [dashboard_name, "One"] for row in rows)
 
 
-@pytest.mark.parametrize("what", ["dash", "dashboard", "dashboards.dashboard.grafana.app", "dashboards.v0alpha1.dashboard.grafana.app"])
-def test_every_name_of_a_kind_is_accepted(kubectl: Kubectl, create_dashboard: str, what: str) -> None:
+@pytest.mark.parametrize(
+    "kind_name", ["dash", "dashboard", "dashboards.dashboard.grafana.app", "dashboards.v0alpha1.dashboard.grafana.app"]
+)
+def test_every_name_of_a_kind_is_accepted(kubectl: Kubectl, dashboard_name: str, kind_name: str) -> None:
     """Short name, singular, and plural with group and version identify the same object."""
-    assert kubectl("get", what, create_dashboard, "--output=name").out.strip() == f"dashboard.{GROUP}/{create_dashboard}"
+    assert kubectl("get", kind_name, dashboard_name, "--output=name").out.strip() == f"dashboard.{GROUP}/{dashboard_name}"
 
 
-def test_get_lists_the_kinds_of_a_category(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_get_lists_the_kinds_of_a_category(kubectl: Kubectl, dashboard_name: str) -> None:
     """A category lists all its kinds."""
-    assert f"dashboard.{GROUP}/{create_dashboard}" in kubectl("get", "grafana", "--output=name").out
+    assert f"dashboard.{GROUP}/{dashboard_name}" in kubectl("get", "grafana", "--output=name").out
 
 
 @pytest.mark.parametrize("form", ["yaml", "json", "name", "wide", "jsonpath={.spec.title}", "custom-columns=T:.spec.title"])
-def test_get_prints_an_object_in_every_format(kubectl: Kubectl, create_dashboard: str, form: str) -> None:
+def test_get_prints_an_object_in_every_format(kubectl: Kubectl, dashboard_name: str, form: str) -> None:
     """One object is printed in every output format."""
-    ran = kubectl("get", "dashboard", create_dashboard, "--output", form)
-    ran.check_requests(f"GET {ITEMS}/{create_dashboard}")
-    assert (create_dashboard if form == "name" else "One") in ran.out
+    run = kubectl("get", "dashboard", dashboard_name, "--output", form)
+    run.check_requests(f"GET {ITEMS}/{dashboard_name}")
+    assert (dashboard_name if form == "name" else "One") in run.out
 
 
 def test_get_prints_the_error_of_an_unknown_object(kubectl: Kubectl) -> None:
     """kubectl prints the server's message."""
-    ran = kubectl("get", "dashboard", "nowhere", status=1)
-    assert ran.err.strip().endswith(f'Error from server (NotFound): dashboards.{GROUP} "nowhere" not found')
+    run = kubectl("get", "dashboard", "nowhere", status=1)
+    assert run.err.strip().endswith(f'Error from server (NotFound): dashboards.{GROUP} "nowhere" not found')
 
 
 def test_selectors_limit_a_list(kubectl: Kubectl, name: str) -> None:
     """Objects are listed by labels and by name."""
-    for at, team in enumerate(("a", "b", "c")):
-        kubectl("create", "-f", "-", sent=dashboard(f"{name}-{at}", labels={"team": team, "case": name}))
+    for index, team in enumerate(("a", "b", "c")):
+        kubectl("create", "-f", "-", sent=dashboard(f"{name}-{index}", labels={"team": team, "case": name}))
     listed = {
         "-l": [f"case={name},team=a", f"case={name},team in (a)", f"case={name},team notin (b,c)", f"case={name},team!=b,team!=c"],
         "--field-selector": [f"metadata.name={name}-0"],
@@ -196,35 +198,35 @@ def test_selectors_limit_a_list(kubectl: Kubectl, name: str) -> None:
 
 def test_a_list_in_chunks_is_complete(kubectl: Kubectl, name: str) -> None:
     """A list in pages is complete."""
-    items = [dashboard(f"{name}-{at}", labels={"case": name}) for at in range(5)]
+    items = [dashboard(f"{name}-{index}", labels={"case": name}) for index in range(5)]
     kubectl("create", "-f", "-", sent={"apiVersion": f"{GROUP}/v2alpha1", "kind": "DashboardList", "items": items})
-    ran = kubectl("get", "dashboards", "-l", f"case={name}", "--chunk-size=2", "--output=name")
-    assert len(ran.out.split()) == 5
-    assert sum(request.path.startswith(f"{ITEMS}?") for request in ran.requests) == 3
+    run = kubectl("get", "dashboards", "-l", f"case={name}", "--chunk-size=2", "--output=name")
+    assert len(run.out.split()) == 5
+    assert sum(request.path.startswith(f"{ITEMS}?") for request in run.requests) == 3
     kubectl("delete", "dashboards", "-l", f"case={name}")
 
 
-def test_a_watch_prints_each_change(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_a_watch_prints_each_change(kubectl: Kubectl, dashboard_name: str) -> None:
     """A watch prints the object, then each change, as rows of the table."""
     command = kubectl.command(
-        "get", "dashboards", "--field-selector", f"metadata.name={create_dashboard}", "--watch", "--output-watch-events"
+        "get", "dashboards", "--field-selector", f"metadata.name={dashboard_name}", "--watch", "--output-watch-events"
     )
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as watching:
         assert watching.stdout is not None
         assert watching.stdout.readline().split()[:3] == ["EVENT", "NAME", "TITLE"]
-        assert watching.stdout.readline().split()[:3] == ["ADDED", create_dashboard, "One"]
-        kubectl("patch", "dashboard", create_dashboard, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
-        assert watching.stdout.readline().split()[:3] == ["MODIFIED", create_dashboard, "Two"]
-        kubectl("delete", "dashboard", create_dashboard)
-        assert watching.stdout.readline().split()[:3] == ["DELETED", create_dashboard, "Two"]
+        assert watching.stdout.readline().split()[:3] == ["ADDED", dashboard_name, "One"]
+        kubectl("patch", "dashboard", dashboard_name, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
+        assert watching.stdout.readline().split()[:3] == ["MODIFIED", dashboard_name, "Two"]
+        kubectl("delete", "dashboard", dashboard_name)
+        assert watching.stdout.readline().split()[:3] == ["DELETED", dashboard_name, "Two"]
         watching.terminate()
 
 
 def test_create_refuses_an_existing_object(kubectl: Kubectl, name: str) -> None:
     """A second creation of the same object is refused."""
-    ran = kubectl("create", "-f", "-", sent=dashboard(name))
-    ran.check_requests(f"POST {ITEMS}?fieldManager=kubectl-create&fieldValidation=Strict")
-    assert ran.out.strip() == f"dashboard.{GROUP}/{name} created"
+    run = kubectl("create", "-f", "-", sent=dashboard(name))
+    run.check_requests(f"POST {ITEMS}?fieldManager=kubectl-create&fieldValidation=Strict")
+    assert run.out.strip() == f"dashboard.{GROUP}/{name} created"
     repeated = kubectl("create", "-f", "-", sent=dashboard(name), status=1)
     assert f'dashboards.{GROUP} "{name}" already exists' in repeated.err
     kubectl("delete", "dashboard", name)
@@ -242,9 +244,9 @@ def test_create_generates_a_name(kubectl: Kubectl) -> None:
 @pytest.mark.parametrize("command", [["create"], ["apply"], ["apply", "--server-side"]], ids=" ".join)
 def test_a_dry_run_stores_nothing(kubectl: Kubectl, name: str, command: list[str]) -> None:
     """The server validates a request and stores nothing."""
-    ran = kubectl(*command, "-f", "-", "--dry-run=server", sent=dashboard(name))
-    assert any("dryRun=All" in request.path for request in ran.requests)
-    assert "(server dry run)" in ran.out
+    run = kubectl(*command, "-f", "-", "--dry-run=server", sent=dashboard(name))
+    assert any("dryRun=All" in request.path for request in run.requests)
+    assert "(server dry run)" in run.out
     kubectl("get", "dashboard", name, status=1)
 
 
@@ -269,20 +271,20 @@ def test_apply_keeps_the_fields_of_other_clients(kubectl: Kubectl, name: str) ->
     assert kubectl("get", "dashboard", name, "--output=json").json["metadata"]["resourceVersion"] == version
     kubectl("annotate", "dashboard", name, "of=others")
     assert kubectl("apply", "-f", "-", sent=dashboard(name, "Two")).out.strip().endswith("configured")
-    found = kubectl("get", "dashboard", name, "--output=json").json
-    assert found["spec"] == {"title": "Two"}
-    assert found["metadata"]["annotations"]["of"] == "others"
-    assert found["metadata"]["generation"] == 2
+    stored = kubectl("get", "dashboard", name, "--output=json").json
+    assert stored["spec"] == {"title": "Two"}
+    assert stored["metadata"]["annotations"]["of"] == "others"
+    assert stored["metadata"]["generation"] == 2
     kubectl("delete", "dashboard", name)
 
 
-def test_the_output_of_get_can_be_applied(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_the_output_of_get_can_be_applied(kubectl: Kubectl, dashboard_name: str) -> None:
     """The YAML that ``get`` prints can be applied."""
-    text = kubectl("get", "dashboard", create_dashboard, "--output=yaml").out
+    text = kubectl("get", "dashboard", dashboard_name, "--output=yaml").out
     changed = text.replace("title: One", "title: Two")
     assert changed != text
     kubectl("apply", "-f", "-", sent=changed)
-    assert kubectl("get", "dashboard", create_dashboard, "--output=jsonpath={.spec.title}").out == "Two"
+    assert kubectl("get", "dashboard", dashboard_name, "--output=jsonpath={.spec.title}").out == "Two"
 
 
 def test_server_side_apply_changes_and_deletes_fields(kubectl: Kubectl, name: str) -> None:
@@ -307,9 +309,9 @@ def test_fields_of_another_manager_conflict(kubectl: Kubectl, name: str) -> None
     assert 'Apply failed with 1 conflict: conflict with "first": .spec.title' in refused.err
     assert "Please review the fields above" in refused.err
     kubectl(*apply, "second", "--force-conflicts", sent=dashboard(name, "Two"))
-    found = kubectl("get", "dashboard", name, "--output=json", "--show-managed-fields").json
-    assert found["spec"]["title"] == "Two"
-    assert [entry["manager"] for entry in found["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]] == ["second"]
+    stored = kubectl("get", "dashboard", name, "--output=json", "--show-managed-fields").json
+    assert stored["spec"]["title"] == "Two"
+    assert [entry["manager"] for entry in stored["metadata"]["managedFields"] if "f:spec" in entry["fieldsV1"]] == ["second"]
     kubectl("delete", "dashboard", name)
 
 
@@ -318,18 +320,18 @@ def test_client_side_apply_may_be_continued_on_the_server(kubectl: Kubectl, name
     kubectl("apply", "-f", "-", sent=dashboard(name, "One", refresh="1m"))
     kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Two", refresh="1m"))
     kubectl("apply", "--server-side", "-f", "-", sent=dashboard(name, "Three"))
-    found = kubectl("get", "dashboard", name, "--output=json", "--show-managed-fields").json
-    assert found["spec"] == {"title": "Three"}
-    assert "kubectl-client-side-apply" not in [entry["manager"] for entry in found["metadata"]["managedFields"]]
+    stored = kubectl("get", "dashboard", name, "--output=json", "--show-managed-fields").json
+    assert stored["spec"] == {"title": "Three"}
+    assert "kubectl-client-side-apply" not in [entry["manager"] for entry in stored["metadata"]["managedFields"]]
     kubectl("delete", "dashboard", name)
 
 
-def test_edit_applies_the_changes_of_an_editor(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_edit_applies_the_changes_of_an_editor(kubectl: Kubectl, dashboard_name: str) -> None:
     """An editor's changes are applied."""
     kubectl.environment["KUBE_EDITOR"] = "sed -i s/One/Edited/"
-    ran = kubectl("edit", "dashboard", create_dashboard)
-    ran.check_requests(f"GET {ITEMS}/{create_dashboard}", f"PATCH {ITEMS}/{create_dashboard}?fieldManager=kubectl-edit")
-    assert kubectl("get", "dashboard", create_dashboard, "--output=jsonpath={.spec.title}").out == "Edited"
+    run = kubectl("edit", "dashboard", dashboard_name)
+    run.check_requests(f"GET {ITEMS}/{dashboard_name}", f"PATCH {ITEMS}/{dashboard_name}?fieldManager=kubectl-edit")
+    assert kubectl("get", "dashboard", dashboard_name, "--output=jsonpath={.spec.title}").out == "Edited"
 
 
 @pytest.mark.parametrize(
@@ -341,75 +343,75 @@ def test_edit_applies_the_changes_of_an_editor(kubectl: Kubectl, create_dashboar
     ],
     ids=["merge", "strategic", "json"],
 )
-def test_each_type_of_patch_changes_an_object(kubectl: Kubectl, create_dashboard: str, kind: str, patch: str) -> None:
+def test_each_type_of_patch_changes_an_object(kubectl: Kubectl, dashboard_name: str, kind: str, patch: str) -> None:
     """Each type of patch changes the object, once."""
-    kubectl("patch", "dashboard", create_dashboard, f"--type={kind}", "--patch", patch)
-    assert kubectl("patch", "dashboard", create_dashboard, f"--type={kind}", "--patch", patch).out.strip().endswith("(no change)")
-    found = kubectl("get", "dashboard", create_dashboard, "--output=json").json
-    assert (found["spec"], found["metadata"]["generation"]) == ({"title": "New"}, 2)
+    kubectl("patch", "dashboard", dashboard_name, f"--type={kind}", "--patch", patch)
+    assert kubectl("patch", "dashboard", dashboard_name, f"--type={kind}", "--patch", patch).out.strip().endswith("(no change)")
+    stored = kubectl("get", "dashboard", dashboard_name, "--output=json").json
+    assert (stored["spec"], stored["metadata"]["generation"]) == ({"title": "New"}, 2)
 
 
-def test_labels_and_annotations_are_added_and_removed(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_labels_and_annotations_are_added_and_removed(kubectl: Kubectl, dashboard_name: str) -> None:
     """Labels and annotations are added and removed without a new generation."""
-    ran = kubectl("label", "dashboard", create_dashboard, "team=a")
-    ran.check_requests(f"PATCH {ITEMS}/{create_dashboard}?fieldManager=kubectl-label")
-    assert ran.requests[-1].headers["Content-Type"] == "application/merge-patch+json"
-    kubectl("label", "dashboard", create_dashboard, "team=b", "--overwrite")
-    kubectl("annotate", "dashboard", create_dashboard, "note=x")
-    found = kubectl("get", "dashboard", create_dashboard, "--output=json").json["metadata"]
-    assert (found["labels"]["team"], found["annotations"]["note"], found["generation"]) == ("b", "x", 1)
-    kubectl("label", "dashboard", create_dashboard, "team-")
-    kubectl("annotate", "dashboard", create_dashboard, "note-")
-    found = kubectl("get", "dashboard", create_dashboard, "--output=json").json["metadata"]
-    assert "team" not in found.get("labels", {})
-    assert "note" not in found["annotations"]
+    run = kubectl("label", "dashboard", dashboard_name, "team=a")
+    run.check_requests(f"PATCH {ITEMS}/{dashboard_name}?fieldManager=kubectl-label")
+    assert run.requests[-1].headers["Content-Type"] == "application/merge-patch+json"
+    kubectl("label", "dashboard", dashboard_name, "team=b", "--overwrite")
+    kubectl("annotate", "dashboard", dashboard_name, "note=x")
+    metadata = kubectl("get", "dashboard", dashboard_name, "--output=json").json["metadata"]
+    assert (metadata["labels"]["team"], metadata["annotations"]["note"], metadata["generation"]) == ("b", "x", 1)
+    kubectl("label", "dashboard", dashboard_name, "team-")
+    kubectl("annotate", "dashboard", dashboard_name, "note-")
+    metadata = kubectl("get", "dashboard", dashboard_name, "--output=json").json["metadata"]
+    assert "team" not in metadata.get("labels", {})
+    assert "note" not in metadata["annotations"]
 
 
-def test_replace_refuses_an_outdated_version(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_replace_refuses_an_outdated_version(kubectl: Kubectl, dashboard_name: str) -> None:
     """An object is replaced as a whole; an outdated version is refused."""
-    old = kubectl("get", "dashboard", create_dashboard, "--output=json").json
-    kubectl("replace", "-f", "-", sent=dashboard(create_dashboard, "Two"))
-    assert kubectl("get", "dashboard", create_dashboard, "--output=json").json["spec"]["title"] == "Two"
+    old = kubectl("get", "dashboard", dashboard_name, "--output=json").json
+    kubectl("replace", "-f", "-", sent=dashboard(dashboard_name, "Two"))
+    assert kubectl("get", "dashboard", dashboard_name, "--output=json").json["spec"]["title"] == "Two"
     assert "the object has been modified" in kubectl("replace", "-f", "-", sent=old, status=1).err
 
 
-def test_diff_shows_the_changes_of_an_apply(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_diff_shows_the_changes_of_an_apply(kubectl: Kubectl, dashboard_name: str) -> None:
     """The server computes the difference: status 1 with its lines, or status 0."""
-    ran = kubectl("diff", "-f", "-", sent=dashboard(create_dashboard, "Two"), status=1)
-    ran.check_requests(f"GET {ITEMS}/{create_dashboard}")
-    assert "-  title: One" in ran.out
-    assert "+  title: Two" in ran.out
-    kubectl("diff", "--server-side", "--force-conflicts", "-f", "-", sent=dashboard(create_dashboard, "Two"), status=1)
-    kubectl("apply", "-f", "-", sent=dashboard(create_dashboard, "One"))
-    assert kubectl("diff", "-f", "-", sent=dashboard(create_dashboard, "One")).out == ""
+    run = kubectl("diff", "-f", "-", sent=dashboard(dashboard_name, "Two"), status=1)
+    run.check_requests(f"GET {ITEMS}/{dashboard_name}")
+    assert "-  title: One" in run.out
+    assert "+  title: Two" in run.out
+    kubectl("diff", "--server-side", "--force-conflicts", "-f", "-", sent=dashboard(dashboard_name, "Two"), status=1)
+    kubectl("apply", "-f", "-", sent=dashboard(dashboard_name, "One"))
+    assert kubectl("diff", "-f", "-", sent=dashboard(dashboard_name, "One")).out == ""
 
 
-def test_wait_ends_when_a_field_has_its_value(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_wait_ends_when_a_field_has_its_value(kubectl: Kubectl, dashboard_name: str) -> None:
     """Waiting ends when a field has its value, or the object is deleted."""
-    waiting = kubectl.command("wait", f"dashboard/{create_dashboard}", "--for=jsonpath={.spec.title}=Two", "--timeout=30s")
+    waiting = kubectl.command("wait", f"dashboard/{dashboard_name}", "--for=jsonpath={.spec.title}=Two", "--timeout=30s")
     with subprocess.Popen(waiting, stdout=subprocess.PIPE, text=True, env=kubectl.environment) as process:
-        kubectl("patch", "dashboard", create_dashboard, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
-        out, _ = process.communicate(timeout=40)
-    assert (process.returncode, out.strip()) == (0, f"dashboard.{GROUP}/{create_dashboard} condition met")
-    kubectl("delete", "dashboard", create_dashboard)
-    kubectl("wait", f"dashboard/{create_dashboard}", "--for=delete", "--timeout=10s")
+        kubectl("patch", "dashboard", dashboard_name, "--type=merge", "--patch", '{"spec": {"title": "Two"}}')
+        output, _ = process.communicate(timeout=40)
+    assert (process.returncode, output.strip()) == (0, f"dashboard.{GROUP}/{dashboard_name} condition met")
+    kubectl("delete", "dashboard", dashboard_name)
+    kubectl("wait", f"dashboard/{dashboard_name}", "--for=delete", "--timeout=10s")
 
 
-def test_delete_waits_until_the_object_is_deleted(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_delete_waits_until_the_object_is_deleted(kubectl: Kubectl, dashboard_name: str) -> None:
     """A delete waits until the object is deleted."""
-    ran = kubectl("delete", "dashboard", create_dashboard)
-    ran.check_requests(f"DELETE {ITEMS}/{create_dashboard}", f"GET {ITEMS}/{create_dashboard}")
-    assert "deleted" in ran.out
-    assert "NotFound" in kubectl("delete", "dashboard", create_dashboard, status=1).err
+    run = kubectl("delete", "dashboard", dashboard_name)
+    run.check_requests(f"DELETE {ITEMS}/{dashboard_name}", f"GET {ITEMS}/{dashboard_name}")
+    assert "deleted" in run.out
+    assert "NotFound" in kubectl("delete", "dashboard", dashboard_name, status=1).err
 
 
 def test_a_folder_is_deleted_with_its_content_on_request(kubectl: Kubectl, name: str) -> None:
     """A folder with a dashboard is deleted only with ``--cascade``, together with its content."""
     folder = {"apiVersion": "folder.grafana.app/v0alpha1", "kind": "Folder", "metadata": {"name": name}, "spec": {"title": "F"}}
     kubectl("create", "-f", "-", sent=folder)
-    inside = dashboard(f"{name}-in")
-    inside["metadata"]["annotations"] = {"grafana.app/folder": name}
-    kubectl("create", "-f", "-", sent=inside)
+    inner_dashboard = dashboard(f"{name}-in")
+    inner_dashboard["metadata"]["annotations"] = {"grafana.app/folder": name}
+    kubectl("create", "-f", "-", sent=inner_dashboard)
     assert name in kubectl("get", "folders").out
     assert "empty" in kubectl("delete", "folder", name, status=1).err
     kubectl("delete", "folder", name, "--cascade=foreground")
@@ -424,21 +426,21 @@ def test_a_token_and_a_password_are_accepted(kubectl: Kubectl, context: str) -> 
 
 def test_wrong_credentials_are_refused(kubectl: Kubectl) -> None:
     """Wrong credentials get an error that says so."""
-    ran = kubectl("get", "dashboards", "--token=glsa_wrong", "--username=", status=1)
-    assert "logged in" in ran.err or "Unauthorized" in ran.err
+    run = kubectl("get", "dashboards", "--token=glsa_wrong", "--username=", status=1)
+    assert "logged in" in run.err or "Unauthorized" in run.err
 
 
 def test_auth_can_i_is_refused_with_the_accepted_types(kubectl: Kubectl) -> None:
     """A check of permissions sends only protobuf, which is refused with the accepted types."""
-    ran = kubectl("auth", "can-i", "create", "dashboards", status=1)
-    ran.check_requests("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
-    assert "UnsupportedMediaType" in ran.err
+    run = kubectl("auth", "can-i", "create", "dashboards", status=1)
+    run.check_requests("POST /apis/authorization.k8s.io/v1/selfsubjectaccessreviews")
+    assert "UnsupportedMediaType" in run.err
 
 
-def test_only_administrators_list_all_namespaces(kubectl: Kubectl, create_dashboard: str) -> None:
+def test_only_administrators_list_all_namespaces(kubectl: Kubectl, dashboard_name: str) -> None:
     """A server administrator lists all namespaces; a service account belongs to one."""
-    ran = kubectl("get", "dashboards", "--all-namespaces", "--context=password")
-    assert ["default", create_dashboard, "One"] in [row.split()[:3] for row in ran.out.splitlines()]
+    run = kubectl("get", "dashboards", "--all-namespaces", "--context=password")
+    assert ["default", dashboard_name, "One"] in [row.split()[:3] for row in run.out.splitlines()]
     assert "Forbidden" in kubectl("get", "dashboards", "--all-namespaces", status=1).err
 
 

@@ -9,7 +9,7 @@ from kubernetes import client, config, dynamic, watch
 from kubernetes.client.exceptions import ApiException
 
 GROUP, VERSION, NAMESPACE, PLURAL = "dashboard.grafana.app", "v0alpha1", "default", "dashboards"
-WHERE = (GROUP, VERSION, NAMESPACE, PLURAL)
+RESOURCE = (GROUP, VERSION, NAMESPACE, PLURAL)
 
 
 def dashboard(name: str, title: str = "One", **labels: str) -> dict[str, Any]:
@@ -25,63 +25,65 @@ def objects(request: pytest.FixtureRequest) -> client.CustomObjectsApi:
 @pytest.fixture
 def created_dashboard(objects: client.CustomObjectsApi) -> Iterator[str]:
     name = "official"
-    objects.create_namespaced_custom_object(*WHERE, dashboard(name))
+    objects.create_namespaced_custom_object(*RESOURCE, dashboard(name))
     yield name
-    objects.delete_collection_namespaced_custom_object(*WHERE, field_selector=f"metadata.name={name}")
+    objects.delete_collection_namespaced_custom_object(*RESOURCE, field_selector=f"metadata.name={name}")
 
 
 def test_an_object_is_created_read_replaced_and_deleted(objects: client.CustomObjectsApi) -> None:
     """An object is created, read, replaced and deleted; an outdated version is refused."""
-    created = objects.create_namespaced_custom_object(*WHERE, dashboard("life"))
+    created = objects.create_namespaced_custom_object(*RESOURCE, dashboard("life"))
     assert created["metadata"]["generation"] == 1
-    read = objects.get_namespaced_custom_object(*WHERE, "life")
+    read = objects.get_namespaced_custom_object(*RESOURCE, "life")
     assert read["spec"] == {"title": "One"}
     read["spec"]["title"] = "Two"
-    replaced = objects.replace_namespaced_custom_object(*WHERE, "life", read)
+    replaced = objects.replace_namespaced_custom_object(*RESOURCE, "life", read)
     assert replaced["metadata"]["generation"] == 2
     with pytest.raises(ApiException) as refused:
-        objects.replace_namespaced_custom_object(*WHERE, "life", read | {"spec": {"title": "Three"}})
+        objects.replace_namespaced_custom_object(*RESOURCE, "life", read | {"spec": {"title": "Three"}})
     assert refused.value.status == 409
-    objects.delete_namespaced_custom_object(*WHERE, "life")
+    objects.delete_namespaced_custom_object(*RESOURCE, "life")
     with pytest.raises(ApiException) as missing:
-        objects.get_namespaced_custom_object(*WHERE, "life")
+        objects.get_namespaced_custom_object(*RESOURCE, "life")
     assert missing.value.status == 404
 
 
 def test_merge_and_json_patches_change_an_object(objects: client.CustomObjectsApi, created_dashboard: str) -> None:
     """A merge patch, the client's default, and a JSON patch change an object."""
-    merged = objects.patch_namespaced_custom_object(*WHERE, created_dashboard, {"spec": {"title": "Two"}})
+    merged = objects.patch_namespaced_custom_object(*RESOURCE, created_dashboard, {"spec": {"title": "Two"}})
     assert merged["spec"]["title"] == "Two"
     patch = [{"op": "replace", "path": "/spec/title", "value": "Three"}]
-    changed = objects.patch_namespaced_custom_object(*WHERE, created_dashboard, patch, _content_type="application/json-patch+json")
+    changed = objects.patch_namespaced_custom_object(*RESOURCE, created_dashboard, patch, _content_type="application/json-patch+json")
     assert changed["spec"]["title"] == "Three"
 
 
 def test_pages_make_up_one_list(objects: client.CustomObjectsApi) -> None:
     """Pages make up one list, labels select from it, and a collection is deleted by labels."""
-    for at in range(5):
-        objects.create_namespaced_custom_object(*WHERE, dashboard(f"page-{at}", case="pages"))
-    found, token, versions = [], None, set()
+    for index in range(5):
+        objects.create_namespaced_custom_object(*RESOURCE, dashboard(f"page-{index}", case="pages"))
+    names, token, versions = [], None, set()
     while True:
-        further: dict[str, Any] = {"_continue": token} if token else {}
-        page = objects.list_namespaced_custom_object(*WHERE, limit=2, label_selector="case=pages", **further)
-        found += [item["metadata"]["name"] for item in page["items"]]
+        page_token: dict[str, Any] = {"_continue": token} if token else {}
+        page = objects.list_namespaced_custom_object(*RESOURCE, limit=2, label_selector="case=pages", **page_token)
+        names += [item["metadata"]["name"] for item in page["items"]]
         versions.add(page["metadata"]["resourceVersion"])
         token = page["metadata"].get("continue")
         if not token:
             break
-    assert found == [f"page-{at}" for at in range(5)]
+    assert names == [f"page-{index}" for index in range(5)]
     assert len(versions) == 1
-    objects.delete_collection_namespaced_custom_object(*WHERE, label_selector="case=pages")
-    assert objects.list_namespaced_custom_object(*WHERE, label_selector="case=pages")["items"] == []
+    objects.delete_collection_namespaced_custom_object(*RESOURCE, label_selector="case=pages")
+    assert objects.list_namespaced_custom_object(*RESOURCE, label_selector="case=pages")["items"] == []
 
 
 def test_a_watch_returns_each_change_once(objects: client.CustomObjectsApi, created_dashboard: str) -> None:
     """A watch after a list returns each change once."""
-    version = objects.list_namespaced_custom_object(*WHERE)["metadata"]["resourceVersion"]
-    changer = threading.Timer(0.5, lambda: objects.patch_namespaced_custom_object(*WHERE, created_dashboard, {"spec": {"title": "Seen"}}))
+    version = objects.list_namespaced_custom_object(*RESOURCE)["metadata"]["resourceVersion"]
+    changer = threading.Timer(
+        0.5, lambda: objects.patch_namespaced_custom_object(*RESOURCE, created_dashboard, {"spec": {"title": "Seen"}})
+    )
     changer.start()
-    events = watch.Watch().stream(objects.list_namespaced_custom_object, *WHERE, resource_version=version, timeout_seconds=10)
+    events = watch.Watch().stream(objects.list_namespaced_custom_object, *RESOURCE, resource_version=version, timeout_seconds=10)
     event = next(iter(events))
     changer.join()
     assert (event["type"], event["object"]["spec"]["title"]) == ("MODIFIED", "Seen")
@@ -89,9 +91,9 @@ def test_a_watch_returns_each_change_once(objects: client.CustomObjectsApi, crea
 
 def test_a_dry_run_stores_nothing(objects: client.CustomObjectsApi) -> None:
     """A dry run stores nothing."""
-    objects.create_namespaced_custom_object(*WHERE, dashboard("tried"), dry_run="All")
+    objects.create_namespaced_custom_object(*RESOURCE, dashboard("tried"), dry_run="All")
     with pytest.raises(ApiException):
-        objects.get_namespaced_custom_object(*WHERE, "tried")
+        objects.get_namespaced_custom_object(*RESOURCE, "tried")
 
 
 def test_the_dynamic_client_finds_kinds_by_discovery() -> None:
@@ -111,17 +113,17 @@ def test_every_version_is_served(plural: str, manifest: dict[str, Any]) -> None:
     """The dynamic client finds each version of a kind, and applies, patches, watches and deletes an object in it."""
     api = dynamic.DynamicClient(config.new_client_from_config())
     resources = api.resources.get(api_version=manifest["apiVersion"], kind=manifest["kind"])
-    where = {"name": manifest["metadata"]["name"], "namespace": NAMESPACE}
+    address = {"name": manifest["metadata"]["name"], "namespace": NAMESPACE}
     assert resources.name == plural
-    resources.server_side_apply(body=manifest, field_manager="case", **where)
+    resources.server_side_apply(body=manifest, field_manager="case", **address)
     patch = {"spec": {"title": "Two"}}
-    resources.patch(body=patch, content_type="application/merge-patch+json", **where)
-    read = resources.get(**where).to_dict()
+    resources.patch(body=patch, content_type="application/merge-patch+json", **address)
+    read = resources.get(**address).to_dict()
     assert (read["apiVersion"], read["kind"]) == (manifest["apiVersion"], manifest["kind"])
     assert read["spec"] | manifest["spec"] | patch["spec"] == read["spec"]
-    event = next(iter(resources.watch(timeout=10, **where)))
+    event = next(iter(resources.watch(timeout=10, **address)))
     assert (event["type"], event["raw_object"]["apiVersion"]) == ("ADDED", manifest["apiVersion"])
-    resources.delete(**where)
+    resources.delete(**address)
 
 
 def test_the_version_can_be_parsed() -> None:

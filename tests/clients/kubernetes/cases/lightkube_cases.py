@@ -24,8 +24,8 @@ def test_an_object_is_created_replaced_and_deleted(api: Client) -> None:
     created = api.create(dashboard("lk-life", case="lk"))
     created.spec["title"] = "Two"
     assert api.replace(created).spec == {"title": "Two"}
-    assert [each.metadata.name for each in api.list(Dashboard, labels={"case": "lk"})] == ["lk-life"]
-    assert [each.metadata.name for each in api.list(Dashboard, fields={"metadata.name": "lk-life"}, chunk_size=1)] == ["lk-life"]
+    assert [item.metadata.name for item in api.list(Dashboard, labels={"case": "lk"})] == ["lk-life"]
+    assert [item.metadata.name for item in api.list(Dashboard, fields={"metadata.name": "lk-life"}, chunk_size=1)] == ["lk-life"]
     api.delete(Dashboard, "lk-life")
     with pytest.raises(ApiError) as missing:
         api.get(Dashboard, "lk-life")
@@ -77,10 +77,10 @@ def test_a_watch_returns_objects_and_changes(api: Client) -> None:
 
 def test_a_collection_is_deleted_by_one_request(api: Client) -> None:
     """A collection is deleted by one request."""
-    for at in range(2):
-        api.create(dashboard(f"lk-many-{at}", case="lk-many"))
+    for index in range(2):
+        api.create(dashboard(f"lk-many-{index}", case="lk-many"))
     api.deletecollection(Dashboard, namespace="default")
-    assert [each.metadata.name for each in api.list(Dashboard, labels={"case": "lk-many"})] == []
+    assert [item.metadata.name for item in api.list(Dashboard, labels={"case": "lk-many"})] == []
 
 
 def test_every_version_is_served(api: Client, plural: str, manifest: dict[str, Any]) -> None:

@@ -53,9 +53,9 @@ def test_plays_are_idempotent(folder: Path) -> None:
     tasks = [{f"community.grafana.grafana_{module}": arguments | {"state": "present"}} for module, arguments in COMMUNITY]
     assert changes(folder, tasks) == [True] * len(tasks)
     assert changes(folder, tasks) == [False] * len(tasks)
-    gone = [{name: removal_arguments(arguments) for name, arguments in task.items()} for task in reversed(tasks)]
-    assert changes(folder, gone) == [True] * len(tasks)
-    assert changes(folder, gone[3:]) == [False] * len(gone[3:])
+    removals = [{name: removal_arguments(arguments) for name, arguments in task.items()} for task in reversed(tasks)]
+    assert changes(folder, removals) == [True] * len(tasks)
+    assert changes(folder, removals[3:]) == [False] * len(removals[3:])
 
 
 def test_an_exported_dashboard_is_the_stored_one(folder: Path) -> None:
@@ -87,6 +87,6 @@ def changes(folder: Path, tasks: list[dict[str, Any]]) -> list[bool]:
     play = folder / "play.json"
     play.write_text(json.dumps([{"hosts": "localhost", "connection": "local", "gather_facts": False, "tasks": tasks}]))
     environment = os.environ | {"ANSIBLE_STDOUT_CALLBACK": "ansible.posix.json", "ANSIBLE_HOME": str(folder / "ansible")}
-    done = subprocess.run([PLAYBOOK, play.name], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-2000:]
-    return [task["hosts"]["localhost"]["changed"] for task in json.loads(done.stdout)["plays"][0]["tasks"]]
+    process = subprocess.run([PLAYBOOK, play.name], cwd=folder, env=environment, capture_output=True, text=True, timeout=300, check=False)
+    assert process.returncode == 0, process.stdout[-4000:] + process.stderr[-2000:]
+    return [task["hosts"]["localhost"]["changed"] for task in json.loads(process.stdout)["plays"][0]["tasks"]]

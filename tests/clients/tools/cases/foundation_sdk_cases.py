@@ -80,11 +80,11 @@ def elements(version: str) -> Any:
     remarks = builders.Panel().id(2).title("Notes").description("").visualization(notes().content("hello"))
     repeated = builders.GridItem().name("load").x(0).y(0).width(12).height(8).repeat(builders.RepeatOptions().value("job").direction("h"))
     condition = builders.ConditionalRenderingVariable().variable("job").operator("equals").value("a")
-    shown = builders.ConditionalRenderingGroup().visibility("show").condition("and").item(condition)
+    visibility = builders.ConditionalRenderingGroup().visibility("show").condition("and").item(condition)
     row = builders.Row().title("Row").collapse(True).layout(builders.Grid().item(repeated))
-    automatic = builders.AutoGrid().item(builders.AutoGridItem().name("notes").conditional_rendering(shown))
+    automatic = builders.AutoGrid().item(builders.AutoGridItem().name("notes").conditional_rendering(visibility))
     first = builders.Tab().title("One").layout(builders.Rows().row(row))
-    tabs = builders.Tabs().tab(first).tab(builders.Tab().title("Two").layout(automatic).conditional_rendering(shown))
+    tabs = builders.Tabs().tab(first).tab(builders.Tab().title("Two").layout(automatic).conditional_rendering(visibility))
     return (
         builders.Dashboard("Tabs")
         .tags(["generated"])
@@ -116,8 +116,8 @@ def call(method: str, path: str, body: object = None) -> Any:
 
 def objects(manifest: Any, version: str = "") -> str:
     """Return the path of the objects of the kind of a manifest, in another version if one is given."""
-    group, _, own = manifest["apiVersion"].partition("/")
-    return f"/apis/{group}/{version or own}/namespaces/default/{PLURALS[manifest['kind']]}"
+    group, _, own_version = manifest["apiVersion"].partition("/")
+    return f"/apis/{group}/{version or own_version}/namespaces/default/{PLURALS[manifest['kind']]}"
 
 
 def apply(manifest: Any) -> Any:
@@ -150,8 +150,8 @@ def test_a_classic_manifest_is_returned_as_built(version: str) -> None:
         .spec(document_of(classic()))
     )
     check_kept(manifest["spec"], apply(manifest)["spec"])
-    found = call("GET", f"{objects(manifest, 'v2')}/{name}")["spec"]["elements"]
-    assert sorted(element["spec"]["title"] for element in found.values()) == ["Load", "Notes", "Now"]
+    elements_of_v2 = call("GET", f"{objects(manifest, 'v2')}/{name}")["spec"]["elements"]
+    assert sorted(element["spec"]["title"] for element in elements_of_v2.values()) == ["Load", "Notes", "Now"]
 
 
 @pytest.mark.parametrize("version", ELEMENTS)

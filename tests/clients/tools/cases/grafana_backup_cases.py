@@ -90,22 +90,24 @@ def delete_all() -> None:
 
 def contents() -> dict[str, list[Any]]:
     """Return the compared members of all stored objects, by kind."""
-    boards = [call("GET", f"/api/dashboards/uid/{found['uid']}") for found in call("GET", "/api/search?type=dash-db")]
+    boards = [call("GET", f"/api/dashboards/uid/{object_of_list['uid']}") for object_of_list in call("GET", "/api/search?type=dash-db")]
     folders = call("GET", "/api/folders")
     teams = call("GET", "/api/teams/search")["teams"]
-    found: dict[str, list[Any]] = {
+    object_of_list: dict[str, list[Any]] = {
         "folders": folders,
-        "permissions": [each for folder in folders for each in call("GET", f"/api/folders/{folder['uid']}/permissions")],
+        "permissions": [item for folder in folders for item in call("GET", f"/api/folders/{folder['uid']}/permissions")],
         "dashboards": [board["dashboard"] | {"folderUid": board["meta"]["folderUid"]} for board in boards],
         "data sources": call("GET", "/api/datasources"),
         "library elements": call("GET", "/api/library-elements")["result"]["elements"],
-        "team members": [each for team in teams for each in call("GET", f"/api/teams/{team['id']}/members")],
+        "team members": [item for team in teams for item in call("GET", f"/api/teams/{team['id']}/members")],
         "annotations": call("GET", "/api/annotations"),
-        "snapshots": [call("GET", f"/api/snapshots/{each['key']}")["dashboard"] for each in call("GET", "/api/dashboard/snapshots")],
+        "snapshots": [call("GET", f"/api/snapshots/{item['key']}")["dashboard"] for item in call("GET", "/api/dashboard/snapshots")],
         "users": call("GET", "/api/users", auth=ADMIN),
         "organizations": call("GET", "/api/orgs", auth=ADMIN),
     }
-    return {kind: [{member: each.get(member) for member in STORED[kind][0]} for each in objects] for kind, objects in found.items()}
+    return {
+        kind: [{member: item.get(member) for member in STORED[kind][0]} for item in objects] for kind, objects in object_of_list.items()
+    }
 
 
 def call(method: str, path: str, body: dict[str, Any] | None = None, auth: tuple[str, str] | None = None) -> Any:
@@ -117,11 +119,11 @@ def call(method: str, path: str, body: dict[str, Any] | None = None, auth: tuple
 
 def run(settings: Path, *arguments: str) -> None:
     """Run grafana-backup. Raises AssertionError if it fails."""
-    done = subprocess.run(
+    process = subprocess.run(
         [Path(os.environ["DASHWRIGHT_TEST_PROGRAMS"]) / "grafana-backup", "--config", str(settings), *arguments],
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stdout[-2000:] + done.stderr[-2000:]
-    assert "Traceback" not in done.stderr, done.stderr[-2000:]
+    assert process.returncode == 0, process.stdout[-2000:] + process.stderr[-2000:]
+    assert "Traceback" not in process.stderr, process.stderr[-2000:]

@@ -14,7 +14,7 @@ HEADERS = {"Authorization": f"Bearer {TOKEN}"}
 SOURCE = {"name": "Metrics", "uid": "metrics", "type": "prometheus", "access": "proxy", "url": "http://127.0.0.1:1"}
 REFERENCE = {"type": "prometheus", "uid": "metrics"}
 PANEL = {"id": 1, "type": "stat", "title": "Load", "datasource": REFERENCE, "targets": [{"refId": "A", "expr": "rare_metric"}]}
-OLD = {"uid": "old", "title": "Old", "panels": [{"id": 1, "type": "text", "title": "Notes", "options": {"content": "misspelt"}}]}
+OLD_DASHBOARD = {"uid": "old", "title": "Old", "panels": [{"id": 1, "type": "text", "title": "Notes", "options": {"content": "misspelt"}}]}
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -36,8 +36,8 @@ def test_info_names_the_server_and_counts_panels() -> None:
 
 def test_find_searches_dashboards_and_data_sources() -> None:
     """A text is found in dashboards and data sources, with its place."""
-    found = run("find", "rare_metric")
-    assert "panels.[0].targets.[0].expr" in json.dumps(found["dashboards"])
+    report = run("find", "rare_metric")
+    assert "panels.[0].targets.[0].expr" in json.dumps(report["dashboards"])
     assert run("find", "127.0.0.1:1")["datasources"]
 
 
@@ -77,11 +77,11 @@ def test_plugins_are_listed_and_found() -> None:
 
 def test_replace_changes_one_dashboard() -> None:
     """A text is replaced in one dashboard, and a dry run changes nothing."""
-    _post("/api/dashboards/db", {"dashboard": OLD})
+    _post("/api/dashboards/db", {"dashboard": OLD_DASHBOARD})
     execute("replace", "misspelt", "spelt", "--select-dashboard=old", "--dry-run")
     assert run("find", "misspelt")["dashboards"]
     execute("replace", "misspelt", "spelt", "--select-dashboard=old")
-    assert [found["UID"] for found in run("find", "spelt")["dashboards"]] == ["old"]
+    assert [hit["UID"] for hit in run("find", "spelt")["dashboards"]] == ["old"]
     assert not run("find", "misspelt")["dashboards"]
     requests.delete(f"{TARGET}/api/dashboards/uid/old", headers=HEADERS, timeout=30).raise_for_status()
 
@@ -98,15 +98,15 @@ def run(*arguments: str) -> Any:
 
 def execute(*arguments: str) -> str:
     """Return what grafana-wtf prints. Raises AssertionError if it fails."""
-    done = subprocess.run(
+    process = subprocess.run(
         [Path(os.environ["DASHWRIGHT_TEST_PROGRAMS"]) / "grafana-wtf", *arguments, "--drop-cache"],
         env={**os.environ, "GRAFANA_URL": TARGET, "GRAFANA_TOKEN": TOKEN},
         capture_output=True,
         text=True,
         check=False,
     )
-    assert done.returncode == 0, done.stderr[-2000:]
-    return done.stdout
+    assert process.returncode == 0, process.stderr[-2000:]
+    return process.stdout
 
 
 def _post(path: str, body: dict[str, Any]) -> None:

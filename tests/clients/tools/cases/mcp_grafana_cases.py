@@ -77,7 +77,7 @@ def test_tabs_survive_a_patch(tool: Tool) -> None:
 def test_dashboards_and_folders_are_found(tool: Tool) -> None:
     """Dashboards are found by title, tag and folder, and folders by title."""
     for criteria in ({"query": "Board"}, {"tag": ["agents"]}, {"folderUid": "inner"}):
-        assert "board" in [found["uid"] for found in tool("search_dashboards", **criteria)["dashboards"]]
+        assert "board" in [hit["uid"] for hit in tool("search_dashboards", **criteria)["dashboards"]]
     assert [folder["uid"] for folder in tool("search_folders", query="Inner")["dashboards"]] == ["inner"]
 
 
@@ -147,7 +147,11 @@ def test_accounts_and_permissions_are_described(tool: Tool) -> None:
     for resource, name in (("folders", "agents"), ("dashboards", "board")):
         assert tool("get_resource_description", resourceType=resource)["permissions"] == ["View", "Edit", "Admin"]
         granted = tool("get_resource_permissions", resource=resource, resourceId=name)
-        assert {each["builtInRole"]: each["permission"] for each in granted} == {"Admin": "Admin", "Editor": "Edit", "Viewer": "View"}
+        assert {permission["builtInRole"]: permission["permission"] for permission in granted} == {
+            "Admin": "Admin",
+            "Editor": "Edit",
+            "Viewer": "View",
+        }
 
 
 def test_plugins_and_examples_are_listed(tool: Tool) -> None:

@@ -14,7 +14,9 @@ from dashwright.common.messaging.memory import MemoryBroker
 @pytest.fixture
 async def environment(start_api: StartApi, broker: MemoryBroker, git_server: GitServer, tmp_path: Path) -> AsyncIterator[SyncEnvironment]:
     """Start a gateway, a jobs worker and a git server with an empty repository ``team.git``."""
-    environment = SyncEnvironment(await start_api(), git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
+    environment = SyncEnvironment(
+        await start_api(), git_server, git_server.create_repository("team.git"), AheadClock(), broker, tmp_path / "data"
+    )
     await environment.start()
     yield environment
     await environment.stop()

@@ -10,7 +10,7 @@ from typing import Any, Final
 
 from tests.contract.api.conftest import Api, StartApi
 from tests.servers import git_host
-from tests.servers.git import Work, git
+from tests.servers.git import WorkTree, git
 from tests.servers.git_host import GitHost
 
 from dashwright.common.clock import Clock
@@ -30,14 +30,14 @@ class Proposals:
 
     api: Api
     host: GitHost
-    work: Work
+    work_tree: WorkTree
     worker: JobsWorker
 
     async def create_repository(self, **block: Any) -> None:
         spec = {"title": "Team boards", "type": "githost", "workflows": ["branch"], "sync": {"enabled": True, "target": "folder"}}
         spec |= {"githost": {"url": self.host.url(NAME), "branch": "main", **block}}
-        status, found = await self.api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
-        assert status == 201, found
+        status, body = await self.api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
+        assert status == 201, body
 
     def propose(self, files: Mapping[str, str | None], branch: str = "change", *, base: str = "main") -> int:
         """Open a pull request with one commit on top of main and return its number."""
@@ -46,9 +46,9 @@ class Proposals:
 
     def push(self, files: Mapping[str, str | None], branch: str, *, after: str = "main") -> str:
         """Push one commit on top of another branch, let the host call its hooks, and return the commit."""
-        git(self.work.folder, "fetch", "--quiet", "origin")
-        git(self.work.folder, "checkout", "--quiet", "--force", "--detach", f"origin/{after}")
-        commit = self.work.commit(dict(files), branch=branch)
+        git(self.work_tree.folder, "fetch", "--quiet", "origin")
+        git(self.work_tree.folder, "checkout", "--quiet", "--force", "--detach", f"origin/{after}")
+        commit = self.work_tree.commit(dict(files), branch=branch)
         self.host.call_push_hooks(NAME)
         return commit
 
@@ -78,8 +78,8 @@ class Proposals:
         return [(status["state"], status["description"]) for _, status in self.host.repositories[NAME].statuses]
 
     async def titles(self) -> dict[str, str]:
-        _, found = await self.api("GET", DASHBOARDS)
-        return {item["metadata"]["name"]: item["spec"]["title"] for item in found["items"]}
+        _, body = await self.api("GET", DASHBOARDS)
+        return {item["metadata"]["name"]: item["spec"]["title"] for item in body["items"]}
 
     async def _wait_for_job(self, repository: str, job: str) -> dict[str, Any]:
         changed = asyncio.Event()
@@ -87,9 +87,9 @@ class Proposals:
             while True:
                 await changed.wait()
                 changed.clear()
-                _, found = await self.api("GET", f"{REPOSITORIES}/{repository}/jobs/{job}")
-                if found["status"]["state"] in ("success", "error"):
-                    return dict(found["status"])
+                _, body = await self.api("GET", f"{REPOSITORIES}/{repository}/jobs/{job}")
+                if body["status"]["state"] in ("success", "error"):
+                    return dict(body["status"])
 
 
 @asynccontextmanager
@@ -114,8 +114,8 @@ async def open_proposals(
         loaded.data_dir.mkdir()
         worker = JobsWorker(loaded, database, broker, Clock())
         await worker.start()
-        proposals = Proposals(api, host, host.make(NAME), worker)
-        proposals.work.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta"), "README.md": "#"})
+        proposals = Proposals(api, host, host.create_repository(NAME), worker)
+        proposals.work_tree.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta"), "README.md": "#"})
         await proposals.create_repository()
         assert (await proposals.sync())["state"] == "success"
         yield proposals

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from tests.contract.api.conftest import Api
-from tests.servers.git import GitServer, Work
+from tests.servers.git import GitServer, WorkTree
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -43,12 +43,12 @@ class AheadClock(Clock):
 class SyncEnvironment:
     """Running environment in which only the schedule requests syncs.
 
-    Tests commit to the repository ``team.git`` through ``work``.
+    Tests commit to the repository ``team.git`` through ``work_tree``.
     """
 
     api: Api
     server: GitServer
-    work: Work
+    work_tree: WorkTree
     clock: AheadClock
     broker: Broker
     data: Path
@@ -78,8 +78,8 @@ class SyncEnvironment:
         sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
         githost = {"url": self.server.url("team.git"), "branch": "main", **block}
         spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": githost}
-        status, found = await self.api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
-        assert status == 201, found
+        status, body = await self.api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
+        assert status == 201, body
         await self.advance(0)
 
     async def advance(self, seconds: float = MINUTE) -> dict[str, Any]:
@@ -111,8 +111,8 @@ class SyncEnvironment:
         """Change members of the block ``githost`` in the repository's spec."""
         _, team = await self.api("GET", f"{REPOSITORIES}/team")
         team["spec"]["githost"] |= block
-        status, found = await self.api("PUT", f"{REPOSITORIES}/team", team)
-        assert status == 200, found
+        status, body = await self.api("PUT", f"{REPOSITORIES}/team", team)
+        assert status == 200, body
 
     async def rename(self, title: str) -> None:
         """Change the repository's title, so that the next sync is a full one."""
@@ -121,8 +121,8 @@ class SyncEnvironment:
         assert (await self.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
 
     async def titles(self) -> dict[str, str]:
-        _, found = await self.api("GET", DASHBOARDS)
-        return {item["metadata"]["name"]: item["spec"]["title"] for item in found["items"]}
+        _, body = await self.api("GET", DASHBOARDS)
+        return {item["metadata"]["name"]: item["spec"]["title"] for item in body["items"]}
 
 
 async def wait_until(database: Database, condition: Callable[[], Awaitable[bool]]) -> None:

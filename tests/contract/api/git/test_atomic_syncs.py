@@ -8,7 +8,7 @@ from tests.contract.api.conftest import Api
 from tests.contract.api.git.sync_environment import DASHBOARDS, SyncEnvironment, dashboard, is_healthy
 from tests.contract.api.watching import watching
 
-MANY = 500
+DASHBOARD_COUNT = 500
 REVISIONS = 3
 READERS = ("a list", "a list in pages", "a watch at a bookmark", "a new watch")
 
@@ -39,8 +39,10 @@ class Observations:
 
 def revision(number: int) -> dict[str, str | bytes | None]:
     """Return the files of a revision. Each title is its number; a tenth of the dashboards exists in this revision only."""
-    files: dict[str, str | bytes | None] = {f"d{index % 7}/{index}.json": dashboard(f"n{index}", f"{number}") for index in range(MANY)}
-    for index in range(MANY // 10):
+    files: dict[str, str | bytes | None] = {
+        f"d{index % 7}/{index}.json": dashboard(f"n{index}", f"{number}") for index in range(DASHBOARD_COUNT)
+    }
+    for index in range(DASHBOARD_COUNT // 10):
         files[f"r{number}/{index}.json"] = dashboard(f"r{number}-{index}", f"{number}")
         if number:
             files[f"r{number - 1}/{index}.json"] = None
@@ -50,10 +52,10 @@ def revision(number: int) -> dict[str, str | bytes | None]:
 async def list_in_one_response(observed: Observations) -> None:
     """List all objects in one response, repeatedly."""
     while not observed.is_over:
-        status, found = await observed.api("GET", DASHBOARDS)
+        status, body = await observed.api("GET", DASHBOARDS)
         assert status == 200
-        assert len(found["items"]) == MANY + MANY // 10
-        observed.check("a list", found["items"])
+        assert len(body["items"]) == DASHBOARD_COUNT + DASHBOARD_COUNT // 10
+        observed.check("a list", body["items"])
 
 
 async def list_in_pages(observed: Observations) -> None:
@@ -66,15 +68,15 @@ async def list_in_pages(observed: Observations) -> None:
             items += page["items"]
             if not (token := page["metadata"].get("continue", "")):
                 break
-        assert len(items) == MANY + MANY // 10
+        assert len(items) == DASHBOARD_COUNT + DASHBOARD_COUNT // 10
         observed.check("a list in pages", items)
 
 
 async def watch_between_bookmarks(observed: Observations) -> None:
     """List once, then watch from bookmark to bookmark. Between two bookmarks, changes may arrive one by one."""
-    _, found = await observed.api("GET", DASHBOARDS)
-    objects = {item["metadata"]["name"]: item for item in found["items"]}
-    version = found["metadata"]["resourceVersion"]
+    _, body = await observed.api("GET", DASHBOARDS)
+    objects = {item["metadata"]["name"]: item for item in body["items"]}
+    version = body["metadata"]["resourceVersion"]
     last: Any = None
     while last is None or int(version) < int(last["metadata"]["resourceVersion"]):
         if observed.is_over and last is None:
@@ -111,7 +113,7 @@ async def watch_with_initial_events(observed: Observations) -> None:
 
 async def test_readers_never_see_a_partial_sync(environment: SyncEnvironment) -> None:
     """Lists, pages, watches at bookmarks and new watches each show one revision while hundreds of objects are synced."""
-    environment.work.commit(revision(0))
+    environment.work_tree.commit(revision(0))
     await environment.create_repository()
     observed = Observations(environment.api)
     async with asyncio.TaskGroup() as group:
@@ -119,7 +121,7 @@ async def test_readers_never_see_a_partial_sync(environment: SyncEnvironment) ->
             group.create_task(reader(observed))
         await observed.all_saw(0)
         for index in range(1, REVISIONS):
-            environment.work.commit(revision(index))
+            environment.work_tree.commit(revision(index))
             assert is_healthy(await environment.advance())
             await observed.all_saw(index)
         observed.is_over = True

@@ -8,15 +8,15 @@ from tests.contract.api.git.sync_environment import DASHBOARDS, REPOSITORIES, Sy
 
 from dashwright.jobs_worker.adapters.store import DatabaseObjectStore
 
-MANY = 200
+DASHBOARD_COUNT = 200
 
 
 async def test_a_delete_does_not_wait_for_a_running_sync(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """The delete removes all stored objects immediately, and the write of the running sync is rejected."""
-    environment.work.commit({f"d{index % 7}/{index}.json": dashboard(f"n{index}", "old") for index in range(MANY)})
+    environment.work_tree.commit({f"d{index % 7}/{index}.json": dashboard(f"n{index}", "old") for index in range(DASHBOARD_COUNT)})
     await environment.create_repository()
     assert len(await environment.titles()) > 0
-    environment.work.commit({f"d{index % 7}/{index}.json": dashboard(f"n{index}", "new") for index in range(MANY)})
+    environment.work_tree.commit({f"d{index % 7}/{index}.json": dashboard(f"n{index}", "new") for index in range(DASHBOARD_COUNT)})
     about_to_write, may_write = asyncio.Event(), asyncio.Event()
     apply = DatabaseObjectStore.apply
 
@@ -38,7 +38,7 @@ async def test_a_delete_does_not_wait_for_a_running_sync(environment: SyncEnviro
     assert environment.worker is not None
     await environment.worker.stop()
     environment.worker = None
-    _, found = await environment.api("GET", DASHBOARDS)
-    assert found["items"] == []
+    _, body = await environment.api("GET", DASHBOARDS)
+    assert body["items"] == []
     assert await environment.api.sql("select count(*) from resource") == 0
     assert await environment.api.sql("select count(*) from repository_commit") == 0

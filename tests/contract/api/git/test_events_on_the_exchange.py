@@ -23,7 +23,7 @@ from dashwright.jobs_worker.notifications import sender
 from dashwright.jobs_worker.notifications.outcomes import NotificationBacklog, NotificationBound
 
 EXCHANGE = "dashwright.events"
-WAITING = """
+INSERT_WAITING_EVENTS = """
     insert into notification (id, receiver, subject_kind, subject, namespace, name, target, host, event, created_at, next_attempt_at)
     select gen_random_uuid(), $1, $2, gen_random_uuid(), $3, 'team', 'chat', 'https://slow.example', '{}',
            now() - n * interval '1 s', now() + interval '1 h'
@@ -49,8 +49,10 @@ async def environment(
     start_api: StartApi, broker: AmqpBroker, git_server: GitServer, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> AsyncIterator[SyncEnvironment]:
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
-    environment = SyncEnvironment(await start_api(), git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
-    environment.work.commit({"a.json": dashboard("a", "A")})
+    environment = SyncEnvironment(
+        await start_api(), git_server, git_server.create_repository("team.git"), AheadClock(), broker, tmp_path / "data"
+    )
+    environment.work_tree.commit({"a.json": dashboard("a", "A")})
     await environment.start()
     yield environment
     await environment.stop()
@@ -73,12 +75,12 @@ async def next_message(queue: AbstractQueue) -> AbstractIncomingMessage:
 
 async def test_events_are_routed_by_name_and_organization(environment: SyncEnvironment, channel: AbstractChannel) -> None:
     """A repository without receivers is announced, too. The messages have the documented schema, and their id is that of the event."""
-    everything = await bound_queue(channel, "repository.#")
+    all_events_queue = await bound_queue(channel, "repository.#")
     errors = await bound_queue(channel, "repository.sync.error.default")
     others = await bound_queue(channel, "repository.*.*.org-2")
-    environment.work.commit({"b.json": "{"})
+    environment.work_tree.commit({"b.json": "{"})
     await environment.create_repository()
-    messages = [await next_message(everything) for _ in range(2)]
+    messages = [await next_message(all_events_queue) for _ in range(2)]
     described = document(version="1")
     schema = jsonschema_rs.Draft7Validator(
         {"allOf": [{"$ref": "#/components/schemas/RepositoryEvent"}], "components": described["components"]}
@@ -109,21 +111,21 @@ async def test_an_event_that_a_full_queue_refuses_is_repeated(environment: SyncE
     """The broker confirms an event only if every bound queue has room, so no event is lost while a queue is full."""
     queue = await bound_queue(channel, "repository.sync.#", **{"x-max-length": 1, "x-overflow": "reject-publish"})
     await environment.create_repository()
-    environment.work.commit({"a.json": dashboard("a", "B")})
+    environment.work_tree.commit({"a.json": dashboard("a", "B")})
     await environment.advance()
-    seen: set[str] = set()
-    while len(seen) < 2:
-        seen.add(json.loads((await next_message(queue)).body)["data"]["commit"])
-    assert len(seen) == 2
+    received_ids: set[str] = set()
+    while len(received_ids) < 2:
+        received_ids.add(json.loads((await next_message(queue)).body)["data"]["commit"])
+    assert len(received_ids) == 2
 
 
 async def test_the_waiting_events_of_an_organization_are_bounded(database: Database) -> None:
     """The newest 10,000 of 13,000 waiting events remain. Other organizations, and receivers in the specs of batches, lose no event."""
     async with database.connection() as connection:
-        await connection.execute(WAITING, "webhook", "repository", "default", 6_500)
-        await connection.execute(WAITING, "exchange", "batch", "default", 6_500)
-        await connection.execute(WAITING, "webhook", "batch", "default", 10)
-        await connection.execute(WAITING, "webhook", "repository", "org-2", 100)
+        await connection.execute(INSERT_WAITING_EVENTS, "webhook", "repository", "default", 6_500)
+        await connection.execute(INSERT_WAITING_EVENTS, "exchange", "batch", "default", 6_500)
+        await connection.execute(INSERT_WAITING_EVENTS, "webhook", "batch", "default", 10)
+        await connection.execute(INSERT_WAITING_EVENTS, "webhook", "repository", "org-2", 100)
         await NotificationBound(database, keep=10_000).run_once()
         rows = await connection.fetch(
             "select namespace, subject_kind, receiver, count(*), min(created_at) > now() - interval '5100 s' as are_newest "
@@ -148,8 +150,8 @@ async def test_the_waiting_events_are_measured_by_receiver(database: Database) -
         return waiting, oldest
 
     async with database.connection() as connection:
-        await connection.execute(WAITING, "webhook", "repository", "default", 100)
-        await connection.execute(WAITING, "webhook", "batch", "org-2", 20)
+        await connection.execute(INSERT_WAITING_EVENTS, "webhook", "repository", "default", 100)
+        await connection.execute(INSERT_WAITING_EVENTS, "webhook", "batch", "org-2", 20)
         waiting, oldest = await measure("webhook")
         assert waiting == 120
         assert oldest is not None

@@ -76,25 +76,25 @@ def shapes(annotation: Any) -> Iterator[type[ApiModel]]:
 
 def fields(shape: type[ApiModel]) -> set[str]:
     """Return all fields of a model and of the models inside it."""
-    found = set()
+    names = set()
     for name, field in shape.model_fields.items():
-        found.add(f"{shape.__name__}.{field.alias or name}")
-        for inner in shapes(field.annotation):
-            found |= fields(inner)
-    return found
+        names.add(f"{shape.__name__}.{field.alias or name}")
+        for model in shapes(field.annotation):
+            names |= fields(model)
+    return names
 
 
 def filled_fields(shape: type[ApiModel], document: Any) -> set[str]:
     """Return the fields of a document whose value is neither empty nor a default."""
-    found = set()
+    names = set()
     for item in document if isinstance(document, list) else [document]:
         for name, field in shape.model_fields.items():
             value = item.get(field.alias or name)
             if value not in (None, "", [], {}, 0, False):
-                found.add(f"{shape.__name__}.{field.alias or name}")
-            for inner in shapes(field.annotation) if value else ():
-                found |= filled_fields(inner, value)
-    return found
+                names.add(f"{shape.__name__}.{field.alias or name}")
+            for model in shapes(field.annotation) if value else ():
+                names |= filled_fields(model, value)
+    return names
 
 
 class FieldCoverage:
@@ -110,9 +110,9 @@ class FieldCoverage:
 
 
 async def request(environment: SyncEnvironment, path: str, method: str = "GET", body: Any = None, expected: int = 200) -> Any:
-    status, found = await environment.api(method, path, body)
-    assert status == expected, found
-    return found
+    status, response = await environment.api(method, path, body)
+    assert status == expected, response
+    return response
 
 
 async def run_job(environment: SyncEnvironment, coverage: FieldCoverage, action: str, **options: Any) -> None:
@@ -129,7 +129,7 @@ async def coverage(environment: SyncEnvironment) -> FieldCoverage:
     """Run two repositories through their life and record the fields of every response."""
     coverage = FieldCoverage()
     files = {"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B"), "folder/c.json": dashboard("c", "C")}
-    first = environment.work.commit(dict(files))
+    first = environment.work_tree.commit(dict(files))
     await environment.create_repository(token="secret", generateDashboardPreviews=True)
     await add_description(environment)
     file_path = environment.data / "repositories" / "folder"
@@ -152,7 +152,7 @@ async def coverage(environment: SyncEnvironment) -> FieldCoverage:
     )
     await request(environment, "/api/folders", "POST", {"title": "Managed by no repository"})
     await environment.advance()
-    environment.work.commit(
+    environment.work_tree.commit(
         {
             "a.json": dashboard("a", "A2"),
             "b.json": None,
@@ -167,7 +167,7 @@ async def coverage(environment: SyncEnvironment) -> FieldCoverage:
     await record_views(environment, coverage)
     changed = await request(environment, f"{REPOSITORIES}/team/files/new.json", "PUT", {"uid": "n", "title": "N2"})
     coverage.add(ResourceWrapper, changed)
-    environment.work.commit({"more.json": dashboard("m", "M")})
+    environment.work_tree.commit({"more.json": dashboard("m", "M")})
     await run_job(environment, coverage, "sync", incremental=False)
     job = await request(environment, f"{REPOSITORIES}/team/rollback", "POST", {"ref": first}, 202)
     coverage.add(JobSpec, job["spec"])

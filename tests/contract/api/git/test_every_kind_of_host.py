@@ -59,8 +59,8 @@ async def proposals(start_api: StartApi, database: Database, broker: MemoryBroke
 
 
 async def jobs(proposals: Proposals, action: str) -> list[dict[str, Any]]:
-    _, found = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
-    return [job for job in found["items"] if job["spec"]["action"] == action]
+    _, body = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
+    return [job for job in body["items"] if job["spec"]["action"] == action]
 
 
 async def deliver(proposals: Proposals, delivery: Delivery, payload: Any = None, headers: Mapping[str, str | None] | None = None) -> Any:
@@ -107,8 +107,8 @@ async def test_a_pull_request_is_reviewed_and_reviewed_again(proposals: Proposal
     await proposals.wait_for_jobs(job["metadata"]["uid"])
     proposals.push({"a.json": dashboard("a", "Third")}, "change", after="change")
     await proposals.host.wait_for_hooks()
-    (again,) = [other for other in await jobs(proposals, "pr") if other["metadata"]["uid"] != job["metadata"]["uid"]]
-    (status,) = await proposals.wait_for_jobs(again["metadata"]["uid"])
+    (second_job,) = [other for other in await jobs(proposals, "pr") if other["metadata"]["uid"] != job["metadata"]["uid"]]
+    (status,) = await proposals.wait_for_jobs(second_job["metadata"]["uid"])
     assert (status["state"], status["message"]) == ("success", "1 updated")
     (text,) = proposals.comments(number)
     assert ("Third" in text, "Other" in text) == (True, False)
@@ -152,9 +152,9 @@ async def test_a_delivery_without_a_valid_signature_or_token_is_refused(proposal
     _, delivery = await open_pull_request(proposals)
     header, before = PROOF_HEADERS[kind], len(await jobs(proposals, "pr"))
     proof = delivery.headers[header]
-    for wrong in (None, "", proof[:-1], f"{proof}0", "0" * len(proof), "é" * 9, "x" * 4000, proof.upper()):
-        status, message = await deliver(proposals, delivery, headers={header: wrong})
-        assert (status, message) == (401, "missing signature" if wrong is None else "invalid signature"), wrong
+    for wrong_proof in (None, "", proof[:-1], f"{proof}0", "0" * len(proof), "é" * 9, "x" * 4000, proof.upper()):
+        status, message = await deliver(proposals, delivery, headers={header: wrong_proof})
+        assert (status, message) == (401, "missing signature" if wrong_proof is None else "invalid signature"), wrong_proof
     if kind != "gitlab":
         assert (await deliver(proposals, delivery, {**delivery.payload, "more": 1}))[0] == 401
     assert len(await jobs(proposals, "pr")) == before
@@ -180,8 +180,8 @@ async def test_a_late_delivery_brings_no_earlier_commit_back(proposals: Proposal
         deliveries.append(proposals.host.deliveries[-1])
         await proposals.wait_for_jobs(*(job["metadata"]["uid"] for job in await jobs(proposals, "sync")))
     assert await deliver(proposals, deliveries[0], {**deliveries[0].payload, "attempt": 2}) == (202, "push received")
-    ended = await proposals.wait_for_jobs(*(job["metadata"]["uid"] for job in await jobs(proposals, "sync")))
-    assert {status["state"] for status in ended} == {"success"}
+    sync_statuses = await proposals.wait_for_jobs(*(job["metadata"]["uid"] for job in await jobs(proposals, "sync")))
+    assert {status["state"] for status in sync_statuses} == {"success"}
     assert (await proposals.titles())["a"] == "Second"
 
 
@@ -221,12 +221,12 @@ async def test_a_changed_hook_is_repaired_and_removed(proposals: Proposals) -> N
     remaining = proposals.host.repositories[NAME].hooks
     ((number, hook),) = remaining.items()
     before = orjson.dumps(hook)
-    place = hook if "url" in hook else hook["config"]
-    address, place["url"] = place["url"], "https://elsewhere.example.org"
+    url_holder = hook if "url" in hook else hook["config"]
+    address, url_holder["url"] = url_holder["url"], "https://elsewhere.example.org"
     await proposals.api.sql("update repository_hook set due = now()")
     await proposals.worker.hooks.refresh()
-    ((again, repaired),) = remaining.items()
-    assert (again, (repaired if "url" in repaired else repaired["config"])["url"]) == (number, address)
+    ((repaired_id, repaired),) = remaining.items()
+    assert (repaired_id, (repaired if "url" in repaired else repaired["config"])["url"]) == (number, address)
     assert orjson.dumps(repaired) != before
     await proposals.worker.hooks.refresh()
     number, delivery = await open_pull_request(proposals)

@@ -8,27 +8,27 @@ import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.test_exports import Export, counts, export, list_files
 from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, run_sync
-from tests.servers.git import GitServer, Work, git
+from tests.servers.git import GitServer, WorkTree, git
 
 __all__ = ["export"]
 
 FILES = f"{REPOSITORIES}/team/files"
 FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
-Started = Callable[..., Awaitable[Work]]
+StartRepository = Callable[..., Awaitable[WorkTree]]
 
 
 @pytest.fixture
-async def start_repository(git_api: Api, git_server: GitServer) -> Started:
+async def start_repository(git_api: Api, git_server: GitServer) -> StartRepository:
     """Return a function that creates a repository with these files, and syncs it."""
 
-    async def start(files: dict[str, str | bytes | None]) -> Work:
-        work = git_server.make("team.git")
-        work.commit(files)
+    async def start(files: dict[str, str | bytes | None]) -> WorkTree:
+        work_tree = git_server.create_repository("team.git")
+        work_tree.commit(files)
         spec = {"title": "Team", "type": "githost", "workflows": ["write"], "sync": {"enabled": True, "target": "instance"}}
         spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
         assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
         assert (await run_sync(git_api))["state"] == "success"
-        return work
+        return work_tree
 
     return start
 
@@ -44,9 +44,9 @@ def content(server: GitServer, path: str) -> Any:
 
 async def folders(api: Api) -> dict[str, tuple[str, str, str]]:
     """Return path, title and parent of each folder by name."""
-    _, found = await api("GET", FOLDERS)
+    _, body = await api("GET", FOLDERS)
     described = {}
-    for item in found["items"]:
+    for item in body["items"]:
         notes = item["metadata"]["annotations"]
         described[item["metadata"]["name"]] = (
             notes.get("grafana.app/sourcePath", ""),
@@ -57,24 +57,24 @@ async def folders(api: Api) -> dict[str, tuple[str, str, str]]:
 
 
 async def folder_of(api: Api, name: str) -> str:
-    _, found = await api("GET", f"{DASHBOARDS}/{name}")
-    return str(found["metadata"]["annotations"].get("grafana.app/folder", ""))
+    _, body = await api("GET", f"{DASHBOARDS}/{name}")
+    return str(body["metadata"]["annotations"].get("grafana.app/folder", ""))
 
 
 @pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
 async def test_a_moved_and_renamed_directory_keeps_its_folder_and_access_rules(
-    git_api: Api, start_repository: Started, *, incremental: bool
+    git_api: Api, start_repository: StartRepository, *, incremental: bool
 ) -> None:
     """The folder has the name, title and description of its file; the directory moves with all files changed."""
-    work = await start_repository(
+    work_tree = await start_repository(
         {"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")}
     )
-    _, found = await git_api("GET", f"{FOLDERS}/team-web")
-    assert found["spec"] == {"title": "The Web", "description": "All"}
+    _, body = await git_api("GET", f"{FOLDERS}/team-web")
+    assert body["spec"] == {"title": "The Web", "description": "All"}
     rules = [{"builtInRole": "Viewer", "permission": "Edit"}]
     assert (await git_api("POST", "/api/access-control/folders/team-web", {"permissions": rules}))[0] == 200
     rules_before = await git_api("GET", "/api/access-control/folders/team-web")
-    work.commit(
+    work_tree.commit(
         {
             "web/_folder.json": None,
             "web/a.json": None,
@@ -91,52 +91,52 @@ async def test_a_moved_and_renamed_directory_keeps_its_folder_and_access_rules(
     assert len(rules_before[1]) == 1
 
 
-async def test_exchanged_names_exchange_the_folders(git_api: Api, start_repository: Started) -> None:
+async def test_exchanged_names_exchange_the_folders(git_api: Api, start_repository: StartRepository) -> None:
     """If the files of a directory and of the one inside it exchange their names, one incremental sync exchanges the folders.
 
     Unchanged dashboards are then in the other folder.
     """
-    rest: dict[str, str | bytes | None] = {"a/1.json": dashboard("d1", "1"), "a/b/2.json": dashboard("d2", "2")}
-    work = await start_repository({"a/_folder.json": folder_file("x", "X"), "a/b/_folder.json": folder_file("y", "Y"), **rest})
-    work.commit({"a/_folder.json": folder_file("y", "Y"), "a/b/_folder.json": folder_file("x", "X")})
+    dashboards: dict[str, str | bytes | None] = {"a/1.json": dashboard("d1", "1"), "a/b/2.json": dashboard("d2", "2")}
+    work_tree = await start_repository({"a/_folder.json": folder_file("x", "X"), "a/b/_folder.json": folder_file("y", "Y"), **dashboards})
+    work_tree.commit({"a/_folder.json": folder_file("y", "Y"), "a/b/_folder.json": folder_file("x", "X")})
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
     assert await folders(git_api) == {"y": ("a", "Y", ""), "x": ("a/b", "X", "y")}
     assert (await folder_of(git_api, "d1"), await folder_of(git_api, "d2")) == ("y", "x")
 
 
-async def test_a_file_without_effect_is_a_warning_until_it_is_corrected(git_api: Api, start_repository: Started) -> None:
+async def test_a_file_without_effect_is_a_warning_until_it_is_corrected(git_api: Api, start_repository: StartRepository) -> None:
     """A folder file that is invalid, or names an unmanaged folder, is a warning in the job's summary of folders.
 
     The unmanaged folder is unchanged.
     """
     assert (await git_api("POST", "/api/folders", {"uid": "theirs", "title": "Theirs"}))[0] == 200
-    work = await start_repository({"a.json": dashboard("a", "A")})
-    work.commit({"x/_folder.json": folder_file("theirs", "X"), "x/1.json": dashboard("d1", "1"), "y/_folder.json": "{"})
+    work_tree = await start_repository({"a.json": dashboard("a", "A")})
+    work_tree.commit({"x/_folder.json": folder_file("theirs", "X"), "x/1.json": dashboard("d1", "1"), "y/_folder.json": "{"})
     status = await run_sync(git_api, incremental=True)
     (summary,) = (entry for entry in status["summary"] if entry["resource"] == "folders")
     assert (status["state"], summary["create"], summary["warning"], len(summary["warnings"])) == ("success", 1, 2, 2)
     assert await folder_of(git_api, "d1") not in ("", "theirs")
     assert (await folders(git_api))["theirs"] == ("", "Theirs", "")
     assert (await git_api("DELETE", "/api/folders/theirs"))[0] == 200
-    work.commit({"y/_folder.json": folder_file("why", "Y")})
+    work_tree.commit({"y/_folder.json": folder_file("why", "Y")})
     assert "warnings" not in (await run_sync(git_api, incremental=True))["summary"][-1]
     assert (await folder_of(git_api, "d1"), (await folders(git_api))["why"]) == ("theirs", ("y", "Y", ""))
 
 
-async def test_requests_write_the_files_of_folders(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_requests_write_the_files_of_folders(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """A created directory gets a folder file, whose title can be changed. Its uid cannot be changed, and invalid content is refused."""
     await start_repository({"a.json": dashboard("a", "A")})
-    status, found = await git_api("POST", f"{FILES}/deep/er/")
-    assert (status, found["resource"]["type"]["kind"]) == (200, "Folder"), found
+    status, response = await git_api("POST", f"{FILES}/deep/er/")
+    assert (status, response["resource"]["type"]["kind"]) == (200, "Folder"), response
     name = content(git_server, "deep/er/_folder.json")["metadata"]["name"]
     assert (await folders(git_api))[name][:2] == ("deep/er", "er")
     body = json.loads(folder_file(name, "Deeper", description="New"))
-    status, found = await git_api("PUT", f"{FILES}/deep/er/_folder.json", body)
-    assert (status, found["resource"]["dryRun"]["metadata"]["name"]) == (200, name), found
+    status, response = await git_api("PUT", f"{FILES}/deep/er/_folder.json", body)
+    assert (status, response["resource"]["dryRun"]["metadata"]["name"]) == (200, name), response
     assert (await folders(git_api))[name][:2] == ("deep/er", "Deeper")
     assert content(git_server, "deep/er/_folder.json")["spec"] == {"title": "Deeper", "description": "New"}
-    status, found = await git_api("GET", f"{FILES}/deep/er/_folder.json")
-    assert (status, found["resource"]["file"]["spec"]["title"], found.get("errors")) == (200, "Deeper", None)
+    status, response = await git_api("GET", f"{FILES}/deep/er/_folder.json")
+    assert (status, response["resource"]["file"]["spec"]["title"], response.get("errors")) == (200, "Deeper", None)
     refused = [folder_file("other", "Deeper"), folder_file(name, "x" * 5001), folder_file("x" * 41, "T"), dashboard("b", "B"), "{"]
     commits = git(git_server.root / "team.git", "rev-list", "--count", "main")
     for text in refused:
@@ -148,13 +148,15 @@ async def test_requests_write_the_files_of_folders(git_api: Api, git_server: Git
     assert name not in await folders(git_api)
 
 
-async def test_an_edited_dashboard_leaves_the_folder_as_it_is(git_api: Api, git_server: GitServer, start_repository: Started) -> None:
+async def test_an_edited_dashboard_leaves_the_folder_as_it_is(
+    git_api: Api, git_server: GitServer, start_repository: StartRepository
+) -> None:
     """An edit examines the directory of the dashboard only, and the folder keeps name, title and description."""
     await start_repository({"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")})
     before = await git_api.sql("select generation from resource where name = 'team-web'")
-    _, found = await git_api("GET", f"{DASHBOARDS}/a")
-    found["spec"]["title"] = "A2"
-    assert (await git_api("PUT", f"{DASHBOARDS}/a", found))[0] == 200
+    _, body = await git_api("GET", f"{DASHBOARDS}/a")
+    body["spec"]["title"] = "A2"
+    assert (await git_api("PUT", f"{DASHBOARDS}/a", body))[0] == 200
     assert content(git_server, "web/a.json")["title"] == "A2"
     assert (await git_api("DELETE", f"{DASHBOARDS}/a"))[0] == 200
     assert await git_api.sql("select generation from resource where name = 'team-web'") == before
@@ -185,10 +187,10 @@ async def test_an_export_with_names_writes_the_files_of_folders(git_api: Api, gi
     assert (synced_status["state"], counts(synced_status), counts(synced_status, "folders")) == ("success", {"noop": 1}, {"noop": 2})
     after = await folders(git_api)
     assert {name: title for name, (_, title, _) in after.items()} == {name: title for name, (_, title, _) in before.items()}
-    work = Work(git_server.root / "team.git.work")
-    git(work.folder, "pull", "--quiet", "origin", "main")
-    git(work.folder, "mv", "A-B- the Web", "web")
-    work.push()
+    work_tree = WorkTree(git_server.root / "team.git.work")
+    git(work_tree.folder, "pull", "--quiet", "origin", "main")
+    git(work_tree.folder, "mv", "A-B- the Web", "web")
+    work_tree.push()
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
     assert (await folders(git_api))["web"] == ("web", "A/B: the Web", "")
     assert await folder_of(git_api, "a") == "web"
@@ -202,14 +204,14 @@ async def test_a_repeated_export_changes_only_files_of_its_own_folders(git_api: 
     for name in ("one", "two"):
         assert (await git_api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200
     assert counts(await export(branch="side", identifier=True), "folders") == {"create": 2}
-    _, found = await git_api("GET", f"{FOLDERS}/one")
-    found["spec"]["description"] = "New"
-    assert (await git_api("PUT", f"{FOLDERS}/one", found))[0] == 200
+    _, body = await git_api("GET", f"{FOLDERS}/one")
+    body["spec"]["description"] = "New"
+    assert (await git_api("PUT", f"{FOLDERS}/one", body))[0] == 200
     assert counts(await export(branch="side", identifier=True), "folders") == {"update": 1, "noop": 1}
-    work = Work(git_server.root / "team.git.work")
-    git(work.folder, "fetch", "--quiet", "origin", "side:side")
-    git(work.folder, "checkout", "--quiet", "side")
-    work.commit({"two/_folder.json": folder_file("other", "Other")}, branch="side")
+    work_tree = WorkTree(git_server.root / "team.git.work")
+    git(work_tree.folder, "fetch", "--quiet", "origin", "side:side")
+    git(work_tree.folder, "checkout", "--quiet", "side")
+    work_tree.commit({"two/_folder.json": folder_file("other", "Other")}, branch="side")
     status = await export(branch="side", identifier=True)
     assert (status["state"], counts(status, "folders")) == ("error", {"noop": 1, "error": 1})
     assert json.loads(git(git_server.root / "team.git", "show", "side:two/_folder.json"))["metadata"]["name"] == "other"

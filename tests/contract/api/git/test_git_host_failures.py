@@ -52,10 +52,10 @@ FAULTS: Sequence[tuple[str, Fault]] = [
 
 async def test_a_failing_host_is_reported_until_it_works(environment: SyncEnvironment) -> None:
     """Each failure of the host is the health message of the repository, and the next sync after it succeeds."""
-    environment.work.commit({"a.json": dashboard("a", "0")})
+    environment.work_tree.commit({"a.json": dashboard("a", "0")})
     await environment.create_repository()
     for index, (message, fault) in enumerate(FAULTS):
-        environment.work.commit({"a.json": dashboard("a", f"{index + 1}")})
+        environment.work_tree.commit({"a.json": dashboard("a", f"{index + 1}")})
         environment.server.fault = fault
         for _ in range(2):
             status = await environment.advance()
@@ -69,9 +69,9 @@ async def test_a_failing_host_is_reported_until_it_works(environment: SyncEnviro
 
 async def test_a_rate_limit_does_not_change_the_health(environment: SyncEnvironment) -> None:
     """After a response 429 the repository is still healthy and unchanged, and a later sync succeeds."""
-    environment.work.commit({"a.json": dashboard("a", "0")})
+    environment.work_tree.commit({"a.json": dashboard("a", "0")})
     await environment.create_repository()
-    environment.work.commit({"a.json": dashboard("a", "1")})
+    environment.work_tree.commit({"a.json": dashboard("a", "1")})
     environment.server.fault = respond_with(429)
     assert (await environment.advance())["health"]["healthy"]
     assert await environment.titles() == {"a": "0"}
@@ -82,7 +82,7 @@ async def test_a_rate_limit_does_not_change_the_health(environment: SyncEnvironm
 
 async def test_the_first_sync_waits_for_the_host(environment: SyncEnvironment) -> None:
     """The first sync succeeds once the host responds."""
-    environment.work.commit({"a.json": dashboard("a", "A")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A")})
     environment.server.fault = respond_with(502)
     await environment.create_repository()
     assert (await environment.status())["health"]["message"] == ["the git host responds with status 502"]
@@ -94,9 +94,9 @@ async def test_the_first_sync_waits_for_the_host(environment: SyncEnvironment) -
 async def test_a_silent_host_times_out(environment: SyncEnvironment) -> None:
     """A host that lists its refs and then sends nothing makes the sync fail after the timeout."""
     await environment.start(git_seconds=1)
-    environment.work.commit({"a.json": dashboard("a", "A")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A")})
     await environment.create_repository()
-    environment.work.commit({"a.json": dashboard("a", "A2")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A2")})
     async with without_packfiles(environment.server):
         status = await environment.advance()
         assert status["health"]["message"] == status["sync"]["message"] == ["the git host did not respond within 1 s"]
@@ -125,16 +125,17 @@ async def without_packfiles(server: GitServer) -> AsyncIterator[None]:
 
 async def test_failing_syncs_back_off(environment: SyncEnvironment) -> None:
     """While the probe succeeds and each sync fails, the pause between syncs grows up to 15 minutes."""
-    environment.work.commit({"a.json": dashboard("a", "A")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A")})
     environment.server.fault = break_off_packfile
     await environment.create_repository()
-    tries = []
+    minutes_of_tries = []
     for minute in range(30):
         environment.server.requests.clear()
         await environment.advance()
         if environment.server.requests:
-            tries.append(minute)
-    assert tries == [0, 2, 6, 14, 29]
+            minutes_of_tries.append(minute)
+    # The pauses double from 2 minutes to the limit of 15 minutes.
+    assert minutes_of_tries == [0, 2, 6, 14, 29]
     environment.server.fault = None
     assert is_healthy(await environment.advance(15 * MINUTE))
 
@@ -142,44 +143,44 @@ async def test_failing_syncs_back_off(environment: SyncEnvironment) -> None:
 async def test_an_expired_token_is_reported_until_it_works(environment: SyncEnvironment) -> None:
     """A rejected token is reported until the spec has a valid one or the host accepts the old one."""
     environment.server.token = TOKEN
-    environment.work.commit({"a.json": dashboard("a", "A")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A")})
     await environment.create_repository(token=TOKEN)
-    for index, remedy in enumerate(("another", "the same")):
-        environment.work.commit({"a.json": dashboard("a", remedy)})
+    for index, valid_token in enumerate(("another", "the same")):
+        environment.work_tree.commit({"a.json": dashboard("a", valid_token)})
         environment.server.token = f"new-{index}"
         status = await environment.advance()
         assert status["health"]["message"] == ["the git host requires a valid token: it is missing, wrong or expired"]
-        assert remedy not in (await environment.titles()).values()
-        if remedy == "another":
+        assert valid_token not in (await environment.titles()).values()
+        if valid_token == "another":
             await environment.change(token=environment.server.token)
             assert is_healthy(await environment.advance())
         else:
             environment.server.token = "new-0"
             assert is_healthy(await environment.advance())
-        assert await environment.titles() == {"a": remedy}
+        assert await environment.titles() == {"a": valid_token}
 
 
 async def test_a_deleted_branch_deletes_no_objects(environment: SyncEnvironment) -> None:
     """The objects of a deleted branch remain, whether or not other branches exist, and it is synced when it is back."""
-    work, bare = environment.work, environment.server.root / "team.git"
-    work.commit({"a.json": dashboard("a", "A")})
+    work_tree, bare = environment.work_tree, environment.server.root / "team.git"
+    work_tree.commit({"a.json": dashboard("a", "A")})
     await environment.create_repository()
     for index, message in enumerate(("there are no commits at this address any more", "branch not found: 'main'; there is 'other'")):
         git(bare, "update-ref", "-d", "refs/heads/main")
         if index:
-            work.push(branch="other")
+            work_tree.push(branch="other")
         for _ in range(2):
             status = await environment.advance()
             assert status["health"]["message"][0].startswith(message)
             assert list(await environment.titles()) == ["a"]
-        work.commit({"a.json": dashboard("a", f"A{index}")})
+        work_tree.commit({"a.json": dashboard("a", f"A{index}")})
         assert is_healthy(await environment.advance(5 * MINUTE))
         assert await environment.titles() == {"a": f"A{index}"}
 
 
 async def test_a_missing_default_branch_is_an_error(environment: SyncEnvironment) -> None:
     """A repository whose default branch does not exist is an error that names the existing branches; it is not empty."""
-    environment.work.commit({"a.json": dashboard("a", "A")}, branch="trunk")
+    environment.work_tree.commit({"a.json": dashboard("a", "A")}, branch="trunk")
     await environment.create_repository(branch="")
     status = await environment.advance()
     assert status["health"]["message"] == ["the host's own branch does not exist: name another one as the branch; there is 'trunk'"]
@@ -194,24 +195,24 @@ async def test_an_empty_repository_waits_for_its_first_commit(environment: SyncE
     status = await environment.advance()
     assert is_healthy(status)
     assert "lastRef" not in status["sync"]
-    first = environment.work.commit({"a.json": dashboard("a", "A")})
+    first = environment.work_tree.commit({"a.json": dashboard("a", "A")})
     assert (await environment.advance())["sync"]["lastRef"] == first
     assert await environment.titles() == {"a": "A"}
 
 
 async def test_rewritten_history_is_synced(environment: SyncEnvironment) -> None:
     """A sync follows a branch that was moved back to an older commit, and one of another repository at the same address."""
-    work = environment.work
-    first = work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    work_tree = environment.work_tree
+    first = work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await environment.create_repository()
-    work.commit({"a.json": dashboard("a", "A2"), "b.json": None})
+    work_tree.commit({"a.json": dashboard("a", "A2"), "b.json": None})
     await environment.advance()
     assert await environment.titles() == {"a": "A2"}
-    git(work.folder, "push", "--quiet", "--force", "origin", f"{first}:refs/heads/main")
+    git(work_tree.folder, "push", "--quiet", "--force", "origin", f"{first}:refs/heads/main")
     assert is_healthy(await environment.advance())
     assert await environment.titles() == {"a": "A", "b": "B"}
     (environment.server.root / "team.git").rename(environment.server.root / "old.git")
     (environment.server.root / "team.git.work").rename(environment.server.root / "old.work")
-    environment.server.make("team.git").commit({"c.json": dashboard("c", "C"), "b.json": dashboard("b", "B3")})
+    environment.server.create_repository("team.git").commit({"c.json": dashboard("c", "C"), "b.json": dashboard("b", "B3")})
     assert is_healthy(await environment.advance())
     assert await environment.titles() == {"b": "B3", "c": "C"}

@@ -45,12 +45,12 @@ IGNORED_FILES: dict[bytes, tuple[str, bytes]] = {
 async def test_invalid_files_are_rejected_one_by_one(environment: SyncEnvironment) -> None:
     """A file with an invalid name, mode, size or content is an error of its own. It is stored once it is corrected."""
     await environment.start(repository_file_bytes=MAX_FILE_BYTES)
-    good = {"good.json": dashboard("good", "Good"), "ünï çødé/spaced name.json": dashboard("spaced", "Spaced")}
-    environment.work.commit({**good, "UPPER.json": dashboard("upper", "U"), "upper.json": dashboard("lower", "L")})
+    valid_files = {"good.json": dashboard("good", "Good"), "ünï çødé/spaced name.json": dashboard("spaced", "Spaced")}
+    environment.work_tree.commit({**valid_files, "UPPER.json": dashboard("upper", "U"), "upper.json": dashboard("lower", "L")})
     entries = [(name, mode, body) for name, (mode, body, _) in INVALID_FILES.items()] + [
-        (name, *rest) for name, rest in IGNORED_FILES.items()
+        (name, *attributes) for name, attributes in IGNORED_FILES.items()
     ]
-    commit_raw(environment.work.folder, entries)
+    commit_raw(environment.work_tree.folder, entries)
     await environment.create_repository()
     status = await environment.status()
     assert status["sync"]["state"] == "error"
@@ -62,44 +62,44 @@ async def test_invalid_files_are_rejected_one_by_one(environment: SyncEnvironmen
         assert [error for error in errors if displayed_name in error and reason in error], (displayed_name, errors)
     for name in IGNORED_FILES:
         assert not [error for error in errors if error.startswith(name.decode() + ":")]
-    environment.work.commit({"link.json": dashboard("link", "Link")})
+    environment.work_tree.commit({"link.json": dashboard("link", "Link")})
     assert is_healthy(await environment.advance())
     assert await environment.titles() == {"good": "Good", "spaced": "Spaced", "upper": "U", "lower": "L", "link": "Link"}
 
 
-def commit_raw(work: Path, files: list[tuple[bytes, str, bytes]]) -> None:
+def commit_raw(work_tree: Path, files: list[tuple[bytes, str, bytes]]) -> None:
     """Push a commit with tree entries that git does not accept in a work tree."""
 
     def plumbing(*arguments: str, stdin: bytes = b"") -> bytes:
-        return subprocess.run(["git", *arguments], cwd=work, input=stdin, check=True, capture_output=True).stdout
+        return subprocess.run(["git", *arguments], cwd=work_tree, input=stdin, check=True, capture_output=True).stdout
 
     listing = plumbing("ls-tree", "-z", "HEAD")
     for name, mode, body in files:
-        kind, sha = "commit", git(work, "rev-parse", "HEAD")
+        kind, sha = "commit", git(work_tree, "rev-parse", "HEAD")
         if mode != "160000":
             kind, sha = "blob", plumbing("hash-object", "-w", "--stdin", stdin=body).decode().strip()
         listing += f"{mode} {kind} {sha}\t".encode() + name + b"\0"
     tree = plumbing("mktree", "-z", "--missing", stdin=listing).decode().strip()
-    commit = git(work, "commit-tree", "-p", "HEAD", "-m", "odd", tree)
-    git(work, "push", "--quiet", "origin", f"{commit}:refs/heads/main")
+    commit = git(work_tree, "commit-tree", "-p", "HEAD", "-m", "odd", tree)
+    git(work_tree, "push", "--quiet", "origin", f"{commit}:refs/heads/main")
 
 
 async def test_entries_that_lead_out_of_the_tree_are_ignored(environment: SyncEnvironment) -> None:
     """Tree entries such as ``..`` and ``.git`` are ignored, and the other files are stored."""
-    environment.work.commit({"good.json": dashboard("good", "Good")})
-    inner = [(b"evil.json", "100644", dashboard("evil", "Evil").encode())]
-    commit_raw(environment.work.folder, [(b"..", "100644", b"x"), (b".git", "100644", b"x"), *inner])
+    environment.work_tree.commit({"good.json": dashboard("good", "Good")})
+    entries_of_directories = [(b"evil.json", "100644", dashboard("evil", "Evil").encode())]
+    commit_raw(environment.work_tree.folder, [(b"..", "100644", b"x"), (b".git", "100644", b"x"), *entries_of_directories])
     await environment.create_repository()
     assert await environment.titles() == {"good": "Good", "evil": "Evil"}
 
 
 async def test_only_the_first_file_with_a_name_is_stored(environment: SyncEnvironment) -> None:
     """The first of two files with one name is stored and both are reported. Once it is deleted, the other is stored."""
-    environment.work.commit({"a.json": dashboard("same", "A"), "b.json": dashboard("same", "B")})
+    environment.work_tree.commit({"a.json": dashboard("same", "A"), "b.json": dashboard("same", "B")})
     await environment.create_repository()
     assert await environment.titles() == {"same": "A"}
     assert await environment.errors() == ["duplicate resource name: same, b.json and a.json (file: b.json, name: same, action: create)"]
-    environment.work.commit({"a.json": None})
+    environment.work_tree.commit({"a.json": None})
     assert is_healthy(await environment.advance())
     assert await environment.titles() == {"same": "B"}
 
@@ -108,7 +108,7 @@ async def test_a_file_with_the_name_of_an_unmanaged_object_is_an_error(environme
     """A file with the name of an unmanaged object is an error. Once that object is deleted, the file is stored without a new commit."""
     dashboards = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
     assert (await environment.api("POST", dashboards, {"metadata": {"name": "cpu"}, "spec": {"title": "By hand"}}))[0] == 201
-    environment.work.commit({"a.json": dashboard("a", "A"), "cpu.json": dashboard("cpu", "From git")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A"), "cpu.json": dashboard("cpu", "From git")})
     await environment.create_repository()
     assert await environment.titles() == {"a": "A", "cpu": "By hand"}
     (error,) = await environment.errors()

@@ -15,8 +15,8 @@ from dashwright.jobs_worker.domain.objects import Entry
 
 
 def mirror_of(environment: SyncEnvironment) -> Path:
-    (found,) = [folder for folder in (environment.data / "git").iterdir() if folder.is_dir()]
-    return found
+    (mirror,) = [folder for folder in (environment.data / "git").iterdir() if folder.is_dir()]
+    return mirror
 
 
 def objects(mirror: Path) -> list[Path]:
@@ -54,11 +54,11 @@ DAMAGES = [overwrite_objects, delete_objects, delete_mirror, delete_data_directo
 
 async def test_a_damaged_mirror_is_repaired_by_the_next_sync(environment: SyncEnvironment) -> None:
     """One sync repairs a damaged mirror, with or without a new commit."""
-    environment.work.commit({f"{index}.json": dashboard(f"n{index}", "0") for index in range(3)})
+    environment.work_tree.commit({f"{index}.json": dashboard(f"n{index}", "0") for index in range(3)})
     await environment.create_repository()
     for index, damage in enumerate(DAMAGES):
         damage(mirror_of(environment))
-        environment.work.commit({"1.json": dashboard("n1", f"{index}")})
+        environment.work_tree.commit({"1.json": dashboard("n1", f"{index}")})
         assert is_healthy(await environment.advance()), damage
         assert await environment.titles() == {"n0": "0", "n1": f"{index}", "n2": "0"}
         damage(mirror_of(environment))
@@ -69,7 +69,7 @@ async def test_a_damaged_mirror_is_repaired_by_the_next_sync(environment: SyncEn
 
 async def test_a_mirror_damaged_during_a_sync_is_repaired(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sync whose mirror is damaged while it runs starts again and succeeds."""
-    environment.work.commit({"1.json": dashboard("n1", "1"), "2.json": dashboard("n2", "2")})
+    environment.work_tree.commit({"1.json": dashboard("n1", "1"), "2.json": dashboard("n2", "2")})
     for damage in DAMAGES:
         with monkeypatch.context() as patched:
             run_during_sync(patched, partial(apply_damage, environment, damage))
@@ -90,22 +90,22 @@ def run_during_sync(monkeypatch: pytest.MonkeyPatch, act: Callable[[], object]) 
     original, pending_actions = GitCheckout._entries, [act]
 
     def entries(checkout: GitCheckout) -> list[Entry]:
-        found = original(checkout)
+        reader = original(checkout)
         if pending_actions:
             pending_actions.pop()()
-        return found
+        return reader
 
     monkeypatch.setattr(GitCheckout, "_entries", entries)
 
 
 async def test_a_sync_ignores_history_rewritten_while_it_runs(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sync stores the commit that it started with completely; the next sync stores the newest commit."""
-    first = environment.work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    first = environment.work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
 
     def rewrite() -> None:
-        (environment.work.folder / "a.json").write_text(dashboard("a", "other"))
-        (environment.work.folder / "b.json").unlink()
-        environment.work.push(amend=True)
+        (environment.work_tree.folder / "a.json").write_text(dashboard("a", "other"))
+        (environment.work_tree.folder / "b.json").unlink()
+        environment.work_tree.push(amend=True)
 
     run_during_sync(monkeypatch, rewrite)
     await environment.create_repository()
@@ -117,7 +117,7 @@ async def test_a_sync_ignores_history_rewritten_while_it_runs(environment: SyncE
 
 async def test_a_sync_completes_although_its_branch_is_deleted(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A sync completes when its branch is deleted; the next one fails and keeps the stored objects."""
-    environment.work.commit({"a.json": dashboard("a", "A")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A")})
     run_during_sync(monkeypatch, lambda: git(environment.server.root / "team.git", "update-ref", "-d", "refs/heads/main"))
     await environment.create_repository()
     assert await environment.titles() == {"a": "A"}
@@ -128,37 +128,37 @@ async def test_a_sync_completes_although_its_branch_is_deleted(environment: Sync
 async def test_a_repository_over_the_size_limit_is_an_error(environment: SyncEnvironment) -> None:
     """A repository above the size limit fails to sync until it is smaller. Commits without a branch are deleted from the mirror."""
     await environment.start(repository_bytes=400_000)
-    work = environment.work
-    work.commit({"a.json": dashboard("a", "A"), "big.bin": os.urandom(300_000)})
+    work_tree = environment.work_tree
+    work_tree.commit({"a.json": dashboard("a", "A"), "big.bin": os.urandom(300_000)})
     await environment.create_repository()
-    (work.folder / "big.bin").write_bytes(os.urandom(300_000))
-    (work.folder / "a.json").write_text(dashboard("a", "A2"))
-    work.push(amend=True)
+    (work_tree.folder / "big.bin").write_bytes(os.urandom(300_000))
+    (work_tree.folder / "a.json").write_text(dashboard("a", "A2"))
+    work_tree.push(amend=True)
     assert is_healthy(await environment.advance())
     assert await environment.titles() == {"a": "A2"}
-    (work.folder / "big.bin").write_bytes(os.urandom(900_000))
-    work.push(amend=True)
+    (work_tree.folder / "big.bin").write_bytes(os.urandom(900_000))
+    work_tree.push(amend=True)
     status = await environment.advance()
     text = "the repository has more than 400000 bytes: split it or raise DASHWRIGHT_REPOSITORY_BYTES"
     assert status["health"]["message"] == [text]
     assert status["sync"]["message"] == [text]
     assert await environment.titles() == {"a": "A2"}
     assert sum(path.stat().st_size for path in environment.data.rglob("*") if path.is_file()) < 400_000
-    (work.folder / "big.bin").unlink()
-    (work.folder / "a.json").write_text(dashboard("a", "A3"))
-    work.push(amend=True)
+    (work_tree.folder / "big.bin").unlink()
+    (work_tree.folder / "a.json").write_text(dashboard("a", "A3"))
+    work_tree.push(amend=True)
     assert is_healthy(await environment.advance())
     assert await environment.titles() == {"a": "A3"}
 
 
 async def test_a_branch_replaces_a_deleted_one_with_a_conflicting_name(environment: SyncEnvironment) -> None:
     """A new branch replaces a deleted one in the mirror although one name is a directory of the other."""
-    work, bare = environment.work, environment.server.root / "team.git"
-    work.commit({"a.json": dashboard("a", "main")})
+    work_tree, bare = environment.work_tree, environment.server.root / "team.git"
+    work_tree.commit({"a.json": dashboard("a", "main")})
     await environment.create_repository()
     for old, new in (("main", "main/below"), ("main/below", "main")):
         git(bare, "update-ref", "-d", f"refs/heads/{old}")
-        work.commit({"a.json": dashboard("a", new)}, branch=new)
+        work_tree.commit({"a.json": dashboard("a", new)}, branch=new)
         await environment.change(branch=new)
         assert is_healthy(await environment.advance())
         assert await environment.titles() == {"a": new}
@@ -166,11 +166,11 @@ async def test_a_branch_replaces_a_deleted_one_with_a_conflicting_name(environme
 
 async def test_a_worker_with_an_empty_data_folder_syncs_incrementally(environment: SyncEnvironment) -> None:
     """A worker without a mirror clones the repository and syncs incrementally from the stored commit."""
-    environment.work.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await environment.create_repository()
     environment.data = environment.data.with_name("another")
     await environment.start()
-    environment.work.commit({"a.json": dashboard("a", "A2")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A2")})
     status = await environment.advance()
     assert is_healthy(status)
     assert status["sync"]["incremental"] is True
@@ -183,7 +183,7 @@ async def test_an_unwritable_data_folder_is_reported(environment: SyncEnvironmen
     In this test, a file has the path of the mirrors' directory.
     """
     (environment.data / "git").write_text("no folder")
-    environment.work.commit({"a.json": dashboard("a", "A")})
+    environment.work_tree.commit({"a.json": dashboard("a", "A")})
     await environment.create_repository()
     status = await environment.advance(0)
     text = "the jobs worker cannot keep a copy of the repository in its data directory: File exists"

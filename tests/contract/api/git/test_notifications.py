@@ -31,8 +31,8 @@ MERGE_PATCH = {"Content-Type": "application/merge-patch+json"}
 async def environment(start_api: StartApi, broker: MemoryBroker, git_server: GitServer, tmp_path: Path) -> AsyncIterator[SyncEnvironment]:
     """Start a gateway and a worker that may notify this machine, and a git server with a repository of one dashboard."""
     api = await start_api(allowed_hosts="127.0.0.0/8")
-    environment = SyncEnvironment(api, git_server, git_server.make("team.git"), AheadClock(), broker, tmp_path / "data")
-    environment.work.commit({"a.json": dashboard("a", "A")})
+    environment = SyncEnvironment(api, git_server, git_server.create_repository("team.git"), AheadClock(), broker, tmp_path / "data")
+    environment.work_tree.commit({"a.json": dashboard("a", "A")})
     await environment.start()
     yield environment
     await environment.stop()
@@ -60,14 +60,14 @@ async def create_repository(
 
 async def outcome(environment: SyncEnvironment, condition: Callable[[dict[str, Any]], bool], name: str = "chat") -> dict[str, Any]:
     """Return the outcome of the last attempt to notify a receiver, once the condition holds for it."""
-    found: dict[str, Any] = {}
+    receiver_status: dict[str, Any] = {}
 
     async def is_written() -> bool:
-        found.update({item["name"]: item for item in (await environment.status()).get("notifications") or ()})
-        return name in found and condition(found[name])
+        receiver_status.update({item["name"]: item for item in (await environment.status()).get("notifications") or ()})
+        return name in receiver_status and condition(receiver_status[name])
 
     await wait_until(environment.api.database, is_written)
-    status: dict[str, Any] = found[name]
+    status: dict[str, Any] = receiver_status[name]
     return status
 
 
@@ -109,7 +109,7 @@ async def test_files_enter_and_leave_the_quarantine(environment: SyncEnvironment
     """Each change of the quarantine is one event, with the files and their faults; a file that remains there causes none."""
     await create_repository(environment, receiver_spec(receiver))
     await receiver.next()
-    environment.work.commit({"b.json": "{", "c.json": "{"})
+    environment.work_tree.commit({"b.json": "{", "c.json": "{"})
     await environment.advance()
     events = {(event := (await receiver.next()).event)["type"].removeprefix("io.dashwright.repository."): event for _ in range(2)}
     assert set(events) == {"sync.error", "quarantine.entered"}
@@ -118,7 +118,7 @@ async def test_files_enter_and_leave_the_quarantine(environment: SyncEnvironment
     assert all(file["message"] for file in entered["files"])
     assert events["sync.error"]["data"]["counts"]["error"] == 2
     assert len(events["sync.error"]["data"]["errors"]) == 2
-    environment.work.commit({"b.json": dashboard("b", "B"), "a.json": dashboard("a", "A2")})
+    environment.work_tree.commit({"b.json": dashboard("b", "B"), "a.json": dashboard("a", "A2")})
     await environment.advance()
     events = {(event := (await receiver.next()).event)["type"].removeprefix("io.dashwright.repository."): event for _ in range(2)}
     assert set(events) == {"sync.error", "quarantine.left"}
@@ -127,7 +127,7 @@ async def test_files_enter_and_leave_the_quarantine(environment: SyncEnvironment
 
 async def test_a_sync_with_warnings_is_an_event_of_its_own(environment: SyncEnvironment, receiver: WebhookReceiver) -> None:
     """A copy of a dashboard is a warning: the event names it, and no file enters the quarantine."""
-    environment.work.commit({"copy.json": dashboard("a", "A")})
+    environment.work_tree.commit({"copy.json": dashboard("a", "A")})
     await create_repository(environment, receiver_spec(receiver))
     event = (await receiver.next()).event
     assert (event["type"], event["data"]["counts"]["warning"]) == ("io.dashwright.repository.sync.warning", 1)
@@ -161,7 +161,7 @@ async def test_a_receiver_gets_only_its_events_with_its_own_secret(environment: 
     async with receiving() as other:
         receivers = (receiver_spec(receiver, "chat", "quarantine", "health.unhealthy"), receiver_spec(other, "pager", "sync"))
         await create_repository(environment, *receivers, secrets={"pager": OTHER_SECRET})
-        environment.work.commit({"b.json": "{"})
+        environment.work_tree.commit({"b.json": "{"})
         await environment.advance()
         request = await receiver.next()
         for_pager = [await other.next() for _ in range(2)]
@@ -225,7 +225,7 @@ async def test_a_slow_receiver_delays_neither_syncs_nor_other_receivers(
         await environment.start()
         await create_repository(environment, receiver_spec(hanging, "slow"), receiver_spec(receiver))
         for title in ("B", "C"):
-            environment.work.commit({"a.json": dashboard("a", title)})
+            environment.work_tree.commit({"a.json": dashboard("a", title)})
             await environment.advance()
         states = {(await receiver.next()).event["data"]["commit"] for _ in range(3)}
         assert len(states) == 3
@@ -253,10 +253,10 @@ async def test_a_corrected_receiver_gets_the_waiting_event(
 ) -> None:
     """A changed address of a receiver in the spec gets the waiting events immediately."""
     monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(hours=1))
-    async with receiving() as wrong:
-        wrong.respond = respond_with(*[500] * 1000)
-        await create_repository(environment, receiver_spec(wrong))
-        first = await wrong.next()
+    async with receiving() as wrong_receiver:
+        wrong_receiver.respond = respond_with(*[500] * 1000)
+        await create_repository(environment, receiver_spec(wrong_receiver))
+        first = await wrong_receiver.next()
         await outcome(environment, lambda item: "error" in item)
         patch = {"spec": {"notifications": [receiver_spec(receiver)]}, "secure": {"notifications": {"chat": {"create": SECRET}}}}
         assert (await environment.api("PATCH", TEAM, patch, headers=MERGE_PATCH))[0] == 200
@@ -295,19 +295,23 @@ async def test_a_secret_is_kept_and_never_shown(
         "select spec::jsonb #>> '{notifications,0,encryptedSecret}' from resource_history where spec like '%chat%'"
     )
     updated = {**created, "spec": {**created["spec"], "title": "Renamed"}, "metadata": {"name": "team"}}
-    _, put = await environment.api("PUT", TEAM, updated)
-    shown = [
+    _, put_response = await environment.api("PUT", TEAM, updated)
+    public_texts = [
         created,
-        put,
+        put_response,
         *[await environment.api("GET", path) for path in (TEAM, REPOSITORIES)],
         await environment.api.sql("select jsonb_agg(a)::text from audit_event a"),
         *[request.body for request in receiver.received],
     ]
     logged = str(capfd.readouterr())
-    assert put["spec"]["title"] == "Renamed", put
-    assert put["secure"] == created["secure"] == {"notifications": {"chat": {"name": created["secure"]["notifications"]["chat"]["name"]}}}
+    assert put_response["spec"]["title"] == "Renamed", put_response
+    assert (
+        put_response["secure"]
+        == created["secure"]
+        == {"notifications": {"chat": {"name": created["secure"]["notifications"]["chat"]["name"]}}}
+    )
     assert sealed
-    for text in (*map(str, shown), logged):
+    for text in (*map(str, public_texts), logged):
         assert SECRET not in text
         assert sealed not in text
     assert "notification_delivered" in logged

@@ -16,7 +16,7 @@ INSIDE = {"deploy/boards/a.json": dashboard("a", "A"), "deploy/boards/in/b.json"
 @pytest.fixture
 async def team(environment: SyncEnvironment) -> SyncEnvironment:
     """Sync two dashboards of ``deploy/boards``. The files outside of that directory are invalid."""
-    environment.work.commit({**OUTSIDE, **INSIDE})
+    environment.work_tree.commit({**OUTSIDE, **INSIDE})
     await environment.create_repository(path="/deploy/boards/")
     return environment
 
@@ -32,8 +32,8 @@ async def run_job(environment: SyncEnvironment, action: str, **options: Any) -> 
     status, created = await environment.api("POST", f"{REPOSITORIES}/team/jobs", {"action": action, action: options})
     assert status == 202, created
     await wait_until(environment.api.database, environment.is_at_rest)
-    _, found = await environment.api("GET", f"{REPOSITORIES}/team/jobs/{created['metadata']['uid']}")
-    return dict(found["status"])
+    _, body = await environment.api("GET", f"{REPOSITORIES}/team/jobs/{created['metadata']['uid']}")
+    return dict(body["status"])
 
 
 async def stored_titles(environment: SyncEnvironment) -> dict[str, str]:
@@ -58,12 +58,14 @@ async def test_only_the_directory_is_stored(team: SyncEnvironment) -> None:
     assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
     _, spec = await team.api("GET", f"{REPOSITORIES}/team")
     assert spec["spec"]["githost"]["path"] == "deploy/boards"
-    team.work.commit({"deploy/boards/a.json": None, "deploy/boards/c.json": dashboard("c", "C"), "c.json": "{", "deploy/in/b.json": "{"})
+    team.work_tree.commit(
+        {"deploy/boards/a.json": None, "deploy/boards/c.json": dashboard("c", "C"), "c.json": "{", "deploy/in/b.json": "{"}
+    )
     status = await team.advance()
     assert (is_healthy(status), status["sync"]["incremental"]) == (True, True)
     assert await stored_titles(team) == {"": "Team", "in": "in", "in/b.json": "B", "c.json": "C"}
-    _, found = await team.api("GET", f"{DASHBOARDS}/b")
-    assert found["metadata"]["annotations"]["grafana.app/sourcePath"] == "in/b.json"
+    _, body = await team.api("GET", f"{DASHBOARDS}/b")
+    assert body["metadata"]["annotations"]["grafana.app/sourcePath"] == "in/b.json"
     _, resources = await team.api("GET", f"{REPOSITORIES}/team/resources")
     assert {item["path"] for item in resources["items"] if item["resource"] == "dashboards"} == {"in/b.json", "c.json"}
     assert resources.get("quarantined", []) == []
@@ -72,7 +74,7 @@ async def test_only_the_directory_is_stored(team: SyncEnvironment) -> None:
 async def test_a_commit_outside_of_the_directory_changes_nothing(team: SyncEnvironment) -> None:
     """A commit outside of the directory is recorded by one sync, which writes no object, and causes no further job."""
     changes = await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'")
-    newest = team.work.commit({"a.json": "{{", "deploy/boards.json": None, "elsewhere/c.json": dashboard("c", "C")})
+    newest = team.work_tree.commit({"a.json": "{{", "deploy/boards.json": None, "elsewhere/c.json": dashboard("c", "C")})
     status = await team.advance()
     assert (is_healthy(status), status["sync"]["lastRef"], status["sync"]["incremental"]) == (True, newest, True)
     before = await count_jobs(team)
@@ -85,18 +87,18 @@ async def test_file_paths_are_relative_to_the_directory(team: SyncEnvironment) -
     """The files API lists, reads, creates, moves and deletes by relative paths; links to the host have complete paths."""
     await allow_writes(team)
     url = team.server.url("team.git").removesuffix(".git")
-    _, found = await team.api("GET", FILES)
-    assert [item["path"] for item in found["items"]] == ["a.json", "in/b.json"]
+    _, body = await team.api("GET", FILES)
+    assert [item["path"] for item in body["items"]] == ["a.json", "in/b.json"]
     status, file = await team.api("POST", f"{FILES}/new/c.json", json.loads(dashboard("c", "C")))
     assert (status, file["path"], file["urls"]["sourceURL"]) == (200, "new/c.json", f"{url}/blob/main/deploy/boards/new/c.json"), file
     assert (await team.api("POST", f"{FILES}/far/b.json", params={"originalPath": "in/b.json"}))[0] == 200
     assert (await team.api("DELETE", f"{FILES}/a.json"))[0] == 200
     assert (await team.api("PUT", f"{FILES}/new/c.json", json.loads(dashboard("c", "Side")), params={"ref": "side"}))[0] == 200
-    inside = {"deploy/boards/far/b.json", "deploy/boards/new/c.json"}
-    assert files_on_host(team) == files_on_host(team, "side") == OUTSIDE.keys() | inside
+    expected_paths = {"deploy/boards/far/b.json", "deploy/boards/new/c.json"}
+    assert files_on_host(team) == files_on_host(team, "side") == OUTSIDE.keys() | expected_paths
     assert await stored_titles(team) == {"": "Team", "far": "far", "far/b.json": "B", "new": "new", "new/c.json": "C"}
-    _, side = await team.api("GET", f"{FILES}/new/c.json", params={"ref": "side"})
-    assert side["resource"]["file"]["spec"]["title"] == "Side"
+    _, side_file = await team.api("GET", f"{FILES}/new/c.json", params={"ref": "side"})
+    assert side_file["resource"]["file"]["spec"]["title"] == "Side"
     for path in ("deploy/boards/new/c.json", "boards/in/b.json", "..%2Fboards.json"):
         assert (await team.api("GET", f"{FILES}/{path}"))[0] in (400, 404)
     sync = (await team.advance())["sync"]
@@ -106,10 +108,10 @@ async def test_file_paths_are_relative_to_the_directory(team: SyncEnvironment) -
 async def test_an_edit_changes_the_file_in_the_directory(team: SyncEnvironment) -> None:
     """An edit of an object is committed to its file in the directory and to no other file."""
     await allow_writes(team)
-    _, found = await team.api("GET", f"{DASHBOARDS}/b")
-    found["spec"]["title"] = "B2"
-    status, found = await team.api("PUT", f"{DASHBOARDS}/b", found)
-    assert (status, found["metadata"]["annotations"]["grafana.app/sourcePath"]) == (200, "in/b.json"), found
+    _, body = await team.api("GET", f"{DASHBOARDS}/b")
+    body["spec"]["title"] = "B2"
+    status, body = await team.api("PUT", f"{DASHBOARDS}/b", body)
+    assert (status, body["metadata"]["annotations"]["grafana.app/sourcePath"]) == (200, "in/b.json"), body
     assert json.loads(git(team.server.root / "team.git", "show", "main:deploy/boards/in/b.json"))["title"] == "B2"
     assert files_on_host(team) == OUTSIDE.keys() | INSIDE.keys()
 
@@ -138,24 +140,24 @@ async def test_lint_reads_the_configuration_in_the_directory(team: SyncEnvironme
     lint_configuration = "exclusions:\n  uneditable-dashboard:\n"
 
     async def issues() -> set[str]:
-        _, found = await team.api("GET", f"{FILES}/a.json")
-        return {issue["rule"] for issue in found.get("lint", [])}
+        _, body = await team.api("GET", f"{FILES}/a.json")
+        return {issue["rule"] for issue in body.get("lint", [])}
 
-    team.work.commit({".dashboard-lint": lint_configuration})
+    team.work_tree.commit({".dashboard-lint": lint_configuration})
     assert "uneditable-dashboard" in await issues()
-    team.work.commit({"deploy/boards/.dashboard-lint": lint_configuration})
+    team.work_tree.commit({"deploy/boards/.dashboard-lint": lint_configuration})
     assert "uneditable-dashboard" not in await issues()
 
 
 async def test_the_history_is_that_of_the_directory(team: SyncEnvironment) -> None:
     """The history lists the commits that changed the directory, or a path in it."""
     first = (await team.status())["sync"]["lastRef"]
-    team.work.commit({"outside.txt": "1"})
-    second = team.work.commit({"deploy/boards/a.json": dashboard("a", "A2")})
+    team.work_tree.commit({"outside.txt": "1"})
+    second = team.work_tree.commit({"deploy/boards/a.json": dashboard("a", "A2")})
 
     async def history(path: str = "") -> list[str]:
-        _, found = await team.api("GET", f"{REPOSITORIES}/team/history{path}")
-        return [item["ref"] for item in found["items"]]
+        _, body = await team.api("GET", f"{REPOSITORIES}/team/history{path}")
+        return [item["ref"] for item in body["items"]]
 
     assert await history() == await history("/a.json") == [second, first]
     assert await history("/in/") == [first]
@@ -184,8 +186,8 @@ async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, mis
     """A moved or misspelt directory fails syncs, dry runs and file lists until it is corrected; the stored objects remain."""
     before = await stored_titles(team)
     if missing_path == "moved":
-        git(team.work.folder, "mv", "deploy/boards", "deploy/new")
-        team.work.push()
+        git(team.work_tree.folder, "mv", "deploy/boards", "deploy/new")
+        team.work_tree.push()
     else:
         await team.change(path="deploy/new")
     status = await team.advance()
@@ -202,20 +204,20 @@ async def test_a_missing_directory_deletes_no_objects(team: SyncEnvironment, mis
 
 async def test_a_directory_that_does_not_exist_yet_is_empty(environment: SyncEnvironment) -> None:
     """Files of the directory are stored when it is created, and it may become empty if a ``.keep`` file keeps it."""
-    environment.work.commit(dict(OUTSIDE))
+    environment.work_tree.commit(dict(OUTSIDE))
     await environment.create_repository(path="deploy/boards")
     assert is_healthy(await environment.status())
-    environment.work.commit(dict(INSIDE))
+    environment.work_tree.commit(dict(INSIDE))
     assert is_healthy(await environment.advance())
     assert await stored_titles(environment) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
-    environment.work.commit({**dict.fromkeys(INSIDE), "deploy/boards/.keep": ""})
+    environment.work_tree.commit({**dict.fromkeys(INSIDE), "deploy/boards/.keep": ""})
     assert is_healthy(await environment.advance())
     assert await stored_titles(environment) == {"": "Team"}
 
 
 async def test_a_rollback_restores_the_directory(team: SyncEnvironment) -> None:
     """A rollback restores the objects of the directory."""
-    team.work.commit({"deploy/boards/a.json": dashboard("a", "A2"), "deploy/boards/in/b.json": None})
+    team.work_tree.commit({"deploy/boards/a.json": dashboard("a", "A2"), "deploy/boards/in/b.json": None})
     assert is_healthy(await team.advance())
     assert (await team.api("POST", f"{REPOSITORIES}/team/rollback"))[0] == 202
     await wait_until(team.api.database, team.is_at_rest)

@@ -36,7 +36,7 @@ FIRST = {
     "pmm-app/tests/ia/templates/empty.json": "",
     "pmm-app/chart/templates/service.yaml": "{{- if .Values.on }}\nkind: Service\n{{- end }}\n",
 }
-LATER: list[dict[str, str | None]] = [
+LATER_COMMITS: list[dict[str, str | None]] = [
     {
         "dashboards/Experimental/MongoDB_ReplSet_Summary_(New).json": dashboard("mongo-new", "MongoDB (new)"),
         "dashboards/Kubernetes (experimental)/Kubernetes_Pods_Status.json": dashboard("pods", "Pods"),
@@ -53,15 +53,15 @@ LATER: list[dict[str, str | None]] = [
 
 
 async def stored_folders(environment: SyncEnvironment) -> set[str]:
-    found = await environment.api.sql("select coalesce(json_agg(source_path), '[]')::text from resource where resource = 'folders'")
-    return {path for path in json.loads(found) if path}
+    paths_json = await environment.api.sql("select coalesce(json_agg(source_path), '[]')::text from resource where resource = 'folders'")
+    return {path for path in json.loads(paths_json) if path}
 
 
 async def stored_dashboards(environment: SyncEnvironment) -> dict[str, str]:
-    found = await environment.api.sql(
+    rows_json = await environment.api.sql(
         "select coalesce(json_object_agg(source_path, name), '{}')::text from resource where resource = 'dashboards'"
     )
-    names_by_path: dict[str, str] = json.loads(found)
+    names_by_path: dict[str, str] = json.loads(rows_json)
     return names_by_path
 
 
@@ -72,14 +72,14 @@ async def allow_writes(environment: SyncEnvironment) -> None:
 
 
 async def test_every_commit_is_synced(environment: SyncEnvironment) -> None:
-    """Dashboards with any file name are stored. Copies and files without a dashboard cause no error and no folder."""
-    environment.work.commit(dict(FIRST))
+    """Dashboards with any file name are stored. Copies and files without a dashboard cause no error and no folder, in every commit."""
+    environment.work_tree.commit(dict(FIRST))
     await environment.create_repository()
     assert is_healthy(await environment.status()), await environment.errors()
     assert set(await stored_dashboards(environment)) == {path for path in FIRST if path.startswith("dashboards/")}
     assert await stored_folders(environment) == {"dashboards", "dashboards/MySQL", "dashboards/OS", "dashboards/Insight"}
-    for files in LATER:
-        environment.work.commit(dict(files))
+    for files in LATER_COMMITS:
+        environment.work_tree.commit(dict(files))
         assert is_healthy(await environment.advance()), await environment.errors()
     assert (await stored_dashboards(environment))["pmm-app/dist/dashboards/Home_Dashboard.json"] == "home"
     before = await stored_dashboards(environment), await stored_folders(environment)
@@ -94,29 +94,29 @@ async def test_every_commit_is_synced(environment: SyncEnvironment) -> None:
 async def test_any_name_is_reached_over_http(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose name has special characters can be read, edited, previewed and deleted by its path, and has a history."""
     monkeypatch.setattr(picture_client, "TIMEOUT_SECONDS", 0.01)  # Without an expressions worker the preview has no pictures.
-    environment.work.commit(dict(FIRST))
+    environment.work_tree.commit(dict(FIRST))
     await environment.create_repository()
     await allow_writes(environment)
-    environment.work.commit(dict(LATER[0]))
+    environment.work_tree.commit(dict(LATER_COMMITS[0]))
     assert is_healthy(await environment.advance())
-    path = next(path for path in LATER[0] if "%20" in path)
-    place = quote(path, safe="/")
-    _, found = await environment.api("GET", f"{REPOSITORIES}/team/files/{place}")
-    assert (found["path"], found["resource"]["file"]["metadata"]["name"]) == (path, "odd")
-    status, edited = await environment.api("PUT", f"{REPOSITORIES}/team/files/{place}", json.loads(dashboard("odd", "Edited")))
+    path = next(path for path in LATER_COMMITS[0] if "%20" in path)
+    quoted_path = quote(path, safe="/")
+    _, body = await environment.api("GET", f"{REPOSITORIES}/team/files/{quoted_path}")
+    assert (body["path"], body["resource"]["file"]["metadata"]["name"]) == (path, "odd")
+    status, edited = await environment.api("PUT", f"{REPOSITORIES}/team/files/{quoted_path}", json.loads(dashboard("odd", "Edited")))
     assert (status, edited.get("errors")) == (200, None)
-    _, history = await environment.api("GET", f"{REPOSITORIES}/team/history/{place}")
+    _, history = await environment.api("GET", f"{REPOSITORIES}/team/history/{quoted_path}")
     assert len(history["items"]) == 2
     assert (await environment.titles())["odd"] == "Edited"
-    async with environment.api.session.get(f"/preview/team/{place}", headers={"Authorization": ADMIN}) as page:
+    async with environment.api.session.get(f"/preview/team/{quoted_path}", headers={"Authorization": ADMIN}) as page:
         assert (page.status, "&amp; + &#39; , # = ; @ ! [a] {b} ~ %20" in await page.text()) == (200, True)
-    assert (await environment.api("DELETE", f"{REPOSITORIES}/team/files/{place}"))[0] == 200
+    assert (await environment.api("DELETE", f"{REPOSITORIES}/team/files/{quoted_path}"))[0] == 200
     assert "odd" not in await environment.titles()
 
 
 async def test_patterns_choose_the_files(environment: SyncEnvironment) -> None:
     """Changed patterns cause a full sync. Files that are not selected count as missing and cannot be written."""
-    environment.work.commit({**FIRST, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
+    environment.work_tree.commit({**FIRST, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
     await environment.create_repository()
     await allow_writes(environment)
     assert (await environment.status())["sync"]["state"] == "error"

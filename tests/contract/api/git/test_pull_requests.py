@@ -169,8 +169,8 @@ async def test_a_pull_request_from_a_fork_is_reviewed(proposals: Proposals) -> N
 async def enable_pictures(proposals: Proposals) -> None:
     _, team = await proposals.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["githost"]["generateDashboardPreviews"] = True
-    status, found = await proposals.api("PUT", f"{REPOSITORIES}/team", team)
-    assert status == 200, found
+    status, body = await proposals.api("PUT", f"{REPOSITORIES}/team", team)
+    assert status == 200, body
 
 
 async def test_the_comment_has_pictures_before_and_after(
@@ -192,10 +192,10 @@ async def test_the_comment_has_pictures_before_and_after(
     [text] = proposals.comments(number)
     assert "### Side by Side Comparison of a.json" in text
     assert "### Side by Side Comparison of n.json" in text
-    places = re.findall(r"!\[(?:Before|Preview)\]\(https://dash.example(\S+)\)", text)
-    assert len(set(places)) == 3
-    for place in places:
-        async with proposals.api.session.get(place) as response:
+    picture_paths = re.findall(r"!\[(?:Before|Preview)\]\(https://dash.example(\S+)\)", text)
+    assert len(set(picture_paths)) == 3
+    for picture_path in picture_paths:
+        async with proposals.api.session.get(picture_path) as response:
             assert (response.status, response.content_type, (await response.read())[1:4]) == (200, "image/png", b"PNG")
 
 
@@ -203,8 +203,8 @@ async def test_library_panels_are_drawn_in_pictures(proposals: Proposals, databa
     """A panel that refers to a stored library panel is drawn like the library panel itself, and unlike a missing one."""
     await enable_pictures(proposals)
     model = {"type": "text", "title": "Shared", "options": {"mode": "markdown", "content": "# Hello"}}
-    status, found = await proposals.api("POST", "/api/library-elements", {"name": "Shared", "kind": 1, "uid": "shared", "model": model})
-    assert status == 200, found
+    status, body = await proposals.api("POST", "/api/library-elements", {"name": "Shared", "kind": 1, "uid": "shared", "model": model})
+    assert status == 200, body
     position: dict[str, Any] = {"id": 1, "gridPos": {"x": 0, "y": 0, "w": 12, "h": 6}}
     panels: dict[str, dict[str, Any]] = {
         "own": model,
@@ -222,8 +222,8 @@ async def test_library_panels_are_drawn_in_pictures(proposals: Proposals, databa
     [text] = proposals.comments(number)
     pictures = {}
     for name in panels:
-        [place] = re.findall(rf"Comparison of {name}\.json.*?!\[Preview\]\(https://dash\.example(\S+?)\)", text, re.DOTALL)
-        async with proposals.api.session.get(place) as response:
+        [picture_path] = re.findall(rf"Comparison of {name}\.json.*?!\[Preview\]\(https://dash\.example(\S+?)\)", text, re.DOTALL)
+        async with proposals.api.session.get(picture_path) as response:
             pictures[name] = await response.read()
     assert pictures["reference"] == pictures["own"]
     assert pictures["lost"] != pictures["own"]
@@ -293,23 +293,23 @@ async def test_a_failing_host_fails_the_review(proposals: Proposals) -> None:
     """
     number = proposals.propose({"a.json": dashboard("a", "Other")})
 
-    def failing(place: str, refusal_status: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
+    def failing(path_part: str, refusal_status: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
         async def fail(request: web.Request) -> web.StreamResponse | None:
-            return web.json_response({"message": "no"}, status=refusal_status) if place in request.path else None
+            return web.json_response({"message": "no"}, status=refusal_status) if path_part in request.path else None
 
         return fail
 
-    for place, refusal_status, expected in [
+    for path_part, refusal_status, expected in [
         ("/pulls/", 403, "refuses access"),
         ("/files", 500, "responds with status 500"),
         ("/comments", 403, "refuses access"),
         ("/comments", 422, "422"),
         ("/statuses/", 500, "responds with status 500"),
     ]:
-        proposals.host.api_fault = failing(place, refusal_status)
+        proposals.host.api_fault = failing(path_part, refusal_status)
         status = await proposals.review(number)
         assert (status["state"], expected in status["message"]) == ("error", True), status
-        if place in ("/files", "/comments"):
+        if path_part in ("/files", "/comments"):
             assert proposals.statuses()[-1][0] == "error"
     proposals.host.api_fault = None
     assert (await proposals.review(number))["state"] == "success"

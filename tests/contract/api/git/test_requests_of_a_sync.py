@@ -8,36 +8,36 @@ MAX_REQUESTS = 5
 SCHEDULE_REQUESTS = 2
 """Requests that the schedule sends to look for a new commit before a sync."""
 
-FEW, MANY = 3, 300
+FEW_FILES, MANY_FILES = 3, 300
 
 
 async def test_requests_do_not_grow_with_the_repository(environment: SyncEnvironment) -> None:
     """Each sync sends at most five requests, for any number of files and commits; without a new commit there is no sync."""
-    work, sent_requests = environment.work, environment.server.requests
+    work_tree, sent_requests = environment.work_tree, environment.server.requests
 
-    async def requests() -> int:
+    async def count_requests() -> int:
         sent_requests.clear()
         assert is_healthy(await environment.advance())
         return len(sent_requests)
 
-    work.commit(files(FEW, "0"))
+    work_tree.commit(files(FEW_FILES, "0"))
     await environment.create_repository()
     assert len(sent_requests) <= MAX_REQUESTS
     request_counts = {}
-    for count in (FEW, MANY):
-        work.commit(files(count, "1"))
-        request_counts[f"{count} files are new"] = await requests()
-        work.commit(files(count, "2"))
-        request_counts[f"{count} files are changed"] = await requests()
+    for count in (FEW_FILES, MANY_FILES):
+        work_tree.commit(files(count, "1"))
+        request_counts[f"{count} files are new"] = await count_requests()
+        work_tree.commit(files(count, "2"))
+        request_counts[f"{count} files are changed"] = await count_requests()
     for number in range(20):
-        work.commit({"0.json": dashboard("n0", f"commit {number}")})
-    request_counts["20 commits"] = await requests()
-    work.push(amend=True)
-    request_counts["another commit in place of the last"] = await requests()
+        work_tree.commit({"0.json": dashboard("n0", f"commit {number}")})
+    request_counts["20 commits"] = await count_requests()
+    work_tree.push(amend=True)
+    request_counts["another commit in place of the last"] = await count_requests()
     await environment.rename("Team B")
-    request_counts["everything is looked at"] = await requests()
+    request_counts["everything is looked at"] = await count_requests()
     assert all(number <= MAX_REQUESTS + SCHEDULE_REQUESTS for number in request_counts.values()), request_counts
-    assert await requests() == SCHEDULE_REQUESTS, "nothing is new"
+    assert await count_requests() == SCHEDULE_REQUESTS, "nothing is new"
 
 
 def files(count: int, title: str) -> dict[str, str | bytes | None]:
@@ -46,16 +46,16 @@ def files(count: int, title: str) -> dict[str, str | bytes | None]:
 
 async def test_a_rewritten_history_needs_no_more_requests(environment: SyncEnvironment) -> None:
     """A sync after a rewrite of a thousand commits sends as few requests as any other."""
-    work = environment.work
-    work.commit({"a.json": dashboard("a", "A")})
-    repository = pygit2.Repository(str(work.folder))
+    work_tree = environment.work_tree
+    work_tree.commit({"a.json": dashboard("a", "A")})
+    repository = pygit2.Repository(str(work_tree.folder))
     for index in range(1_000):
         head = repository.head.peel(pygit2.Commit)
         repository.create_commit("HEAD", head.author, head.committer, f"{index}", head.tree.id, [head.id])
-    work.push()
+    work_tree.push()
     await environment.create_repository()
-    git(work.folder, "checkout", "--quiet", "--orphan", "rewritten")
-    work.commit({"a.json": dashboard("a", "rewritten")})
+    git(work_tree.folder, "checkout", "--quiet", "--orphan", "rewritten")
+    work_tree.commit({"a.json": dashboard("a", "rewritten")})
     git(environment.server.root / "team.git", "gc", "--quiet", "--prune=now")
     environment.server.requests.clear()
     assert is_healthy(await environment.advance())

@@ -32,8 +32,8 @@ async def proposals(start_api: StartApi, database: Database, broker: MemoryBroke
     async with git_host.serving(root, token=TOKEN) as host:
         worker = JobsWorker(settings, database, broker, Clock())
         await worker.start()
-        proposals = Proposals(api, host, host.make(NAME), worker)
-        proposals.work.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta")})
+        proposals = Proposals(api, host, host.create_repository(NAME), worker)
+        proposals.work_tree.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta")})
         await proposals.create_repository(token=TOKEN)
         assert (await proposals.sync())["state"] == "success"
         await worker.hooks.refresh()
@@ -45,8 +45,8 @@ async def proposals(start_api: StartApi, database: Database, broker: MemoryBroke
 async def job_of_webhook(proposals: Proposals, action: str) -> dict[str, str]:
     """Return the status of the job that the host's webhook started, once it has ended."""
     await proposals.host.wait_for_hooks()
-    _, found = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
-    [uid] = [job["metadata"]["uid"] for job in found["items"] if job["spec"]["action"] == action and _is_from_webhook(job)]
+    _, body = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
+    [uid] = [job["metadata"]["uid"] for job in body["items"] if job["spec"]["action"] == action and _is_from_webhook(job)]
     return (await proposals.wait_for_jobs(uid))[0]
 
 

@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 from tests.contract.api.conftest import Api
-from tests.contract.api.git.test_folder_files import Started, start_repository
+from tests.contract.api.git.test_folder_files import StartRepository, start_repository
 from tests.contract.api.test_sync_from_git import DASHBOARDS
 
 from dashwright.common.kinds.registry import DASHBOARD
@@ -20,7 +20,7 @@ def resource(version: str, name: str) -> dict[str, Any]:
     return {"apiVersion": DASHBOARD.api_version(version), "kind": "Dashboard", "metadata": {"name": name}, "spec": spec}
 
 
-async def test_files_of_every_version_are_stored(git_api: Api, start_repository: Started) -> None:
+async def test_files_of_every_version_are_stored(git_api: Api, start_repository: StartRepository) -> None:
     """A file in any served version is stored without error, and served in that version with all of its members."""
     trees = [resource(version, f"{version}-{suffix}") for version in DASHBOARD.versions for suffix in ("json", "yaml")]
     files: dict[str, str | bytes | None] = {
@@ -32,6 +32,6 @@ async def test_files_of_every_version_are_stored(git_api: Api, start_repository:
     await start_repository(files)
     for tree in trees:
         version, name = tree["apiVersion"].partition("/")[2], tree["metadata"]["name"]
-        status, found = await git_api("GET", f"{DASHBOARDS.replace('v2alpha1', version)}/{name}")
-        assert (status, found["apiVersion"]) == (200, tree["apiVersion"]), found
-        assert found["spec"].items() >= tree["spec"].items()
+        status, body = await git_api("GET", f"{DASHBOARDS.replace('v2alpha1', version)}/{name}")
+        assert (status, body["apiVersion"]) == (200, tree["apiVersion"]), body
+        assert body["spec"].items() >= tree["spec"].items()

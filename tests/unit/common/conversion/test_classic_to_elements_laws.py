@@ -77,12 +77,12 @@ DASHBOARD: dict[str, Any] = {
 }
 
 
-def _places(tree: Any) -> Iterator[tuple[Any, Any]]:
+def _holders_and_keys(tree: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each object or list of a tree with each of its keys or positions."""
     if isinstance(tree, dict | list):
-        for place in list(tree) if isinstance(tree, dict) else range(len(tree)):
-            yield tree, place
-            yield from _places(tree[place])
+        for key in list(tree) if isinstance(tree, dict) else range(len(tree)):
+            yield tree, key
+            yield from _holders_and_keys(tree[key])
 
 
 @st.composite
@@ -90,19 +90,19 @@ def dashboards(draw: st.DrawFn) -> dict[str, Any]:
     """Draw the dashboard with some members replaced by junk or by other parts of it."""
     dashboard = copy.deepcopy(DASHBOARD)
     for _ in range(draw(st.integers(0, 8))):
-        places = list(_places(dashboard))
-        holder, place = draw(st.sampled_from(places))
-        other, position = draw(st.sampled_from(places))
-        holder[place] = draw(JUNK | st.just(copy.deepcopy(other[position])))
+        holders_and_keys = list(_holders_and_keys(dashboard))
+        holder, key = draw(st.sampled_from(holders_and_keys))
+        other, position = draw(st.sampled_from(holders_and_keys))
+        holder[key] = draw(JUNK | st.just(copy.deepcopy(other[position])))
         if not isinstance(dashboard.get("panels"), list):
             break
     return dashboard
 
 
-def _panels(listed: Any) -> int:
+def _count_panels(listed: Any) -> int:
     """Return the number of panels in a list, and in the rows in it. Row panels do not count."""
     panels = [panel for panel in listed if isinstance(panel, dict)] if isinstance(listed, list) else []
-    return sum(_panels(panel.get("panels")) if panel.get("type") == "row" else 1 for panel in panels)
+    return sum(_count_panels(panel.get("panels")) if panel.get("type") == "row" else 1 for panel in panels)
 
 
 def _names(layout: dict[str, Any]) -> list[str]:
@@ -118,7 +118,7 @@ def test_each_panel_is_one_element_in_the_layout(dashboard: dict[str, Any]) -> N
     spec = classic_to_elements(dashboard, EMPTY_CONTEXT)
     names = _names(spec["layout"])
     assert sorted(names) == sorted(spec["elements"])
-    assert len(names) == _panels(dashboard.get("panels"))
+    assert len(names) == _count_panels(dashboard.get("panels"))
     assert names == [f"panel-{spec['elements'][name]['spec']['id']}" for name in names]
 
 

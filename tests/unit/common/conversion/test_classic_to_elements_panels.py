@@ -81,11 +81,11 @@ def test_angular_plugins_are_replaced(panel: dict[str, Any], plugin: str, predec
 
 def test_known_members_are_not_handed_over() -> None:
     """A panel that has only members of the schema of panels needs no migration by its plugin."""
-    known = (
+    known_members = (
         "cacheTimeout datasource description fieldConfig gridPos hideTimeOverride id interval links maxDataPoints maxPerRow options "
         "queryCachingTTL repeat repeatDirection targets timeCompare timeFrom timeShift title transformations transparent"
     )
-    converted = _visualization({**dict.fromkeys(known.split()), "type": "stat", "pluginVersion": "12.4.3"})
+    converted = _visualization({**dict.fromkeys(known_members.split()), "type": "stat", "pluginVersion": "12.4.3"})
     assert (converted["kind"], converted["spec"]["pluginVersion"], converted["spec"]["options"]) == ("stat", "12.4.3", {})
 
 

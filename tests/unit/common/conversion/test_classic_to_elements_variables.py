@@ -11,7 +11,7 @@ CONTEXT = ConversionContext(
     DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
 )
 ABSENT = object()
-NOTHING = {"text": "", "value": ""}
+EMPTY_OPTION = {"text": "", "value": ""}
 NUMBERED_SORTS = ("disabled", "alphabeticalAsc", "alphabeticalDesc", "numericalAsc", "numericalDesc")
 NAMED_SORTS = ("alphabeticalCaseInsensitiveAsc", "alphabeticalCaseInsensitiveDesc", "naturalAsc", "naturalDesc")
 
@@ -34,7 +34,7 @@ def _annotation(annotation: dict[str, Any]) -> Any:
             "query",
             "QueryVariable",
             {
-                "current": NOTHING,
+                "current": EMPTY_OPTION,
                 "refresh": "never",
                 "query": {"kind": "prometheus", "spec": {}},
                 "regex": "",
@@ -52,7 +52,7 @@ def _annotation(annotation: dict[str, Any]) -> Any:
                 "pluginId": "prometheus",
                 "refresh": "never",
                 "regex": "",
-                "current": NOTHING,
+                "current": EMPTY_OPTION,
                 "options": [],
                 "multi": False,
                 "includeAll": False,
@@ -62,16 +62,16 @@ def _annotation(annotation: dict[str, Any]) -> Any:
         (
             "custom",
             "CustomVariable",
-            {"query": "", "current": NOTHING, "options": [], "multi": False, "includeAll": False, "allowCustomValue": True},
+            {"query": "", "current": EMPTY_OPTION, "options": [], "multi": False, "includeAll": False, "allowCustomValue": True},
         ),
-        ("constant", "ConstantVariable", {"query": "", "current": NOTHING}),
-        ("textbox", "TextVariable", {"query": "", "current": NOTHING}),
+        ("constant", "ConstantVariable", {"query": "", "current": EMPTY_OPTION}),
+        ("textbox", "TextVariable", {"query": "", "current": EMPTY_OPTION}),
         (
             "interval",
             "IntervalVariable",
             {
                 "query": "",
-                "current": NOTHING,
+                "current": EMPTY_OPTION,
                 "options": [],
                 "auto": False,
                 "auto_min": "",
@@ -81,7 +81,7 @@ def _annotation(annotation: dict[str, Any]) -> Any:
         ),
         ("switch", "SwitchVariable", {"current": "false", "enabledValue": "true", "disabledValue": "false"}),
         ("adhoc", "AdhocVariable", {"baseFilters": [], "filters": [], "defaultKeys": [], "allowCustomValue": True}),
-        ("groupby", "GroupByVariable", {"current": NOTHING, "options": [], "multi": True}),
+        ("groupby", "GroupByVariable", {"current": EMPTY_OPTION, "options": [], "multi": True}),
     ],
 )
 def test_each_type_of_variable_is_complete(classic_type: str, kind: str, expected: dict[str, Any]) -> None:
@@ -108,7 +108,7 @@ def test_unknown_variables_are_left_out(variable: Any) -> None:
         ({"type": "textbox", "hide": "hideLabel"}, {"hide": "hideLabel"}),
         ({"type": "textbox", "hide": "other"}, {"hide": "dontHide"}),
         ({"type": "textbox", "current": {"text": ["a", 1], "value": 5}}, {"current": {"text": ["a"], "value": ""}}),
-        ({"type": "textbox", "current": "a"}, {"current": NOTHING}),
+        ({"type": "textbox", "current": "a"}, {"current": EMPTY_OPTION}),
         ({"type": "textbox", "current": {"text": {"__legacyStringValue": "a"}}}, {"current": {"text": "a", "value": ""}}),
         (
             {"type": "custom", "options": [{"text": "a", "value": "b", "selected": True}, 1]},
@@ -140,7 +140,7 @@ def test_unknown_variables_are_left_out(variable: Any) -> None:
         ({"type": "query", "staticOptions": [], "staticOptionsOrder": "other"}, {"staticOptions": ABSENT, "staticOptionsOrder": ABSENT}),
         ({"type": "datasource", "query": "loki", "regex": "/x/"}, {"pluginId": "loki", "regex": "/x/"}),
         ({"type": "constant", "query": "c"}, {"query": "c", "current": {"text": "c", "value": "c"}}),
-        ({"type": "constant", "query": "c", "current": {}}, {"query": "c", "current": NOTHING}),
+        ({"type": "constant", "query": "c", "current": {}}, {"query": "c", "current": EMPTY_OPTION}),
         ({"type": "interval", "query": "1m,5m", "options": [{"value": "1h"}]}, {"query": "1m,5m"}),
         ({"type": "interval", "options": [{"value": "1m"}, {"text": "5m"}, {"value": "", "text": "x"}]}, {"query": "1m,5m"}),
         ({"type": "interval", "auto": True, "auto_min": "5s", "auto_count": "30"}, {"auto": True, "auto_min": "5s", "auto_count": 30}),

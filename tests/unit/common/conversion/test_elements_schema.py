@@ -71,7 +71,7 @@ CONDITIONS = kind_and_spec(
 )
 
 #: Dashboard of ``v2alpha1`` with each kind of layout, panel and variable.
-FULL: Tree = {
+FULL_DASHBOARD: Tree = {
     "title": "T",
     "cursorSync": "Off",
     "tags": ["a"],
@@ -106,7 +106,7 @@ FULL: Tree = {
     ),
 }
 
-BY_VERSION = {version: convert(FULL, "v2alpha1", version, EMPTY_CONTEXT) for version in VERSIONS}
+BY_VERSION = {version: convert(FULL_DASHBOARD, "v2alpha1", version, EMPTY_CONTEXT) for version in VERSIONS}
 
 
 def full_dashboard_with(version: str, path: str, value: Any) -> Tree:
@@ -284,7 +284,7 @@ def test_the_number_of_causes_is_limited() -> None:
     assert len(check_elements({"title": "T", **spec, "tags": []}, "v2").unknown) == 20
 
 
-def nested(depth: int) -> Tree:
+def nested_layout(depth: int) -> Tree:
     layout = kind_and_spec("GridLayout", items=[])
     for level in range(depth):
         if level % 2:
@@ -299,31 +299,31 @@ def test_layouts_are_nested_to_the_limit_of_conversions() -> None:
 
     Layouts next to each other are not limited.
     """
-    assert faults(nested(MAX_LAYOUT_DEPTH)) == []
+    assert faults(nested_layout(MAX_LAYOUT_DEPTH)) == []
     neighbours = kind_and_spec("RowsLayout", rows=[kind_and_spec("RowsLayoutRow", layout=GRID | {"spec": {}})] * 2 * MAX_LAYOUT_DEPTH)
     assert faults({"title": "T", "layout": neighbours}) == []
-    (cause,) = check_elements(nested(MAX_LAYOUT_DEPTH + 1), "v2alpha1").faults
+    (cause,) = check_elements(nested_layout(MAX_LAYOUT_DEPTH + 1), "v2alpha1").faults
     assert cause.field.endswith(".layout")
     assert f"inside more than {MAX_LAYOUT_DEPTH} other layouts" in cause.message
 
 
-ANYTHING = (
+ANY_VALUE = (
     st.none() | st.booleans() | st.integers(-9, 9) | st.floats() | st.text(max_size=3) | st.just([None]) | st.just({"kind": 1, "spec": []})
 )
 
 
 def paths(tree: Any, prefix: str = "") -> list[str]:
-    found = []
+    result = []
     for name, value in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
-        found += [f"{prefix}{name}", *paths(value, f"{prefix}{name}/")]
-    return found
+        result += [f"{prefix}{name}", *paths(value, f"{prefix}{name}/")]
+    return result
 
 
 @pytest.mark.parametrize("version", VERSIONS)
 @given(data=st.data())
 def test_any_value_anywhere_is_checked_without_an_error(version: str, data: st.DataObject) -> None:
     """The check returns causes and never raises. A dashboard without faults can be converted."""
-    spec = full_dashboard_with(version, data.draw(st.sampled_from(paths(BY_VERSION[version]))), data.draw(ANYTHING))
+    spec = full_dashboard_with(version, data.draw(st.sampled_from(paths(BY_VERSION[version]))), data.draw(ANY_VALUE))
     if not faults(spec, version):
         for target in (*VERSIONS, "v1"):
             convert(spec, version, target, EMPTY_CONTEXT)

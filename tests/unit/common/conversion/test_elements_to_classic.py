@@ -57,12 +57,12 @@ def test_settings_have_their_classic_names(spec: Tree, added: Tree | None) -> No
 
 def test_links_have_all_their_members() -> None:
     """A link has all of its members, of which only the URL and the placement are optional."""
-    plain = {"title": "", "type": "", "icon": "", "tooltip": "", "tags": []}
+    default_members = {"title": "", "type": "", "icon": "", "tooltip": "", "tags": []}
     flags = {"asDropdown": False, "targetBlank": False, "includeVars": False, "keepTime": False}
     sent = [{"title": "L", "unknown": 1}, {"url": "/x", "placement": "inControlsMenu", "keepTime": True}]
     assert elements_to_classic({"links": sent}, EMPTY_CONTEXT)["links"] == [
-        {**plain, **flags, "title": "L"},
-        {**plain, **flags, "url": "/x", "placement": "inControlsMenu", "keepTime": True},
+        {**default_members, **flags, "title": "L"},
+        {**default_members, **flags, "url": "/x", "placement": "inControlsMenu", "keepTime": True},
     ]
 
 
@@ -72,8 +72,8 @@ def variable_of(kind: str, **spec: Any) -> Tree:
     return converted
 
 
-NOTHING = {"text": "", "value": ""}
-CHOICE = {"multi": False, "includeAll": False, "allowCustomValue": False, "current": NOTHING, "options": []}
+EMPTY_OPTION = {"text": "", "value": ""}
+CHOICE = {"multi": False, "includeAll": False, "allowCustomValue": False, "current": EMPTY_OPTION, "options": []}
 
 
 @pytest.mark.parametrize(
@@ -82,17 +82,22 @@ CHOICE = {"multi": False, "includeAll": False, "allowCustomValue": False, "curre
         ("QueryVariable", {"type": "query", **CHOICE, "regex": "", "refresh": 0, "sort": 0, "query": {}}),
         ("DatasourceVariable", {"type": "datasource", **CHOICE, "regex": "", "refresh": 0, "query": ""}),
         ("CustomVariable", {"type": "custom", **CHOICE, "query": ""}),
-        ("ConstantVariable", {"type": "constant", "query": "", "current": NOTHING, "hide": 2}),
+        ("ConstantVariable", {"type": "constant", "query": "", "current": EMPTY_OPTION, "hide": 2}),
         (
             "IntervalVariable",
-            {"type": "interval", "query": "", "auto": False, "auto_min": "", "auto_count": 0, "current": NOTHING, "options": []},
+            {"type": "interval", "query": "", "auto": False, "auto_min": "", "auto_count": 0, "current": EMPTY_OPTION, "options": []},
         ),
-        ("TextVariable", {"type": "textbox", "query": "", "current": NOTHING}),
-        ("GroupByVariable", {"type": "groupby", "multi": False, "current": NOTHING, "options": []}),
+        ("TextVariable", {"type": "textbox", "query": "", "current": EMPTY_OPTION}),
+        ("GroupByVariable", {"type": "groupby", "multi": False, "current": EMPTY_OPTION, "options": []}),
         ("AdhocVariable", {"type": "adhoc", "allowCustomValue": False}),
         (
             "SwitchVariable",
-            {"type": "switch", "query": "", "current": NOTHING, "options": [{**NOTHING, "selected": True}, {**NOTHING, "selected": True}]},
+            {
+                "type": "switch",
+                "query": "",
+                "current": EMPTY_OPTION,
+                "options": [{**EMPTY_OPTION, "selected": True}, {**EMPTY_OPTION, "selected": True}],
+            },
         ),
     ],
 )

@@ -65,22 +65,22 @@ def positions_of(panels: Sequence[Tree]) -> list[Any]:
     ]
 
 
-FULL = item(1, y=0, height=4)
+FIRST_ITEM = item(1, y=0, height=4)
 LOWER = item(2, y=4, height=3)
 
 
 @pytest.mark.parametrize(
     ("layout", "expected"),
     [
-        pytest.param(grid(FULL, LOWER), [("P1", 0), ("P2", 4)], id="a grid keeps its positions"),
+        pytest.param(grid(FIRST_ITEM, LOWER), [("P1", 0), ("P2", 4)], id="a grid keeps its positions"),
         pytest.param(None, [], id="without a layout there are no panels"),
         pytest.param(
-            rows(row(grid(FULL, LOWER), title="A"), row(grid(item(3)), title="B")),
+            rows(row(grid(FIRST_ITEM, LOWER), title="A"), row(grid(item(3)), title="B")),
             [("A", 0), ("P1", 0), ("P2", 4), ("B", 7), ("P3", 7)],
             id="panels of an expanded row begin on its line, and the next row below them",
         ),
         pytest.param(
-            rows(row(grid(FULL), title="A", collapse=True), row(grid(item(2)), title="B")),
+            rows(row(grid(FIRST_ITEM), title="A", collapse=True), row(grid(item(2)), title="B")),
             [("A", 0, [("P1", 1)]), ("B", 1), ("P2", 1)],
             id="panels of a collapsed row are in it, below its line",
         ),
@@ -90,42 +90,44 @@ LOWER = item(2, y=4, height=3)
             id="a row with a hidden header leaves its panels where they are",
         ),
         pytest.param(
-            rows(row(grid(FULL), title="A"), row(grid(item(2, y=1)), hideHeader=True, collapse=True)),
+            rows(row(grid(FIRST_ITEM), title="A"), row(grid(item(2, y=1)), hideHeader=True, collapse=True)),
             [("A", 0), ("P1", 0), ("P2", 1)],
             id="a row with a hidden header is not collapsed",
         ),
         pytest.param(
-            rows(row(grid(FULL), title="A"), row(grid(), title="B"), row(grid(item(2)), title="C")),
+            rows(row(grid(FIRST_ITEM), title="A"), row(grid(), title="B"), row(grid(item(2)), title="C")),
             [("A", 0), ("P1", 0), ("B", None), ("C", 0), ("P2", 0)],
             id="an empty row has no position and moves the next one to the top",
         ),
         pytest.param(
-            rows(row(grid(FULL), title="A"), row(grid(), title="B", collapse=True), row(grid(item(2)), title="C")),
+            rows(row(grid(FIRST_ITEM), title="A"), row(grid(), title="B", collapse=True), row(grid(item(2)), title="C")),
             [("A", 0), ("P1", 0), ("B", 4), ("C", 5), ("P2", 5)],
             id="an empty collapsed row has a position",
         ),
         pytest.param(
-            rows(row(grid(FULL), title="A"), row(None, title="B"), row(grid(item(2)), title="C")),
+            rows(row(grid(FIRST_ITEM), title="A"), row(None, title="B"), row(grid(item(2)), title="C")),
             [("A", 0), ("P1", 0), ("B", None), ("C", 4), ("P2", 4)],
             id="a row without a layout takes no line",
         ),
         pytest.param(
-            tabs(tab(grid(FULL, LOWER), title="A"), tab(grid(), title="B"), tab(grid(item(3)), title="C")),
+            tabs(tab(grid(FIRST_ITEM, LOWER), title="A"), tab(grid(), title="B"), tab(grid(item(3)), title="C")),
             [("A", 0), ("P1", 1), ("P2", 5), ("B", 8), ("C", 9), ("P3", 10)],
             id="panels of a tab are below its line",
         ),
         pytest.param(
-            rows(row(tabs(tab(grid(FULL), title="T")), title="A", collapse=True), row(grid(item(2)), title="B")),
+            rows(row(tabs(tab(grid(FIRST_ITEM), title="T")), title="A", collapse=True), row(grid(item(2)), title="B")),
             [("A", 0), ("T", 1), ("P1", 2), ("B", 6), ("P2", 6)],
             id="a row with tabs is expanded and in front of them",
         ),
         pytest.param(
-            rows(row(rows(row(grid(FULL), title="I")), hideHeader=True), row(grid(item(2)), title="B")),
+            rows(row(rows(row(grid(FIRST_ITEM), title="I")), hideHeader=True), row(grid(item(2)), title="B")),
             [("I", 0), ("P1", 0), ("B", 4), ("P2", 4)],
             id="a hidden row with rows has no row panel",
         ),
         pytest.param(
-            tabs(tab(rows(row(grid(FULL), title="I", collapse=True)), title="A"), tab(tabs(tab(grid(item(2)), title="U")), title="B")),
+            tabs(
+                tab(rows(row(grid(FIRST_ITEM), title="I", collapse=True)), title="A"), tab(tabs(tab(grid(item(2)), title="U")), title="B")
+            ),
             [("A", 0), ("I", 1, [("P1", 2)]), ("B", 2), ("U", 3), ("P2", 4)],
             id="rows and tabs in tabs follow them",
         ),
@@ -145,7 +147,7 @@ LOWER = item(2, y=4, height=3)
             id="an automatic grid follows the rows above it",
         ),
         pytest.param(
-            rows(row(grid(FULL), title="A"), row(auto(), title="B"), row(grid(item(2)), title="C")),
+            rows(row(grid(FIRST_ITEM), title="A"), row(auto(), title="B"), row(grid(item(2)), title="C")),
             [("A", 0), ("P1", 0), ("B", 4), ("C", 4), ("P2", 4)],
             id="an empty automatic grid takes no line",
         ),
@@ -206,10 +208,10 @@ def test_panels_keep_their_repetition(layout: Tree, repetition: tuple[Any, ...])
 @pytest.mark.parametrize(
     ("layout", "repeats"),
     [
-        (rows(row(grid(FULL), repeat={"mode": "variable", "value": "v"})), ["v"]),
-        (tabs(tab(grid(FULL), repeat={"mode": "variable", "value": "v"})), ["v"]),
-        (rows(row(rows(row(grid(FULL))), repeat={"mode": "variable", "value": "v"})), [None, None]),
-        (tabs(tab(rows(row(grid(FULL))), repeat={"mode": "variable", "value": "v"})), ["v", None]),
+        (rows(row(grid(FIRST_ITEM), repeat={"mode": "variable", "value": "v"})), ["v"]),
+        (tabs(tab(grid(FIRST_ITEM), repeat={"mode": "variable", "value": "v"})), ["v"]),
+        (rows(row(rows(row(grid(FIRST_ITEM))), repeat={"mode": "variable", "value": "v"})), [None, None]),
+        (tabs(tab(rows(row(grid(FIRST_ITEM))), repeat={"mode": "variable", "value": "v"})), ["v", None]),
     ],
 )
 def test_rows_with_rows_lose_their_repetition(layout: Tree, repeats: list[Any]) -> None:
@@ -219,16 +221,18 @@ def test_rows_with_rows_lose_their_repetition(layout: Tree, repeats: list[Any]) 
 
 def test_row_panels_have_free_ids() -> None:
     """The ids follow the highest id of an element, in the order of the rows."""
-    panels = panels_of(tabs(tab(rows(row(grid(FULL)))), tab(grid())))
+    panels = panels_of(tabs(tab(rows(row(grid(FIRST_ITEM)))), tab(grid())))
     assert [panel["id"] for panel in panels] == [5, 6, 1, 7]
 
 
 def test_row_panels_have_titles_and_states_that_were_set() -> None:
     """A row without a title or state has neither. A tab is an expanded row."""
-    plain, collapsed, of_tab = panels_of(rows(row(grid()), row(grid(), collapse=True)))[:2] + panels_of(tabs(tab(grid(), title="T")))
-    assert plain == {"type": "row", "id": 5}
+    without_title, collapsed, row_of_tab = panels_of(rows(row(grid()), row(grid(), collapse=True)))[:2] + panels_of(
+        tabs(tab(grid(), title="T"))
+    )
+    assert without_title == {"type": "row", "id": 5}
     assert collapsed == {"type": "row", "id": 6, "collapsed": True, "gridPos": {"x": 0, "y": 0, "w": 24, "h": 1}}
-    assert of_tab == {"type": "row", "id": 5, "title": "T", "collapsed": False, "panels": [], "gridPos": collapsed["gridPos"]}
+    assert row_of_tab == {"type": "row", "id": 5, "title": "T", "collapsed": False, "panels": [], "gridPos": collapsed["gridPos"]}
 
 
 @pytest.mark.parametrize(
@@ -254,8 +258,8 @@ def test_broken_layouts_fail_with_their_place(layout: Any, message: str) -> None
     assert message in caught.value.message
 
 
-def nested(depth: int) -> Tree:
-    layout = grid(FULL)
+def nested_rows(depth: int) -> Tree:
+    layout = grid(FIRST_ITEM)
     for level in range(depth):
         layout = rows(row(layout)) if level % 2 else tabs(tab(layout))
     return layout
@@ -263,6 +267,6 @@ def nested(depth: int) -> Tree:
 
 def test_layouts_are_nested_to_a_limit() -> None:
     """Layouts may be nested to a limit, and one more layout inside is an error."""
-    assert len(panels_of(nested(MAX_LAYOUT_DEPTH))) == MAX_LAYOUT_DEPTH + 1
+    assert len(panels_of(nested_rows(MAX_LAYOUT_DEPTH))) == MAX_LAYOUT_DEPTH + 1
     with pytest.raises(ConversionFailed, match="layouts inside each other; use fewer rows and tabs"):
-        panels_of(nested(MAX_LAYOUT_DEPTH + 1))
+        panels_of(nested_rows(MAX_LAYOUT_DEPTH + 1))

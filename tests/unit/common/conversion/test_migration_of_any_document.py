@@ -149,9 +149,9 @@ def test_any_document_can_be_migrated(dashboard: dict[str, Any]) -> None:
     migrate_fully(dashboard, _CONTEXT)
     assert repr(dashboard) == repr(before)
     result = repr(migrated)
-    again = migrate(migrated, _CONTEXT)
+    migrated_twice = migrate(migrated, _CONTEXT)
     assert repr(migrated) == result
-    assert repr(_sort_members(again)) == repr(_sort_members(migrated))
+    assert repr(_sort_members(migrated_twice)) == repr(_sort_members(migrated))
 
 
 @pytest.mark.parametrize("member", ["panels", "rows"])

@@ -34,8 +34,8 @@ def test_members_of_early_formats_move(version: int, before: _Json, after: _Json
     assert not migrated.keys() & {"services", "nav", "sharedCrosshair"}
 
 
-def test_annotations_leave_the_pulldowns() -> None:
-    """The annotation queries of the first pulldown of annotations follow the dashboard's own ones."""
+def test_annotation_queries_of_pulldowns_are_moved() -> None:
+    """The queries of the first member of ``pulldowns`` with annotations are appended to the annotation queries of the dashboard."""
     pulldowns = [{"type": "filtering"}, {"type": "annotations", "annotations": [{"name": "deployments"}]}]
     migrated = _step(6, {"pulldowns": pulldowns})
     assert [query["name"] for query in migrated["annotations"]["list"]] == ["Annotations & Alerts", "deployments"]
@@ -112,7 +112,7 @@ def _place(panel: _Json) -> tuple[int, int, int, int]:
 
 
 @pytest.mark.parametrize(
-    ("panels", "places"),
+    ("panels", "expected_positions"),
     [
         pytest.param([{"span": 6}, {"span": 6}], [(0, 0, 12, 7), (12, 0, 12, 7)], id="side by side"),
         pytest.param([{"span": 12}, {"span": 4}, {"span": 8}], [(0, 0, 24, 7), (0, 7, 8, 7), (8, 7, 16, 7)], id="next line"),
@@ -122,9 +122,9 @@ def _place(panel: _Json) -> tuple[int, int, int, int]:
         pytest.param([{"span": 40}], [(0, 7, 80, 7)], id="wider than the grid"),
     ],
 )
-def test_panels_of_a_row_fill_the_grid(panels: list[_Json], places: list[tuple[int, int, int, int]]) -> None:
+def test_panels_of_a_row_fill_the_grid(panels: list[_Json], expected_positions: list[tuple[int, int, int, int]]) -> None:
     """A span is two columns, a row without a height has 250 pixels, and a panel that does not fit starts a line."""
-    assert [_place(panel) for panel in _rows({"panels": panels})] == places
+    assert [_place(panel) for panel in _rows({"panels": panels})] == expected_positions
 
 
 def test_rows_follow_each_other_without_titles() -> None:

@@ -58,7 +58,7 @@ def test_the_default_data_source_is_named_later(source: object) -> None:
 
 
 @pytest.mark.parametrize(
-    ("panel", "of_panel", "of_targets"),
+    ("panel", "panel_reference", "target_references"),
     [
         pytest.param({}, _MAIN, [_MAIN], id="nothing"),
         pytest.param({"targets": []}, _MAIN, [_MAIN], id="no queries"),
@@ -70,11 +70,11 @@ def test_the_default_data_source_is_named_later(source: object) -> None:
         pytest.param({"targets": [{"datasource": {"uid": "__expr__"}}]}, _MAIN, [{"uid": "__expr__"}], id="expression"),
     ],
 )
-def test_every_query_gets_a_reference(panel: _Json, of_panel: object, of_targets: list[object]) -> None:
+def test_every_query_gets_a_reference(panel: _Json, panel_reference: object, target_references: list[object]) -> None:
     """Version 36 gives panels and their queries a reference, from each other or to the default data source."""
     migrated = _panel(36, panel)
-    assert migrated["datasource"] == of_panel
-    assert [target["datasource"] for target in migrated["targets"]] == of_targets
+    assert migrated["datasource"] == panel_reference
+    assert [target["datasource"] for target in migrated["targets"]] == target_references
 
 
 def test_panels_in_rows_without_queries_get_no_reference() -> None:
@@ -104,9 +104,9 @@ def test_selected_data_sources_become_references_in_v1() -> None:
     }
     converted = migrate_fully(spec, _CONTEXT)
     assert [variable["datasource"] for variable in converted["templating"]["list"]] == [{"uid": "$ds"}, "$ds"]
-    for found in (converted["panels"][0], converted["panels"][1]["panels"][0]):
-        assert found["datasource"] == {"uid": "$ds"}
-        assert [target["datasource"] for target in found["targets"]] == [{"uid": "${ds}"}, "Logs"]
+    for converted_panel in (converted["panels"][0], converted["panels"][1]["panels"][0]):
+        assert converted_panel["datasource"] == {"uid": "$ds"}
+        assert [target["datasource"] for target in converted_panel["targets"]] == [{"uid": "${ds}"}, "Logs"]
 
 
 @pytest.mark.parametrize("target", ["v1", "v1beta1"])

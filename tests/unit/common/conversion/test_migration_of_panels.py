@@ -286,7 +286,7 @@ def test_annotation_queries_have_one_statistic(statistics: list[object], names: 
     """An annotation query of CloudWatch with several statistics becomes one for each, whose name ends with the statistic."""
     query = {"name": "load", "dimensions": {}, "namespace": "n", "region": "r", "prefixMatching": False, "statistics": statistics}
     migrated = migrate({"schemaVersion": 33, "annotations": {"list": [query]}}, EMPTY_CONTEXT, 34)
-    assert [found["name"] for found in migrated["annotations"]["list"][1:]] == names
+    assert [annotation["name"] for annotation in migrated["annotations"]["list"][1:]] == names
 
 
 @pytest.mark.parametrize(

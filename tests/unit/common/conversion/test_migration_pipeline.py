@@ -19,8 +19,8 @@ def _migrate_to_latest(dashboard: _Json) -> _Json:
 
 def _panel(panel: _Json) -> _Json:
     [migrated] = _migrate_to_latest({"panels": [{"id": 1, **panel}]})["panels"]
-    found: _Json = migrated
-    return found
+    migrated_panel: _Json = migrated
+    return migrated_panel
 
 
 @pytest.mark.parametrize(
@@ -93,13 +93,13 @@ def test_lists_of_variables_and_annotations_are_added(holder: object) -> None:
 
 @pytest.mark.parametrize(("built_in", "count"), [(1, 1), (1.0, 1), (True, 2), (0, 2), (None, 2)])
 def test_own_annotations_are_added_once(built_in: object, count: int) -> None:
-    """The query of the dashboard's own annotations is added unless one is built in, which the number 1 says."""
+    """The query of the dashboard's own annotations is added unless one of the queries has the number 1 as ``builtIn``."""
     migrated = _migrate_to_latest({"annotations": {"list": [{"name": "mine", "builtIn": built_in}]}})
     assert len(migrated["annotations"]["list"]) == count
 
 
-def test_members_of_other_places_are_not_saved() -> None:
-    """Members of exports, of a page and of early formats are removed, and so are some members with their default."""
+def test_members_of_exports_and_pages_are_not_saved() -> None:
+    """Members that only exports, pages or early formats have are removed, and so are some members with their default."""
     removed = {"__inputs": [], "__requires": [], "__elements": {}, "iteration": 1, "version": 3, "meta": {}, "variables": {}}
     defaults = {"id": None, "gnetId": None, "style": "dark", "hideControls": False}
     assert not _migrate_to_latest({**removed, **defaults}).keys() & {*removed, *defaults}
@@ -107,8 +107,8 @@ def test_members_of_other_places_are_not_saved() -> None:
 
 def test_other_members_are_kept() -> None:
     """Unknown members of a dashboard are kept, and so are values other than the defaults."""
-    kept = {"id": 7, "gnetId": 0, "style": "light", "hideControls": True, "uid": "u", "x-own": {"y": [None]}, "preload": True}
-    assert _migrate_to_latest(kept).items() >= kept.items()
+    other_members = {"id": 7, "gnetId": 0, "style": "light", "hideControls": True, "uid": "u", "x-own": {"y": [None]}, "preload": True}
+    assert _migrate_to_latest(other_members).items() >= other_members.items()
 
 
 @pytest.mark.parametrize(
@@ -159,10 +159,10 @@ def test_variables_are_saved_without_derived_members(variable: _Json, saved: _Js
 )
 def test_panels_are_saved_without_defaults(panel: _Json, saved: _Json) -> None:
     """A saved panel has no null members, no members of a page, and no members with their default."""
-    found = _panel(panel)
+    migrated_panel = _panel(panel)
     if "libraryPanel" in panel:
-        assert found.pop("gridPos") == {"x": 0, "y": 0, "w": 6, "h": 3}
-    assert found == {"id": 1, **saved}
+        assert migrated_panel.pop("gridPos") == {"x": 0, "y": 0, "w": 6, "h": 3}
+    assert migrated_panel == {"id": 1, **saved}
 
 
 def test_library_panels_have_a_title_and_a_position() -> None:
@@ -202,8 +202,8 @@ def test_ids_are_unique_in_rows_too() -> None:
 
 def test_panels_are_sorted_by_position() -> None:
     """Panels are saved from top to bottom and from left to right. Those at one position keep their order."""
-    places = {1: (5, 9), 2: (0, 9), 3: (0, 2), 4: (0, 9)}
-    panels = [{"id": panel_id, "gridPos": {"x": x, "y": y}} for panel_id, (x, y) in places.items()]
+    position_by_id = {1: (5, 9), 2: (0, 9), 3: (0, 2), 4: (0, 9)}
+    panels = [{"id": panel_id, "gridPos": {"x": x, "y": y}} for panel_id, (x, y) in position_by_id.items()]
     assert [panel["id"] for panel in _migrate_to_latest({"panels": [*panels, {"id": 5}]})["panels"]] == [5, 3, 2, 4, 1]
 
 

@@ -305,27 +305,27 @@ NAMES = st.sampled_from(
         "layout",
     ]
 )
-ANYTHING = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=12)
-QUERY_HOLDER = st.fixed_dictionaries({"spec": st.fixed_dictionaries({"query": ANYTHING, "datasource": ANYTHING}) | ANYTHING})
+ANY_VALUE = st.recursive(LEAVES, lambda inner: st.lists(inner, max_size=3) | st.dictionaries(NAMES, inner, max_size=4), max_leaves=12)
+QUERY_HOLDER = st.fixed_dictionaries({"spec": st.fixed_dictionaries({"query": ANY_VALUE, "datasource": ANY_VALUE}) | ANY_VALUE})
 PANEL = st.fixed_dictionaries(
     {
         "kind": st.just("Panel"),
         "spec": st.fixed_dictionaries(
             {
                 "data": st.fixed_dictionaries(
-                    {"spec": st.fixed_dictionaries({"queries": st.lists(QUERY_HOLDER, max_size=2), "transformations": ANYTHING})}
+                    {"spec": st.fixed_dictionaries({"queries": st.lists(QUERY_HOLDER, max_size=2), "transformations": ANY_VALUE})}
                 ),
-                "vizConfig": ANYTHING,
+                "vizConfig": ANY_VALUE,
             }
         ),
     }
 )
 SPECS = st.fixed_dictionaries(
     {
-        "elements": st.dictionaries(st.sampled_from("ab"), PANEL | ANYTHING, max_size=2) | ANYTHING,
-        "variables": st.lists(st.fixed_dictionaries({"kind": LEAVES, "spec": ANYTHING, "group": LEAVES}), max_size=2) | ANYTHING,
-        "annotations": st.lists(QUERY_HOLDER, max_size=2) | ANYTHING,
-        "layout": ANYTHING,
+        "elements": st.dictionaries(st.sampled_from("ab"), PANEL | ANY_VALUE, max_size=2) | ANY_VALUE,
+        "variables": st.lists(st.fixed_dictionaries({"kind": LEAVES, "spec": ANY_VALUE, "group": LEAVES}), max_size=2) | ANY_VALUE,
+        "annotations": st.lists(QUERY_HOLDER, max_size=2) | ANY_VALUE,
+        "layout": ANY_VALUE,
     }
 )
 

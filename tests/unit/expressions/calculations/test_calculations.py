@@ -16,7 +16,7 @@ from dashwright.expressions.javascript.values import UNDEFINED
 NAN = math.nan
 
 
-def result(name: str, *values: Any, is_numeric: bool = True, nulls: NullMode = NullMode.IGNORE) -> Any:
+def calculate(name: str, *values: Any, is_numeric: bool = True, nulls: NullMode = NullMode.IGNORE) -> Any:
     return CALCULATIONS[name](FieldValues(values, is_numeric, nulls))
 
 
@@ -64,29 +64,32 @@ def result(name: str, *values: Any, is_numeric: bool = True, nulls: NullMode = N
     ],
 )
 def test_a_calculation_returns_its_value(name: str, values: tuple[Any, ...], expected: Any) -> None:
-    assert result(name, *values) == expected
+    assert calculate(name, *values) == expected
 
 
 @pytest.mark.parametrize(
     ("name", "expected"), [("sum", 0), ("count", 0), ("countAll", 0), ("allIsNull", True), ("mean", UNDEFINED), ("last", UNDEFINED)]
 )
-def test_an_empty_field_has_a_value_of_its_own(name: str, expected: Any) -> None:
-    assert result(name) == expected
+def test_calculations_of_an_empty_field_have_a_value(name: str, expected: Any) -> None:
+    assert calculate(name) == expected
 
 
 @pytest.mark.parametrize(("mode", "expected"), [(NullMode.IGNORE, (2, 2, 1)), (NullMode.KEEP, (2, 3, 1)), (NullMode.ZERO, (4 / 3, 3, 0))])
-def test_nulls_count_as_the_field_says(mode: NullMode, expected: tuple[float, ...]) -> None:
-    """Nulls are left out, counted, or zeros."""
-    assert tuple(result(name, 1, None, 3, nulls=mode) for name in ("mean", "count", "min")) == expected
+def test_the_mode_of_a_field_decides_how_nulls_count(mode: NullMode, expected: tuple[float, ...]) -> None:
+    """Nulls are ignored, counted as values, or counted as zeros."""
+    assert tuple(calculate(name, 1, None, 3, nulls=mode) for name in ("mean", "count", "min")) == expected
 
 
 def test_text_is_counted_and_chosen_but_not_added() -> None:
     names = ("last", "count", "distinctCount", "sum", "mean", "max", "variance")
-    assert [result(name, "a", "b", "a", is_numeric=False) for name in names] == ["a", 3, 2, 0, None, None, 0]
+    assert [calculate(name, "a", "b", "a", is_numeric=False) for name in names] == ["a", 3, 2, 0, None, None, 0]
 
 
-def test_ids_are_known_or_errors_in_words() -> None:
-    """Older ids are other names of calculations. An unknown id is an error, and left out where Grafana leaves it out."""
+def test_older_ids_are_known_and_other_ids_are_errors() -> None:
+    """Older ids are other names of calculations.
+
+    An unknown id is an error where a single calculation is needed, and is left out of a list.
+    """
     assert [calculation_of(name).id for name in ("current", "avg", "total", "p99")] == ["lastNotNull", "mean", "sum", "p99"]
     assert [calculation.name for calculation in known_calculations(["p1", "p22", "p13", "gone", 3])] == ["1st %", "22nd %", "13th %"]
     unknown: list[Any] = ["meann", None, [], "x" * 10_000]
@@ -106,13 +109,13 @@ def test_numbers_agree_with_the_standard_library(values: list[int]) -> None:
         "range": max(values) - min(values),
         "diff": values[-1] - values[0],
     }
-    assert {name: result(name, *values) for name in expected} == pytest.approx(expected)
+    assert {name: calculate(name, *values) for name in expected} == pytest.approx(expected)
 
 
-ANY = st.none() | st.booleans() | st.floats() | st.text(max_size=3) | st.just(UNDEFINED) | st.lists(st.none(), max_size=1)
+ANY_VALUE = st.none() | st.booleans() | st.floats() | st.text(max_size=3) | st.just(UNDEFINED) | st.lists(st.none(), max_size=1)
 
 
-@given(st.sampled_from(sorted(CALCULATIONS)), st.lists(ANY), st.booleans(), st.sampled_from(NullMode))
+@given(st.sampled_from(sorted(CALCULATIONS)), st.lists(ANY_VALUE), st.booleans(), st.sampled_from(NullMode))
 def test_any_values_have_a_result(name: str, values: list[Any], is_numeric: bool, mode: NullMode) -> None:
     """No calculation fails for any values."""
-    result(name, *values, is_numeric=is_numeric, nulls=mode)
+    calculate(name, *values, is_numeric=is_numeric, nulls=mode)

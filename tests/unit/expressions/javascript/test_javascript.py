@@ -118,7 +118,7 @@ def test_halves_are_rounded_up(number: float, integer: float) -> None:
     assert rounded(number) == integer
 
 
-def test_truth_is_that_of_conditions() -> None:
+def test_values_are_true_or_false_in_conditions() -> None:
     values: list[Any] = [0, "", None, UNDEFINED, NAN, [], {}, "0", -1]
     assert [is_true(value) for value in values] == [False] * 5 + [True] * 4
 

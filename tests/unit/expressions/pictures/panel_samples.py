@@ -28,8 +28,8 @@ def times(count: int, step_ms: int = 60_000) -> Field:
 def numbers(name: str, *values: float | None, **labels: str) -> Field:
     """Return a column of numbers, in which None is a null."""
     nulls = np.array([value is None for value in values], dtype=bool)
-    found = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
-    return Field(name, FieldType.FLOAT64, found, nulls, labels=Labels.of(labels) if labels else None)
+    array = np.array([np.nan if value is None else value for value in values], dtype=np.float64)
+    return Field(name, FieldType.FLOAT64, array, nulls, labels=Labels.of(labels) if labels else None)
 
 
 def texts(name: str, *values: str | None) -> Field:

@@ -117,10 +117,10 @@ def test_values_of_horizontal_bars_do_not_cross_their_ends(sign: int) -> None:
     drawn = drawing("barchart", frame, options={"orientation": "horizontal", **WITHOUT_LEGEND}, defaults={"decimals": 3}, width=300)
     outline = re.findall(r"M([0-9.]+) [0-9.]+h([0-9.]+)v", svg_of(drawn))
     for value, (x, length), is_inside in zip(values, outline, (True, False), strict=True):
-        ((at, size, anchor),) = re.findall(
+        ((text_x, size, anchor),) = re.findall(
             rf'<text x="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*anchor="(\w+)">{value:.3f}<', svg_of(drawn)
         )
-        left = float(at) - (text_width(f"{value:.3f}", float(size)) if anchor == "end" else 0)
+        left = float(text_x) - (text_width(f"{value:.3f}", float(size)) if anchor == "end" else 0)
         right = left + text_width(f"{value:.3f}", float(size))
         assert (left >= float(x) and right <= float(x) + float(length)) == is_inside
         assert is_inside or right <= float(x) or left >= float(x) + float(length)
@@ -130,6 +130,7 @@ def test_values_that_would_be_unreadable_are_shown_only_on_demand() -> None:
     """Bars that are too narrow for their values have none."""
     frame = Frame([texts("n", *map(str, range(90))), numbers("v", *[7.0] * 90)])
     assert "7" not in visible_texts(bars(frame))[10:]
+    # Nearly all of the 90 bars; some texts may be cut.
     assert visible_texts(bars(frame, showValue="always")).count("7") > 80
 
 
@@ -196,7 +197,9 @@ def test_missing_columns_are_reported(frames: list[Frame], reason: str) -> None:
         bars(*frames)
 
 
-WRONG: st.SearchStrategy[Any] = st.sampled_from([None, True, -1, 1e308, "x", [], {}, "normal", "percent", "horizontal", "a", HOSTILE, 1e-9])
+WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, -1, 1e308, "x", [], {}, "normal", "percent", "horizontal", "a", HOSTILE, 1e-9]
+)
 OPTIONS = [
     "orientation",
     "stacking",
@@ -211,7 +214,7 @@ OPTIONS = [
 
 
 @given(
-    options=st.dictionaries(st.sampled_from([*OPTIONS, "legend"]), WRONG),
+    options=st.dictionaries(st.sampled_from([*OPTIONS, "legend"]), WRONG_VALUES),
     values=st.lists(VALUES, min_size=2, max_size=2),
     width=st.integers(1, 300),
 )

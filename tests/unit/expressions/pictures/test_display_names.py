@@ -13,7 +13,7 @@ def column(name: str = "Value", config: dict[str, str] | None = None, **labels: 
     return Field(name, FieldType.FLOAT64, np.ones(1), labels=Labels.of(labels) if labels else None, config=config)
 
 
-def names(*frames: Frame) -> list[str]:
+def displayed_names(*frames: Frame) -> list[str]:
     display_names = ColumnNames(frames)
     return [display_names.of_field(field, frame, field.config or {}) for frame in frames for field in frame.fields]
 
@@ -38,14 +38,18 @@ def names(*frames: Frame) -> list[str]:
 )
 def test_columns_are_named_by_what_distinguishes_them(frames: list[Frame], expected: list[str]) -> None:
     """A column has its configured name, or else those parts that distinguish it: the name of the frame, its own name, and the labels."""
-    assert names(*frames) == expected
+    assert displayed_names(*frames) == expected
     assert [series.name for series in series_of(frames)] == expected
 
 
 def test_times_are_named_by_their_column() -> None:
     """A column of times is named by its column, unless it has labels."""
     times = np.zeros(1, dtype=np.int64)
-    assert names(Frame([Field("at", FieldType.TIME, times), Field("", FieldType.TIME, times), column(pod="a")])) == ["at", "Time", "a"]
+    assert displayed_names(Frame([Field("at", FieldType.TIME, times), Field("", FieldType.TIME, times), column(pod="a")])) == [
+        "at",
+        "Time",
+        "a",
+    ]
 
 
 @pytest.mark.parametrize(

@@ -40,14 +40,14 @@ def test_entries_of_narrow_legends_are_distinct(mode: str, placement: str, calcs
     """Entries in a panel of a quarter of a page have different texts, although their names are equal at both ends."""
     legend = {"displayMode": mode, "placement": placement, "calcs": calcs}
     frames = [series(1, 2, name=name) for name in PODS]
-    found = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=330, height=260))
-    entries = [text for text in found if "…" in text]
-    assert len(set(entries)) == len(PODS), found
+    texts = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=330, height=260))
+    entries = [text for text in texts if "…" in text]
+    assert len(set(entries)) == len(PODS), texts
 
 
 def test_values_of_a_list_are_not_cut_with_its_names() -> None:
     """A name that is too long leaves room for the values behind it."""
     legend = {"displayMode": "list", "placement": "bottom", "calcs": ["max"]}
     frames = [series(1, 2, name=name) for name in PODS]
-    found = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=330, height=260))
-    assert sum(text.endswith("Max: 2") for text in found) == len(PODS), found
+    texts = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=330, height=260))
+    assert sum(text.endswith("Max: 2") for text in texts) == len(PODS), texts

@@ -236,8 +236,8 @@ def test_types_of_documents_are_guessed(name: str, values: list[Any], expected: 
 def test_default_names_apply_to_transformed_columns() -> None:
     """The default name of a panel replaces the names that transformations compose of labels."""
     frames = transformed_for_drawing([[FRAME]], read_steps([{"id": "noop"}]), Context())
-    (shown,) = columns_of(frames, FieldSettings({"displayName": "${__field.labels.device}!"}, [], THEMES["dark"]))
-    assert [column.name for column in shown] == ["!", "sda!", "!", "!", "!"]
+    (display_columns,) = columns_of(frames, FieldSettings({"displayName": "${__field.labels.device}!"}, [], THEMES["dark"]))
+    assert [column.name for column in display_columns] == ["!", "sda!", "!", "!", "!"]
 
 
 def test_only_unknown_matchers_are_reported() -> None:

@@ -116,8 +116,8 @@ def test_many_cells_share_pixels() -> None:
     assert np.nansum(grid.counts) == 1000
 
 
-def test_other_series_are_rows_as_they_are() -> None:
-    """Without the format, counts are drawn unchanged; rows with text names keep their order."""
+def test_series_without_a_format_are_rows_with_unchanged_counts() -> None:
+    """Series of queries without the format ``heatmap`` are rows whose counts are drawn unchanged. Rows with text names keep their order."""
     grid = grid_of(props_of(panel_of("heatmap"), *buckets(("1", [5]), ("2", [3]))))
     assert grid.counts.tolist() == [[5], [3]]
     grid = grid_of(props_of(panel_of("heatmap"), series(1, 2, name="z"), series(3, None, name="b")))
@@ -175,8 +175,8 @@ def test_counts_outside_the_limits_are_not_drawn(limits: dict[str, Any], count: 
 
 @pytest.mark.parametrize("name", ["Oranges", "Viridis", "Spectral", "unknown"])
 @pytest.mark.parametrize("is_dark", [True, False])
-def test_palettes_have_their_ends_and_turn_around(name: str, is_dark: bool) -> None:
-    """A reversed palette has the same colours in the other order, and there are as many as demanded."""
+def test_reversed_palettes_have_the_other_order(name: str, is_dark: bool) -> None:
+    """A reversed palette has the same colours in the other order, and a palette has the requested number of colours."""
     palette = scheme_palette(name, 9, is_dark=is_dark, is_reversed=False)
     assert scheme_palette(name, 9, is_dark=is_dark, is_reversed=True) == palette[::-1]
     assert len(set(palette)) == 9
@@ -193,8 +193,8 @@ def test_opacity_is_exponential_or_linear() -> None:
     """The colours go from the panel's background to the fill colour."""
     steps = {"mode": "opacity", "fill": "#ffffff", "steps": 3}
     linear, exponential = (
-        re.findall(r'stop-color="(#\w+)"', svg_of(drawing("heatmap", series(1, 2), options={"color": {**steps, **more}})))
-        for more in ({"scale": "linear"}, {"scale": "exponential", "exponent": 0.5})
+        re.findall(r'stop-color="(#\w+)"', svg_of(drawing("heatmap", series(1, 2), options={"color": {**steps, **options}})))
+        for options in ({"scale": "linear"}, {"scale": "exponential", "exponent": 0.5})
     )
     assert (linear[0], linear[-1]) == (exponential[0], exponential[-1]) == ("#181b1f", "#ffffff")
     # Each colour has two stops.
@@ -223,5 +223,5 @@ def test_frames_without_times_and_many_series_are_reported() -> None:
         drawing("heatmap", Frame([numbers("v", 1)]))
     with pytest.raises(NothingToDraw, match="No numbers"):
         drawing("heatmap", Frame([times(1)]))
-    many = [Frame([times(1), *(numbers(str(index), 1) for index in range(10_000))])]
-    assert heatmap.draw(props_of(panel_of("heatmap"), *many)).notes == ["only the first 50 of 10000 series"]
+    many_series = [Frame([times(1), *(numbers(str(index), 1) for index in range(10_000))])]
+    assert heatmap.draw(props_of(panel_of("heatmap"), *many_series)).notes == ["only the first 50 of 10000 series"]

@@ -13,20 +13,20 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
 from dashwright.expressions.pictures.panels.histogram import HistogramBuckets, buckets_of
 
-WRONG: st.SearchStrategy[Any] = st.sampled_from([None, 0, -1, 1e-300, 1e308, "x", "5", [], True, 10_000, 0.1])
+WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from([None, 0, -1, 1e-300, 1e308, "x", "5", [], True, 10_000, 0.1])
 
 
 def buckets(*frames: Frame, **options: Any) -> HistogramBuckets:
     return buckets_of(props_of(panel_of("histogram", options=options), *frames))
 
 
-@given(values=st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=11), size=WRONG, offset=WRONG, count=WRONG)
+@given(values=st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=11), size=WRONG_VALUES, offset=WRONG_VALUES, count=WRONG_VALUES)
 def test_each_value_is_in_one_bucket_and_buckets_are_bounded(values: list[float], size: Any, offset: Any, count: Any) -> None:
     """The counts sum to the number of values, and there are never more buckets than pairs of pixels."""
-    found = buckets(series(*values), bucketSize=size, bucketOffset=offset, bucketCount=count)
-    assert found.counts[0].sum() == len(values)
-    assert len(found.edges) == len(found.counts[0]) + 1 <= 203
-    assert (np.diff(found.edges) > 0).all()
+    result = buckets(series(*values), bucketSize=size, bucketOffset=offset, bucketCount=count)
+    assert result.counts[0].sum() == len(values)
+    assert len(result.edges) == len(result.counts[0]) + 1 <= 203
+    assert (np.diff(result.edges) > 0).all()
 
 
 @pytest.mark.parametrize(
@@ -41,18 +41,18 @@ def test_buckets_have_the_configured_size_offset_or_number(options: dict[str, An
 def test_series_have_their_own_counts_unless_they_are_combined() -> None:
     """All series have the same buckets; combined, they are one series named *Count*."""
     frames = [series(1, 2, name="a"), series(1, 15, None, name="b")]
-    found = buckets(*frames, bucketSize=10)
-    assert (list(found.names), [row.tolist() for row in found.counts]) == (["a", "b"], [[2, 0], [1, 1]])
+    result = buckets(*frames, bucketSize=10)
+    assert (list(result.names), [row.tolist() for row in result.counts]) == (["a", "b"], [[2, 0], [1, 1]])
     combined = buckets(*frames, bucketSize=10, combine=True)
     assert (list(combined.names), [row.tolist() for row in combined.counts]) == (["Count"], [[3, 1]])
 
 
 def test_buckets_of_a_transformation_are_drawn_as_they_are() -> None:
     """Columns ``xMin`` and ``xMax`` are edges; of 10,000 buckets those that fit are drawn."""
-    found = buckets(Frame([numbers("xMin", 10, 0), numbers("xMax", 20, 10), numbers("n", 4, 7)]))
-    assert (found.edges.tolist(), found.counts[0].tolist()) == ([0, 10, 20], [7, 4])
-    many = Frame([numbers("xMin", *range(10_000)), numbers("xMax", *range(1, 10_001)), numbers("n", *range(10_000))])
-    assert buckets(many).note == "only the first 200 of 10000 buckets"
+    result = buckets(Frame([numbers("xMin", 10, 0), numbers("xMax", 20, 10), numbers("n", 4, 7)]))
+    assert (result.edges.tolist(), result.counts[0].tolist()) == ([0, 10, 20], [7, 4])
+    many_buckets = Frame([numbers("xMin", *range(10_000)), numbers("xMax", *range(1, 10_001)), numbers("n", *range(10_000))])
+    assert buckets(many_buckets).note == "only the first 200 of 10000 buckets"
 
 
 def test_labels_have_the_unit_and_the_legend_the_series() -> None:
@@ -65,14 +65,14 @@ def test_labels_have_the_unit_and_the_legend_the_series() -> None:
 def test_stacked_counts_are_above_each_other() -> None:
     """Stacks need a higher axis than bars that overlap."""
     frames = [series(*[1.0] * 9, name="a"), series(*[1.0] * 9, name="b")]
-    plain, stacked = (
+    overlapping, stacked = (
         visible_texts(drawing("histogram", *frames, defaults={"custom": {"stacking": {"mode": mode}}})) for mode in ("none", "normal")
     )
     assert "15" in stacked
-    assert "15" not in plain
+    assert "15" not in overlapping
 
 
-@given(wrong=WRONG, values=st.lists(st.sampled_from([None, 0, 1e308, -1e308, 5e-324]), max_size=4))
+@given(wrong=WRONG_VALUES, values=st.lists(st.sampled_from([None, 0, 1e308, -1e308, 5e-324]), max_size=4))
 def test_no_value_breaks_a_histogram(wrong: Any, values: list[float | None]) -> None:
     """Values and options of any kind give a drawing or a message."""
     with contextlib.suppress(NothingToDraw):

@@ -46,8 +46,17 @@ def stat(**members: Any) -> dict[str, Any]:
     return {"id": 1, "type": "stat", "title": "S", "targets": [TARGET], **members}
 
 
-CIRCLE = ({"name": "a", "type": "custom", "query": "$b", "current": {"value": "1"}}, {"name": "b", "type": "custom", "query": "$a"})
-MANY = {"name": "m", "type": "custom", "query": ",".join(f"v{index}" for index in range(10_000)), "includeAll": True, "multi": True}
+VARIABLES_IN_A_CYCLE = (
+    {"name": "a", "type": "custom", "query": "$b", "current": {"value": "1"}},
+    {"name": "b", "type": "custom", "query": "$a"},
+)
+VARIABLE_WITH_MANY_VALUES = {
+    "name": "m",
+    "type": "custom",
+    "query": ",".join(f"v{index}" for index in range(10_000)),
+    "includeAll": True,
+    "multi": True,
+}
 
 
 class OneDataSource(SourceRegistry):
@@ -60,18 +69,18 @@ class OneDataSource(SourceRegistry):
 @pytest.mark.parametrize(
     ("spec", "notice"),
     [
-        (board(stat(title="$a"), variables=CIRCLE), "$a, $b refer to each other in a circle, so each has its saved value"),
-        (board(stat(title="$m"), variables=(MANY,)), "$m has 10000 options, of which the first 1000 are used"),
-        (board(stat(repeat="m"), variables=(MANY,)), "$m has 1000 values; panels are repeated for the first 60"),
+        (board(stat(title="$a"), variables=VARIABLES_IN_A_CYCLE), "$a, $b refer to each other in a circle, so each has its saved value"),
+        (board(stat(title="$m"), variables=(VARIABLE_WITH_MANY_VALUES,)), "$m has 10000 options, of which the first 1000 are used"),
+        (board(stat(repeat="m"), variables=(VARIABLE_WITH_MANY_VALUES,)), "$m has 1000 values; panels are repeated for the first 60"),
         (board(*(stat(id=index) for index in range(2_500))), "more panels are not shown"),
     ],
     ids=["a circle of variables", "10,000 options", "a panel for each of 10,000 values", "2,500 panels"],
 )
 def test_limits_of_a_dashboard_are_below_its_picture(spec: dict[str, Any], notice: str) -> None:
-    found = report_of(spec)
-    assert any(notice in text for text in found["notices"]), found["notices"]
-    assert len(found["panels"]) <= 60
-    assert all(panel["state"] == "drawn" for panel in found["panels"])
+    report = report_of(spec)
+    assert any(notice in text for text in report["notices"]), report["notices"]
+    assert len(report["panels"]) <= 60
+    assert all(panel["state"] == "drawn" for panel in report["panels"])
 
 
 @pytest.mark.parametrize(
@@ -112,16 +121,16 @@ def test_panels_with_one_id_are_all_drawn() -> None:
 @pytest.mark.parametrize("mode", ["markdown", "html"])
 def test_hostile_texts_are_drawn(content: str, mode: str) -> None:
     """Nested marks take no time, and no script or address of an image reaches the picture."""
-    found = report_of(board(text_panel(content, mode)))
-    assert found["panels"][0]["state"] in ("drawn", "partial", "noData")
-    assert "<img" not in found["svg"]
-    assert "href" not in found["svg"]
+    report = report_of(board(text_panel(content, mode)))
+    assert report["panels"][0]["state"] in ("drawn", "partial", "noData")
+    assert "<img" not in report["svg"]
+    assert "href" not in report["svg"]
 
 
 @pytest.mark.parametrize("unit", ["", "no such unit", "suffix:", "time:" + "Y" * 5_000, "si:", "currency:", 5, None, ["a"]])
 def test_unknown_units_are_written_after_numbers(unit: Any) -> None:
-    found = report_of(board(stat(fieldConfig={"defaults": {"unit": unit, "decimals": 10**9}})))
-    assert found["panels"][0]["state"] == "drawn"
+    report = report_of(board(stat(fieldConfig={"defaults": {"unit": unit, "decimals": 10**9}})))
+    assert report["panels"][0]["state"] == "drawn"
 
 
 @pytest.mark.parametrize("panel_type", ["timeseries", "heatmap", "state-timeline", "status-history", "logs"])
@@ -132,7 +141,7 @@ def test_a_panel_over_time_names_missing_times(panel_type: str) -> None:
     assert "time" in panel["message"]
 
 
-def nested(depth: int) -> Any:
+def nested_lists(depth: int) -> Any:
     value: Any = "x"
     for _ in range(depth):
         value = [value]
@@ -142,7 +151,7 @@ def nested(depth: int) -> Any:
 @pytest.mark.parametrize("member", ["options", "fieldConfig", "targets", "transformations", "title", "gridPos", "repeat"])
 def test_nested_members_end_no_drawing(member: str) -> None:
     """JSON of the maximum depth is drawn, or the picture says that it cannot be drawn."""
-    value = nested(190)
+    value = nested_lists(190)
     wrapped: Any = [{"refId": "A", "datasource": TESTDATA, "x": value}] if member == "targets" else value
     assert len(report_of(board(stat(**{member: wrapped}), stat(id=2)))["panels"]) == 2
 

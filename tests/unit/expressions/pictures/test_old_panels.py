@@ -135,7 +135,7 @@ def test_a_graph_is_a_time_series_with_its_lines_axes_and_stacks() -> None:
 
 
 def test_rules_of_a_graph_are_overrides() -> None:
-    """A pattern selects by pattern; series of the right axis have its unit and limits."""
+    """An alias in slashes becomes a matcher by regular expression. Series of the right axis have its unit and limits."""
     panel: Any = migrated(GRAPH)
     assert [rule["matcher"]["id"] for rule in panel["fieldConfig"]["overrides"]] == ["byName", "byRegexp", "byName"]
     assert properties(panel)["/b.*/"] == {
@@ -260,15 +260,17 @@ def test_old_panels_of_dashboards_with_elements_are_migrated() -> None:
     assert (panel["type"], panel["options"]["colorMode"]) == ("stat", "background")
 
 
-PLACES = [(index, path) for index, panel in enumerate(OLD_PANELS) for path in paths(panel) if path not in ((), ("type",))]
-WRONG: st.SearchStrategy[Any] = st.sampled_from([None, True, -1, 1e308, 10**400, "", "x", "1e999", "/(/", [], {}, [1], {"a": 1}, [[]]])
+PANELS_AND_PATHS = [(index, path) for index, panel in enumerate(OLD_PANELS) for path in paths(panel) if path not in ((), ("type",))]
+WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, -1, 1e308, 10**400, "", "x", "1e999", "/(/", [], {}, [1], {"a": 1}, [[]]]
+)
 
 
-@given(place=st.sampled_from(PLACES), wrong=WRONG)
-@example(place=(5, ("valueMaps", 0, "text")), wrong=[])  # lists have no hash
-def test_no_wrong_member_breaks_a_migration_or_a_drawing(place: tuple[int, tuple[int | str, ...]], wrong: Any) -> None:
+@given(panel_and_path=st.sampled_from(PANELS_AND_PATHS), wrong=WRONG_VALUES)
+@example(panel_and_path=(5, ("valueMaps", 0, "text")), wrong=[])  # lists have no hash
+def test_no_wrong_member_breaks_a_migration_or_a_drawing(panel_and_path: tuple[int, tuple[int | str, ...]], wrong: Any) -> None:
     """An old panel with a wrong value anywhere is drawn, or shows a message."""
-    index, path = place
+    index, path = panel_and_path
     source = replace_at(OLD_PANELS[index], path, wrong)
     (panel,) = read_dashboard({"panels": [source]}).panels
     assert panel.type not in MIGRATIONS or panel.type == "heatmap"

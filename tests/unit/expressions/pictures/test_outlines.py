@@ -42,11 +42,11 @@ def test_panels_are_in_sections_with_their_positions() -> None:
         ("", False, False),
         ("Open", True, False),
     ]
-    assert [(found.title, found.x, found.y, found.width, found.height) for found in sections[0].panels] == [
+    assert [(item.title, item.x, item.y, item.width, item.height) for item in sections[0].panels] == [
         ("Left", 0, 0, 12, 4),
         ("Right", 12, 0, 12, 4),
     ]
-    assert [[found.id for found in section.panels] for section in sections] == [[2, 1], [3], [4], [5]]
+    assert [[item.id for item in section.panels] for section in sections] == [[2, 1], [3], [4], [5]]
 
 
 def test_pages_have_a_panel_for_each_of_many_values() -> None:
@@ -54,7 +54,7 @@ def test_pages_have_a_panel_for_each_of_many_values() -> None:
     values = tuple(f"h{number}" for number in range(MAX_PLACED + 1))
     hosts = Value(values, values, is_list=True)
     outline = outline_sections({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=hosts)
-    assert [found.title for found in outline.sections[0].panels] == [f"On h{number}" for number in range(PAGE_SIZE)]
+    assert [item.title for item in outline.sections[0].panels] == [f"On h{number}" for number in range(PAGE_SIZE)]
     assert outline.panel_count == MAX_PLACED
     assert outline.notices == [f"$host has {MAX_PLACED + 1} values; panels are repeated for the first {MAX_PLACED}"]
 
@@ -71,13 +71,13 @@ def test_panels_of_every_schema_have_their_descriptions() -> None:
 def test_repeated_panels_and_rows_have_their_values() -> None:
     """Each copy of a repeated panel has the value with which it is drawn; other panels have none."""
     (section,) = outline_sections({"panels": [panel(1, 0, 0, "On $host", repeat="host"), panel(2, 0, 4)]}, host=HOSTS).sections
-    assert [(found.id, found.title, found.variables) for found in section.panels] == [
+    assert [(item.id, item.title, item.variables) for item in section.panels] == [
         (1, "On Host A", {"host": ["a"]}),
         (1, "On Host B", {"host": ["b"]}),
         (2, "", {}),
     ]
     rows = outline_sections({"panels": [row(0, "For $host", repeat="host"), panel(2, 0, 1)]}, host=HOSTS).sections
-    assert [(found.title, [inner.variables for inner in found.panels]) for found in rows] == [
+    assert [(item.title, [panel_of_row.variables for panel_of_row in item.panels]) for item in rows] == [
         ("For Host A", [{"host": ["a"]}]),
         ("For Host B", [{"host": ["b"]}]),
     ]
@@ -96,8 +96,8 @@ def test_variables_have_their_options_and_values(
     definition: dict[str, Any], value: Value, options: list[tuple[str, str]], values: list[str]
 ) -> None:
     """A selected value that is not an option is added to the options, so that a form keeps it."""
-    known = {"v": [Option("x", "X"), Option("y", "Y")]}
-    (variable,) = outline_sections({"templating": {"list": [{"name": "v", **definition}]}}, known, v=value).variables
+    expected_options = {"v": [Option("x", "X"), Option("y", "Y")]}
+    (variable,) = outline_sections({"templating": {"list": [{"name": "v", **definition}]}}, expected_options, v=value).variables
     assert ([(option.value, option.text) for option in variable.options], variable.values) == (options, values)
 
 
@@ -150,7 +150,7 @@ def test_a_panel_of_any_page_is_found_by_its_id() -> None:
     spec = {"panels": [panel(index + 1, 0, index) for index in range(PAGE_SIZE + 1)]}
     time = picture_time(spec, PictureOptions(), NOW)
     outline = outline_of(spec, read_sections(spec), Resolution(Scope()), time, panel_id=PAGE_SIZE + 1)
-    assert [found.id for section in outline.sections for found in section.panels] == [PAGE_SIZE + 1]
+    assert [item.id for section in outline.sections for item in section.panels] == [PAGE_SIZE + 1]
 
 
 def test_the_number_of_panels_is_limited() -> None:

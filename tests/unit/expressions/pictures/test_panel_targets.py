@@ -17,8 +17,8 @@ CATALOG = Catalog([CatalogEntry("p", "P", "prometheus"), CatalogEntry("q", "Q", 
 def test_only_queries_to_the_data_source_of_the_filters_have_them() -> None:
     scope = Scope(filters={"p": [LabelFilter("zone", "=", ["eu"])]})
     targets = [{"refId": uid, "datasource": {"type": "prometheus", "uid": uid}, "expr": "up"} for uid in ("p", "q")]
-    found = read_targets({"datasource": "-- Mixed --", "targets": targets}, {}, CATALOG, scope)
-    assert [target["expr"] for target in found.targets] == ['up{zone="eu"}', "up"]
+    resolved = read_targets({"datasource": "-- Mixed --", "targets": targets}, {}, CATALOG, scope)
+    assert [target["expr"] for target in resolved.targets] == ['up{zone="eu"}', "up"]
 
 
 def test_an_expression_needs_hidden_queries() -> None:
@@ -26,15 +26,15 @@ def test_an_expression_needs_hidden_queries() -> None:
     hidden = {"refId": "A", "hide": True, "datasource": {"type": "other", "uid": "o"}}
     expression = {"refId": "B", "datasource": "__expr__", "type": "math", "expression": "$A"}
     assert not read_targets({"datasource": "-- Mixed --", "targets": [hidden]}, {}, CATALOG, Scope()).problem
-    found = read_targets({"datasource": "-- Mixed --", "targets": [hidden, expression]}, {}, CATALOG, Scope())
-    assert "there is no data source 'o'" in found.problem
+    resolved = read_targets({"datasource": "-- Mixed --", "targets": [hidden, expression]}, {}, CATALOG, Scope())
+    assert "there is no data source 'o'" in resolved.problem
 
 
 @pytest.mark.parametrize("source", ["-- Grafana --", {"type": "datasource", "uid": "grafana"}, {"type": "grafana", "uid": "-- Grafana --"}])
 @pytest.mark.parametrize("query_type", [None, "randomWalk"])
 def test_queries_to_grafana_are_random_walks(source: Any, query_type: str | None) -> None:
-    found = read_targets({"datasource": source, "targets": [{"refId": "A", "queryType": query_type}]}, {}, CATALOG, Scope())
-    assert [(target["refId"], target["scenarioId"]) for target in found.targets] == [("A", "random_walk")]
+    resolved = read_targets({"datasource": source, "targets": [{"refId": "A", "queryType": query_type}]}, {}, CATALOG, Scope())
+    assert [(target["refId"], target["scenarioId"]) for target in resolved.targets] == [("A", "random_walk")]
 
 
 def test_snapshots_in_a_dashboard_are_data() -> None:
@@ -53,12 +53,12 @@ def test_snapshots_in_a_dashboard_are_data() -> None:
     [("measurements", "live measurements"), ("annotations", "annotations"), ("list", "files"), ("odd", "queries of the type 'odd'")],
 )
 def test_queries_that_only_grafana_runs_are_named(query_type: str, missing: str) -> None:
-    found = read_targets({"datasource": "-- Grafana --", "targets": [{"refId": "A", "queryType": query_type}]}, {}, CATALOG, Scope())
-    assert found.problem.startswith("the data source -- Grafana -- has no ")
-    assert missing in found.problem
+    resolved = read_targets({"datasource": "-- Grafana --", "targets": [{"refId": "A", "queryType": query_type}]}, {}, CATALOG, Scope())
+    assert resolved.problem.startswith("the data source -- Grafana -- has no ")
+    assert missing in resolved.problem
 
 
 def test_a_data_source_with_the_name_of_grafana_is_queried() -> None:
     catalog = Catalog([CatalogEntry("grafana", "grafana", "prometheus")])
-    found = read_targets({"datasource": {"uid": "grafana"}, "targets": [{"refId": "A", "expr": "up"}]}, {}, catalog, Scope())
-    assert [target["datasource"] for target in found.targets] == [{"type": "prometheus", "uid": "grafana"}]
+    resolved = read_targets({"datasource": {"uid": "grafana"}, "targets": [{"refId": "A", "expr": "up"}]}, {}, catalog, Scope())
+    assert [target["datasource"] for target in resolved.targets] == [{"type": "prometheus", "uid": "grafana"}]

@@ -46,7 +46,7 @@ def test_user_strings_are_only_text() -> None:
         draw_panel("text", options={"content": HOSTILE}),
         draw_panel("table", frame(1, name=HOSTILE)),
     ]
-    assert all("<script" not in "".join(each.elements) for each in drawings)
+    assert all("<script" not in "".join(drawn_panel.elements) for drawn_panel in drawings)
     assert colour_of(HOSTILE, THEMES["dark"]) is None
 
 
@@ -113,7 +113,7 @@ def test_layouts_with_elements_are_read() -> None:
 
 def test_invalid_parts_of_a_dashboard_are_ignored() -> None:
     """Invalid parts are omitted and never an error."""
-    strange: list[Any] = [
+    invalid_parts: list[Any] = [
         None,
         3,
         "x",
@@ -121,10 +121,10 @@ def test_invalid_parts_of_a_dashboard_are_ignored() -> None:
         {"type": 3, "gridPos": "no", "targets": {}, "fieldConfig": []},
         {"gridPos": {"x": 1e300, "w": -4}},
     ]
-    assert len(read_dashboard({"panels": strange, "templating": 4, "time": [], "title": 9}).panels) == 2
+    assert len(read_dashboard({"panels": invalid_parts, "templating": 4, "time": [], "title": 9}).panels) == 2
 
 
-WRONG = st.sampled_from(
+WRONG_VALUES = st.sampled_from(
     [None, True, -1, 1e308, -1e308, 5e-324, 10**400, "", "nan", "1e999", "bytes", "percent", [], {}, [1], {"a": 1}, HOSTILE]
 )
 STEPS = [{"value": None, "color": "green"}, {"value": 5, "color": "red"}]
@@ -142,8 +142,8 @@ SETTINGS: dict[str, Any] = {
 @given(
     kind=st.sampled_from(sorted(DRAW_FUNCTIONS)),
     names=st.sets(st.sampled_from(sorted(SETTINGS))),
-    wrong=WRONG,
-    options=WRONG,
+    wrong=WRONG_VALUES,
+    options=WRONG_VALUES,
     width=st.integers(200, 900),
 )
 @example(kind="bargauge", names={"max"}, wrong=5e-324, options=None, width=242)  # half of the smallest number is 0
@@ -163,9 +163,9 @@ def test_panels_are_laid_out_in_the_grid() -> None:
     At most 60 panels are drawn, and the others are counted.
     """
 
-    def at(x: int, y: int) -> Panel:
+    def panel_at(x: int, y: int) -> Panel:
         return read_dashboard({"panels": [{"type": "stat", "gridPos": {"x": x, "y": y, "w": 12, "h": 4}}]}).panels[0]
 
-    layout = lay_out([at(0, 0), at(12, 0), at(0, 50)], 1208, None, is_single_panel=False)
+    layout = lay_out([panel_at(0, 0), panel_at(12, 0), panel_at(0, 50)], 1208, None, is_single_panel=False)
     assert [(box.x, box.y, box.width, box.height) for box in layout.boxes] == [(8, 36, 592, 144), (608, 36, 592, 144), (8, 188, 592, 144)]
-    assert lay_out([at(0, 4 * index) for index in range(70)], 1000, None, is_single_panel=False).omitted_count == 70 - MAX_PANELS
+    assert lay_out([panel_at(0, 4 * index) for index in range(70)], 1000, None, is_single_panel=False).omitted_count == 70 - MAX_PANELS

@@ -28,10 +28,10 @@ from dashwright.expressions.variables.option_cache import OptionCache
 
 @dataclass
 class ManualClock(Clock):
-    at: float = 1000.0
+    current_seconds: float = 1000.0
 
     def seconds(self) -> float:
-        return self.at
+        return self.current_seconds
 
 
 class Labels(Source):
@@ -112,7 +112,7 @@ async def test_the_panels_of_a_page_share_the_options_of_a_variable() -> None:
     await titles(settings, spec, 1, context=QueryContext(org_id=1, fresh=True))
     await titles(settings, spec, 1, context=QueryContext(org_id=2))
     assert labels.requested == ["a"] * 3
-    clock.at += 11
+    clock.current_seconds += 11
     await titles(settings, spec, 1)
     assert labels.requested == ["a"] * 4
 
@@ -136,9 +136,9 @@ async def test_options_beyond_the_size_of_the_cache_are_evicted() -> None:
 
         await cache.get(key, run)
 
-    small = OptionCache(max_characters=500)
+    small_cache = OptionCache(max_characters=500)
     for key in ("a", "b", "a", "c", "a", "b"):
-        await options(small, key)
+        await options(small_cache, key)
     assert "".join(requested) == "abcb"
     requested.clear()
     for _ in range(2):

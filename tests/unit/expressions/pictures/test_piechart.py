@@ -14,7 +14,7 @@ from dashwright.expressions.pictures.panels.piechart import slices_of
 from dashwright.expressions.pictures.svg import text_width
 from dashwright.expressions.pictures.theme import THEMES
 
-HIDDEN = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
+HIDE_B = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
 
 
 @given(st.lists(st.floats(0, 1e308), min_size=1, max_size=9))
@@ -31,7 +31,7 @@ def test_the_slices_sum_to_the_whole(values: list[float]) -> None:
 def test_missing_hidden_and_negative_values_have_no_part_of_the_whole() -> None:
     """Missing values and hidden series are not drawn; a negative value is a slice without a size."""
     frames = [series(6, n="a"), series(99, n="b"), series(None, n="c"), series(2, n="d"), series(-5, n="e")]
-    slices = slices_of(props_of(panel_of("piechart", overrides=[HIDDEN]), *frames))
+    slices = slices_of(props_of(panel_of("piechart", overrides=[HIDE_B]), *frames))
     assert [(item.name, item.share) for item in slices] == [("a", 0.75), ("d", 0.25), ("e", 0)]
 
 
@@ -53,12 +53,12 @@ def test_labels_are_not_wider_than_the_pie(kind: str) -> None:
     svg = svg_of(drawing("piechart", *frames, options=options, width=200, height=200))
     labels = re.findall(r'<text x="([0-9.]+)" y="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*>([^<]+)<', svg)
     radii = [float(radius) for radius in re.findall(r"A ?([0-9.]+)", svg)]
-    inner = min(radii) if kind == "donut" else 0
+    inner_radius = min(radii) if kind == "donut" else 0
     assert labels
     for x, y, size, text in labels:
         half, height = text_width(text, float(size)) / 2, float(y) - float(size) * 0.36 - 100
         assert math.hypot(abs(float(x) - 100) + half, height) <= max(radii) + 1
-        assert abs(height) >= inner or abs(float(x) - 100) - half >= math.sqrt(inner**2 - height**2) - 1
+        assert abs(height) >= inner_radius or abs(float(x) - 100) - half >= math.sqrt(inner_radius**2 - height**2) - 1
 
 
 def test_small_slices_have_no_label() -> None:

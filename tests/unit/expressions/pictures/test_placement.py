@@ -34,7 +34,7 @@ def place_panels(panels: list[dict[str, Any]], count: int = 3, **options: Any) -
 
 
 def boxes(panels: list[Panel]) -> list[tuple[str, int, int, int]]:
-    return [(found.title, found.position.x, found.position.y, found.position.width) for found in panels]
+    return [(item.title, item.position.x, item.position.y, item.position.width) for item in panels]
 
 
 RANGE = TimeRange(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=UTC))
@@ -48,14 +48,14 @@ def test_collapsed_rows_show_how_many_panels_they_hide() -> None:
 def test_headings_have_a_sign_for_collapsed_rows() -> None:
     """A collapsed row has a sign of its own, also if it hides no panels; expanded, it is like any other row."""
     panels = [*COLLAPSED, row(9, "Empty", collapsed=True)]
-    assert [(found.title, found.is_collapsed) for found in place_panels(panels)] == [
+    assert [(item.title, item.is_collapsed) for item in place_panels(panels)] == [
         ("Closed (2 panels)", True),
         ("Open", False),
         ("Out", False),
         ("Empty (0 panels)", True),
     ]
-    assert not any(found.is_collapsed for found in place_panels(panels, expanded=True))
-    layout = lay_out([found for found in place_panels(panels) if found.type == "row"], 600, None, is_single_panel=False)
+    assert not any(item.is_collapsed for item in place_panels(panels, expanded=True))
+    layout = lay_out([item for item in place_panels(panels) if item.type == "row"], 600, None, is_single_panel=False)
     signs = re.findall('<polyline points="([^"]*)"', compose(layout, [PanelOutcome("", State.DRAWN)] * 3, THEMES["dark"], "", RANGE))
     assert len({len(sign.split()) for sign in signs}) == 1
     moved = [[float(x) - float(sign.split(",")[0]) for x in re.findall("([0-9.]+),", sign)] for sign in signs]
@@ -63,8 +63,8 @@ def test_headings_have_a_sign_for_collapsed_rows() -> None:
 
 
 def test_expanded_rows_push_the_others_down() -> None:
-    found = boxes(place_panels(COLLAPSED, expanded=True))
-    assert found == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
+    placed = boxes(place_panels(COLLAPSED, expanded=True))
+    assert placed == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
 
 
 def test_panels_below_a_collapsed_row_are_not_hidden() -> None:
@@ -94,16 +94,16 @@ def test_panels_without_an_id_can_be_drawn_alone() -> None:
     stored = [row(0, "Closed", panel(2, 1, "In"), collapsed=True), panel(2, 2, "Below"), panel(2, 3, "Last")]
     for source in (*stored, *stored[0]["panels"]):
         del source["id"]
-    assert [[found.title for found in place_panels(stored, panel_id=id_)] for id_ in range(1, 6)] == [[], ["In"], ["Below"], ["Last"], []]
+    assert [[panels.title for panels in place_panels(stored, panel_id=id_)] for id_ in range(1, 6)] == [[], ["In"], ["Below"], ["Last"], []]
     element = {"kind": "Panel", "spec": {"title": "E", "vizConfig": {"kind": "text"}}}
     layout = {"kind": "GridLayout", "spec": {"items": [{"spec": {"element": {"name": name}}} for name in ("a", "b")]}}
-    found = read_dashboard({"elements": {"a": element, "b": element}, "layout": layout}, panel_id=2).panels
-    assert [(one.id, one.title) for one in found] == [(2, "E")]
+    panels = read_dashboard({"elements": {"a": element, "b": element}, "layout": layout}, panel_id=2).panels
+    assert [(item.id, item.title) for item in panels] == [(2, "E")]
 
 
 @pytest.mark.parametrize("id_", [2, 4])
 def test_one_panel_is_found_in_any_row(id_: int) -> None:
-    assert [found.id for found in place_panels(COLLAPSED, panel_id=id_)] == [id_]
+    assert [item.id for item in place_panels(COLLAPSED, panel_id=id_)] == [id_]
 
 
 def test_headings_cannot_be_drawn_alone() -> None:
@@ -112,18 +112,18 @@ def test_headings_cannot_be_drawn_alone() -> None:
 
 def test_panels_are_repeated_side_by_side() -> None:
     """Copies of a panel are next to each other in equal columns, at most four or ``maxPerRow``. Panels below move down."""
-    found = boxes(place_panels([panel(1, 0, "$v", repeat="v", maxPerRow=2), panel(2, 4, "next")]))
-    assert found == [("v0", 0, 0, 12), ("v1", 12, 0, 12), ("v2", 0, 4, 12), ("next", 0, 8, 12)]
+    placed = boxes(place_panels([panel(1, 0, "$v", repeat="v", maxPerRow=2), panel(2, 4, "next")]))
+    assert placed == [("v0", 0, 0, 12), ("v1", 12, 0, 12), ("v2", 0, 4, 12), ("next", 0, 8, 12)]
 
 
 def test_panels_are_repeated_downwards() -> None:
-    found = boxes(place_panels([panel(1, 0, "$v", repeat="v", repeatDirection="v"), panel(2, 4, "next")], 2))
-    assert found == [("v0", 0, 0, 12), ("v1", 0, 4, 12), ("next", 0, 8, 12)]
+    placed = boxes(place_panels([panel(1, 0, "$v", repeat="v", repeatDirection="v"), panel(2, 4, "next")], 2))
+    assert placed == [("v0", 0, 0, 12), ("v1", 0, 4, 12), ("next", 0, 8, 12)]
 
 
 def test_rows_are_repeated_with_their_panels() -> None:
-    found = boxes(place_panels([row(0, "Row $v", repeat="v"), panel(1, 1, "In $v"), row(5, "Last")], 2))
-    assert found == [("Row v0", 0, 0, 24), ("In v0", 0, 1, 12), ("Row v1", 0, 5, 24), ("In v1", 0, 6, 12), ("Last", 0, 10, 24)]
+    placed = boxes(place_panels([row(0, "Row $v", repeat="v"), panel(1, 1, "In $v"), row(5, "Last")], 2))
+    assert placed == [("Row v0", 0, 0, 24), ("In v0", 0, 1, 12), ("Row v1", 0, 5, 24), ("In v1", 0, 6, 12), ("Last", 0, 10, 24)]
 
 
 def test_elements_are_repeated_as_well() -> None:
@@ -134,14 +134,14 @@ def test_elements_are_repeated_as_well() -> None:
     rows = {"kind": "RowsLayout", "spec": {"rows": [{"spec": {"title": "R", "collapse": True, "layout": grid}}]}}
     scope = Scope({"v": Value(("a", "b"), is_list=True)})
     spec = {"elements": {"e": element}, "layout": rows}
-    assert [found.title for found in read_dashboard(spec, Resolution(scope)).panels] == ["R (1 panel)"]
-    assert [found.title for found in read_dashboard(spec, Resolution(scope), expanded=True).panels] == ["R", "a", "b"]
+    assert [placed.title for placed in read_dashboard(spec, Resolution(scope)).panels] == ["R (1 panel)"]
+    assert [placed.title for placed in read_dashboard(spec, Resolution(scope), expanded=True).panels] == ["R", "a", "b"]
 
 
 def test_repetition_is_bounded_and_reported() -> None:
     scope = Scope({"v": Value(tuple(map(str, range(10_000))), is_list=True)})
-    many = [panel(index, index, "$v", repeat="v") for index in range(3_000)]
-    board = read_dashboard({"panels": many}, Resolution(scope))
+    repeated_panels = [panel(index, index, "$v", repeat="v") for index in range(3_000)]
+    board = read_dashboard({"panels": repeated_panels}, Resolution(scope))
     assert len(board.panels) <= MAX_PLACED + MAX_REPEATS
     assert board.notices == [
         "$v has 10000 values; panels are repeated for the first 60",
@@ -167,9 +167,9 @@ def test_bold_titles_end_inside_of_their_panels() -> None:
     panels = [row(0, title), panel(1, 1, title)]
     layout = lay_out(place_panels(panels), 600, None, is_single_panel=False)
     picture = compose(layout, [PanelOutcome("", State.DRAWN)] * 2, THEMES["dark"], title, RANGE)
-    found = re.findall(r'<text x="([\d.]+)"[^>]*font-size="([\d.]+)"[^>]*font-weight="bold">([^<]*)<', picture)
-    assert len(found) == 3
-    for x, size, text in found:
+    bold_texts = re.findall(r'<text x="([\d.]+)"[^>]*font-size="([\d.]+)"[^>]*font-weight="bold">([^<]*)<', picture)
+    assert len(bold_texts) == 3
+    for x, size, text in bold_texts:
         assert float(x) + text_width(text, float(size)) * BOLD_WIDTH < 600 - 8
 
 

@@ -17,7 +17,7 @@ from dashwright.expressions.pictures.png_process import PngProcess
 from dashwright.expressions.pictures.theme import THEMES
 
 
-def key(
+def png_key(
     *, values: tuple[float, ...] = (1, 2, 3), theme: str = "dark", width: int = 600, scale: float = 1, org_id: int = 1, title: str = "T"
 ) -> PngKey:
     """Return the key of the PNG of a panel."""
@@ -32,8 +32,8 @@ def key(
     "change", [{"values": (1, 2.5, 3)}, {"theme": "light"}, {"width": 640}, {"scale": 2}, {"org_id": 2}, {"title": "Another"}]
 )
 def test_a_change_of_what_is_drawn_is_another_key(change: dict[str, Any]) -> None:
-    assert key(**change) != key()
-    assert key() == key()
+    assert png_key(**change) != png_key()
+    assert png_key() == png_key()
 
 
 async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -48,8 +48,8 @@ async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch:
     requests = [("a", 1, 1), ("a", 1, 1), ("b", 1, 1), ("a", 2, 1), ("a", 1, 2), ("a", 1, 1)]
     pngs = [await plotter.png(svg, scale, 0, org_id=org_id) for svg, scale, org_id in requests]
     assert pngs == [b"1", b"1", b"2", b"3", b"4", b"1"]
-    without = Plotter()
-    assert [await without.png("a", 1, 0) for _ in range(2)] == [b"5", b"6"]
+    plotter_without_cache = Plotter()
+    assert [await plotter_without_cache.png("a", 1, 0) for _ in range(2)] == [b"5", b"6"]
 
 
 async def test_a_picture_that_is_larger_than_the_cache_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -48,8 +48,8 @@ def test_ranges_have_headroom_within_limits(
     settings: RangeSettings, low: float | None, high: float | None, expected: tuple[float, float] | None
 ) -> None:
     """A tenth of the span is added and rounded; zero, hard limits and soft limits bound it; logarithms have whole powers."""
-    found = value_range(settings, low, high)
-    assert found == (None if expected is None else pytest.approx(expected))
+    result = value_range(settings, low, high)
+    assert result == (None if expected is None else pytest.approx(expected))
 
 
 NUMBERS = st.floats(allow_nan=False, allow_infinity=False)
@@ -73,9 +73,9 @@ LIMITS = st.none() | NUMBERS
 )
 def test_a_range_ascends(settings: RangeSettings, ends: tuple[float, float]) -> None:
     """A range of any values and settings has a low end below a high end, or is not a number."""
-    found = value_range(settings, min(ends), max(ends))
-    assert found is not None
-    assert found[0] < found[1] or any(map(math.isnan, found))
+    result = value_range(settings, min(ends), max(ends))
+    assert result is not None
+    assert result[0] < result[1] or any(map(math.isnan, result))
 
 
 def test_series_share_a_scale_if_their_axes_are_alike() -> None:

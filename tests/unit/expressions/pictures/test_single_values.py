@@ -75,6 +75,7 @@ def test_long_values_next_to_short_names_are_legible() -> None:
     options = {"orientation": "horizontal", "graphMode": "none", "reduceOptions": {"fields": "/.*/", "calcs": ["lastNotNull"]}}
     svg = svg_of(drawing("stat", frame, options=options, width=340, height=70))
     sizes = {text: float(size) for size, text in re.findall(r'font-size="([\d.]+)"[^>]*>([^<]+)<', svg)}
+    # Legible sizes in pixels; all values of a panel have one size.
     assert 9 < sizes["8d3a5a1c7c0f4ab5d9fd8f2b6e1b7f3c9b2c1e44"] == sizes["go1.22.5"] < 12
     assert {"goversion", "revision"} <= sizes.keys()
 
@@ -99,10 +100,11 @@ def test_value_above_a_chart_leaves_a_quarter_to_it() -> None:
 def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
     options = {"textMode": "value_and_name", "graphMode": "none"}
 
-    def baselines(**more: Any) -> list[str]:
-        return re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg_of(drawing("stat", PAIR[0], options=options | more, height=60)))
+    def baselines(**panel_options: Any) -> list[str]:
+        return re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg_of(drawing("stat", PAIR[0], options=options | panel_options, height=60)))
 
     wide, stacked = baselines(), baselines(wideLayout=False)
+    # Baselines in pixels: next to each other, or below each other.
     assert abs(float(wide[0]) - float(wide[1])) < 15
     assert float(stacked[1]) - float(stacked[0]) > 15
 
@@ -182,7 +184,7 @@ def item_of(*values: float | None, **defaults: Any) -> DisplayItem:
 
 
 @pytest.mark.parametrize(
-    ("values", "defaults", "ends"),
+    ("values", "defaults", "expected_range"),
     [
         ((20, 40), {}, (20, 40)),
         ((20, 40), {"min": 0, "max": 50}, (0, 50)),
@@ -192,9 +194,9 @@ def item_of(*values: float | None, **defaults: Any) -> DisplayItem:
         ((None,), {}, (0, 100)),
     ],
 )
-def test_scale_is_the_range_of_the_column(values: Any, defaults: Any, ends: tuple[float, float]) -> None:
+def test_scale_is_the_range_of_the_column(values: Any, defaults: Any, expected_range: tuple[float, float]) -> None:
     scale = scale_of(item_of(*values, **defaults))
-    assert (scale.low, scale.high) == ends
+    assert (scale.low, scale.high) == expected_range
 
 
 def test_gauge_shows_thresholds_on_its_ring_and_as_labels() -> None:
@@ -213,13 +215,13 @@ def test_gauge_of_another_colour_mode_has_a_ring_of_one_colour() -> None:
 
 
 @pytest.mark.parametrize(
-    ("mode", "marks"),
+    ("mode", "svg_parts"),
     [("gradient", ("<linearGradient",)), ("basic", ('fill-opacity="0.35"',)), ("lcd", ('fill-opacity="0.18"', "<radialGradient"))],
 )
-def test_display_mode_fills_the_bars(mode: str, marks: tuple[str, ...]) -> None:
+def test_display_mode_fills_the_bars(mode: str, svg_parts: tuple[str, ...]) -> None:
     defaults = {"thresholds": STEPS, "min": 0, "max": 100}
     svg = svg_of(drawing("bargauge", *PAIR, options={"displayMode": mode, "orientation": "horizontal"}, defaults=defaults))
-    assert all(mark in svg for mark in marks)
+    assert all(svg_part in svg for svg_part in svg_parts)
 
 
 @pytest.mark.parametrize(("value", "stops"), [(40, []), (90, [("0.0000", GREEN), ("0.2500", GREEN), ("0.9000", RED)])])
@@ -246,11 +248,11 @@ def test_single_value_has_only_a_configured_name(kind: str, name: str, texts: se
 
 def test_value_follows_its_bar_if_the_rest_is_not_drawn() -> None:
     options = {"orientation": "horizontal", "showUnfilled": False}
-    ends = []
+    right_ends = []
     for value in (10, 60):
         svg = svg_of(drawing("bargauge", series(value), options=options, defaults={"min": 0, "max": 100}))
-        ends.append(float(re.findall(r'<text x="([\d.]+)"', svg)[0]))
-    assert ends[1] - ends[0] > 100
+        right_ends.append(float(re.findall(r'<text x="([\d.]+)"', svg)[0]))
+    assert right_ends[1] - right_ends[0] > 100
 
 
 @pytest.mark.parametrize("orientation", ["horizontal", "vertical"])
@@ -314,8 +316,8 @@ def test_bars_with_a_least_height_are_left_out_if_they_do_not_fit() -> None:
 
 def test_a_configured_size_keeps_the_value_in_the_panel() -> None:
     """A value that would be wider than the panel is smaller, and a name ends before a wide value begins."""
-    large = svg_of(drawing("stat", series(123456), options={"text": {"valueSize": 90}, "graphMode": "none"}, width=150, height=60))
-    (size,) = map(float, re.findall(r'font-size="([\d.]+)"', large))
+    large_picture = svg_of(drawing("stat", series(123456), options={"text": {"valueSize": 90}, "graphMode": "none"}, width=150, height=60))
+    (size,) = map(float, re.findall(r'font-size="([\d.]+)"', large_picture))
     assert 15 < size < 60
     frames = [series(123456, name="a long name of a value"), series(654321, name="another long name of it")]
     options = {"text": {"valueSize": 40}, "graphMode": "none", "orientation": "horizontal"}
@@ -323,7 +325,7 @@ def test_a_configured_size_keeps_the_value_in_the_panel() -> None:
         r'<text x="([\d.]+)"[^>]*font-size="([\d.]+)"[^>]*text-anchor="(\w+)"[^>]*>([^<]+)',
         svg_of(drawing("stat", *frames, options=options, width=300, height=160)),
     )
-    ends = [float(x) + text_width(text, float(size)) for x, size, anchor, text in texts if anchor == "start"]
+    right_ends = [float(x) + text_width(text, float(size)) for x, size, anchor, text in texts if anchor == "start"]
     starts = [float(x) - text_width(text, float(size)) for x, size, anchor, text in texts if anchor == "end"]
-    assert len(ends) == len(starts) == 2
-    assert all(end < start for end, start in zip(ends, starts, strict=True))
+    assert len(right_ends) == len(starts) == 2
+    assert all(end < start for end, start in zip(right_ends, starts, strict=True))

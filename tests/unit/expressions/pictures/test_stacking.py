@@ -11,8 +11,8 @@ NAN = np.nan
 def totals(*rows: list[float], is_percent: bool = False) -> list[list[float]]:
     """Return the running totals of series of one key, in the order of the series."""
     groups = stack_groups([StackMember(np.array(row, dtype=float), "key", is_percent) for row in rows])
-    found = {position: row for group in groups for position, row in zip(group.members, group.totals.tolist(), strict=True)}
-    return [found[position] for position in range(len(rows))]
+    total_by_position = {position: row for group in groups for position, row in zip(group.members, group.totals.tolist(), strict=True)}
+    return [total_by_position[position] for position in range(len(rows))]
 
 
 def test_the_first_series_is_at_the_bottom() -> None:

@@ -51,12 +51,12 @@ def texts_and_colours(row: StateRow) -> list[tuple[str, str | None]]:
 def test_neighbours_that_are_equal_are_one_state(states: list[str]) -> None:
     """Merged states cover the same time, no neighbours are equal, and each time has the state that it had."""
     samples = [Sample(index, index + 1, text, "#ffffff") for index, text in enumerate(states)]
-    found = merged(samples)
-    assert all(first.text != second.text for first, second in pairwise(found))
-    assert [sample.text for sample in found for _ in range(int(sample.end - sample.start))] == states
+    merged_states = merged(samples)
+    assert all(first.text != second.text for first, second in pairwise(merged_states))
+    assert [sample.text for sample in merged_states for _ in range(int(sample.end - sample.start))] == states
 
 
-def test_states_across_a_gap_are_two() -> None:
+def test_equal_states_across_a_gap_are_not_merged() -> None:
     """Equal states with a time between them are not merged."""
     assert len(merged([Sample(0, 1, "a", "#ffffff"), Sample(2, 3, "a", "#ffffff")])) == 2
 
@@ -84,8 +84,8 @@ def test_nulls_are_spanned_and_ends_are_read() -> None:
     """With ``spanNulls`` a state lasts over nulls; a second time column has the ends of the states."""
     (row,) = rows_of(series(1, None, 3), defaults={"custom": {"spanNulls": True}})
     assert [(sample.start, sample.end) for sample in row.samples] == [(0, 120_000), (120_000, END)]
-    ends = Field("end", FieldType.TIME, times(2).values + 10_000_000_000)
-    (row,) = rows_of(Frame([times(2), ends, texts("state", "a", "b")]))
+    end_times = Field("end", FieldType.TIME, times(2).values + 10_000_000_000)
+    (row,) = rows_of(Frame([times(2), end_times, texts("state", "a", "b")]))
     assert [sample.end for sample in row.samples] == [10_000, 70_000]
 
 

@@ -16,7 +16,9 @@ from dashwright.expressions.pictures.plotter import Plotter
 from dashwright.expressions.queries import QuerySettings
 
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "t"}
-WRONG = st.sampled_from([None, True, -1, 1e308, 10**400, "", "$v", "${v:date:x}", "$w", "$__all", [], {}, [1], {"a": 1}, ["$__all"], "/(/"])
+WRONG_VALUES = st.sampled_from(
+    [None, True, -1, 1e308, 10**400, "", "$v", "${v:date:x}", "$w", "$__all", [], {}, [1], {"a": 1}, ["$__all"], "/(/"]
+)
 TARGET = {"refId": "A", "datasource": TESTDATA, "scenarioId": "csv_metric_values", "stringInput": "$v,2"}
 ITEM = {"spec": {"x": 0, "y": 0, "width": 4, "height": 4, "element": {"name": "e"}, "repeat": {"value": "v"}}}
 BOARDS: list[dict[str, Any]] = [
@@ -70,10 +72,10 @@ def report_of(spec: dict[str, Any], **options: Any) -> Any:
     return json.loads(picture.body)
 
 
-@given(st.sampled_from(ALL_PATHS), WRONG, st.sampled_from(["stored", "expanded"]))
-def test_wrong_values_cause_no_error(place: tuple[int, tuple[int | str, ...]], wrong: Any, rows: str) -> None:
+@given(st.sampled_from(ALL_PATHS), WRONG_VALUES, st.sampled_from(["stored", "expanded"]))
+def test_wrong_values_cause_no_error(panel_and_path: tuple[int, tuple[int | str, ...]], wrong: Any, rows: str) -> None:
     """One wrong value anywhere changes what is drawn, but is never an error of the whole picture."""
-    index, path = place
+    index, path = panel_and_path
     assert isinstance(report_of(replace_at(BOARDS[index], path, wrong), rows=rows)["panels"], list)
 
 

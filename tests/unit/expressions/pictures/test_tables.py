@@ -33,8 +33,8 @@ DISKS = Frame([texts("disk", "sdb", "sda", None), numbers("used", 30, 80, None),
 
 
 def override(name: str, **properties: Any) -> dict[str, Any]:
-    found = [{"id": key.replace("__", "."), "value": value} for key, value in properties.items()]
-    return {"matcher": {"id": "byName", "options": name}, "properties": found}
+    members = [{"id": key.replace("__", "."), "value": value} for key, value in properties.items()]
+    return {"matcher": {"id": "byName", "options": name}, "properties": members}
 
 
 def table(*overrides: Any, frames: tuple[Frame, ...] = (DISKS,), options: Any = None, **defaults: Any) -> Any:
@@ -43,8 +43,8 @@ def table(*overrides: Any, frames: tuple[Frame, ...] = (DISKS,), options: Any = 
 
 def test_cells_have_the_unit_and_the_mappings_of_their_column() -> None:
     mappings = [{"type": "special", "options": {"match": "null", "result": {"text": "-"}}}]
-    shown = visible_texts(table(override("used", unit="percent", mappings=mappings), override("disk", displayName="Disk")))
-    assert shown == ["Disk", "used", "files", "sdb", "30%", "5", "sda", "80%", "7", "", "-", "9"]
+    texts = visible_texts(table(override("used", unit="percent", mappings=mappings), override("disk", displayName="Disk")))
+    assert texts == ["Disk", "used", "files", "sdb", "30%", "5", "sda", "80%", "7", "", "-", "9"]
 
 
 @pytest.mark.parametrize("setting", [{"custom__hidden": True}, {"custom__hideFrom": {"viz": True}}])
@@ -116,16 +116,16 @@ def test_widest_columns_are_cut_first(contents: list[float], expected: list[floa
 
 def test_columns_that_do_not_fit_are_counted() -> None:
     """Columns that begin beyond the panel are left out, as are those that Grafana scrolls to. Others are narrowed to their texts."""
-    wide = Frame([numbers(f"c{index}", 1) for index in range(9)])
-    assert visible_texts(table(frames=(wide,)))[-4:] == ["1", "1", "1", "3 more columns"]
-    many = Frame([numbers(f"c{index}", *range(90)) for index in range(7)])
-    assert visible_texts(table(frames=(many,)))[-1] == "86 more rows, 1 more column"
-    configured = table(frames=(Frame(wide.fields[:6]),), custom={"minWidth": 150})
+    wide_frame = Frame([numbers(f"c{index}", 1) for index in range(9)])
+    assert visible_texts(table(frames=(wide_frame,)))[-4:] == ["1", "1", "1", "3 more columns"]
+    long_frame = Frame([numbers(f"c{index}", *range(90)) for index in range(7)])
+    assert visible_texts(table(frames=(long_frame,)))[-1] == "86 more rows, 1 more column"
+    configured = table(frames=(Frame(wide_frame.fields[:6]),), custom={"minWidth": 150})
     assert visible_texts(configured)[-6:] == ["1"] * 6
 
 
 @pytest.mark.parametrize(
-    ("custom", "marks"),
+    ("custom", "svg_parts"),
     [
         ({"cellOptions": {"type": "color-text"}}, [f'fill="{RED}"']),
         ({"cellOptions": {"type": "color-background", "mode": "basic"}}, [f'fill="{RED}" stroke="none"']),
@@ -136,9 +136,9 @@ def test_columns_that_do_not_fit_are_counted() -> None:
         ({"displayMode": "gradient-gauge"}, ["<linearGradient"]),
     ],
 )
-def test_type_of_cells_colours_them(custom: dict[str, Any], marks: list[str]) -> None:
+def test_type_of_cells_colours_them(custom: dict[str, Any], svg_parts: list[str]) -> None:
     svg = svg_of(table(override("used", **{f"custom__{name}": value for name, value in custom.items()}), thresholds=STEPS))
-    assert all(mark in svg for mark in marks)
+    assert all(svg_part in svg for svg_part in svg_parts)
 
 
 def test_background_may_apply_to_the_row() -> None:
@@ -149,13 +149,13 @@ def test_background_may_apply_to_the_row() -> None:
 
 def test_links_and_images_are_texts() -> None:
     links = [{"title": "Open", "url": "https://example.com"}]
-    found = visible_texts(
+    texts = visible_texts(
         table(
             override("disk", links=links, custom__cellOptions={"type": "data-links"}),
             override("used", custom__cellOptions={"type": "image", "alt": "a disk"}),
         )
     )
-    assert {"Open", "a disk"} <= set(found)
+    assert {"Open", "a disk"} <= set(texts)
 
 
 @pytest.mark.parametrize(
@@ -174,14 +174,14 @@ def test_footer_has_calculations_on_the_columns(options: Any, overrides: Any, te
 
 
 def test_rows_that_do_not_fit_are_counted() -> None:
-    found = visible_texts(table(frames=(Frame([numbers("n", *range(100))]),)))
-    assert found[-1] == f"{100 - (len(found) - 2)} more rows"
+    texts = visible_texts(table(frames=(Frame([numbers("n", *range(100))]),)))
+    assert texts[-1] == f"{100 - (len(texts) - 2)} more rows"
 
 
 @pytest.mark.parametrize("options", [{"enablePagination": True}, {"footer": {"enablePagination": True}}])
 def test_a_table_with_pages_shows_the_first_one(options: dict[str, Any]) -> None:
-    found = visible_texts(table(frames=(Frame([numbers("n", *range(100))]),), options=options))
-    assert found[-1] == f"1 - {len(found) - 2} of 100 rows"
+    texts = visible_texts(table(frames=(Frame([numbers("n", *range(100))]),), options=options))
+    assert texts[-1] == f"1 - {len(texts) - 2} of 100 rows"
     assert visible_texts(table(options=options))[-1] == "9"
 
 
@@ -250,8 +250,8 @@ def test_markdown_and_documents_are_one_line() -> None:
 
 def test_links_have_a_colour_and_titles_of_their_row() -> None:
     links = [{"title": "Open ${__data.fields.files} of ${__value.text}", "url": "https://example.com"}]
-    plain = table(override("disk", links=links))
-    assert svg_of(plain).count(f'fill="{THEMES["dark"].link}"') == 3
+    table_with_links = table(override("disk", links=links))
+    assert svg_of(table_with_links).count(f'fill="{THEMES["dark"].link}"') == 3
     titles = visible_texts(table(override("disk", links=links, custom__cellOptions={"type": "data-links"})))
     assert titles[3] == "Open 5 of sdb"
     actions = visible_texts(table(override("disk", actions=[{"title": "Restart"}], custom__cellOptions={"type": "actions"})))
@@ -260,8 +260,8 @@ def test_links_have_a_colour_and_titles_of_their_row() -> None:
 
 def test_wrapped_texts_make_rows_higher() -> None:
     """As many rows as fit are shown, each as high as its texts need."""
-    long = Frame([texts("t", *["some words that need more than a line of the column" * 2] * 5)])
-    wrapped = visible_texts(table(frames=(long,), custom={"cellOptions": {"type": "auto", "wrapText": True}}))
+    long_texts = Frame([texts("t", *["some words that need more than a line of the column" * 2] * 5)])
+    wrapped = visible_texts(table(frames=(long_texts,), custom={"cellOptions": {"type": "auto", "wrapText": True}}))
     assert wrapped[1].startswith("some words")
     assert not wrapped[1].endswith("…")
     assert wrapped[-1] == "3 more rows"
@@ -275,9 +275,9 @@ def objects(*values: Any) -> Any:
 
 def test_header_may_be_hidden_and_rows_higher() -> None:
     assert visible_texts(table(options={"showHeader": False}))[0] == "sdb"
-    many = Frame([numbers("n", *range(100))])
-    low, high = (svg_of(table(frames=(many,), options={"cellHeight": name})).count("<polyline") for name in ("sm", "lg"))
-    assert low > high
+    long_frame = Frame([numbers("n", *range(100))])
+    small_rows, large_rows = (svg_of(table(frames=(long_frame,), options={"cellHeight": name})).count("<polyline") for name in ("sm", "lg"))
+    assert small_rows > large_rows
 
 
 def test_series_become_rows_unless_the_panel_selects_one() -> None:

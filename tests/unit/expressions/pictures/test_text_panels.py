@@ -14,7 +14,7 @@ from dashwright.expressions.pictures.panels.rich_text import TextBlock, html_blo
 SVG_NAMES = {"text", "tspan", "rect", "polyline"}
 
 
-def plain(block: TextBlock) -> str:
+def plain_text(block: TextBlock) -> str:
     return "".join(span.text for span in block.spans)
 
 
@@ -30,7 +30,7 @@ def test_markdown_has_headings_lists_tables_and_code() -> None:
     """Each block of Markdown keeps its kind, its text and its level."""
     content = "# A\ntext\n\n- one\n  1. two\n\n> said\n\n---\n```\nx  y\n```\n\n|a|b|\n|-|-|\n|1|2|"
     blocks = markdown_blocks(content)
-    assert [plain(block).strip() for block in blocks] == ["A", "text", "one", "two", "said", "", "x  y", ""]
+    assert [plain_text(block).strip() for block in blocks] == ["A", "text", "one", "two", "said", "", "x  y", ""]
     assert [block.marker for block in blocks][2:4] == ["•", "1."]
     assert [block.indent for block in blocks][2:5] == [1, 2, 1]
     assert (blocks[0].spans[0].style.size, blocks[1].spans[0].style.size) == (28, None)
@@ -85,7 +85,7 @@ def test_boxes_of_html_have_their_backgrounds(style: str, fill: str) -> None:
     """The first colour of a background is behind the text of its element, and nothing is fetched."""
     svg = svg_of(text_panel(f'<p>before</p><div style="{style}"><p>one</p><p>two</p></div><p>after</p>', "html"))
     boxes = re.findall(r'<rect x="4.0" y="([\d.]+)" width="392.0" height="([\d.]+)" rx="4" fill="(#\w+)"', svg)
-    assert [found for *_, found in boxes] == [fill] * bool(fill)
+    assert [background for *_, background in boxes] == [fill] * bool(fill)
     lines = [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg)]
     assert all(float(top) < y < float(top) + float(height) for top, height, _ in boxes for y in lines[1:3])
     assert all(not float(top) < lines[index] < float(top) + float(height) for top, height, _ in boxes for index in (0, 3))
@@ -115,8 +115,8 @@ def test_blocks_move_together_before_text_is_left_out() -> None:
 def test_elements_in_a_row_have_gaps() -> None:
     """Without a row, words that the HTML does not separate are one word."""
     content = "<div{}><span>left</span><span>right</span></div>"
-    assert plain(html_blocks(content.format(' style="display: flex"'))[0]) == "left   right"
-    assert plain(html_blocks(content.format(""))[0]) == "leftright"
+    assert plain_text(html_blocks(content.format(' style="display: flex"'))[0]) == "left   right"
+    assert plain_text(html_blocks(content.format(""))[0]) == "leftright"
 
 
 @pytest.mark.parametrize(
@@ -136,14 +136,14 @@ def test_children_of_a_row_are_next_to_each_other_if_there_is_room(style: str, w
     assert re.findall(r"translate\(([\d.]+) ", svg_of(drawn)) == columns
     tops = [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg_of(drawn))]
     assert tops[-1] == max(tops)
-    found = re.findall(r">([a-z]+)</tspan>", svg_of(drawn))
-    assert found == ["a", "b", "more", "c", "more", "more", "end"]
+    texts = re.findall(r">([a-z]+)</tspan>", svg_of(drawn))
+    assert texts == ["a", "b", "more", "c", "more", "more", "end"]
 
 
 def test_elements_that_are_displayed_as_blocks_have_lines_of_their_own() -> None:
     (block,) = html_blocks('<p>a<span style="display:block">b</span>c<span>d</span></p>')
-    assert plain(block) == "a\nb\ncd"
-    assert plain(html_blocks('<p><a style="display: block">first</a></p>')[0]) == "first"
+    assert plain_text(block) == "a\nb\ncd"
+    assert plain_text(html_blocks('<p><a style="display: block">first</a></p>')[0]) == "first"
 
 
 def test_text_in_a_box_is_legible() -> None:
@@ -153,8 +153,8 @@ def test_text_in_a_box_is_legible() -> None:
         for background in ("white", "black")
     ]
     assert colours[0] < colours[1]
-    own = svg_of(text_panel('<div style="background:white;color:#abcdef">text</div>', "html"))
-    assert 'fill="#abcdef">text' in own
+    text_with_own_colour = svg_of(text_panel('<div style="background:white;color:#abcdef">text</div>', "html"))
+    assert 'fill="#abcdef">text' in text_with_own_colour
 
 
 def test_code_is_not_interpreted() -> None:
@@ -164,7 +164,7 @@ def test_code_is_not_interpreted() -> None:
 
 def test_html_is_not_text_of_the_picture() -> None:
     """Comments are omitted, entities are characters, and an element that does not end is text."""
-    assert [plain(block) for block in html_blocks("<!-- <b>no</b> -->1 &lt; 2 &amp; 3 < 4 <a")] == ["1 < 2 & 3 < 4 <a"]
+    assert [plain_text(block) for block in html_blocks("<!-- <b>no</b> -->1 &lt; 2 &amp; 3 < 4 <a")] == ["1 < 2 & 3 < 4 <a"]
 
 
 def test_text_that_does_not_fit_is_reported() -> None:
@@ -175,8 +175,8 @@ def test_text_that_does_not_fit_is_reported() -> None:
 
 
 ELEMENTS = "< > </ <b> </b> <td> <table> <tr> <li> <ol> </ol> </table> <p/style='color:red'> <!-- --> <br> <pre> </pre> <a/href=x>"
-MARKS = "& &#0; ** ` [ ]( ) | - # text"
-FRAGMENTS = st.sampled_from([*ELEMENTS.split(), *MARKS.split(), "\0", "\ud800", "\n", "> ", "- ", "# ", "\t", HOSTILE])
+MARKDOWN_SIGNS = "& &#0; ** ` [ ]( ) | - # text"
+FRAGMENTS = st.sampled_from([*ELEMENTS.split(), *MARKDOWN_SIGNS.split(), "\0", "\ud800", "\n", "> ", "- ", "# ", "\t", HOSTILE])
 
 
 @given(fragments=st.lists(FRAGMENTS, max_size=25), mode=st.sampled_from(["markdown", "html", "code", "x"]), height=st.integers(1, 300))

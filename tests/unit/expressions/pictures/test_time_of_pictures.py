@@ -10,7 +10,7 @@ from dashwright.common.models.pictures import PictureOptions
 from dashwright.expressions.pictures.zones import PictureTime, picture_time
 
 NOW = datetime(2024, 1, 17, 12, tzinfo=UTC)
-SET_BACK = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
+CLOCKS_SET_BACK = datetime(2024, 10, 27, 0, 30, tzinfo=UTC)
 
 
 def time_of(spec: dict[str, Any], **options: str) -> PictureTime:
@@ -72,5 +72,5 @@ def test_fiscal_years_begin_in_a_month_of_the_dashboard(month: int, text: str, e
 
 def test_rounded_hours_end_where_clocks_are_set_back() -> None:
     """The first of two equal hours ends an hour before the second."""
-    time = picture_time({"timezone": "Europe/Berlin"}, PictureOptions.model_validate({"from": "now/h", "to": "now/h"}), SET_BACK)
+    time = picture_time({"timezone": "Europe/Berlin"}, PictureOptions.model_validate({"from": "now/h", "to": "now/h"}), CLOCKS_SET_BACK)
     assert texts(time) == ("2024-10-27T02:00:00+02:00", "2024-10-27T02:59:59+02:00")

@@ -97,7 +97,7 @@ def test_lines_are_interpolated(interpolation: str, commands: str, count: int) -
 
 
 def test_steps_change_before_or_after_a_point() -> None:
-    """A step after holds the value until the next time."""
+    """A line with ``stepAfter`` keeps the value of a point until the next time."""
     [after] = marks(svg(series(1, 3), custom={"lineInterpolation": "stepAfter"}))
     [before] = marks(svg(series(1, 3), custom={"lineInterpolation": "stepBefore"}))
     (_, low), (_, corner), (_, high) = points(after["d"])
@@ -127,9 +127,9 @@ def test_missing_steps_are_gaps() -> None:
     """A missing step is a gap. Its length is that of the interval of the data source, or the setting of the panel."""
     time = np.array([0, 60, 120, 300, 360], dtype=np.int64) * 1_000_000_000
     values = numbers("v", 1, 2, 3, 4, 5)
-    plain = Frame([Field("time", FieldType.TIME, time), values])
-    known = Frame([Field("time", FieldType.TIME, time, config={"interval": 60_000}), values])
-    contents = [svg(plain), svg(known), svg(plain, custom={"insertNulls": 60_000})]
+    without_interval = Frame([Field("time", FieldType.TIME, time), values])
+    with_interval = Frame([Field("time", FieldType.TIME, time, config={"interval": 60_000}), values])
+    contents = [svg(without_interval), svg(with_interval), svg(without_interval, custom={"insertNulls": 60_000})]
     assert [marks(content)[0]["d"].count("M") for content in contents] == [1, 2, 2]
 
 
@@ -153,9 +153,9 @@ def test_missing_steps_extend_to_the_ends_of_the_range() -> None:
 @pytest.mark.parametrize(("mode", "dots"), [("auto", 4), ("always", 4), ("never", 0)])
 def test_points_are_shown_if_there_is_room(mode: str, dots: int) -> None:
     """Points are shown automatically, always or never."""
-    found = marks(svg(series(1, 2, 3, 4), custom={"showPoints": mode, "pointSize": 7}))
-    assert sum(mark["d"].count("h0") for mark in found) == dots
-    assert all(mark["stroke-width"] == "7" for mark in found[1:])
+    drawn_marks = marks(svg(series(1, 2, 3, 4), custom={"showPoints": mode, "pointSize": 7}))
+    assert sum(mark["d"].count("h0") for mark in drawn_marks) == dots
+    assert all(mark["stroke-width"] == "7" for mark in drawn_marks[1:])
 
 
 def test_points_alone_have_no_line() -> None:
@@ -254,10 +254,10 @@ def test_a_constant_extends_over_the_whole_range() -> None:
 def test_an_area_may_end_at_another_series() -> None:
     """The area of a series may end at another series. Without a configured opacity, its opacity is 35 percent."""
     frames = series(1, 1, name="low"), series(3, 3, name="high")
-    found = marks(svg(*frames, overrides=[rule("high", custom__fillBelowTo="low")]))
-    [area] = [mark for mark in found if mark["fill"] != NONE_FILLED]
+    drawn_marks = marks(svg(*frames, overrides=[rule("high", custom__fillBelowTo="low")]))
+    [area] = [mark for mark in drawn_marks if mark["fill"] != NONE_FILLED]
     assert area["fill-opacity"] == "0.35"
-    low, high = (points(mark["d"])[0][1] for mark in found if mark["fill"] == NONE_FILLED)
+    low, high = (points(mark["d"])[0][1] for mark in drawn_marks if mark["fill"] == NONE_FILLED)
     assert {y for _, y in points(area["d"])} == {low, high}
     unknown = marks(svg(*frames, overrides=[rule("high", custom__fillBelowTo="missing")]))
     assert all(mark["fill"] == NONE_FILLED for mark in unknown)
@@ -347,8 +347,8 @@ def test_an_opacity_gradient_ends_at_the_bottom() -> None:
 
 def test_points_are_those_of_the_series() -> None:
     """A line that continues outside of the time range ends at the edges of the plot, but has no points there."""
-    at = np.array([-1, 2, 5, 11], dtype=np.int64) * 60_000_000_000
-    frame = Frame([Field("time", FieldType.TIME, at), Field("Value", FieldType.FLOAT64, np.arange(4.0))])
+    times = np.array([-1, 2, 5, 11], dtype=np.int64) * 60_000_000_000
+    frame = Frame([Field("time", FieldType.TIME, times), Field("Value", FieldType.FLOAT64, np.arange(4.0))])
     line, dots = marks(svg(frame, custom={"showPoints": "always"}))
     assert len(points(line["d"])) == 4
     assert len(points(dots["d"])) == 2
@@ -392,17 +392,17 @@ def test_names_are_cut_where_they_stay_distinct() -> None:
     """Names that differ only at their ends are cut in the middle if a legend is narrow, and others at their ends."""
     legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
 
-    def names(*ends: str) -> list[str]:
-        frames = [series(12.5, 23.6, name=name) for name in ends]
-        found = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=300, height=400, defaults={"decimals": 1}))
-        return [text for text in found if "…" in text]
+    def names(*suffixes: str) -> list[str]:
+        frames = [series(12.5, 23.6, name=name) for name in suffixes]
+        texts = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=300, height=400, defaults={"decimals": 1}))
+        return [text for text in texts if "…" in text]
 
-    long = "a long name of a series of a system"
-    assert all(name.startswith("a lon") for name in names(f"{long} 1", f"{long} 2"))
-    assert [name[-2:] for name in names(f"{long} 1", f"{long} 2")] == [" 1", " 2"]
-    assert all(name.endswith("…") for name in names(f"1 {long}", f"2 {long}"))
+    long_name = "a long name of a series of a system"
+    assert all(name.startswith("a lon") for name in names(f"{long_name} 1", f"{long_name} 2"))
+    assert [name[-2:] for name in names(f"{long_name} 1", f"{long_name} 2")] == [" 1", " 2"]
+    assert all(name.endswith("…") for name in names(f"1 {long_name}", f"2 {long_name}"))
     # The names differ behind the start that fits, unless the texts are smaller.
-    assert len(set(names(f"a long name of a sys 1 {long}", f"a long name of a sys 2 {long}"))) == 2
+    assert len(set(names(f"a long name of a sys 1 {long_name}", f"a long name of a sys 2 {long_name}"))) == 2
 
 
 def test_fonts_are_smaller_before_names_are_cut() -> None:
@@ -432,8 +432,8 @@ def test_header_of_a_legend_has_a_sign_at_the_column_that_orders_it(theme: str, 
     content = svg_of(DRAW_FUNCTIONS["timeseries"](props_of(panel, series(1, 2), theme=theme)))
     link = THEMES[theme].link
     (sign,) = re.findall(rf'<path d="M([\d.]+) [\d.]+{direction}"[^>]*stroke="{link}"', content)
-    ends = {title: float(x) for x, title in re.findall(rf'<text x="([\d.]+)"[^>]*fill="{link}"[^>]*>(\w+)<', content)}
-    assert ends["Min"] < ends["Max"] < float(sign)
+    x_of_titles = {title: float(x) for x, title in re.findall(rf'<text x="([\d.]+)"[^>]*fill="{link}"[^>]*>(\w+)<', content)}
+    assert x_of_titles["Min"] < x_of_titles["Max"] < float(sign)
 
 
 def test_table_of_names_at_the_right_has_a_header() -> None:
@@ -511,7 +511,7 @@ def test_text_of_users_is_escaped() -> None:
     ET.fromstring(f"<g>{content}</g>")
 
 
-STRANGE = st.sampled_from(
+WRONG_VALUES = st.sampled_from(
     [
         None,
         True,
@@ -543,9 +543,11 @@ SETTINGS = st.sampled_from(
 
 
 @given(
-    custom=st.dictionaries(SETTINGS, STRANGE, max_size=6),
-    defaults=st.dictionaries(st.sampled_from(["min", "max", "decimals", "unit", "noValue", "color", "thresholds"]), STRANGE),
-    legend=st.one_of(STRANGE, st.dictionaries(st.sampled_from(["calcs", "sortBy", "width", "displayMode", "placement"]), STRANGE)),
+    custom=st.dictionaries(SETTINGS, WRONG_VALUES, max_size=6),
+    defaults=st.dictionaries(st.sampled_from(["min", "max", "decimals", "unit", "noValue", "color", "thresholds"]), WRONG_VALUES),
+    legend=st.one_of(
+        WRONG_VALUES, st.dictionaries(st.sampled_from(["calcs", "sortBy", "width", "displayMode", "placement"]), WRONG_VALUES)
+    ),
     size=st.tuples(st.floats(20, 900), st.floats(10, 700)),
 )
 def test_no_setting_breaks_a_panel(custom: Any, defaults: Any, legend: Any, size: tuple[float, float]) -> None:

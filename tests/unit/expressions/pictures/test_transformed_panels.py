@@ -77,7 +77,7 @@ def test_lines_connect_values_next_to_rows_that_a_join_added() -> None:
     frames = [frame("A", time=[1, 3, 5], a=[1, None, 5]), frame("B", column("time", [2, 4]), b=[2, 4])]
     (joined,) = apply_all(frames, {"id": "prepareTimeSeries"})
     series = series_of([to_frame(joined)])
-    assert [(len(one.values), one.times.tolist() if one.times is not None else None) for one in series] == [
+    assert [(len(line.values), line.times.tolist() if line.times is not None else None) for line in series] == [
         (5, [1, 2, 3, 4, 5]),
         (2, [2, 4]),
     ]

@@ -13,17 +13,19 @@ from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing
 
 FRAME = Frame([numbers("x", 1, 2, 3), numbers("a", 10, 20, None), numbers("b", 5, 5, 5)])
-WRONG: st.SearchStrategy[Any] = st.sampled_from([None, True, -1, 1e308, "x", "a", [], {}, [{"x": "x", "y": "a"}], [{"x": {"matcher": 3}}]])
+WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
+    [None, True, -1, 1e308, "x", "a", [], {}, [{"x": "x", "y": "a"}], [{"x": {"matcher": 3}}]]
+)
 
 
-def points(drawn: PanelDrawing) -> int:
+def count_points(drawn: PanelDrawing) -> int:
     return svg_of(drawn).count("a2.5 2.5") // 2
 
 
 def test_points_are_columns_against_the_first_one() -> None:
     """Each numeric column after the first one is a series; a missing value is not a point."""
     drawn = drawing("xychart", FRAME)
-    assert points(drawn) == 5
+    assert count_points(drawn) == 5
     assert visible_texts(drawn)[-2:] == ["a", "b"]
     assert "x" in visible_texts(drawn)
 
@@ -33,7 +35,7 @@ def test_series_are_configured_by_names_or_matchers(reference: Any) -> None:
     """The option ``series`` selects the columns of each series."""
     series = [{"x": reference("b"), "y": reference("x")}, {"x": reference("missing"), "y": reference("x")}]
     drawn = drawing("xychart", FRAME, options={"series": series})
-    assert points(drawn) == 3
+    assert count_points(drawn) == 3
     assert visible_texts(drawn)[-1] == "x"
 
 
@@ -49,7 +51,7 @@ def test_a_trend_is_a_line_over_the_configured_column() -> None:
 def test_points_of_one_pixel_are_one() -> None:
     """A series has at most as many points as pixels."""
     frame = Frame([numbers("x", *[1.0] * 5_000, 2), numbers("y", *[1.0] * 5_000, 2)])
-    assert points(drawing("xychart", frame)) == 2
+    assert count_points(drawing("xychart", frame)) == 2
 
 
 def test_times_are_a_horizontal_axis() -> None:
@@ -60,7 +62,7 @@ def test_times_are_a_horizontal_axis() -> None:
 
 def test_limits_cut_the_axes() -> None:
     """Points outside of configured limits are not drawn."""
-    assert points(drawing("xychart", FRAME, defaults={"min": 0, "max": 10})) == 4
+    assert count_points(drawing("xychart", FRAME, defaults={"min": 0, "max": 10})) == 4
 
 
 @pytest.mark.parametrize("kind", ["xychart", "trend"])
@@ -82,7 +84,7 @@ def test_missing_columns_are_reported(kind: str, frames: list[Frame], reason: st
     kind=st.sampled_from(["xychart", "trend"]),
     values=st.lists(st.sampled_from([None, 0, -1, 1e308, -1e308, 5e-324]), min_size=2, max_size=2),
     setting=st.sampled_from(["min", "max", "show", "pointSize", "lineWidth"]),
-    wrong=WRONG,
+    wrong=WRONG_VALUES,
 )
 def test_no_value_or_setting_breaks_a_chart(kind: str, values: list[float | None], setting: str, wrong: Any) -> None:
     """Values and settings of any kind give a drawing with finite positions, or a message."""

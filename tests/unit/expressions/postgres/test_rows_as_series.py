@@ -60,7 +60,7 @@ def one_by_one(
         for index, value in enumerate(values):
             cells = columns.setdefault((f"v{index}", key), [missing] * len(times))
             cells[-1] = value
-    created = [(name, {f"l{place}": label for place, label in enumerate(key)}, cells) for (name, key), cells in sorted(columns.items())]
+    created = [(name, {f"l{number}": label for number, label in enumerate(key)}, cells) for (name, key), cells in sorted(columns.items())]
     return [("Time", {}, times), *created]
 
 
@@ -71,7 +71,7 @@ VALUES = st.none() | st.integers(-5, 5).map(float)
 def long_rows(draw: st.DrawFn) -> list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]]:
     texts, values = draw(st.integers(1, 3)), draw(st.integers(1, 2))
     row = st.tuples(st.integers(0, 5), st.tuples(*[st.sampled_from([None, "", "a", "b", "ü"])] * texts), st.tuples(*[VALUES] * values))
-    return sorted(draw(st.lists(row, min_size=1, max_size=12)), key=lambda made: made[0])
+    return sorted(draw(st.lists(row, min_size=1, max_size=12)), key=lambda row_of_key: row_of_key[0])
 
 
 @given(long_rows(), st.sampled_from(FILLS))
@@ -80,9 +80,9 @@ def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill:
     texts = [column(f"l{index}", FieldType.STRING, [row[1][index] for row in rows]) for index in range(len(rows[0][1]))]
     values = [column(f"v{index}", FieldType.FLOAT64, [row[2][index] for row in rows]) for index in range(len(rows[0][2]))]
     times = column("time", FieldType.TIME, [row[0] for row in rows])
-    wide = series.as_series([*values, times, *texts], fill, LIMITS)
-    assert isinstance(wide, FrameSet)
-    assert rows_of(wide) == one_by_one(rows, fill)
+    wide_frame = series.as_series([*values, times, *texts], fill, LIMITS)
+    assert isinstance(wide_frame, FrameSet)
+    assert rows_of(wide_frame) == one_by_one(rows, fill)
 
 
 @given(
@@ -106,8 +106,8 @@ def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, 
     fields = [column("Time", FieldType.TIME, [row[0] for row in rows]), column("v", FieldType.FLOAT64, [row[1] for row in rows])]
     assert rows_of(series.with_filled_gaps(Frame(fields), fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
     labels = column("h", FieldType.STRING, ["a"] * len(rows))
-    wide = series.with_filled_gaps(series.as_series([*fields, labels], None, LIMITS), fill, start, end)
-    assert rows_of(wide) == [("Time", {}, grid), ("v", {"h": "a"}, expected)]
+    wide_frame = series.with_filled_gaps(series.as_series([*fields, labels], None, LIMITS), fill, start, end)
+    assert rows_of(wide_frame) == [("Time", {}, grid), ("v", {"h": "a"}, expected)]
     assert series.filled_row_count(fill, start, end) == len(grid)
 
 
@@ -134,7 +134,7 @@ def test_a_time_that_is_not_a_number_is_null() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "kinds", "found"),
+    ("names", "kinds", "expected_index"),
     [
         (["a", "time", "time"], [FieldType.TIME, FieldType.INT64, FieldType.TIME], 2),
         (["a", "time_sec"], [FieldType.TIME, FieldType.INT64], 1),
@@ -143,9 +143,9 @@ def test_a_time_that_is_not_a_number_is_null() -> None:
         (["v"], [FieldType.FLOAT64], None),
     ],
 )
-def test_the_time_is_found_by_name_then_by_type(names: list[str], kinds: list[FieldType], found: int | None) -> None:
+def test_the_time_is_found_by_name_then_by_type(names: list[str], kinds: list[FieldType], expected_index: int | None) -> None:
     """The column ``time`` has precedence, then similar names with a suitable type, then the first column of a time type."""
-    assert series.time_column([column(name, kind, []) for name, kind in zip(names, kinds, strict=True)]) == found
+    assert series.time_column([column(name, kind, []) for name, kind in zip(names, kinds, strict=True)]) == expected_index
 
 
 def test_values_without_labels_keep_their_columns() -> None:
@@ -156,10 +156,15 @@ def test_values_without_labels_keep_their_columns() -> None:
         column("b", FieldType.BOOL, [True, False]),
         column("t", FieldType.TIME, [3_500_000, None]),
     ]
-    wide = series.as_series(fields, None, LIMITS)
-    assert isinstance(wide, Frame)
-    assert rows_of(wide) == [("n", {}, [1.0, None]), ("Time", {}, [SECOND, 2 * SECOND]), ("b", {}, [1.0, 0.0]), ("t", {}, [3.5, None])]
-    assert [item.type for item in wide.fields] == [FieldType.FLOAT64, FieldType.TIME, FieldType.FLOAT64, FieldType.FLOAT64]
+    wide_frame = series.as_series(fields, None, LIMITS)
+    assert isinstance(wide_frame, Frame)
+    assert rows_of(wide_frame) == [
+        ("n", {}, [1.0, None]),
+        ("Time", {}, [SECOND, 2 * SECOND]),
+        ("b", {}, [1.0, 0.0]),
+        ("t", {}, [3.5, None]),
+    ]
+    assert [item.type for item in wide_frame.fields] == [FieldType.FLOAT64, FieldType.TIME, FieldType.FLOAT64, FieldType.FLOAT64]
 
 
 @pytest.mark.parametrize(("label", "name", "labels"), [("metric", "a", {}), ("host", "v", {"host": "a"})])

@@ -14,9 +14,9 @@ from dashwright.expressions.sources.postgres.macros import Fill, FillMode, Macro
 
 START = datetime(2018, 4, 12, 18, tzinfo=UTC)
 SECOND = 1_000_000_000
-GIVEN = MacroContext(TimeRange(START, START + timedelta(minutes=5)), 90_000)
+CONTEXT_OF_FIVE_MINUTES = MacroContext(TimeRange(START, START + timedelta(minutes=5)), 90_000)
 FIVE_MINUTES = "floor(extract(epoch from t)/300)*300"
-BETWEEN = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
+BETWEEN_BOTH_ENDS = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
 
 
 @pytest.mark.parametrize(
@@ -25,11 +25,11 @@ BETWEEN = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
         ("$__time(t)", 't AS "time"'),
         ("min($__time(t))", 'min(t AS "time")'),
         ("$__timeEpoch(t)", 'extract(epoch from t) as "time"'),
-        ("$__timeFilter(t)", f"t {BETWEEN}"),
-        ("$__timeFilter ( t )", f"t {BETWEEN}"),
-        ("$__timeFilter(t, 'more')", f"t {BETWEEN}"),
-        ("$__timeFilter(coalesce(a, b))", f"coalesce(a, b) {BETWEEN}"),
-        ("$__timeFilter(t at time zone ')')", f"t at time zone ')' {BETWEEN}"),
+        ("$__timeFilter(t)", f"t {BETWEEN_BOTH_ENDS}"),
+        ("$__timeFilter ( t )", f"t {BETWEEN_BOTH_ENDS}"),
+        ("$__timeFilter(t, 'more')", f"t {BETWEEN_BOTH_ENDS}"),
+        ("$__timeFilter(coalesce(a, b))", f"coalesce(a, b) {BETWEEN_BOTH_ENDS}"),
+        ("$__timeFilter(t at time zone ')')", f"t at time zone ')' {BETWEEN_BOTH_ENDS}"),
         ("$__timeFrom()", "'2018-04-12T18:00:00Z'"),
         ("$__timeTo()", "'2018-04-12T18:05:00Z'"),
         ("$__timeGroup(t,'5m')", FIVE_MINUTES),
@@ -53,7 +53,7 @@ BETWEEN = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
 )
 def test_a_macro_becomes_sql(written: str, sql: str) -> None:
     """Arguments may contain parentheses, commas and quotes; a surplus argument is ignored."""
-    assert expand(f"select {written} from x", GIVEN).sql == f"select {sql} from x"
+    assert expand(f"select {written} from x", CONTEXT_OF_FIVE_MINUTES).sql == f"select {sql} from x"
 
 
 @pytest.mark.parametrize(
@@ -76,7 +76,7 @@ def test_a_macro_becomes_sql(written: str, sql: str) -> None:
 )
 def test_the_first_group_before_a_comma_is_named_time(written: str, sql: str) -> None:
     """Old dashboards rely on the name; an expression in GROUP BY has none."""
-    assert expand(written, GIVEN).sql == sql
+    assert expand(written, CONTEXT_OF_FIVE_MINUTES).sql == sql
 
 
 @pytest.mark.parametrize(
@@ -84,13 +84,13 @@ def test_the_first_group_before_a_comma_is_named_time(written: str, sql: str) ->
 )
 def test_other_text_is_unchanged(sql: str) -> None:
     """Comments are unchanged, as are dollar quotes that only look like macros."""
-    assert expand(sql, GIVEN).sql == sql
+    assert expand(sql, CONTEXT_OF_FIVE_MINUTES).sql == sql
 
 
 def test_comment_signs_within_quotes_are_ignored() -> None:
     """Macros after ``--`` in a literal are expanded."""
     assert (
-        expand("select '-- ', \"/* \", $$ -- $$, e'\\' -- ', $__interval_ms", GIVEN).sql
+        expand("select '-- ', \"/* \", $$ -- $$, e'\\' -- ', $__interval_ms", CONTEXT_OF_FIVE_MINUTES).sql
         == "select '-- ', \"/* \", $$ -- $$, e'\\' -- ', 90000"
     )
 
@@ -100,7 +100,7 @@ def test_comment_signs_within_quotes_are_ignored() -> None:
 )
 def test_the_interval_is_one_number_of_the_largest_unit_that_fits(milliseconds: int, interval: str) -> None:
     """The number is rounded down, and is never zero."""
-    assert expand("$__interval", MacroContext(GIVEN.time_range, milliseconds)).sql == interval
+    assert expand("$__interval", MacroContext(CONTEXT_OF_FIVE_MINUTES.time_range, milliseconds)).sql == interval
 
 
 def test_times_are_utc_and_exact() -> None:
@@ -123,14 +123,14 @@ def test_times_are_utc_and_exact() -> None:
 @pytest.mark.parametrize("macro", ["timeGroup", "timeGroupAlias", "unixEpochGroup", "unixEpochGroupAlias"])
 def test_the_third_argument_of_a_group_is_the_fill(macro: str, third: str, fill: Fill) -> None:
     """The fill mode is never part of the statement."""
-    expanded = expand(f"$__{macro}(t, '5m', {third})", GIVEN)
+    expanded = expand(f"$__{macro}(t, '5m', {third})", CONTEXT_OF_FIVE_MINUTES)
     assert expanded.fill == fill
-    assert expanded.sql == expand(f"$__{macro}(t, '5m')", GIVEN).sql
+    assert expanded.sql == expand(f"$__{macro}(t, '5m')", CONTEXT_OF_FIVE_MINUTES).sql
 
 
 def test_timescale_groups_by_its_own_function() -> None:
     """Times are grouped by the function of TimescaleDB; numbers have no buckets."""
-    context = MacroContext(GIVEN.time_range, 1, has_time_bucket=True)
+    context = MacroContext(CONTEXT_OF_FIVE_MINUTES.time_range, 1, has_time_bucket=True)
     assert expand("$__timeGroup(t,'5m') $__unixEpochGroup(t,'5m')", context).sql == "time_bucket('300.000s',t) floor((t)/300)*300"
 
 
@@ -155,7 +155,7 @@ def test_timescale_groups_by_its_own_function() -> None:
 def test_an_invalid_macro_is_an_error(written: str, message: str) -> None:
     """Every error names the macro and its correct form."""
     with pytest.raises(BadRequest, match=re.escape(message)):
-        expand(f"select {written}", GIVEN)
+        expand(f"select {written}", CONTEXT_OF_FIVE_MINUTES)
 
 
 def test_a_range_before_year_1_is_rejected() -> None:
@@ -199,7 +199,7 @@ FRAGMENTS = st.lists(
 def test_expanding_ends_in_sql_or_in_a_fault(text: str) -> None:
     """Any text without macros is unchanged, and only BadRequest is raised."""
     try:
-        expanded = expand(text, GIVEN).sql
+        expanded = expand(text, CONTEXT_OF_FIVE_MINUTES).sql
     except BadRequest:
         return
     if "$__" not in text:
@@ -225,7 +225,7 @@ EXPRESSIONS = st.recursive(
 )
 def test_arguments_are_unchanged(column: str, macro: str) -> None:
     """The SQL of a macro contains the column as written, with balanced parentheses."""
-    expanded = expand(macro.format(column), GIVEN).sql
+    expanded = expand(macro.format(column), CONTEXT_OF_FIVE_MINUTES).sql
     assert column in expanded
     signs = [expanded[token.start] for token in sql_tokens(expanded) if token.type == "sign"]
     assert signs.count("(") == signs.count(")")
@@ -258,7 +258,7 @@ def test_the_first_word_follows_comments_and_parentheses(sql: str, word: str) ->
 
 
 @pytest.mark.parametrize(
-    ("sql", "without"),
+    ("sql", "expected"),
     [
         ("select 1", "select 1"),
         ("select 1 ;; -- x;\n/* ; */ ;", "select 1"),
@@ -269,6 +269,6 @@ def test_the_first_word_follows_comments_and_parentheses(sql: str, word: str) ->
         (" -- a\n select 1;", " -- a\n select 1"),
     ],
 )
-def test_the_end_of_a_statement_is_removed(sql: str, without: str) -> None:
+def test_the_end_of_a_statement_is_removed(sql: str, expected: str) -> None:
     """Trailing semicolons and comments are removed; quoted strings are kept."""
-    assert without_trailing_comments(sql) == without
+    assert without_trailing_comments(sql) == expected

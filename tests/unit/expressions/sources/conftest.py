@@ -17,9 +17,9 @@ async def serve() -> AsyncIterator[Serve]:
     async with AsyncExitStack() as stack:
 
         async def start(handler: Handler) -> Fake:
-            fake = Fake(handler)
-            await stack.enter_async_context(fake.server)
-            return fake
+            server = Fake(handler)
+            await stack.enter_async_context(server.server)
+            return server
 
         yield start
 

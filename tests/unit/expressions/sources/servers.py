@@ -13,7 +13,7 @@ from dashwright.expressions.sources.http_client import HttpClient
 
 Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 
-HERE = HostResolver(AllowedHosts.parse(LOOPBACK))
+LOOPBACK_RESOLVER = HostResolver(AllowedHosts.parse(LOOPBACK))
 
 
 class Fake:
@@ -47,5 +47,5 @@ def respond_with(body: bytes, status: int = 200, **headers: str) -> Handler:
     return handler
 
 
-def client(resolver: HostResolver = HERE) -> HttpClient:
+def client(resolver: HostResolver = LOOPBACK_RESOLVER) -> HttpClient:
     return HttpClient(resolver, connections=4)

@@ -81,7 +81,7 @@ class Body:
         return response
 
 
-def once(*parts: bytes) -> Callable[[], Iterable[bytes]]:
+def repeatable(*parts: bytes) -> Callable[[], Iterable[bytes]]:
     return lambda: parts
 
 
@@ -126,16 +126,16 @@ def traced_allocations() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        ({"parts": once(b"half"), "length": 100, "breaks_off": True}, "ends early, after 4 of 100 bytes"),
-        ({"parts": once(), "length": 100, "breaks_off": True}, "ends early, after 0 of 100 bytes"),
-        ({"parts": once(b"a chunk"), "breaks_off": True}, "ends early, after 7 bytes"),
-        ({"parts": once(PACKED), "length": 1000, "encoding": "gzip", "breaks_off": True}, "ends early, after .* of 1000 bytes"),
-        ({"parts": once(PACKED[:-20]), "encoding": "gzip"}, "ends early, within its gzip stream"),
-        ({"parts": once(PACKED[:-1]), "encoding": "gzip"}, "ends early, within its gzip stream"),
-        ({"parts": once(PACKED, b"more"), "encoding": "gzip"}, "has data after the end of its gzip stream"),
-        ({"parts": once(PACKED[:-8], bytes(8)), "encoding": "gzip"}, "cannot be decompressed: .* incorrect data check"),
-        ({"parts": once(SUCCESS), "encoding": "gzip"}, "cannot be decompressed: .* incorrect header check"),
-        ({"parts": once(SUCCESS), "encoding": "br"}, "has the content encoding 'br', but gzip was requested"),
+        ({"parts": repeatable(b"half"), "length": 100, "breaks_off": True}, "ends early, after 4 of 100 bytes"),
+        ({"parts": repeatable(), "length": 100, "breaks_off": True}, "ends early, after 0 of 100 bytes"),
+        ({"parts": repeatable(b"a chunk"), "breaks_off": True}, "ends early, after 7 bytes"),
+        ({"parts": repeatable(PACKED), "length": 1000, "encoding": "gzip", "breaks_off": True}, "ends early, after .* of 1000 bytes"),
+        ({"parts": repeatable(PACKED[:-20]), "encoding": "gzip"}, "ends early, within its gzip stream"),
+        ({"parts": repeatable(PACKED[:-1]), "encoding": "gzip"}, "ends early, within its gzip stream"),
+        ({"parts": repeatable(PACKED, b"more"), "encoding": "gzip"}, "has data after the end of its gzip stream"),
+        ({"parts": repeatable(PACKED[:-8], bytes(8)), "encoding": "gzip"}, "cannot be decompressed: .* incorrect data check"),
+        ({"parts": repeatable(SUCCESS), "encoding": "gzip"}, "cannot be decompressed: .* incorrect header check"),
+        ({"parts": repeatable(SUCCESS), "encoding": "br"}, "has the content encoding 'br', but gzip was requested"),
     ],
     ids=[
         *("length", "length without body", "chunked", "gzip and length", "gzip stream", "gzip checksum"),
@@ -147,10 +147,10 @@ async def test_an_incomplete_body_is_an_error_of_the_source(
 ) -> None:
     """The error of an incomplete body names the data source, what is wrong and what to do. The request is not repeated."""
     handler = Body(**body)
-    fake = await serve(handler)
+    server = await serve(handler)
     expected = rf"^the response of the data source 'name of prom' {problem}.*; try again, or check the server and the proxies"
     with pytest.raises(SourceFailed, match=expected):
-        await send_query(http, fake.url, method)
+        await send_query(http, server.url, method)
     assert handler.count == 1
 
 
@@ -161,8 +161,8 @@ async def test_a_body_of_any_size_is_read_completely(serve: Serve, http: HttpCli
     body = bytes(index % 251 for index in range(1000)) * (size // 1000 + 1)
     body = body[:size]
     sent = gzip.compress(body, 1) if encoding and "zip" in encoding.lower() else body
-    fake = await serve(Body(partial(pieces, sent), encoding=encoding))
-    assert await send_query(http, fake.url, limits=Limits(source_bytes=max(size, 1))) == HttpResponse(200, body)
+    server = await serve(Body(partial(pieces, sent), encoding=encoding))
+    assert await send_query(http, server.url, limits=Limits(source_bytes=max(size, 1))) == HttpResponse(200, body)
 
 
 @pytest.mark.parametrize(
@@ -170,11 +170,11 @@ async def test_a_body_of_any_size_is_read_completely(serve: Serve, http: HttpCli
     [
         ({"parts": endless}, "has at least 1048577 bytes"),
         ({"parts": endless, "length": MEGABYTE + 1}, "has 1048577 bytes"),
-        ({"parts": once(b"first"), "length": TWO_GIGABYTES, "stalls": True}, "has 2000000000 bytes"),
-        ({"parts": once(PACKED), "length": TWO_GIGABYTES, "encoding": "gzip", "stalls": True}, "has 2000000000 bytes"),
+        ({"parts": repeatable(b"first"), "length": TWO_GIGABYTES, "stalls": True}, "has 2000000000 bytes"),
+        ({"parts": repeatable(PACKED), "length": TWO_GIGABYTES, "encoding": "gzip", "stalls": True}, "has 2000000000 bytes"),
         ({"parts": bomb, "encoding": "gzip"}, "has at least 1048577 bytes when decompressed"),
         (
-            {"parts": once(gzip.compress(bytes(50 * MEGABYTE))), "encoding": "gzip"},
+            {"parts": repeatable(gzip.compress(bytes(50 * MEGABYTE))), "encoding": "gzip"},
             "has at least 1048577 bytes when decompressed",
         ),
     ],
@@ -186,14 +186,14 @@ async def test_a_body_above_the_limit_is_refused(
 ) -> None:
     """A large body is refused at the limit, or immediately if its size is known; the connection is closed."""
     handler = Body(**body)
-    fake = await serve(handler)
+    server = await serve(handler)
     tracemalloc.reset_peak()
     before, _ = tracemalloc.get_traced_memory()
     expected = (
         rf"^the response of the data source 'name of prom' {problem}, more than the 1048576 allowed .*DASHWRIGHT_SOURCE_BYTES.*; ask for"
     )
     with pytest.raises(TooLarge, match=expected):
-        await send_query(http, fake.url, limits=Limits(source_bytes=MEGABYTE, memory=memory))
+        await send_query(http, server.url, limits=Limits(source_bytes=MEGABYTE, memory=memory))
     _, peak = tracemalloc.get_traced_memory()
     await asyncio.wait_for(handler.ended.acquire(), 30)
     assert memory.peak <= (0 if "length" in body else MEGABYTE)
@@ -206,12 +206,12 @@ async def test_a_body_is_refused_if_its_memory_is_not_free(serve: Serve, http: H
     """The memory of a body is reserved before it is used, and released afterwards."""
     budget = MemoryBudget(8 * MEGABYTE)
     handler = Body(parts, encoding=encoding)
-    fake = await serve(handler)
+    server = await serve(handler)
     with budget.reservation("other") as other:
         other.reserve(4 * MEGABYTE)
         with budget.reservation(1) as memory:
             with pytest.raises(TooManyRequests, match="DASHWRIGHT_QUERY_BYTES"):
-                await send_query(http, fake.url, limits=Limits(memory=memory))
+                await send_query(http, server.url, limits=Limits(memory=memory))
             assert memory.peak <= 4 * MEGABYTE
     await asyncio.wait_for(handler.ended.acquire(), 30)
     assert budget.reserved == 0
@@ -222,10 +222,10 @@ async def test_a_body_is_refused_if_its_memory_is_not_free(serve: Serve, http: H
 async def test_a_body_is_in_memory_once(serve: Serve, http: HttpClient, encoding: str | None) -> None:
     """The body grows in one buffer, which is not copied at the end."""
     body = SUCCESS * (8 * MEGABYTE // len(SUCCESS))
-    fake = await serve(Body(partial(pieces, gzip.compress(body, 1) if encoding else body), encoding=encoding))
+    server = await serve(Body(partial(pieces, gzip.compress(body, 1) if encoding else body), encoding=encoding))
     before, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
-    response = await send_query(http, fake.url)
+    response = await send_query(http, server.url)
     _, peak = tracemalloc.get_traced_memory()
     assert len(response.body) == len(body)
     assert peak - before < 1.5 * len(body)
@@ -234,12 +234,12 @@ async def test_a_body_is_in_memory_once(serve: Serve, http: HttpClient, encoding
 @pytest.mark.parametrize(
     "body",
     [
-        {"parts": once(b"first"), "length": TWO_GIGABYTES, "breaks_off": True},
+        {"parts": repeatable(b"first"), "length": TWO_GIGABYTES, "breaks_off": True},
         {"parts": endless, "length": TWO_GIGABYTES},
         {"parts": endless},
         {"parts": bomb, "encoding": "gzip"},
-        {"parts": once(PACKED[:-20]), "encoding": "gzip"},
-        {"parts": once(SUCCESS), "encoding": "br"},
+        {"parts": repeatable(PACKED[:-20]), "encoding": "gzip"},
+        {"parts": repeatable(SUCCESS), "encoding": "br"},
     ],
     ids=["2 GB that break off", "2 GB", "endless", "endless gzip", "incomplete gzip", "unknown encoding"],
 )
@@ -248,22 +248,22 @@ async def test_the_status_of_an_error_counts_whatever_its_body_is(
 ) -> None:
     """The error of a response with a failure status names the data source, the status and what to do. A megabyte of its body is read."""
     handler = Body(**body, status=500)
-    fake = await serve(handler)
-    response = await send_query(http, fake.url, limits=Limits(memory=memory))
+    server = await serve(handler)
+    response = await send_query(http, server.url, limits=Limits(memory=memory))
     assert response.status == 500
     assert len(response.body) == memory.peak <= MEGABYTE
     with pytest.raises(SourceFailed, match=r"^the data source 'name of prom' returned HTTP 500; try again, or check the server"):
-        await asyncio.wait_for(Prometheus(prometheus(fake.url), http).health(), 30)
+        await asyncio.wait_for(Prometheus(prometheus(server.url), http).health(), 30)
     for _ in range(2):
         await asyncio.wait_for(handler.ended.acquire(), 30)
 
 
-@pytest.mark.parametrize("parts", [once(b"{"), partial(endless, b" ")], ids=["stalled", "slow"])
+@pytest.mark.parametrize("parts", [repeatable(b"{"), partial(endless, b" ")], ids=["stalled", "slow"])
 async def test_a_slow_body_ends_at_the_deadline(serve: Serve, http: HttpClient, parts: Any) -> None:
     """The error of a slow body names the data source and its deadline, and the connection is closed."""
     handler = Body(parts, stalls=True)
-    fake = await serve(handler)
-    sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([prometheus(fake.url)]), seconds=0.2)
+    server = await serve(handler)
+    sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([prometheus(server.url)]), seconds=0.2)
     query = {"refId": "A", "datasource": {"uid": "prom"}, "expr": "up"}
     reply = await respond(orjson.dumps({"queries": [query]}), QueryContext(org_id=1), QuerySettings(sources=sources))
     assert isinstance(reply.body, bytes)
@@ -279,9 +279,9 @@ async def test_a_body_is_not_read_beyond_the_deadline(serve: Serve, http: HttpCl
     """A fast body that never waits for the network is checked too."""
     expired = Deadline()
     expired.expire()
-    fake = await serve(respond_with(SUCCESS))
+    server = await serve(respond_with(SUCCESS))
     with pytest.raises(DeadlineExceeded):
-        await send_query(http, fake.url, limits=Limits(deadline=expired))
+        await send_query(http, server.url, limits=Limits(deadline=expired))
 
 
 @pytest.mark.parametrize("status", [301, 302, 303, 307, 308])
@@ -289,8 +289,8 @@ async def test_the_body_of_a_redirect_is_not_read(serve: Serve, http: HttpClient
     """An endless body of a redirect does not delay the redirect, and its connection is closed."""
     target = await serve(respond_with(SUCCESS))
     handler = Body(endless, status=status, location=f"{target.url}/elsewhere")
-    fake = await serve(handler)
-    assert await send_query(http, fake.url, limits=Limits(memory=memory)) == HttpResponse(200, SUCCESS)
+    server = await serve(handler)
+    assert await send_query(http, server.url, limits=Limits(memory=memory)) == HttpResponse(200, SUCCESS)
     await asyncio.wait_for(handler.ended.acquire(), 30)
     assert memory.peak == len(SUCCESS)
     assert [path for _, path, *_ in target.requests] == ["/elsewhere"]

@@ -34,24 +34,24 @@ async def send_query(http: HttpClient, url: str, method: str = "GET", limits: Li
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_parameters_are_sent_in_query_or_body(serve: Serve, http: HttpClient, method: str) -> None:
     """Parameters are sent below the address's path, in addition to the parameters of the data source."""
-    fake = await serve(respond_with(b"{}"))
-    response = await send_query(http, f"{fake.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
+    server = await serve(respond_with(b"{}"))
+    response = await send_query(http, f"{server.url}/prom/?a=1", method, json_data={"customQueryParameters": "b=2&c="})
     assert response == HttpResponse(200, b"{}")
-    assert fake.requests[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
+    assert server.requests[0][:3] == (method, "/prom/api/v1/query", {"a": "1", "b": "2", "c": "", "query": "up"})
 
 
 async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
     """The user and password of the record or of the address are sent, and so are configured headers, such as a bearer token."""
-    fake = await serve(respond_with(b"{}"))
+    server = await serve(respond_with(b"{}"))
     headers = {"httpHeaderName1": "Authorization", "httpHeaderName2": "X-Scope-OrgID"}
     secrets = {"basicAuthPassword": "pw", "httpHeaderValue1": "Bearer token", "httpHeaderValue2": "7"}
-    await send_query(http, fake.url, basic_auth=True, basic_auth_user="me", secrets=secrets)
-    await send_query(http, fake.url, json_data=headers, secrets=secrets, version=2)
-    await send_query(http, fake.url.replace("://", "://you:pw@"), version=3)
-    sent = [headers for *_, headers in fake.requests]
-    assert [each["Authorization"] for each in sent] == ["Basic bWU6cHc=", "Bearer token", "Basic eW91OnB3"]
+    await send_query(http, server.url, basic_auth=True, basic_auth_user="me", secrets=secrets)
+    await send_query(http, server.url, json_data=headers, secrets=secrets, version=2)
+    await send_query(http, server.url.replace("://", "://you:pw@"), version=3)
+    sent = [headers for *_, headers in server.requests]
+    assert [sent_headers["Authorization"] for sent_headers in sent] == ["Basic bWU6cHc=", "Bearer token", "Basic eW91OnB3"]
     assert sent[1]["X-Scope-OrgID"] == "7"
-    assert all(each["Host"] == fake.url.removeprefix("http://") for each in sent)
+    assert all(sent_headers["Host"] == server.url.removeprefix("http://") for sent_headers in sent)
 
 
 @pytest.mark.parametrize(
@@ -75,45 +75,49 @@ async def test_a_misconfigured_data_source_is_an_error(http: HttpClient, record:
 
 @pytest.mark.parametrize("url", ["", "localhost:9090", "ftp://h", "http://", "http://h:99999", "file:///etc/passwd", "http://[::1"])
 async def test_an_invalid_address_is_an_error(http: HttpClient, url: str) -> None:
-    """The error asks to correct the data source."""
+    """The error of an invalid address asks to correct the URL of the data source."""
     with pytest.raises(BadRequest, match="URL"):
         await send_query(http, url)
 
 
 async def test_private_addresses_must_be_listed(serve: Serve) -> None:
     """No notation of a private address is accepted unless it is listed, and unencrypted connections must be listed."""
-    fake = await serve(respond_with(b"{}"))
+    server = await serve(respond_with(b"{}"))
     http = client(HostResolver(AllowedHosts()))
     for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
         with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
-            await send_query(http, fake.url.replace("127.0.0.1", host))
+            await send_query(http, server.url.replace("127.0.0.1", host))
     with pytest.raises(BadRequest, match=r"without encryption.*DASHWRIGHT_ALLOWED_HOSTS"):
         await send_query(http, "http://93.184.215.14")
     await http.close()
-    assert fake.requests == []
+    assert server.requests == []
 
 
 async def test_a_redirect_to_a_private_address_is_refused(serve: Serve) -> None:
     """The address of each redirect is checked, so a redirect to a private address is refused."""
-    inner = await serve(respond_with(b"{}"))
-    target = inner.url.replace("127.0.0.1", "127.0.0.2")
-    outer = await serve(respond_with(b"", 307, Location=f"{target}/x"))
+    target_server = await serve(respond_with(b"{}"))
+    target = target_server.url.replace("127.0.0.1", "127.0.0.2")
+    redirecting_server = await serve(respond_with(b"", 307, Location=f"{target}/x"))
     http = client(HostResolver(AllowedHosts.parse(["127.0.0.1"])))
     with pytest.raises(SourceFailed, match=r"redirects to http://127\.0\.0\.2.*DASHWRIGHT_ALLOWED_HOSTS"):
-        await send_query(http, outer.url)
+        await send_query(http, redirecting_server.url)
     await http.close()
-    assert inner.requests == []
+    assert target_server.requests == []
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_a_redirect_is_followed_without_credentials(serve: Serve, http: HttpClient, method: str) -> None:
     """The query follows a redirect. Credentials are sent only to the host of the record."""
-    inner = await serve(respond_with(b"{}"))
-    outer = await serve(respond_with(b"", 308, Location=f"{inner.url}/elsewhere?query=up"))
-    assert (await send_query(http, outer.url, method, basic_auth=True, basic_auth_user="me")).status == 200
-    assert (inner.requests[0][0], inner.requests[0][1], inner.requests[0][2]["query"]) == (method, "/elsewhere", "up")
-    assert "Authorization" in outer.requests[0][3]
-    assert "Authorization" not in inner.requests[0][3]
+    target_server = await serve(respond_with(b"{}"))
+    redirecting_server = await serve(respond_with(b"", 308, Location=f"{target_server.url}/elsewhere?query=up"))
+    assert (await send_query(http, redirecting_server.url, method, basic_auth=True, basic_auth_user="me")).status == 200
+    assert (target_server.requests[0][0], target_server.requests[0][1], target_server.requests[0][2]["query"]) == (
+        method,
+        "/elsewhere",
+        "up",
+    )
+    assert "Authorization" in redirecting_server.requests[0][3]
+    assert "Authorization" not in target_server.requests[0][3]
 
 
 async def test_the_number_of_redirects_is_limited(serve: Serve, http: HttpClient) -> None:
@@ -122,18 +126,18 @@ async def test_the_number_of_redirects_is_limited(serve: Serve, http: HttpClient
     async def redirect_again(request: web.Request) -> web.StreamResponse:
         return web.Response(status=302, headers={"Location": str(request.url)})
 
-    fake = await serve(redirect_again)
+    server = await serve(redirect_again)
     with pytest.raises(SourceFailed, match="redirects more than 3 times"):
-        await send_query(http, fake.url)
-    assert len(fake.requests) == 4
+        await send_query(http, server.url)
+    assert len(server.requests) == 4
 
 
 @pytest.mark.parametrize("target", ["ftp://x/", "http://[::1", "javascript:x"])
 async def test_an_invalid_redirect_is_an_error(serve: Serve, http: HttpClient, target: str) -> None:
     """An invalid Location header is an error of the source."""
-    fake = await serve(respond_with(b"", 302, Location=target))
+    server = await serve(respond_with(b"", 302, Location=target))
     with pytest.raises(SourceFailed, match="redirects to"):
-        await send_query(http, fake.url)
+        await send_query(http, server.url)
 
 
 BROKEN = {
@@ -186,9 +190,9 @@ async def test_a_closed_idle_connection_is_reopened(http: HttpClient, method: st
 
 async def test_an_unreachable_server_is_an_error(serve: Serve, http: HttpClient) -> None:
     """The error of an unreachable server has its address without the secret parts."""
-    fake = await serve(respond_with(b"{}"))
-    url = fake.url
-    await fake.server.close()
+    server = await serve(respond_with(b"{}"))
+    url = server.url
+    await server.server.close()
     with pytest.raises(SourceFailed, match=r"http://127\.0\.0\.1:\d+ did not respond: .*check the address") as failed:
         await send_query(http, url.replace("://", f"://me:{SECRET}@"))
     assert SECRET not in str(failed.value)
@@ -196,10 +200,10 @@ async def test_an_unreachable_server_is_an_error(serve: Serve, http: HttpClient)
 
 async def test_cookies_are_not_kept(serve: Serve, http: HttpClient) -> None:
     """A cookie of one response is not sent with the next query."""
-    fake = await serve(respond_with(b"{}", 200, **{"Set-Cookie": "a=b"}))
+    server = await serve(respond_with(b"{}", 200, **{"Set-Cookie": "a=b"}))
     for _ in range(2):
-        await send_query(http, fake.url)
-    assert all("Cookie" not in headers for *_, headers in fake.requests)
+        await send_query(http, server.url)
+    assert all("Cookie" not in headers for *_, headers in server.requests)
 
 
 @pytest.fixture(scope="session")
@@ -208,7 +212,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
-    created = (
+    signed = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -219,7 +223,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    text = created.public_bytes(serialization.Encoding.PEM)
+    text = signed.public_bytes(serialization.Encoding.PEM)
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     pair = tmp_path_factory.mktemp("tls") / "pair.pem"
     pair.write_bytes(text + secret)
@@ -235,11 +239,11 @@ async def test_certificates_are_verified_as_configured(http: HttpClient, certifi
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=text)
     context.verify_mode = ssl.CERT_OPTIONAL
     context.load_cert_chain(pair)
-    shown = []
+    outcomes = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
-        shown.append(bool(request.transport.get_extra_info("peercert")))
+        outcomes.append(bool(request.transport.get_extra_info("peercert")))
         return web.Response(body=b"{}")
 
     application = web.Application()
@@ -260,5 +264,5 @@ async def test_certificates_are_verified_as_configured(http: HttpClient, certifi
     assert (
         await send_query(http, url, version=5, json_data={"tlsSkipVerify": True, "tlsAuth": True}, secrets=client_certificate)
     ).status == 200
-    assert shown == [False, False, True]
+    assert outcomes == [False, False, True]
     await server.close()

@@ -47,9 +47,9 @@ async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint:
         return response.body.decode()
 
     try:
-        for seen in (None, frozenset({uid})):
-            shown = await result(seen)
-            assert any(secret in shown for secret in SECRETS)
+        for visible_uids in (None, frozenset({uid})):
+            error_text = await result(visible_uids)
+            assert any(secret in error_text for secret in SECRETS)
         hidden = await result(frozenset({"another"}))
     finally:
         await client.close()

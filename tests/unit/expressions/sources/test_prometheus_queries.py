@@ -188,9 +188,9 @@ def test_an_invalid_query_is_an_error(query: dict[str, Any], message: str) -> No
         requests(**query)
 
 
-@pytest.mark.parametrize("odd", [-1, 0, 1e300, 0.1])
-def test_odd_numbers_of_clients_do_no_harm(odd: float) -> None:
+@pytest.mark.parametrize("odd_number", [-1, 0, 1e300, 0.1])
+def test_odd_numbers_of_clients_do_no_harm(odd_number: float) -> None:
     """Any numbers of clients result in a valid step."""
-    question = requests(intervalMs=odd, maxDataPoints=odd)
+    question = requests(intervalMs=odd_number, maxDataPoints=odd_number)
     assert question.step >= steps.MILLISECOND
     assert question.end - question.start <= question.step * 11_000

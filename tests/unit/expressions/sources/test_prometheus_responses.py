@@ -33,7 +33,7 @@ from dashwright.expressions.sources.prometheus.source import Prometheus
 QUESTION = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
 
 
-def read(body: bytes, limits: Limits | None = None) -> list[Frame]:
+def read_frames(body: bytes, limits: Limits | None = None) -> list[Frame]:
     limits = limits or Limits()
     return list(frames_of(parse_response(body), QUESTION, limits))
 
@@ -44,7 +44,7 @@ def series(labels: dict[str, str], *points: tuple[float, str]) -> dict[str, Any]
 
 def test_a_matrix_is_a_frame_for_each_series() -> None:
     """The frames have the expected types, names and metadata; special values are values."""
-    first, second = read(
+    first, second = read_frames(
         success(
             "matrix",
             [
@@ -74,7 +74,7 @@ def test_a_matrix_is_a_frame_for_each_series() -> None:
 
 def test_series_with_equal_times_share_one_column() -> None:
     """A shared column lets expressions find a common axis fast, also if other series are in between."""
-    frames = read(
+    frames = read_frames(
         success("matrix", [series({"n": str(n)}, *((1700000000 + 15 * i, "1") for i in range(5 if n == 1 else 6))) for n in range(4)])
     )
     times = [frame.fields[0].values for frame in frames]
@@ -89,7 +89,9 @@ POINTS = st.lists(
 )
 TEXTS = st.text(st.characters(codec="utf-8"), max_size=20)
 LABELS = st.dictionaries(TEXTS.filter(bool), TEXTS, max_size=4)
-HOSTILE = st.sampled_from([{"a": '"values":[[1,"2"]]'}, {"]]": "[["}, {"values": "0"}, {"a": '\\"values\\":[['}, {"a": ',"values":0}'}])
+HOSTILE_LABELS = st.sampled_from(
+    [{"a": '"values":[[1,"2"]]'}, {"]]": "[["}, {"values": "0"}, {"a": '\\"values\\":[['}, {"a": ',"values":0}'}]
+)
 
 
 def _reversed(document: Any) -> Any:
@@ -101,13 +103,13 @@ def _reversed(document: Any) -> Any:
     return {key: value if key == "metric" else _reversed(value) for key, value in reversed(document.items())}
 
 
-@given(st.lists(st.tuples(LABELS | HOSTILE, POINTS), max_size=6), st.booleans(), st.booleans())
+@given(st.lists(st.tuples(LABELS | HOSTILE_LABELS, POINTS), max_size=6), st.booleans(), st.booleans())
 def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any], spaced: bool, in_reverse: bool) -> None:
     """White space and the order of members have no effect, and nothing in a label is taken for points."""
     result = [series(labels, *((time, str(value)) for time, value in points)) for labels, points in content]
     document = orjson.loads(success("matrix", result))
     body = orjson.dumps(_reversed(document) if in_reverse else document, option=orjson.OPT_INDENT_2 if spaced else 0)
-    frames = [frame for frame in read(body) if frame.fields]
+    frames = [frame for frame in read_frames(body) if frame.fields]
     assert len(frames) == len(content)
     for frame, (labels, points) in zip(frames, content, strict=True):
         times, values = frame.fields
@@ -118,15 +120,15 @@ def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any],
 
 def test_unusual_series_are_read_as_they_are() -> None:
     """Points in any order, equal times, equal label sets, very long numbers, many labels and series without points are valid."""
-    many = {f"label_{number}": "x" for number in range(100_000)}
+    many_labels = {f"label_{number}": "x" for number in range(100_000)}
     content = [
         series({"n": "a"}, (3, "1"), (1, "2"), (2, "3")),
         series({"n": "a"}, (1, "1"), (1, "2")),
         series({"n": "b"}, (1, "9" * 400), (2, "0." + "3" * 400), (3, "-1e-400")),
-        series(many, (1, "1")),
+        series(many_labels, (1, "1")),
         series({"n": "c"}),
     ]
-    frames = read(success("matrix", content))
+    frames = read_frames(success("matrix", content))
     assert [[time // 10**9 for time in frame.fields[0].values.tolist()] for frame in frames] == [[3, 1, 2], [1, 1], [1, 2, 3], [1], []]
     assert [frame.fields[1].values.tolist() for frame in frames] == [[1, 2, 3], [1, 2], [math.inf, 1 / 3, 0], [1], []]
     assert frames[3].fields[1].labels is not None
@@ -135,7 +137,7 @@ def test_unusual_series_are_read_as_they_are() -> None:
 
 def test_a_vector_is_a_number_for_each_series() -> None:
     """The frames follow the data plane contract and what older expressions expect."""
-    frames = read(success("vector", [{"metric": {"job": name}, "value": [1700000000, "0.1"]} for name in "ab"]))
+    frames = read_frames(success("vector", [{"metric": {"job": name}, "value": [1700000000, "0.1"]} for name in "ab"]))
     assert frames[1].meta == {"type": "numeric-multi", "typeVersion": [0, 1], "custom": {"resultType": "vector"}}
     numbers = values_of(frames)
     assert isinstance(numbers, Numbers)
@@ -144,10 +146,10 @@ def test_a_vector_is_a_number_for_each_series() -> None:
 
 def test_scalars_and_strings_are_one_frame() -> None:
     """A scalar is a number; a text is shown, and no expression can read it."""
-    (scalar,) = read(success("scalar", [1700000000.5, "3"]))
+    (scalar,) = read_frames(success("scalar", [1700000000.5, "3"]))
     assert (scalar.fields[0].values.tolist(), scalar.fields[1].values.tolist()) == ([1700000000_500000000], [3.0])
     assert isinstance(values_of([scalar]), Numbers)
-    (text,) = read(success("string", [1700000000, "hello"]))
+    (text,) = read_frames(success("string", [1700000000, "hello"]))
     assert text.fields[1].values.tolist() == ["hello"]
     with pytest.raises(BadRequest):
         values_of([text])
@@ -155,14 +157,14 @@ def test_scalars_and_strings_are_one_frame() -> None:
 
 def test_an_empty_response_is_a_frame_without_fields() -> None:
     """A response without series is a frame without fields. Expressions read it as no data, and clients show its query."""
-    (frame,) = read(success("matrix", []))
+    (frame,) = read_frames(success("matrix", []))
     assert (frame.fields, frame.meta) == ((), {"executedQueryString": "Expr: up\nStep: 15s"})
     assert isinstance(values_of([frame]), NoData)
 
 
 def test_warnings_of_the_server_are_notices() -> None:
     """Warnings and infos are notices of the first frame."""
-    (frame,) = read(success("matrix", [series({"job": "a"}, (1, "1"))], warnings=["careful"], infos=["by the way"]))
+    (frame,) = read_frames(success("matrix", [series({"job": "a"}, (1, "1"))], warnings=["careful"], infos=["by the way"]))
     assert frame.meta is not None
     assert frame.meta["notices"] == [{"severity": "warning", "text": "careful"}, {"severity": "info", "text": "by the way"}]
 
@@ -175,7 +177,7 @@ def test_native_histograms_are_cells() -> None:
     """A series of histograms has a row for each bucket at each time, behind the frames of the other series."""
     points = [[1, histogram([0, "0.5", "1", "2"], [3, "-0.1", "0.1", "1"])], [16.5, histogram([0, "1", "+Inf", "7"])]]
     body = success("matrix", [{"metric": {"job": "h"}, "histograms": points}, series({"job": "a"}, (1, "1"))])
-    values, cells = read(body)
+    values, cells = read_frames(body)
     assert [field.name for field in cells.fields] == ["xMax", "yMin", "yMax", "count", "yLayout"]
     assert [field.values.tolist() for field in cells.fields] == [
         [10**9, 10**9, 16_500_000_000],
@@ -186,30 +188,30 @@ def test_native_histograms_are_cells() -> None:
     ]
     assert cells.fields[3].labels == Labels.of({"job": "h"})
     assert cells.meta == {"type": "heatmap-cells"}
-    found = values_of([values, cells])
-    assert isinstance(found, Series)
-    assert len(found.labels) == 1
+    frames = values_of([values, cells])
+    assert isinstance(frames, Series)
+    assert len(frames.labels) == 1
 
 
 def test_a_sample_may_be_a_histogram() -> None:
     """Expressions read histograms as no data. One without buckets has no frame of its own."""
-    (frame,) = read(success("vector", [{"metric": {}, "histogram": [1, histogram([0, "0", "1", "2"])]}]))
+    (frame,) = read_frames(success("vector", [{"metric": {}, "histogram": [1, histogram([0, "0", "1", "2"])]}]))
     assert frame.row_count == 1
     assert isinstance(values_of([frame]), NoData)
-    (empty,) = read(success("vector", [{"metric": {}, "histogram": [1, {"count": "0", "sum": "0"}]}]))
+    (empty,) = read_frames(success("vector", [{"metric": {}, "histogram": [1, {"count": "0", "sum": "0"}]}]))
     assert empty.fields == ()
 
 
 @pytest.mark.parametrize("buckets", [[[0, "0", "1"]], [[0, "a", "1", "2"]], [["x", "0", "1", "2"]], 5])
 def test_other_histograms_are_errors_of_the_server(buckets: Any) -> None:
     with pytest.raises(SourceFailed, match=r"has a (histogram|bucket)"):
-        read(success("vector", [{"metric": {}, "histogram": [1, {"buckets": buckets}]}]))
+        read_frames(success("vector", [{"metric": {}, "histogram": [1, {"buckets": buckets}]}]))
 
 
 def test_histograms_have_a_limit_of_buckets() -> None:
     body = success("vector", [{"metric": {}, "histogram": [1, histogram(*[[0, "0", "1", "2"]] * 3)]}])
     with pytest.raises(TooLarge, match="more than 2 buckets"):
-        read(body, Limits(query_points=2))
+        read_frames(body, Limits(query_points=2))
 
 
 @pytest.mark.parametrize(
@@ -252,18 +254,18 @@ def test_histograms_have_a_limit_of_buckets() -> None:
 def test_an_invalid_response_is_an_error_of_the_source(body: bytes) -> None:
     """An invalid body is SourceFailed, never an internal error."""
     with pytest.raises(SourceFailed, match="check that the data source's URL is that of a Prometheus server"):
-        read(body)
+        read_frames(body)
 
 
 def test_no_more_series_and_points_are_read_than_allowed() -> None:
     """The limits of both settings apply before objects are created."""
     body = success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(3)])
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
-        read(body, Limits(query_series=2))
+        read_frames(body, Limits(query_series=2))
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_POINTS"):
-        read(body, Limits(query_points=5))
+        read_frames(body, Limits(query_points=5))
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
-        read(success("vector", [{"metric": {}, "value": [1, "1"]}] * 3), Limits(query_series=2))
+        read_frames(success("vector", [{"metric": {}, "value": [1, "1"]}] * 3), Limits(query_series=2))
 
 
 @pytest.mark.exhaustive
@@ -300,14 +302,14 @@ def test_reading_a_range_takes_few_times_the_memory_of_its_body(result_type: str
 )
 async def test_the_error_of_a_response_names_the_data_source(serve: Serve, http: HttpClient, body: bytes, message: str) -> None:
     """The error of a response names the data source, because a request may have queries of several ones."""
-    fake = await serve(respond_with(body))
+    server = await serve(respond_with(body))
     source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m"})
     with pytest.raises(DashwrightError, match=re.escape(message)):
-        await Prometheus(prometheus(fake.url), http).query(source_query, TimeRange(START, START + HOUR), Limits(query_series=2))
+        await Prometheus(prometheus(server.url), http).query(source_query, TimeRange(START, START + HOUR), Limits(query_series=2))
 
 
-async def query(http: HttpClient, fake: Fake, options: dict[str, Any] | None = None, **properties: Any) -> list[Frame]:
-    source = Prometheus(prometheus(fake.url, json_data=options or {}), http)
+async def query(http: HttpClient, server: Fake, options: dict[str, Any] | None = None, **properties: Any) -> list[Frame]:
+    source = Prometheus(prometheus(server.url, json_data=options or {}), http)
     source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m", **properties})
     return list(await source.query(source_query, TimeRange(START, START + HOUR), Limits()))
 
@@ -315,11 +317,11 @@ async def query(http: HttpClient, fake: Fake, options: dict[str, Any] | None = N
 @pytest.mark.parametrize("method", ["GET", "POST"])
 async def test_ranges_and_instants_are_requested_by_post(serve: Serve, http: HttpClient, method: str) -> None:
     """The request is a POST unless the data source is configured otherwise, with its time-out."""
-    fake = await serve(respond_with(success("vector", [{"metric": {"job": "a"}, "value": [1, "1"]}])))
+    server = await serve(respond_with(success("vector", [{"metric": {"job": "a"}, "value": [1, "1"]}])))
     options = {"queryTimeout": "7s"} | ({"httpMethod": "GET"} if method == "GET" else {})
-    frames = await query(http, fake, options, instant=True, range=True)
+    frames = await query(http, server, options, instant=True, range=True)
     assert len(frames) == 2
-    assert [(source_query[0], source_query[1], source_query[2]) for source_query in fake.requests] == [
+    assert [(source_query[0], source_query[1], source_query[2]) for source_query in server.requests] == [
         (method, "/api/v1/query", {"query": "up", "time": "1767229207", "timeout": "7s"}),
         (
             method,
@@ -331,28 +333,28 @@ async def test_ranges_and_instants_are_requested_by_post(serve: Serve, http: Htt
 
 async def test_exemplars_are_not_supported(serve: Serve, http: HttpClient) -> None:
     """A query that also requests exemplars runs without them, with a notice."""
-    fake = await serve(respond_with(success("matrix", [])))
-    (frame,) = await query(http, fake, exemplar=True)
+    server = await serve(respond_with(success("matrix", [])))
+    (frame,) = await query(http, server, exemplar=True)
     assert frame.meta is not None
     assert frame.meta["notices"] == [{"severity": "info", "text": "exemplars are not supported; the query was run without them"}]
 
 
-BAD = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"}'
+BAD_DATA_ERROR = b'{"status":"error","errorType":"bad_data","error":"parse error at char 3"}'
 
 
 @pytest.mark.parametrize(
     ("status", "body", "kind", "message"),
     [
-        (400, BAD, BadRequest, "bad_data: parse error at char 3"),
-        (422, BAD.replace(b"bad_data", b"execution"), BadRequest, "execution: parse error"),
+        (400, BAD_DATA_ERROR, BadRequest, "bad_data: parse error at char 3"),
+        (422, BAD_DATA_ERROR.replace(b"bad_data", b"execution"), BadRequest, "execution: parse error"),
         (401, b"no", SourceFailed, "refuses the credentials"),
-        (403, BAD, SourceFailed, "refuses the credentials"),
+        (403, BAD_DATA_ERROR, SourceFailed, "refuses the credentials"),
         (404, b"<html>", SourceFailed, "HTTP 404; check the data source's URL"),
         (405, b"", SourceFailed, "HTTP method to GET"),
         (500, b"", SourceFailed, "HTTP 500; try again"),
-        (503, BAD.replace(b"bad_data", b"timeout"), SourceFailed, "timeout: parse error"),
+        (503, BAD_DATA_ERROR.replace(b"bad_data", b"timeout"), SourceFailed, "timeout: parse error"),
         (200, b"<html>", SourceFailed, "is not JSON"),
-        (200, BAD, SourceFailed, "bad_data"),
+        (200, BAD_DATA_ERROR, SourceFailed, "bad_data"),
         (500, success("vector", []), SourceFailed, "HTTP 500"),
     ],
 )
@@ -360,33 +362,33 @@ async def test_the_status_decides_whether_the_caller_or_the_source_failed(
     serve: Serve, http: HttpClient, status: int, body: bytes, kind: type[Exception], message: str
 ) -> None:
     """400 and 422 are errors of the caller in the server's words; all others are the source's."""
-    fake = await serve(respond_with(body, status))
+    server = await serve(respond_with(body, status))
     with pytest.raises(kind, match=message):
-        await query(http, fake)
+        await query(http, server)
     with pytest.raises(kind, match=message):
-        await Prometheus(prometheus(fake.url), http).health()
+        await Prometheus(prometheus(server.url), http).health()
 
 
 async def test_health_computes_a_sum(serve: Serve, http: HttpClient) -> None:
     """The health check queries ``1+1``."""
-    fake = await serve(respond_with(success("scalar", [4, "2"])))
-    assert await Prometheus(prometheus(fake.url), http).health() == "Successfully queried the Prometheus API."
-    assert fake.requests[0][2]["query"] == "1+1"
+    server = await serve(respond_with(success("scalar", [4, "2"])))
+    assert await Prometheus(prometheus(server.url), http).health() == "Successfully queried the Prometheus API."
+    assert server.requests[0][2]["query"] == "1+1"
 
 
 async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large response is parsed in a thread and has the same frames."""
     threads = []
-    plain = Prometheus._frames
+    original = Prometheus._frames
 
     def record_and_parse(*arguments: Any) -> Sequence[Frame]:
         threads.append(threading.current_thread() is threading.main_thread())
-        return plain(*arguments)
+        return original(*arguments)
 
     monkeypatch.setattr(Prometheus, "_frames", record_and_parse)
     for count in (1, 5000):
-        fake = await serve(respond_with(success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(count)])))
-        assert len(await query(http, fake)) == count
+        server = await serve(respond_with(success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(count)])))
+        assert len(await query(http, server)) == count
     assert threads == [True, False]
 
 

@@ -148,8 +148,8 @@ async def test_permitted_data_sources_can_be_queried(counted: CountedSources) ->
 
 async def test_queries_run_concurrently(counted: CountedSources) -> None:
     """Queries to one or several sources do not wait for each other."""
-    both = asyncio.Barrier(3)
-    counted.respond = lambda uid: both.wait()
+    barrier = asyncio.Barrier(3)
+    counted.respond = lambda uid: barrier.wait()
     status, _ = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}), query("C", {"uid": "a"}, other=True))
     assert status == 200
 
@@ -188,7 +188,7 @@ async def test_a_result_is_cached_for_the_next_request(counted: CountedSources) 
 
 
 async def test_an_expression_does_not_change_cached_frames(counted: CountedSources) -> None:
-    """An equal request has an equal result."""
+    """After an expression has read cached frames, a request with the same query has the same result."""
     expressions: list[dict[str, Any]] = [
         {"refId": "M", "type": "math", "expression": "$A * 2 + abs($A)"},
         {"refId": "S", "type": "resample", "expression": "A", "window": "1s", "downsampler": "mean", "upsampler": "pad"},
@@ -310,12 +310,12 @@ async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(
     counted: CountedSources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Secrets that cannot be read are an error of their data source, and the other queries of the request run."""
-    plain = MemoryRecords.find
+    original = MemoryRecords.find
 
     async def fail_to_open(self: MemoryRecords, org_id: int, uid: str) -> SourceRecord | None:
         if uid == "a":
             raise SourceFailed("the secrets do not open")
-        return await plain(self, org_id, uid)
+        return await original(self, org_id, uid)
 
     monkeypatch.setattr(MemoryRecords, "find", fail_to_open)
     status, body = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))

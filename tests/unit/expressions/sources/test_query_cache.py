@@ -17,10 +17,10 @@ from dashwright.expressions.sources.query_cache import QueryCache, size_of
 
 @dataclass
 class ManualClock(Clock):
-    at: float = 1000.0
+    current_seconds: float = 1000.0
 
     def seconds(self) -> float:
-        return self.at
+        return self.current_seconds
 
 
 class CountingSource:
@@ -55,7 +55,7 @@ async def test_a_result_is_cached_for_its_time() -> None:
     clock, source = ManualClock(), CountingSource()
     cache = QueryCache(seconds=10, clock=clock)
     assert [(await cache.get("k", source))[1] for _ in range(3)] == [False, True, True]
-    clock.at += 10
+    clock.current_seconds += 10
     assert (await cache.get("k", source))[1] is False
     assert source.count == 2
 
@@ -83,7 +83,7 @@ async def test_the_size_of_the_cache_is_a_metric() -> None:
         await cache.get(key, source)
         sizes.append(cache_size())
     assert sizes == [(result_bytes, 1), (2 * result_bytes, 2), (2 * result_bytes, 2)]
-    clock.at += 10
+    clock.current_seconds += 10
     # The expired results are removed, and the new one is too large.
     await cache.get("b", CountingSource(3000))
     assert cache_size() == (0, 0)

@@ -86,15 +86,15 @@ def bodies(draw: st.DrawFn) -> bytes:
     return Notation(draw).write(document).encode()
 
 
-def read(body: bytes) -> Sequence[Frame]:
+def read_result(body: bytes) -> Sequence[Frame]:
     return [*response.frames_of(response.parse_response(body), QUERY, Limits())]
 
 
 @given(bodies(), st.integers(1, 4))
 def test_every_notation_is_read_like_plain_json(body: bytes, chunk_items: int) -> None:
-    """Neither white space, the order of members, escapes, unknown members nor the parts in which items are decoded matter."""
+    """White space, the order of members, escapes, unknown members and the parts in which items are decoded have no effect on the result."""
     with mock.patch.object(response, "_CHUNK_ITEMS", chunk_items):
-        frames = [frame for frame in read(body) if frame.fields]
+        frames = [frame for frame in read_result(body) if frame.fields]
     items = json.loads(body)["data"]["result"]
     assert len(frames) == len(items)
     for frame, item in zip(frames, items, strict=True):
@@ -110,7 +110,7 @@ def test_a_body_that_ends_early_is_an_error_of_the_source(body: bytes, data: st.
     """No part of an incomplete body is taken for a response."""
     complete = len(body.rstrip())
     with pytest.raises(SourceFailed, match="is not JSON"):
-        read(body[: data.draw(st.integers(0, complete - 1))])
+        read_result(body[: data.draw(st.integers(0, complete - 1))])
 
 
 @given(bodies(), st.data())
@@ -119,7 +119,7 @@ def test_a_changed_byte_causes_no_internal_error(body: bytes, data: st.DataObjec
     position = data.draw(st.integers(0, len(body) - 1))
     damaged = body[:position] + bytes([data.draw(st.integers(0, 255))]) + body[position + 1 :]
     try:
-        frames = read(damaged)
+        frames = read_result(damaged)
     except SourceFailed:
         return
     assert all(math.isfinite(time) for frame in frames for field in frame.fields[:1] for time in field.values.tolist())

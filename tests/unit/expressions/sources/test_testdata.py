@@ -26,7 +26,7 @@ from dashwright.expressions.sources.testdata.columns import field_of, read_csv
 from dashwright.expressions.sources.testdata.source import TYPE
 
 START = datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
-BEGIN = 1767225607_000
+RANGE_START = 1767225607_000
 
 
 async def send_query(
@@ -36,7 +36,7 @@ async def send_query(
     return list(await testdata.TestData().query(query, TimeRange(START, START + span), limits or Limits()))
 
 
-def seen(field: Field) -> list[Any]:
+def field_values(field: Field) -> list[Any]:
     """Return the values of the fields, with None for null. Times are in milliseconds."""
     values = (field.values // 1_000_000 if field.type is FieldType.TIME else field.values).tolist()
     nulls = [False] * len(field) if field.nulls is None else field.nulls.tolist()
@@ -50,7 +50,7 @@ async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
     assert (first.name, times.name, values.name, second.fields[1].name) == ("", "time", "A-series", "A-series1")
     assert first.meta == {"type": "timeseries-multi", "custom": {"customStat": 10}}
     assert times.config == {"interval": 60_000}
-    assert seen(times) == [BEGIN + 60_000 * index for index in range(5)]
+    assert field_values(times) == [RANGE_START + 60_000 * index for index in range(5)]
     assert values.nullable
     assert [dict(field.labels.pairs) for field in (values, second.fields[1]) if field.labels] == [
         {"host": "h0", "zone": "a"},
@@ -65,40 +65,40 @@ async def test_a_random_walk_has_the_shape_that_clients_know() -> None:
 async def test_a_random_walk_takes_the_numbers_of_the_standard_generator(span: timedelta, drop_percent: int) -> None:
     """A walk of any length has the numbers of a loop over the points with Python's generator, so results stay equal in later versions."""
     (frame,) = await send_query("random_walk", span=span, intervalMs=10_000, noise=2, spread=3, dropPercent=drop_percent)
-    end = BEGIN + span // timedelta(milliseconds=1)
-    random = Random(f"A {BEGIN} {end} 0")
+    end = RANGE_START + span // timedelta(milliseconds=1)
+    random = Random(f"A {RANGE_START} {end} 0")
     position, expected = random.random() * 100, []
-    for time in range(BEGIN, end, 10_000):
+    for time in range(RANGE_START, end, 10_000):
         value = position + random.random() * 2
         if not drop_percent or random.random() >= drop_percent / 100:
             expected.append((time, value))
         position += (random.random() - 0.5) * 3
-    assert list(zip(seen(frame.fields[0]), seen(frame.fields[1]), strict=True)) == expected
+    assert list(zip(field_values(frame.fields[0]), field_values(frame.fields[1]), strict=True)) == expected
 
 
 async def test_a_random_walk_can_be_repeated() -> None:
     """Equal queries over the same range return the same walk; another range, series or refId another one."""
     walks = [
-        seen((await send_query("random_walk", **more))[0].fields[1])
-        for more in ({}, {}, {"ref_id": "B"}, {"span": timedelta(minutes=5, seconds=1)})
+        field_values((await send_query("random_walk", **options))[0].fields[1])
+        for options in ({}, {}, {"ref_id": "B"}, {"span": timedelta(minutes=5, seconds=1)})
     ]
     assert walks[0] == walks[1]
     assert walks[0][0] != walks[2][0]
     assert walks[0] != walks[3][: len(walks[0])]
-    several = await send_query("random_walk", seriesCount=2)
-    assert seen(several[0].fields[1]) == walks[0]
-    assert seen(several[1].fields[1]) != walks[0]
+    two_series = await send_query("random_walk", seriesCount=2)
+    assert field_values(two_series[0].fields[1]) == walks[0]
+    assert field_values(two_series[1].fields[1]) != walks[0]
 
 
 @given(st.floats(-100, 100), st.floats(0, 50), st.floats(0, 10), st.floats(0, 10))
 async def test_a_random_walk_keeps_to_its_bounds(start: float, width: float, spread: float, noise: float) -> None:
     """Each step is at most half of the spread, plus noise, and all values are within the bounds."""
     (frame,) = await send_query("random_walk", startValue=start, spread=spread, noise=noise)
-    values = np.array(seen(frame.fields[1]))
+    values = np.array(field_values(frame.fields[1]))
     assert start <= values[0] <= start + noise
     assert bool((np.abs(np.diff(values)) <= spread / 2 + noise + 1e-9).all())
     (bounded,) = await send_query("random_walk", startValue=start, spread=spread, noise=noise, min=start, max=start + width)
-    values = np.array(seen(bounded.fields[1]))
+    values = np.array(field_values(bounded.fields[1]))
     assert bool(((values >= start) & (values <= start + width)).all())
 
 
@@ -114,6 +114,7 @@ async def test_a_random_walk_is_bounded() -> None:
     assert await send_query("random_walk", seriesCount=-1, limits=Limits(memory=memory)) == []
     assert memory.size == 0
     (dropped,) = await send_query("random_walk", dropPercent=50)
+    # About half of the 300 points; the walk drops each with this probability.
     assert 50 < dropped.row_count < 250
 
 
@@ -124,13 +125,13 @@ async def test_pulses_are_counted_from_the_epoch() -> None:
     times, values = frame.fields
     assert (frame.name, times.name, values.name) == ("pulse", "Time", "Value")
     assert frame.meta == {"type": "timeseries-multi", "typeVersion": [0, 0]}
-    assert seen(times)[0] == BEGIN - 7_000
-    assert seen(times)[-1] < BEGIN + 300_000
-    assert seen(values) == [5.0 if instant // 30_000 % 5 < 2 else None for instant in seen(times)]
-    (usual,) = await send_query("predictable_pulse")
-    assert set(seen(usual.fields[1])) == {1.0, 2.0}
-    (odd,) = await send_query("predictable_pulse", pulseWave={"onValue": "nan", "offCount": 0})
-    assert all(map(math.isnan, seen(odd.fields[1])))
+    assert field_values(times)[0] == RANGE_START - 7_000
+    assert field_values(times)[-1] < RANGE_START + 300_000
+    assert field_values(values) == [5.0 if instant // 30_000 % 5 < 2 else None for instant in field_values(times)]
+    (default_pulse,) = await send_query("predictable_pulse")
+    assert set(field_values(default_pulse.fields[1])) == {1.0, 2.0}
+    (invalid_pulse,) = await send_query("predictable_pulse", pulseWave={"onValue": "nan", "offCount": 0})
+    assert all(map(math.isnan, field_values(invalid_pulse.fields[1])))
 
 
 WRONG_WAVES = [
@@ -177,10 +178,10 @@ async def test_the_server_error_scenario_fails_unless_it_has_values() -> None:
     with pytest.raises(SourceFailed, match="fails on purpose"):
         await send_query("server_error_500")
     (frame,) = await send_query("server_error_500", stringInput="1, 20, null")
-    assert seen(frame.fields[0]) == [BEGIN, BEGIN + 150_000, BEGIN + 300_000]
-    assert (frame.fields[1].name, frame.fields[1].type, seen(frame.fields[1])) == ("A-series", FieldType.INT64, [1, 20, None])
-    (same,) = await send_query("csv_metric_values", stringInput="1,20,null")
-    assert seen(same.fields[1]) == [1, 20, None]
+    assert field_values(frame.fields[0]) == [RANGE_START, RANGE_START + 150_000, RANGE_START + 300_000]
+    assert (frame.fields[1].name, frame.fields[1].type, field_values(frame.fields[1])) == ("A-series", FieldType.INT64, [1, 20, None])
+    (csv_frame,) = await send_query("csv_metric_values", stringInput="1,20,null")
+    assert field_values(csv_frame.fields[1]) == [1, 20, None]
     assert (await send_query("csv_metric_values"))[0].fields == ()
 
 
@@ -196,7 +197,7 @@ async def test_csv_columns_have_inferred_types() -> None:
     """Time columns are recognized by name, labels are part of the name, and any value may be null."""
     (frame,) = await send_query("csv_content", csvContent=CSV, alias="table")
     assert frame.name == "table"
-    result = [(field.name, field.type.value, seen(field)) for field in frame.fields]
+    result = [(field.name, field.type.value, field_values(field)) for field in frame.fields]
     assert result == [
         ("time", "time.Time", [1767225600_000, 1767225600_250, None]),
         ("value", "float64", [1.5, None, 1000.0]),
@@ -230,12 +231,12 @@ async def test_csv_columns_have_inferred_types() -> None:
 def test_a_column_is_the_narrowest_type_that_fits(texts: list[str], kind: str, values: list[Any]) -> None:
     """A column has the narrowest type that fits all of its values, and text if no other does."""
     field = field_of("x", texts)
-    assert (field.type.value, seen(field)) == (kind, values)
+    assert (field.type.value, field_values(field)) == (kind, values)
 
 
 @given(st.text(max_size=200))
 def test_any_csv_is_a_table_or_an_error(content: str) -> None:
-    """No input raises another exception."""
+    """Any text is a table or a BadRequest, and no other exception is raised."""
     with suppress(BadRequest):
         assert len({len(field) for field in read_csv(content, "").fields}) <= 1
 

@@ -151,7 +151,7 @@ def test_allowed_statements_are_parsed(text: str) -> None:
 
 @pytest.mark.parametrize(("text", "word"), BLOCKED)
 def test_other_syntax_is_rejected_by_name(text: str, word: str) -> None:
-    """The error of other syntax has the syntax as written and the id that clients expect."""
+    """The error of syntax that is not allowed names the syntax as the user wrote it, and has the id that clients expect."""
     with pytest.raises(BadRequest) as refused:
         parse_statement(text, "B")
     assert refused.value.message_id == "sse.sql.blocked_node_or_func", refused.value.message
@@ -159,14 +159,14 @@ def test_other_syntax_is_rejected_by_name(text: str, word: str) -> None:
     assert re.match(result, refused.value.message)
 
 
-@pytest.mark.parametrize(("text", "why"), INVALID)
-def test_a_syntax_error_is_explained(text: str, why: str) -> None:
+@pytest.mark.parametrize(("text", "reason"), INVALID)
+def test_a_syntax_error_is_explained(text: str, reason: str) -> None:
     """The error of invalid syntax is a sentence with the refId."""
     with pytest.raises(BadRequest) as refused:
         parse_statement(text, "B")
     assert refused.value.message_id == "sse.sql.invalid_query", refused.value.message
     assert refused.value.message.startswith("sql expression [B] failed because it has an invalid SQL query: ")
-    assert why in refused.value.message
+    assert reason in refused.value.message
 
 
 @pytest.mark.parametrize("text", ["", "  \n", ";", "-- nothing", "/* nothing */"])
@@ -182,7 +182,7 @@ def test_an_empty_statement_is_an_error(text: str) -> None:
     [("SELECT 1,\n  sleep(5)", 2, 3), ("SELECT 1\n  FROM FROM", 2, 8), ("SELECT 1\n/*! 2 */", 2, 1), ("SELECT 1, abs(1, 2)", 1, 11)],
 )
 def test_a_fault_has_its_place(text: str, line: int, column: int) -> None:
-    """The error of a statement has line and column, counted from 1, in its text and as fields."""
+    """The error of a statement has the line and the column of the fault, counted from 1, in its text and as fields."""
     with pytest.raises(BadRequest) as refused:
         parse_statement(text, "B")
     assert refused.value.details == {"line": str(line), "column": str(column)}

@@ -43,10 +43,10 @@ def parse_or_none(text: str) -> Statement | None:
         return None
 
 
-def judge(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
+def check_with_duckdb(connection: duckdb.DuckDBPyConnection, statement: Statement) -> None:
     """Check that DuckDB's parser finds one SELECT with known tables and functions."""
-    (found,) = connection.execute("select json_serialize_sql(?)", [statement.sql]).fetchall()
-    tree = json.loads(found[0])
+    (row,) = connection.execute("select json_serialize_sql(?)", [statement.sql]).fetchall()
+    tree = json.loads(row[0])
     assert not tree["error"], statement.sql
     assert len(tree["statements"]) == 1
     nodes = list(_nodes(tree))
@@ -78,7 +78,7 @@ def test_statements_of_the_mariadb_cases_pass_duckdb(connection: duckdb.DuckDBPy
     statements = [statement for case in cases()[::11] if (statement := parse_or_none(statement_of(case)))]
     assert len(statements) > 200
     for statement in statements:
-        judge(connection, statement)
+        check_with_duckdb(connection, statement)
 
 
 _TEXT = r"""
@@ -129,7 +129,7 @@ _LEAVES = st.sampled_from(
     ]
 )
 _OPERATORS = ["+", "-", "*", "/", "%", "div", "=", "<>", "<", ">=", "<=>", "and", "or", "xor", "&", "|", "^", "<<", "like", "regexp"]
-_PLAIN = sorted(
+_ALLOWED_FUNCTIONS = sorted(
     name for name, function in FUNCTIONS.items() if not function.is_aggregate and not function.is_window and function.min_arguments <= 3
 )
 
@@ -150,7 +150,7 @@ def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
         st.tuples(inner, inner, st.sampled_from(["day", "month", "second"])).map(
             lambda parts: "date_add({}, interval {} {})".format(*parts)
         ),
-        st.tuples(st.sampled_from(_PLAIN), st.lists(inner, min_size=3, max_size=3)).map(
+        st.tuples(st.sampled_from(_ALLOWED_FUNCTIONS), st.lists(inner, min_size=3, max_size=3)).map(
             lambda parts: f"{parts[0]}({', '.join(parts[1][: FUNCTIONS[parts[0]].min_arguments])})"
         ),
     )
@@ -165,7 +165,7 @@ def test_any_expression_is_parsed_and_passes_duckdb(connection: duckdb.DuckDBPyC
         statement = parse_or_none(f"select {expression} as x from A")
         if statement is not None:
             assert statement.tables == ("A",)
-            judge(connection, statement)
+            check_with_duckdb(connection, statement)
             assert not _REWRITTEN_WRONG.search(_fault(connection, statement)), statement.sql
 
     check()

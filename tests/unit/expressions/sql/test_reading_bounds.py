@@ -13,7 +13,7 @@ from dashwright.expressions.sql.statement_errors import StatementError
 
 pytestmark = pytest.mark.exhaustive
 
-_NESTED = 24
+_MAX_NESTING = 24
 _MOST_STEPS = bounds.step_limit(bounds.MAX_TOKENS)
 
 
@@ -27,23 +27,23 @@ class Cost:
 
 @pytest.fixture
 def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
-    found = Cost()
+    total = Cost()
     advance, measured = mysql_grammar._Parser._advance, bounds.measure
 
     def count_steps(self: Any, times: int = 1) -> None:
-        found.steps += 1
-        assert found.steps <= _MOST_STEPS + 1_000, "the parser goes on and on"
+        total.steps += 1
+        assert total.steps <= _MOST_STEPS + 1_000, "the parser goes on and on"
         advance(self, times)
 
     def count_nodes(node: Any) -> int:
         size = measured(node)
         assert size <= 3 * bounds.MAX_NODES, "the tree grows on and on"
-        found.nodes = max(found.nodes, size)
+        total.nodes = max(total.nodes, size)
         return size
 
     monkeypatch.setattr(mysql_grammar._Parser, "_advance", count_steps)
     monkeypatch.setattr(dialect, "measure", count_nodes)
-    return found
+    return total
 
 
 def refusal_of(text: str, cost: Cost) -> str:
@@ -127,13 +127,13 @@ def _nested(template: str, depth: int) -> str:
 def test_nested_functions_stay_within_the_bounds(cost: Cost, name: str) -> None:
     """A function is nested in each of its arguments to the maximum depth."""
     for template in _calls(name):
-        refusal_of(f"select {_nested(template, _NESTED)} from A", cost)
+        refusal_of(f"select {_nested(template, _MAX_NESTING)} from A", cost)
 
 
 @pytest.mark.parametrize("template", _CONSTRUCTS)
 def test_nested_constructs_stay_within_the_bounds(cost: Cost, template: str) -> None:
     """Constructs other than functions are nested to each depth from which only the bounds could reject them."""
-    for depth in (6, 11, _NESTED):
+    for depth in (6, 11, _MAX_NESTING):
         refusal_of(f"select {_nested(template, depth)} from A", cost)
 
 
@@ -182,6 +182,7 @@ def test_usual_statements_are_far_from_the_bounds(cost: Cost) -> None:
         text = statement_of(case)
         assert "too complex" not in refusal_of(text, cost)
         assert cost.steps <= 20 + 2 * len(text)
+        # The parser refuses far larger statements only.
         assert cost.nodes < 1_000
 
 

@@ -44,9 +44,9 @@ def _load(connection: duckdb.DuckDBPyConnection) -> None:
 @pytest.mark.parametrize(("statement", "response"), _EXAMPLE.findall(_TEXT))
 def test_an_example_has_the_result_on_the_page(connection: duckdb.DuckDBPyConnection, statement: str, response: str) -> None:
     """Names and values equal those of the page."""
-    found = connection.execute(parse_statement(statement, "X").sql)
-    head = ",".join(column[0] for column in found.description or [])
-    rows = [",".join(_cell(value) for value in row) for row in found.fetchall()]
+    result = connection.execute(parse_statement(statement, "X").sql)
+    head = ",".join(column[0] for column in result.description or [])
+    rows = [",".join(_cell(value) for value in row) for row in result.fetchall()]
     assert [head, *rows] == response.splitlines()
 
 

@@ -52,8 +52,8 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 )
 def test_a_column_is_named_by_its_source(connection: duckdb.DuckDBPyConnection, text: str, names: list[str]) -> None:
     """A column without an alias is named by its expression, as in MySQL."""
-    found = connection.execute(parse_statement(text, "X").sql).description
-    assert [column[0] for column in found or []] == names
+    columns = connection.execute(parse_statement(text, "X").sql).description
+    assert [column[0] for column in columns or []] == names
 
 
 @pytest.mark.parametrize("name", ["nope", "user", "current_user", "session_user", "current_schema"])

@@ -25,7 +25,7 @@ def frame(ref_id: str, *columns: Column, name: str = "", **values: Any) -> DataF
 
 def apply_all(frames: Frames, *steps: dict[str, Any], limits: Limits | None = None) -> Frames:
     """Return the frames after transformations. Those that were given do not remember their display names."""
-    fresh = [item.with_columns([replace(one, known_name=None) for one in item.columns]) for item in frames]
+    fresh = [item.with_columns([replace(column, known_name=None) for column in item.columns]) for item in frames]
     return apply_steps(fresh, read_steps(list(steps)), Context(limits or Limits()))
 
 
@@ -37,4 +37,4 @@ def transform(frames: Frames, name: str, **options: Any) -> list[dict[str, Any]]
 def cells(frames: Frames) -> list[dict[str, Any]]:
     """Return the cells by display name of each frame."""
     names = DisplayNames(frames)
-    return [dict(zip(names.of_frame(item), (list(one.values) for one in item.columns), strict=True)) for item in frames]
+    return [dict(zip(names.of_frame(item), (list(column.values) for column in item.columns), strict=True)) for item in frames]

@@ -34,14 +34,14 @@ ENGINE = Frame(
 def test_untouched_columns_are_exact() -> None:
     """Columns whose cells no transformation changes keep their types, nanoseconds and large integers."""
     converted = to_frame(from_frame(ENGINE))
-    assert [(one.type, one.values, one.labels, one.config) for one in converted.fields] == [
-        (one.type, one.values, one.labels, one.config) for one in ENGINE.fields
+    assert [(field.type, field.values, field.labels, field.config) for field in converted.fields] == [
+        (field.type, field.values, field.labels, field.config) for field in ENGINE.fields
     ]
     assert (converted.name, converted.ref_id, converted.meta) == ("name", "A", {"type": "x"})
 
 
 def test_cells_are_milliseconds_numbers_and_nulls() -> None:
-    assert [list(one.values) for one in from_frame(ENGINE).columns] == [[1000, 2000], [2**60, None]]
+    assert [list(column.values) for column in from_frame(ENGINE).columns] == [[1000, 2000], [2**60, None]]
 
 
 def test_undefined_cells_are_null_but_known() -> None:
@@ -53,7 +53,7 @@ def test_undefined_cells_are_null_but_known() -> None:
 
 
 def test_columns_of_mixed_cells_keep_their_type_for_clients() -> None:
-    """Numbers with text among them are documents here, and numbers in the schema."""
+    """A column of numbers with text among them has JSON documents in the engine, and the type of numbers in the schema for clients."""
     typed = to_typed_frame(frame("A", column("v", [1, "Not Found", [UNDEFINED]])))
     assert typed.frame.fields[0].type is FieldType.JSON
     assert list(typed.frame.fields[0].values) == [1, "Not Found", [None]]
@@ -67,7 +67,7 @@ def test_nested_tables_are_not_drawn() -> None:
         "options": {"fields": {"time": {"operation": "groupby"}, "n": {"operation": "aggregate", "aggregations": ["max"]}}},
     }
     (drawn,) = transformed_for_drawing([[ENGINE]], read_steps([step]), Context())
-    assert [one.name for one in drawn.fields] == ["time", "n (max)"]
+    assert [field.name for field in drawn.fields] == ["time", "n (max)"]
 
 
 def test_drawn_columns_of_mixed_cells_keep_their_type() -> None:

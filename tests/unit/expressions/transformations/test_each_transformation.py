@@ -301,7 +301,7 @@ def test_settings_come_from_cells() -> None:
     """Rows and results of queries become settings of fields: numbers, units, thresholds and value mappings."""
     sensors = frame("A", Name=["T", "P"], Value=[1, 2], Unit=["celsius", "bar"], max=[50, None], Place=["in", "out"])
     (fields,) = apply_all([sensors], {"id": "rowsToFields", "options": {}})
-    assert [(one.name, one.config, one.labels) for one in fields.columns] == [
+    assert [(column.name, column.config, column.labels) for column in fields.columns] == [
         ("T", {"unit": "celsius", "max": 50}, {"Place": "in"}),
         ("P", {"unit": "bar"}, {"Place": "out"}),
     ]

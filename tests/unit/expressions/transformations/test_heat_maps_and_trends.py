@@ -18,20 +18,20 @@ from dashwright.expressions.transformations.data import CellType, DataFrame, Tre
 NUMBERS = st.lists(st.floats(-1e6, 1e6), min_size=1, max_size=30)
 
 
-def load(*values: float | None, ref_id: str = "A", **labels: str) -> DataFrame:
+def load_series(*values: float | None, ref_id: str = "A", **labels: str) -> DataFrame:
     return frame(ref_id, column("time", [1000 * row for row in range(len(values))]), column("Value", values, None, **labels))
 
 
 def test_a_table_of_trends_has_a_row_for_each_series() -> None:
     """Labels are columns, a missing one is empty. The value of a trend is its last one, or the result of ``stat``."""
-    frames = [load(1, 5, None, host="a"), load(4, 2, job="x"), frame("A", host=["t"]), load(7, ref_id="B")]
+    frames = [load_series(1, 5, None, host="a"), load_series(4, 2, job="x"), frame("A", host=["t"]), load_series(7, ref_id="B")]
     others, first, second = apply_all(frames, {"id": "timeSeriesTable", "options": {"A": {"stat": "max"}}})
     assert cells([others]) == [{"host": ["t"]}]
-    assert [one.name for one in first.columns] == ["host", "job", "Trend #A"]
-    assert [list(one.values) for one in first.columns[:2]] == [["a", ""], ["", "x"]]
+    assert [column.name for column in first.columns] == ["host", "job", "Trend #A"]
+    assert [list(column.values) for column in first.columns[:2]] == [["a", ""], ["", "x"]]
     assert [trend.value for trend in first.columns[2].values] == [5, 4]
     assert first.columns[2].type is CellType.FRAME
-    assert [(one.name, [trend.value for trend in one.values]) for one in second.columns] == [("Trend #B", [7])]
+    assert [(column.name, [trend.value for trend in column.values]) for column in second.columns] == [("Trend #B", [7])]
 
 
 def test_frames_without_ascending_times_are_not_series() -> None:
@@ -41,7 +41,7 @@ def test_frames_without_ascending_times_are_not_series() -> None:
 
 
 def test_a_trend_is_written_as_a_frame_with_its_value() -> None:
-    (table,) = apply_all([load(1, 5)], {"id": "timeSeriesTable"})
+    (table,) = apply_all([load_series(1, 5)], {"id": "timeSeriesTable"})
     typed = to_typed_frame(table)
     written = orjson.loads(b"".join(part for part, _ in JsonFrameWriter().write(typed.frame, typed.types)))
     assert written["schema"]["fields"][0]["type"] == "frame"
@@ -52,18 +52,18 @@ def test_a_trend_is_written_as_a_frame_with_its_value() -> None:
 
 def test_trends_can_be_joined_and_sorted() -> None:
     """Tables of several queries become one by their labels, with a column of trends for each query."""
-    frames = [load(1, host="a"), load(2, host="b"), load(3, ref_id="B", host="b")]
+    frames = [load_series(1, host="a"), load_series(2, host="b"), load_series(3, ref_id="B", host="b")]
     (table,) = apply_all(frames, {"id": "timeSeriesTable"}, {"id": "joinByField", "options": {"byField": "host"}})
-    assert [one.name for one in table.columns] == ["host", "Trend #A", "Trend #B"]
-    found = dict(zip(table.columns[0].values, zip(*(one.values for one in table.columns[1:]), strict=True), strict=True))
-    assert isinstance(found["b"][0], Trend)
-    assert (found["b"][0].value, found["b"][1].value) == (2, 3)
+    assert [column.name for column in table.columns] == ["host", "Trend #A", "Trend #B"]
+    trends_by_host = dict(zip(table.columns[0].values, zip(*(column.values for column in table.columns[1:]), strict=True), strict=True))
+    assert isinstance(trends_by_host["b"][0], Trend)
+    assert (trends_by_host["b"][0].value, trends_by_host["b"][1].value) == (2, 3)
 
 
 def curve_of(points: DataFrame, **options: Any) -> dict[str, list[Any]]:
     """Return the cells of the curve by the names of its columns."""
     _, curve = apply_all([points], {"id": "regression", "options": options})
-    return {one.name: list(one.values) for one in curve.columns}
+    return {column.name: list(column.values) for column in curve.columns}
 
 
 @given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3), st.integers(2, 30))
@@ -82,8 +82,8 @@ def test_a_polynomial_has_the_least_squares(degree: int) -> None:
     """The curve is that of an independent solution of the normal equations, for numbers and for times."""
     y = [3.0, 1.0, 4.0, 1.0, 5.0, 9.0, None, 2.0]
     options: dict[str, Any] = {"modelType": "polynomial", "degree": degree, "yFieldName": "y", "predictionCount": 4}
-    known = [(row, value) for row, value in enumerate(y) if value is not None]
-    coefficients = np.polynomial.polynomial.polyfit([row for row, _ in known], [value for _, value in known], degree)
+    known_points = [(row, value) for row, value in enumerate(y) if value is not None]
+    coefficients = np.polynomial.polynomial.polyfit([row for row, _ in known_points], [value for _, value in known_points], degree)
     for name, scale, offset in (("x", 1, 0), ("time", 60_000, 1_700_000_000_000)):
         points = frame("A", column(name, [offset + scale * row for row in range(len(y))]), column("y", y))
         curve = curve_of(points, xFieldName=name, **options)
@@ -111,27 +111,27 @@ def test_cells_of_a_heat_map_count_each_value(values: list[float], size: float, 
     """The counts add up to the number of values, and each value is in the cell of its time and size."""
     options: dict[str, Any] = {"xBuckets": {"mode": "size", "value": f"{seconds}s"}, "yBuckets": {"mode": "size", "value": str(size)}}
     try:
-        (result,) = apply_all([load(*values)], {"id": "heatmap", "options": options})
+        (result,) = apply_all([load_series(*values)], {"id": "heatmap", "options": options})
     except TooLarge:
         return
-    lefts, bounds, counts = (list(one.values) for one in result.columns)
-    assert [one.name for one in result.columns] == ["xMin", "yMin", "Count"]
+    lefts, bounds, counts = (list(column.values) for column in result.columns)
+    assert [column.name for column in result.columns] == ["xMin", "yMin", "Count"]
     assert result.meta == {"type": "heatmap-cells"}
     assert sum(counts) == len(values)
     filled = {(left, bound): count for left, bound, count in zip(lefts, bounds, counts, strict=True) if count}
     for row, value in enumerate(values):
-        place = (row * 1000 // (seconds * 1000) * seconds * 1000, math.floor(value / size) * size)
-        assert any(left == place[0] and bound == pytest.approx(place[1]) for left, bound in filled)
+        cell = (row * 1000 // (seconds * 1000) * seconds * 1000, math.floor(value / size) * size)
+        assert any(left == cell[0] and bound == pytest.approx(cell[1]) for left, bound in filled)
 
 
 def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:
     """A number of columns or rows becomes the next smaller usual size; a logarithmic scale has rows for each power."""
     values = [1.0, 2.0, 5.0, 100.0]
-    (linear,) = apply_all([load(*values)], {"id": "heatmap", "options": {"xBuckets": {"value": 2}, "yBuckets": {"value": 10}}})
+    (linear,) = apply_all([load_series(*values)], {"id": "heatmap", "options": {"xBuckets": {"value": 2}, "yBuckets": {"value": 10}}})
     assert sorted(set(linear.columns[0].values)) == [0, 2000]
     assert sorted(set(linear.columns[1].values))[:3] == [0, 10, 20]
     scale = {"yBuckets": {"scale": {"type": "log", "log": 10}, "value": "1"}}
-    (logarithmic,) = apply_all([load(*values)], {"id": "heatmap", "options": scale})
+    (logarithmic,) = apply_all([load_series(*values)], {"id": "heatmap", "options": scale})
     assert sorted(set(logarithmic.columns[1].values)) == pytest.approx([1, 10, 100])
 
 
@@ -144,12 +144,12 @@ def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:
 )
 def test_a_heat_map_says_what_it_lacks(values: list[float | None], options: dict[str, Any], problem: str) -> None:
     with pytest.raises((BadRequest, TooLarge)) as error:
-        transform([load(*values)], "heatmap", **options)
+        transform([load_series(*values)], "heatmap", **options)
     assert problem in error.value.message
 
 
 def test_the_frames_may_be_kept() -> None:
-    found = apply_all([load(1, 2)], {"id": "heatmap", "options": {"keepOriginalData": True}})
-    assert [one.name for one in found[1].columns] == ["time", "Value"]
-    for unchanged in (frame("A", v=[1]), load(None)):
+    result_frames = apply_all([load_series(1, 2)], {"id": "heatmap", "options": {"keepOriginalData": True}})
+    assert [column.name for column in result_frames[1].columns] == ["time", "Value"]
+    for unchanged in (frame("A", v=[1]), load_series(None)):
         assert transform([unchanged], "heatmap") == cells([unchanged])

@@ -22,10 +22,10 @@ def test_sorting_twice_is_sorting_once(values: list[int | None]) -> None:
     """Sorted rows do not change when they are sorted again; descending order has the same rows."""
     sort = {"id": "sortBy", "options": {"sort": [{"field": "v"}]}}
     table = frame("A", v=values, row=list(range(len(values))))
-    once = cells(apply_all([table], sort))
-    assert cells(apply_all([table], sort, sort)) == once
+    sorted_once = cells(apply_all([table], sort))
+    assert cells(apply_all([table], sort, sort)) == sorted_once
     (descending,) = transform([table], "sortBy", sort=[{"field": "v", "desc": True}])
-    assert sorted(descending["row"]) == sorted(once[0]["row"])
+    assert sorted(descending["row"]) == sorted(sorted_once[0]["row"])
 
 
 @given(TEXT)
@@ -92,7 +92,7 @@ def test_transposing_twice_returns_the_cells(rows: list[list[int]]) -> None:
     """Rows become columns and again rows."""
     table = frame("A", column("row", ["r0", "r1", "r2"]), *(column(f"c{index}", row) for index, row in enumerate(rows)))
     (twice,) = apply_all([table], {"id": "transpose"}, {"id": "transpose"})
-    assert [list(one.values) for one in twice.columns[1:]] == rows
+    assert [list(column_of_twice.values) for column_of_twice in twice.columns[1:]] == rows
 
 
 @given(NUMBERS)

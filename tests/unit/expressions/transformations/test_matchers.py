@@ -55,7 +55,7 @@ TABLE = frame(
 )
 def test_a_matcher_selects_fields(name: str, options: Any, matching: list[str]) -> None:
     matches, names = field_matcher({"id": name, "options": options}), DisplayNames([TABLE])
-    assert [one.name for one in TABLE.columns if matches(FieldPlace(one, TABLE, names))] == matching
+    assert [column.name for column in TABLE.columns if matches(FieldPlace(column, TABLE, names))] == matching
 
 
 def test_conditions_have_a_depth() -> None:

@@ -11,7 +11,7 @@ from dashwright.expressions.transformations.names import DisplayNames
 from dashwright.expressions.transformations.pipeline import read_steps
 
 A, B, C = (frame(ref_id, v=[index]) for index, ref_id in enumerate("ABC"))
-DOUBLE = {
+DOUBLE_VALUES = {
     "id": "calculateField",
     "options": {"mode": "binary", "binary": {"left": "v", "operator": "+", "right": "v"}, "replaceFields": True},
 }
@@ -26,18 +26,18 @@ def test_transformations_apply_in_order() -> None:
 
 @pytest.mark.parametrize("setting", [{"disabled": True}, {"topic": "annotations"}, {"id": "unknown"}])
 def test_disabled_and_unknown_transformations_change_nothing(setting: dict[str, Any]) -> None:
-    assert cells(apply_all([B], {**DOUBLE, **setting})) == [{"v": [1]}]
+    assert cells(apply_all([B], {**DOUBLE_VALUES, **setting})) == [{"v": [1]}]
 
 
 def test_a_filter_selects_the_frames_of_a_transformation() -> None:
     """The frames that the filter does not match are unchanged. They follow the first frames of the result, as in Grafana."""
-    only_b = {**DOUBLE, "filter": {"id": "byRefId", "options": "B"}}
+    only_b = {**DOUBLE_VALUES, "filter": {"id": "byRefId", "options": "B"}}
     assert [(item.ref_id, cells([item])) for item in apply_all([A, B, C], only_b)] == [
         ("B", [{"v + v": [2]}]),
         ("A", [{"v": [0]}]),
         ("C", [{"v": [2]}]),
     ]
-    without_options = {**DOUBLE, "filter": {"id": "byRefId", "options": ""}}
+    without_options = {**DOUBLE_VALUES, "filter": {"id": "byRefId", "options": ""}}
     assert [cells([item]) for item in apply_all([A, B], without_options)] == [[{"v + v": [0]}], [{"v + v": [2]}]]
 
 

@@ -19,7 +19,7 @@ from dashwright.expressions.transformations.conversion import to_typed_frame
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames
 from dashwright.expressions.transformations.registry import TRANSFORMATIONS
 
-WRONG: st.SearchStrategy[Any] = st.sampled_from(
+WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
     [None, True, -1, 0, 1e308, float("nan"), 10**400, "", "$v", "time", "v", [], {}, [1], ["v"], {"a": 1}, "/(/", "(", [[[]]]]
 )
 CELL = st.sampled_from(
@@ -28,7 +28,7 @@ CELL = st.sampled_from(
 OPTIONS = [(name, options) for name, options, *_ in CASES]
 
 
-PLACES = [(index, path) for index, (_, options) in enumerate(OPTIONS) for path in paths(options)]
+TRANSFORMATIONS_AND_PATHS = [(index, path) for index, (_, options) in enumerate(OPTIONS) for path in paths(options)]
 
 
 @st.composite
@@ -50,13 +50,13 @@ def tables(draw: st.DrawFn) -> DataFrame:
 
 def is_sound(frames: Frames) -> bool:
     """Return whether all columns are as long as their frame, and the frames can be written."""
-    return all(len(one.values) == item.row_count for item in frames for one in item.columns) and all(map(to_typed_frame, frames))
+    return all(len(column.values) == item.row_count for item in frames for column in item.columns) and all(map(to_typed_frame, frames))
 
 
-@given(st.sampled_from(PLACES), WRONG, st.lists(tables(), max_size=3))
-def test_a_wrong_option_is_an_error_at_most(place: tuple[int, tuple[int | str, ...]], wrong: Any, frames: Frames) -> None:
+@given(st.sampled_from(TRANSFORMATIONS_AND_PATHS), WRONG_VALUES, st.lists(tables(), max_size=3))
+def test_a_wrong_option_is_an_error_at_most(transformation_and_path: tuple[int, tuple[int | str, ...]], wrong: Any, frames: Frames) -> None:
     """With one wrong option and any cells, the result is sound, or the error is one of the product."""
-    index, path = place
+    index, path = transformation_and_path
     name, options = OPTIONS[index]
     with contextlib.suppress(DashwrightError):
         assert is_sound(apply_all(frames, {"id": name, "options": replace_at(options, path, wrong)}))
@@ -75,16 +75,16 @@ def test_chains_accept_any_cells(chain: list[tuple[str, dict[str, Any]]], frames
         assert is_sound(apply_all(frames, *({"id": name, "options": options} for name, options in chain)))
 
 
-LONG = frame("A", time=list(range(2000)), v=list(range(2000)), same=["x"] * 2000)
+LONG_FRAME = frame("A", time=list(range(2000)), v=list(range(2000)), same=["x"] * 2000)
 
 
 @pytest.mark.parametrize(
     ("name", "options", "frames"),
     [
-        ("joinByField", {"byField": "same", "mode": "inner"}, [LONG, LONG]),
-        ("joinByField", {"byField": "same", "mode": "outerTabular"}, [LONG, LONG]),
-        ("groupingToMatrix", {"columnField": "time", "rowField": "v", "valueField": "v"}, [LONG]),
-        ("concatenate", {}, [LONG, frame("B", *(column(f"c{index}", [1]) for index in range(600)))]),
+        ("joinByField", {"byField": "same", "mode": "inner"}, [LONG_FRAME, LONG_FRAME]),
+        ("joinByField", {"byField": "same", "mode": "outerTabular"}, [LONG_FRAME, LONG_FRAME]),
+        ("groupingToMatrix", {"columnField": "time", "rowField": "v", "valueField": "v"}, [LONG_FRAME]),
+        ("concatenate", {}, [LONG_FRAME, frame("B", *(column(f"c{index}", [1]) for index in range(600)))]),
         ("labelsToFields", {}, [frame("A", *(column("v", [0] * 1000, host=str(index)) for index in range(600)))]),
         (
             "prepareTimeSeries",
@@ -116,7 +116,7 @@ def test_too_many_frames_and_columns_are_refused(name: str, options: dict[str, A
 
 def test_a_chain_has_a_limit() -> None:
     with pytest.raises(BadRequest, match="501 transformations"):
-        apply_all([LONG], *[{"id": "noop"}] * 501)
+        apply_all([LONG_FRAME], *[{"id": "noop"}] * 501)
 
 
 @pytest.mark.usefixtures("short_pattern_time")
@@ -139,4 +139,4 @@ def test_work_ends_at_the_deadline() -> None:
 def test_memory_is_reserved() -> None:
     """Frames that do not fit into the memory of all requests are refused."""
     with MemoryBudget(100_000).reservation(1) as memory, pytest.raises(DashwrightError, match="memory"):
-        apply_all([LONG], {"id": "noop"}, limits=Limits(memory=memory))
+        apply_all([LONG_FRAME], {"id": "noop"}, limits=Limits(memory=memory))

@@ -55,15 +55,19 @@ def test_dates_are_written_in_the_zone() -> None:
 
 
 def test_data_sources_have_formats_of_their_own() -> None:
-    """Prometheus reads a selection as a regular expression in a string, SQL as literals; a named format wins."""
+    """In a query to Prometheus, a selection becomes a regular expression; in SQL, it becomes literals.
+
+    A format that the reference names has precedence.
+    """
     scope = Scope({"s": SELECTION, "p": Value.of("a.b\\"), "q": replace(Value.of("o'c"), is_selection=True)})
     assert scope.interpolate('x=~"$s",y="$p"', ":prometheus") == 'x=~"(a\\\\.b|c)",y="a.b\\\\"'
     assert scope.interpolate("in ($s) ${s:csv} $q", ":sql") == "in ('a.b','c') a.b,c 'o''c'"
 
 
-def test_all_is_its_own_text_without_a_format() -> None:
-    own = replace(SELECTION, is_all=True, custom_all=".+", custom_all_template="$x.+")
-    scope = Scope({"v": own, "w": replace(SELECTION, is_all=True)})
+def test_the_selection_of_all_is_replaced_by_its_custom_text() -> None:
+    """The custom text of All is inserted without a format, except in names and query parameters. Without one, all values are inserted."""
+    with_custom_all = replace(SELECTION, is_all=True, custom_all=".+", custom_all_template="$x.+")
+    scope = Scope({"v": with_custom_all, "w": replace(SELECTION, is_all=True)})
     assert scope.interpolate("$v ${v:regex} ${v:text} ${v:queryparam}") == ".+ .+ All var-v=$__all"
     assert scope.interpolate("${v:percentencode}") == "%24x.%2B"
     assert scope.interpolate("${w:regex} ${w:text}") == "(a\\.b|c) All"
@@ -89,8 +93,8 @@ def test_names_are_found_wherever_text_is_replaced() -> None:
 @given(st.lists(st.text(max_size=20), max_size=4), st.sampled_from(sorted(FORMATS)), st.booleans())
 def test_every_format_writes_every_value(values: list[str], name: str, selection: bool) -> None:
     """No value is an error in any format, whether it is one or several."""
-    several = replace(Value.of(list(values)), is_selection=selection)
-    assert isinstance(FORMATS[name](several, _context()), str)
+    value_list = replace(Value.of(list(values)), is_selection=selection)
+    assert isinstance(FORMATS[name](value_list, _context()), str)
     assert isinstance(FORMATS[name](Value.of("".join(values)), _context()), str)
 
 
@@ -98,6 +102,7 @@ def test_inserted_text_is_bounded() -> None:
     """A document of many references to a long value is small."""
     scope = Scope({"v": Value.of("x" * 10_000)})
     inserted = scope.interpolate_tree(["$v " * 100] * 100)
+    # All references together would insert 100 million characters; the limit is 500,000.
     assert 500_000 <= sum(map(len, inserted)) < 600_000
 
 

@@ -10,12 +10,12 @@ from dashwright.expressions.variables.references import resolve_reference
 from dashwright.expressions.variables.scope import Scope
 from dashwright.expressions.variables.values import Value
 
-PROM, OTHER, SQL = (
+PROM, OTHER_SOURCE, SQL = (
     CatalogEntry("p", "Prom", "prometheus", is_default=True),
     CatalogEntry("o", "Other", "prometheus"),
     CatalogEntry("s", "Sql", "grafana-postgresql-datasource"),
 )
-CATALOG = Catalog([OTHER, PROM, SQL])
+CATALOG = Catalog([OTHER_SOURCE, PROM, SQL])
 SCOPE = Scope(
     {"ds": Value.of("o"), "named": Value.of("Other"), "many": Value.of(["o", "p"]), "gone": Value.of("x")}, {"bad": "$bad is broken"}
 )
@@ -44,9 +44,9 @@ SCOPE = Scope(
     ],
 )
 def test_references_mean_a_data_source(reference: Any, uid: str) -> None:
-    found = resolve_reference(reference, CATALOG, SCOPE)
-    assert isinstance(found, dict)
-    assert found["uid"] == uid
+    source = resolve_reference(reference, CATALOG, SCOPE)
+    assert isinstance(source, dict)
+    assert source["uid"] == uid
 
 
 @pytest.mark.parametrize(
@@ -65,7 +65,7 @@ def test_a_problem_names_the_variable_and_its_value(reference: Any, problem: str
 def test_data_sources_that_the_caller_may_not_query_replace_no_other() -> None:
     """An unknown data source is replaced by one that the caller may query; a known one never is."""
     hidden = CatalogEntry("p", "Prom", "prometheus", is_default=True, can_query=False)
-    catalog = Catalog([hidden, OTHER])
+    catalog = Catalog([hidden, OTHER_SOURCE])
     assert resolve_reference({"type": "prometheus", "uid": "gone"}, catalog, SCOPE) == {"type": "prometheus", "uid": "o"}
     assert resolve_reference({"type": "prometheus", "uid": "p"}, catalog, SCOPE) == {"type": "prometheus", "uid": "p"}
     assert isinstance(resolve_reference(None, catalog, SCOPE), str)
@@ -78,20 +78,20 @@ def test_a_data_source_of_the_type_is_not_replaced() -> None:
 
 
 def uids(datasource: Any, *targets: dict[str, Any], panels: dict[str, Any] | None = None) -> list[Any]:
-    found = read_targets({"datasource": datasource, "targets": list(targets)}, panels or {}, CATALOG, SCOPE)
-    assert not found.problem, found.problem
-    return [target["datasource"]["uid"] for target in found.targets]
+    resolved = read_targets({"datasource": datasource, "targets": list(targets)}, panels or {}, CATALOG, SCOPE)
+    assert not resolved.problem, resolved.problem
+    return [target["datasource"]["uid"] for target in resolved.targets]
 
 
 def test_targets_use_the_data_source_of_their_panel() -> None:
     """Targets use the data source of their panel, unless it is mixed or unset. Expressions remain expressions."""
-    own: dict[str, Any] = {"refId": "A", "datasource": {"uid": "o"}}
+    target_with_source: dict[str, Any] = {"refId": "A", "datasource": {"uid": "o"}}
     unset: dict[str, Any] = {"refId": "B"}
     expression = {"refId": "C", "datasource": {"type": "__expr__", "uid": "__expr__"}}
-    assert uids({"uid": "s"}, own, unset, expression) == ["s", "s", "__expr__"]
-    assert uids({"uid": "-- Mixed --"}, own, unset) == ["o", "p"]
-    assert uids("-- Mixed --", own) == ["o"]
-    assert uids(None, own, unset) == ["o", "p"]
+    assert uids({"uid": "s"}, target_with_source, unset, expression) == ["s", "s", "__expr__"]
+    assert uids({"uid": "-- Mixed --"}, target_with_source, unset) == ["o", "p"]
+    assert uids("-- Mixed --", target_with_source) == ["o"]
+    assert uids(None, target_with_source, unset) == ["o", "p"]
 
 
 def test_panels_show_the_data_of_other_panels() -> None:
@@ -102,24 +102,24 @@ def test_panels_show_the_data_of_other_panels() -> None:
 
 
 def test_a_broken_variable_is_the_problem_of_its_panels() -> None:
-    found = read_targets({"targets": [{"refId": "A", "expr": "up{x='$bad'}"}]}, {}, CATALOG, SCOPE)
-    assert found.problem == "$bad is broken"
+    resolved = read_targets({"targets": [{"refId": "A", "expr": "up{x='$bad'}"}]}, {}, CATALOG, SCOPE)
+    assert resolved.problem == "$bad is broken"
 
 
 def test_a_problem_of_several_variables_is_shown_once() -> None:
     scope = Scope({}, dict.fromkeys(("a", "b"), "$a, $b are broken"))
-    found = read_targets({"targets": [{"refId": "A", "expr": "up{x='$a', y='$b'}"}]}, {}, CATALOG, scope)
-    assert found.problem == "$a, $b are broken"
+    targets = read_targets({"targets": [{"refId": "A", "expr": "up{x='$a', y='$b'}"}]}, {}, CATALOG, scope)
+    assert targets.problem == "$a, $b are broken"
 
 
 def test_only_the_query_has_the_format_of_the_data_source() -> None:
     target = {"refId": "A", "expr": "x=~'$many'", "legendFormat": "$many"}
-    (found,) = read_targets(
+    (resolved,) = read_targets(
         {"targets": [target]}, {}, CATALOG, Scope({"many": Value(("a.", "b"), is_list=True, is_selection=True)})
     ).targets
-    assert (found["expr"], found["legendFormat"]) == ("x=~'(a\\\\.|b)'", "{a.,b}")
+    assert (resolved["expr"], resolved["legendFormat"]) == ("x=~'(a\\\\.|b)'", "{a.,b}")
 
 
 def test_targets_with_one_id_are_distinguished() -> None:
-    found = read_targets({"targets": [{"refId": "A"}, {"refId": "A"}, {}]}, {}, CATALOG, SCOPE)
-    assert len({target["refId"] for target in found.targets}) == 3
+    resolved = read_targets({"targets": [{"refId": "A"}, {"refId": "A"}, {}]}, {}, CATALOG, SCOPE)
+    assert len({target["refId"] for target in resolved.targets}) == 3

@@ -108,15 +108,18 @@ async def test_elements_define_variables_too() -> None:
         {"kind": "SwitchVariable", "spec": {"name": "s", "current": "on", "disabledValue": "off"}},
     ]
     context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, Source().send_query)
-    found = await resolve({"variables": variables, "elements": {}}, ["q", "t", "d", "s"], context)
-    assert found.scope.interpolate("$q $t $d $s") == "y typed b on"
+    resolved = await resolve({"variables": variables, "elements": {}}, ["q", "t", "d", "s"], context)
+    assert resolved.scope.interpolate("$q $t $d $s") == "y typed b on"
 
 
-async def test_the_url_decides() -> None:
-    """Values of the URL count even if they are not options. All is that of the variable. Unknown names become variables."""
-    several = variable("custom", "a,b", "a", multi=True, includeAll=True, allValue=".*")
-    assert (await resolve_variables(several, url={"v": ["b", "new"]})).scope.interpolate("$v") == "{b,new}"
-    assert (await resolve_variables(several, url={"v": ["All"]})).scope.interpolate("$v") == ".*"
+async def test_values_of_the_url_take_precedence() -> None:
+    """Values of the URL count even if they are not options.
+
+    *All* in the URL selects the variable's value for all. Unknown names become variables.
+    """
+    multi_variable = variable("custom", "a,b", "a", multi=True, includeAll=True, allValue=".*")
+    assert (await resolve_variables(multi_variable, url={"v": ["b", "new"]})).scope.interpolate("$v") == "{b,new}"
+    assert (await resolve_variables(multi_variable, url={"v": ["All"]})).scope.interpolate("$v") == ".*"
     assert (await resolve_variables(variable("textbox", "t"), url={"v": ["x"], "free": ["y"]})).scope.interpolate("$v$free") == "xy"
 
 
@@ -140,15 +143,15 @@ async def test_only_variables_in_use_are_queried() -> None:
 async def test_variables_in_a_cycle_keep_their_saved_values_with_a_problem() -> None:
     source = Source()
     pair = [{**variable("query", f"${other}", name), "name": name} for name, other in (("m", "n"), ("n", "m"))]
-    found = await resolve_variables(*pair, source=source)
-    assert (found.scope.interpolate("$m $n"), source.sent_queries) == ("m n", [])
-    assert found.notices == ["$m, $n refer to each other in a circle, so each has its saved value"]
+    resolved = await resolve_variables(*pair, source=source)
+    assert (resolved.scope.interpolate("$m $n"), source.sent_queries) == ("m n", [])
+    assert resolved.notices == ["$m, $n refer to each other in a circle, so each has its saved value"]
 
 
 async def test_a_failed_query_is_a_problem_of_its_variable() -> None:
-    found = await resolve_variables(variable("query", "fail", "saved"))
-    assert found.scope.interpolate("$v") == "saved"
-    assert found.scope.problems == {"v": "$v has no options: it is broken"}
+    resolved = await resolve_variables(variable("query", "fail", "saved"))
+    assert resolved.scope.interpolate("$v") == "saved"
+    assert resolved.scope.problems == {"v": "$v has no options: it is broken"}
 
 
 @pytest.mark.parametrize(
@@ -157,38 +160,38 @@ async def test_a_failed_query_is_a_problem_of_its_variable() -> None:
 )
 async def test_variables_that_fail_for_one_reason_have_one_problem(names: list[str], subject: str) -> None:
     """A page or panel whose variables all use a data source that fails shows the reason once."""
-    found = await resolve_variables(*({**variable("query", "fail"), "name": name} for name in names))
-    assert found.scope.problems == dict.fromkeys(names, f"{subject} no options: it is broken")
+    resolved = await resolve_variables(*({**variable("query", "fail"), "name": name} for name in names))
+    assert resolved.scope.problems == dict.fromkeys(names, f"{subject} no options: it is broken")
 
 
 async def test_a_missing_data_source_is_the_only_problem_of_its_queries() -> None:
     """The options of a variable that queries a missing data source are missing for the same reason."""
     source = Source()
     chosen, queried = {**variable("datasource", "loki"), "name": "ds"}, {**variable("query", "x", datasource={"uid": "$ds"}), "name": "q"}
-    found = await resolve_variables(queried, chosen, source=source)
+    resolved = await resolve_variables(queried, chosen, source=source)
     problem = "$ds, $q have no options: there is no data source of the type 'loki' that you may query"
-    assert found.scope.problems == dict.fromkeys(("ds", "q"), problem)
+    assert resolved.scope.problems == dict.fromkeys(("ds", "q"), problem)
     assert source.sent_queries == []
 
 
 async def test_options_are_limited_with_a_notice() -> None:
-    found = await resolve_variables(variable("query", " ".join(map(str, range(10_000))), includeAll=True))
-    assert len(found.scope.values["v"].values) == len(found.options["v"]) == MAX_OPTIONS
-    assert found.notices == ["$v has 10000 options, of which the first 1000 are used"]
+    resolved = await resolve_variables(variable("query", " ".join(map(str, range(10_000))), includeAll=True))
+    assert len(resolved.scope.values["v"].values) == len(resolved.options["v"]) == MAX_OPTIONS
+    assert resolved.notices == ["$v has 10000 options, of which the first 1000 are used"]
 
 
 async def test_values_that_are_too_long_are_a_problem() -> None:
-    found = await resolve_variables(variable("query", " ".join(f"{index:>0500}" for index in range(900)), includeAll=True))
-    assert "have 450000 characters" in found.scope.problems["v"]
+    resolved = await resolve_variables(variable("query", " ".join(f"{index:>0500}" for index in range(900)), includeAll=True))
+    assert "have 450000 characters" in resolved.scope.problems["v"]
 
 
 @pytest.mark.parametrize("pattern", ["/(a|aa)+$/", "/(a|aa)+$/g", "/^(([a-z])+.)+[A-Z]([a-z])+$/"])
 @pytest.mark.usefixtures("short_pattern_time")
 async def test_an_endless_regular_expression_is_stopped(pattern: str) -> None:
     started = monotonic()
-    found = await resolve_variables(variable("query", "a" * 5_000 + "!", regex=pattern))
+    resolved = await resolve_variables(variable("query", "a" * 5_000 + "!", regex=pattern))
     assert monotonic() - started < 20
-    assert "takes longer than 0.1 s" in found.scope.problems["v"]
+    assert "takes longer than 0.1 s" in resolved.scope.problems["v"]
 
 
 async def test_slow_queries_end_with_the_budget() -> None:
@@ -198,11 +201,12 @@ async def test_slow_queries_end_with_the_budget() -> None:
             return []
 
     started = monotonic()
-    found = await resolve_variables(
+    resolved = await resolve_variables(
         *({**variable("query", "x"), "name": f"v{index}"} for index in range(9)), source=SlowSource(), seconds=0.2
     )
     assert monotonic() - started < 5
-    assert len(found.scope.problems) == 9
+    # Each of the nine variables has a problem.
+    assert len(resolved.scope.problems) == 9
 
 
 @pytest.mark.parametrize(
@@ -221,9 +225,9 @@ async def test_filters_apply_to_queries_of_their_data_source(
 ) -> None:
     """Filters of the URL replace the saved ones. Those that cannot be applied are named."""
     definition = variable("adhoc", datasource=source, filters=filters)
-    found = await resolve_variables(definition, url={"v": url} if url else None)
-    assert (found.scope.interpolate("$v"), list(found.scope.filters)) == (text, uids)
-    assert (notice in found.notices[0]) if notice else not found.notices
+    resolved = await resolve_variables(definition, url={"v": url} if url else None)
+    assert (resolved.scope.interpolate("$v"), list(resolved.scope.filters)) == (text, uids)
+    assert (notice in resolved.notices[0]) if notice else not resolved.notices
 
 
 async def test_inputs_of_shared_dashboards_are_filled_in() -> None:
@@ -286,5 +290,5 @@ def test_an_invalid_regular_expression_is_named() -> None:
 )
 async def test_a_variable_without_a_data_source_names_the_type(members: dict[str, Any], problem: str) -> None:
     """The problem names the type of the missing data source, because the default one would receive queries of another language."""
-    found = await resolve_variables(variable("datasource", **members))
-    assert found.scope.problems.get("v", "") == problem
+    resolved = await resolve_variables(variable("datasource", **members))
+    assert resolved.scope.problems.get("v", "") == problem

@@ -18,7 +18,7 @@ def column(name: str, *values: float | None, **config: Any) -> Field:
 
 def ranges(*fields: Field, overrides: list[dict[str, Any]] | None = None) -> list[tuple[float, float]]:
     (columns,) = columns_of([Frame(fields)], FieldSettings({}, overrides or [], THEMES["dark"]))
-    return [each.processor.range for each in columns]
+    return [column.processor.range for column in columns]
 
 
 @pytest.mark.parametrize(
@@ -43,15 +43,15 @@ def test_columns_share_the_range_of_all_numbers(fields: list[Field], expected: l
 def test_texts_have_a_range_only_by_two_bounds() -> None:
     """A column of texts has the range of percentages, unless rules set both of its bounds."""
     texts = Field("a", FieldType.STRING, np.array(["x"], np.object_))
-    low = {"id": "min", "value": 5}
+    lower_bound = {"id": "min", "value": 5}
     always = {"id": "alwaysMatch"}
-    assert ranges(texts, overrides=[{"matcher": always, "properties": [low]}]) == [(0, 100)]
-    assert ranges(texts, overrides=[{"matcher": always, "properties": [low, {"id": "max", "value": 7}]}]) == [(5, 7)]
+    assert ranges(texts, overrides=[{"matcher": always, "properties": [lower_bound]}]) == [(0, 100)]
+    assert ranges(texts, overrides=[{"matcher": always, "properties": [lower_bound, {"id": "max", "value": 7}]}]) == [(5, 7)]
 
 
 def test_values_outside_of_an_empty_range_are_infinitely_far() -> None:
     """A value above an empty range has the colour of the last threshold in percent, and the value of the range that of the first."""
     thresholds = {"mode": "percentage", "steps": [{"color": "green"}, {"value": 50, "color": "red"}]}
     settings = FieldSettings({"thresholds": thresholds}, [], THEMES["dark"])
-    ((shown,),) = columns_of([Frame([column("a", 5)])], settings)
-    assert [shown.processor.display(value).colour for value in (5.0, 6.0, 4.0)] == ["#73bf69", "#f2495c", "#73bf69"]
+    ((display_column,),) = columns_of([Frame([column("a", 5)])], settings)
+    assert [display_column.processor.display(value).colour for value in (5.0, 6.0, 4.0)] == ["#73bf69", "#f2495c", "#73bf69"]

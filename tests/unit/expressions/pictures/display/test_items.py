@@ -22,14 +22,14 @@ def items(
     return items_of(frames, {"calcs": list(calcs), **(options or {})}, settings)
 
 
-def titles_and_texts(found: list[DisplayItem]) -> list[tuple[str, str]]:
-    return [(item.title, str(item.display)) for item in found]
+def titles_and_texts(shown_items: list[DisplayItem]) -> list[tuple[str, str]]:
+    return [(item.title, str(item.display)) for item in shown_items]
 
 
 def test_each_calculation_of_each_column_is_an_item() -> None:
-    found = items(series(2, 6, site="a"), series(1, None, site="b"), calcs=("max", "mean"), unit="short")
-    assert titles_and_texts(found) == [("a", "6"), ("a", "4"), ("b", "1"), ("b", "1")]
-    assert [item.calculation for item in found] == ["max", "mean"] * 2
+    shown_items = items(series(2, 6, site="a"), series(1, None, site="b"), calcs=("max", "mean"), unit="short")
+    assert titles_and_texts(shown_items) == [("a", "6"), ("a", "4"), ("b", "1"), ("b", "1")]
+    assert [item.calculation for item in shown_items] == ["max", "mean"] * 2
 
 
 def test_without_calculations_the_last_value_is_shown() -> None:
@@ -37,8 +37,8 @@ def test_without_calculations_the_last_value_is_shown() -> None:
 
 
 def test_title_contains_the_calculation() -> None:
-    found = items(series(2, 6), calcs=("min", "max"), displayName="$__calc of ${__calc}")
-    assert [item.title for item in found] == ["min of min", "max of max"]
+    shown_items = items(series(2, 6), calcs=("min", "max"), displayName="$__calc of ${__calc}")
+    assert [item.title for item in shown_items] == ["min of min", "max of max"]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_rows_are_named_by_their_texts() -> None:
 
 
 def test_rows_of_several_columns_are_named_by_the_column_too() -> None:
-    found = items(TWO_NUMBERS, options={"values": True})
-    assert titles_and_texts(found) == [("mail waiting", "4"), ("print waiting", "8"), ("mail failed", "1"), ("print failed", "")]
+    shown_items = items(TWO_NUMBERS, options={"values": True})
+    assert titles_and_texts(shown_items) == [("mail waiting", "4"), ("print waiting", "8"), ("mail failed", "1"), ("print failed", "")]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_rows_have_the_colours_of_the_palette_and_of_overrides() -> None:
         "matcher": {"id": "byName", "options": "print"},
         "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}],
     }
-    found = items(QUEUES, overrides=[red], options={"values": True}, color={"mode": "palette-classic"})
-    assert [item.display.colour for item in found] == ["#73bf69", "#f2495c", "#5794f2"]
+    shown_items = items(QUEUES, overrides=[red], options={"values": True}, color={"mode": "palette-classic"})
+    assert [item.display.colour for item in shown_items] == ["#73bf69", "#f2495c", "#5794f2"]
 
 
 @pytest.mark.parametrize(
@@ -131,15 +131,15 @@ def test_titles_of_rows_have_texts_without_units() -> None:
     mapping = {"type": "special", "options": {"match": "null", "result": {"text": "gone"}}}
     load = numbers("load", 1, 2)
     other = Frame([texts("host", "7", None), load, numbers("rate", 3, 4)], "web")
-    found = items(other, Frame([numbers("x")], "db"), options={"values": True, "fields": "/load/"}, unit="bytes", mappings=[mapping])
-    assert [item.title for item in found] == ["7 load", "load"]
+    shown_items = items(other, Frame([numbers("x")], "db"), options={"values": True, "fields": "/load/"}, unit="bytes", mappings=[mapping])
+    assert [item.title for item in shown_items] == ["7 load", "load"]
 
 
 def test_equal_rows_have_one_colour() -> None:
     """Rows of a column with equal values have the colour of the first one, in the modes that colour by position."""
     for mode in ("palette-classic", "shades"):
-        found = items(Frame([numbers("n", 5, 6, 5)]), options={"values": True}, color={"mode": mode, "fixedColor": "#806040"})
-        colours = [item.display.colour for item in found]
+        shown_items = items(Frame([numbers("n", 5, 6, 5)]), options={"values": True}, color={"mode": mode, "fixedColor": "#806040"})
+        colours = [item.display.colour for item in shown_items]
         assert colours[0] == colours[2] != colours[1]
 
 

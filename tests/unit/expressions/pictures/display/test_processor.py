@@ -36,7 +36,7 @@ def test_percentages_of_thresholds_are_those_of_the_range(value: Value, colour: 
 
 
 @pytest.mark.parametrize(("value", "colour"), [(-1, BLUE), (0, YELLOW), (30, YELLOW)])
-def test_null_is_zero_in_later_thresholds_and_a_missing_value_is_not_reached(value: Value, colour: str) -> None:
+def test_a_later_threshold_of_null_is_zero_and_one_without_value_is_never_reached(value: Value, colour: str) -> None:
     steps = [STEPS[0], {"value": None, "color": "yellow"}, {"color": "dark-red"}]
     assert processor(thresholds={"mode": "absolute", "steps": steps}).display(value).colour == colour
 
@@ -109,8 +109,8 @@ def test_mapping_replaces_the_text(mappings: Any, value: Value, text: str) -> No
 
 def test_first_mapping_wins_and_may_only_colour() -> None:
     mappings = [*mapped("value", **{"1024": {"color": "purple"}}), *mapped("range", **{"from": 0, "to": 2000, "result": {"text": "in"}})]
-    shown = processor(unit="bytes", mappings=mappings).display(1024)
-    assert (str(shown), shown.colour, shown.share) == ("1 KiB", "#b877d9", None)
+    display = processor(unit="bytes", mappings=mappings).display(1024)
+    assert (str(display), display.colour, display.share) == ("1 KiB", "#b877d9", None)
 
 
 @pytest.mark.parametrize(
