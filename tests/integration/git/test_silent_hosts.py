@@ -93,10 +93,10 @@ async def test_an_ssh_host_with_keepalive_packets_is_waited_for(tmp_path: Path, 
     assert fetched.sha == sha
 
 
-async def test_an_http_host_with_keepalive_packets_is_waited_for(
+async def test_an_http_host_with_a_packet_each_second_is_waited_for(
     server: GitServer, mirrors: Mirrors, open_remote: OpenRemote, slow_packing: str
 ) -> None:
-    """A host over HTTP that needs longer than the idle limit to prepare a pack is waited for if it sends git's keepalive packets."""
+    """A host over HTTP that needs longer than the idle limit to prepare a pack is waited for if it sends a keepalive packet each second."""
     sha = server.create_repository("r.git").commit({"a.json": "1"})
     server.fault = streaming_packs(server.folder("r.git"), slow_packing.split())
     fetched = await mirrors.fetch("uid", replace(open_remote("r.git"), idle_seconds=5), "main")

@@ -1,9 +1,13 @@
 """Return of freed heap memory from the C library to the system."""
 
+import asyncio
 import subprocess
 import sys
+from typing import Any
 
 import pytest
+
+from dashwright.expressions import heap_trimmer
 
 #: Frees every second of eight large blocks, and prints the bytes of them that the process still has.
 _PROGRAM = """
@@ -29,3 +33,21 @@ _BLOCK_BYTES = 16 * 2**20
 def test_memory_of_freed_large_blocks_is_returned_between_blocks_in_use() -> None:
     output = subprocess.run([sys.executable, "-c", _PROGRAM], check=True, capture_output=True, text=True).stdout
     assert int(output) < _BLOCK_BYTES
+
+
+def test_a_trim_that_is_due_while_the_loop_is_closed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The executor refuses work then. That is not an error."""
+    monkeypatch.setattr(heap_trimmer, "_DELAY_SECONDS", 0)
+    errors: list[dict[str, Any]] = []
+
+    async def end_after_large_request() -> None:
+        loop = asyncio.get_running_loop()
+        loop.set_exception_handler(lambda _, context: errors.append(context))
+        await loop.shutdown_default_executor()
+        heap_trimmer.HeapTrimmer().trim_after(2**30)
+        await asyncio.sleep(0)
+        await asyncio.sleep(0)
+
+    with asyncio.Runner() as runner:
+        runner.run(end_after_large_request())
+    assert errors == []

@@ -2,6 +2,7 @@
 
 import asyncio
 import ctypes
+from contextlib import suppress
 from typing import Final
 
 #: Parameters of ``mallopt``, as in ``malloc.h`` of glibc.
@@ -47,5 +48,7 @@ class HeapTrimmer:
     def _start(self) -> None:
         self._is_scheduled = False
         assert self._trim is not None
-        # No bytes are left at the top of the heap.
-        asyncio.get_running_loop().run_in_executor(None, self._trim, 0)
+        # The executor refuses work while the loop is being closed. The process then ends with its heap.
+        with suppress(RuntimeError):
+            # No bytes are left at the top of the heap.
+            asyncio.get_running_loop().run_in_executor(None, self._trim, 0)
