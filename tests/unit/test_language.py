@@ -71,7 +71,7 @@ def test_words_are_permitted_in_longer_names(name: str) -> None:
     assert not list(language.of_python(f"{name} = 1", strings=False))
 
 
-@pytest.mark.parametrize("code", ["found = 1", "_AT_ONCE = 10", "def shown(): ...", "def rows(one): ..."])
+@pytest.mark.parametrize("code", ["served = 1", "_AT_ONCE = 10", "def placed(): ...", "def rows(some): ..."])
 def test_names_of_tools_name_their_subject(code: str) -> None:
     """Tools have stricter rules for names than tests, in lower and upper case."""
     assert len(list(language.of_python(code, strings=True, is_tool=True))) == 1

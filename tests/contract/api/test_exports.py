@@ -251,7 +251,8 @@ async def test_a_folder_that_is_too_deep_is_an_error(git_api: Api, git_server: G
     status = await export(branch="side", path="1/2/3/4/5")
     assert counts(status) == {"create": 1, "error": 1}
     reason = "path too deep: 9 directories, at most 8 become folders (DASHWRIGHT_FOLDER_DEPTH)"
-    assert f"error writing: 1/2/3/4/5/0/1/2/3/low.json ({reason})" in status["errors"]
+    path = "1/2/3/4/5/0/1/2/3/low.json"
+    assert f"error writing: {path} ({reason}) (file: {path}, name: low, action: create)" in status["errors"]
 
 
 async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, export: Export) -> None:

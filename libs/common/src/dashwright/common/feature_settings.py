@@ -76,6 +76,19 @@ class FeatureSettingsFields(BaseSettings):
     provisioning_seconds: Seconds = setting(10, "seconds between two reads of `PROVISIONING_DIR`", "api")
 
     # SSH connections to git hosts
+    git_seconds: Seconds = setting(600, "maximum number of seconds that a fetch from a git host may take", "jobs-worker")
+    git_idle_seconds: Seconds = setting(
+        90,
+        "seconds without any data from a git host, after which a fetch or push is given up. Raise this for a host that needs more time "
+        "to prepare a large repository",
+        "jobs-worker",
+    )
+    git_authorities: Path | None = setting(
+        None,
+        "PEM file of the certificate authorities that are trusted for git hosts",
+        "jobs-worker",
+        displayed_default="the system's",
+    )
     ssh_known_hosts: Path | None = setting(
         None,
         "file in the format of OpenSSH's `known_hosts` with host keys that all repositories accept, in addition to the keys in their own "

@@ -357,19 +357,6 @@ class SettingsFields(BaseSettings):
         "at a time schedules the syncs for all workers",
         "jobs-worker",
     )
-    git_seconds: Seconds = setting(600, "maximum number of seconds that a fetch from a git host may take", "jobs-worker")
-    git_idle_seconds: Seconds = setting(
-        90,
-        "seconds without any data from a git host, after which a fetch or push is given up. Raise this for a host that needs more time "
-        "to prepare a large repository",
-        "jobs-worker",
-    )
-    git_authorities: Path | None = setting(
-        None,
-        "PEM file of the certificate authorities that are trusted for git hosts",
-        "jobs-worker",
-        displayed_default="the system's",
-    )
     host_requests: Annotated[int, Field(ge=0)] = setting(
         600,
         "maximum number of requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
