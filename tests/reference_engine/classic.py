@@ -90,7 +90,7 @@ def _reduced_values(reducer: str, item: Item) -> Match:
 
 
 def _reduce_points(reducer: str, points: list[Point]) -> Value:
-    """Return the reduction of the points that are neither null nor NaN, or null if there are none. ``count`` counts all points."""
+    """Return the reduction of the points that are neither null nor NaN; null without such points. ``count`` counts all points."""
     if reducer == "count":
         return float(len(points)) if points else None
     present = [(index, value) for index, (_, value) in enumerate(points) if value is not None and not math.isnan(value)]

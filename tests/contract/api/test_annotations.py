@@ -350,7 +350,7 @@ async def test_permissions_are_those_of_the_dashboard(
     await save_dashboard(api, "low", "Low", folder="f1")
     dashboards: tuple[Any, ...] = ({}, {"dashboardUID": "top"}, {"dashboardUID": "low"})
     numbers = [await create_annotation(api, f"note {index}", **members) for index, members in enumerate(dashboards)]
-    auth = await api.person("somebody", role, *([grant] if grant else []))
+    auth = await api.person("anna", role, *([grant] if grant else []))
     assert [await permitted_verbs(api, auth, number, members) for number, members in zip(numbers, dashboards, strict=True)] == [
         organization_verbs,
         root_verbs,

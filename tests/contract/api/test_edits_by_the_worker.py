@@ -231,7 +231,7 @@ async def test_a_committed_edit_that_is_not_stored_is_reported(team: Team, calls
     """If an edit is committed but cannot be stored, the error is not retryable, and a sync stores it."""
 
     async def overtaken(*_: Any, **__: Any) -> None:
-        raise Overtaken("somebody else was faster")
+        raise Overtaken("another writer was faster")
 
     with monkeypatch.context() as patched:
         patched.setattr(DatabaseObjectStore, "apply", overtaken)

@@ -103,7 +103,7 @@ async def test_a_change_that_was_not_pushed_is_executed(team: Team, work_tree: W
     assert (await team.stored_titles())["deep/new/n.json"] == "N"
 
 
-@pytest.mark.parametrize("changed_author", [{"at": AUTHOR.at + 1}, {"name": "Bob"}], ids=["another time", "somebody else"])
+@pytest.mark.parametrize("changed_author", [{"at": AUTHOR.at + 1}, {"name": "Bob"}], ids=["another time", "another name"])
 async def test_an_equal_change_of_another_request_conflicts(team: Team, calls: Calls, changed_author: dict[str, Any]) -> None:
     """A repeated change accepts no commit of another author or time as its own, even if the files are equal."""
     change = CHANGES["create"]

@@ -188,9 +188,9 @@ class Follower:
         if is_initial and event_type == "ADDED" and name not in self.objects and (not self.objects or name > max(self.objects)):
             self.objects[name] = item
             return True
-        assert version > self.position, f"{self} was told {event_type} {name} at {version}"
+        assert version > self.position, f"{self} received {event_type} {name} at {version}"
         if self.kind is not JOB:
-            assert (name in self.objects) is (event_type != "ADDED"), f"{self} was told {event_type} {name} at {version}"
+            assert (name in self.objects) is (event_type != "ADDED"), f"{self} received {event_type} {name} at {version}"
         self.position = version
         if event_type == "DELETED":
             self.objects.pop(name, None)

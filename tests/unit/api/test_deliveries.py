@@ -93,8 +93,8 @@ def test_a_pull_request_to_another_branch_requests_nothing() -> None:
 @pytest.mark.parametrize(
     ("event", "payload", "message"),
     [
-        ("push", {"ref": "refs/heads/main", "repository": {"full_name": "somebody/else"}}, "repository mismatch"),
-        ("pull_request", pull_request_payload("opened") | {"repository": {"full_name": "somebody/else"}}, "repository mismatch"),
+        ("push", {"ref": "refs/heads/main", "repository": {"full_name": "another/repository"}}, "repository mismatch"),
+        ("pull_request", pull_request_payload("opened") | {"repository": {"full_name": "another/repository"}}, "repository mismatch"),
         ("push", {"ref": "refs/heads/main"}, "missing repository in push event"),
         ("pull_request", {"action": "opened", "repository": SYNCED_REPOSITORY}, "expected PR in event"),
         ("push", [], "has missing or invalid members"),

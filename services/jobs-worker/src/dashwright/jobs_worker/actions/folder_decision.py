@@ -121,21 +121,17 @@ def _decide(
     names = folder_names(folders.repository, entries, present, managed, names_elsewhere, claims.names, commit=commit)
     # The folder of an invalid file keeps its title, as a dashboard of an invalid file keeps its content.
     kept_files = {
-        directory: FolderFile(item.key.name, item.title, checksum=item.checksum)
+        item.directory: FolderFile(item.key.name, item.title, checksum=item.checksum)
         for item in folders_before
-        if (directory := _directory(item)) in folder_files.faults and names.get(directory) == item.key.name
+        if item.directory in folder_files.faults and names.get(item.directory) == item.key.name
     }
     return FolderDecision(
         replace(folders, names=names, files={**folder_files.files, **kept_files}),
         managed,
         _faults(folder_files, claims),
-        folder_files.files.keys() | {directory for item in folders_before if item.checksum and (directory := _directory(item)) in present},
+        folder_files.files.keys() | {item.directory for item in folders_before if item.checksum and item.directory in present},
         is_renamed(folders_before, names, present),
     )
-
-
-def _directory(folder: ManagedObject) -> str:
-    return folder.path.rstrip("/") + "/"
 
 
 def _faults(folder_files: FolderFiles, claims: DecidedClaims) -> list[Fault]:

@@ -129,7 +129,7 @@ def _removed_change(item: ManagedObject) -> PlannedChange:
         group=key.group,
         resource=key.resource,
         name=key.name,
-        path=item.path.rstrip("/") + "/" if is_directory else item.path,
+        path=item.directory if is_directory else item.path,
         title=item.title,
         folder=item.folder or None,
     )

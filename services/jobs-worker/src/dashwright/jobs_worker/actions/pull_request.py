@@ -215,8 +215,8 @@ class _Review:
             for directory in plan.directories
             if directory in directories
         ]
-        removed_folders = [item for item in plan.removals if item.key.group == FOLDER.group and item.path.rstrip("/") + "/" in directories]
-        return [*write_reports, *(FileReport(item.path.rstrip("/") + "/", PlannedAction.DELETE, item.title) for item in removed_folders)]
+        removed_folders = [item for item in plan.removals if item.key.group == FOLDER.group and item.directory in directories]
+        return [*write_reports, *(FileReport(item.directory, PlannedAction.DELETE, item.title) for item in removed_folders)]
 
     async def _reports_of_writes(self, files: Sequence[PreparedFile]) -> list[FileReport]:
         tools, existing = self.tools, self.planned_sync.plan.existing

@@ -278,7 +278,7 @@ async def _report_uncommitted(progress: JobProgress, reporter: ProgressReporter)
 
 def _record_missing_folder_files(progress: JobProgress, plan: Plan, folders: Folders, faults: Sequence[Fault]) -> None:
     """Record a warning for each folder without a ``_folder.json``, in a repository that has such files."""
-    stored_directories = (item.path.rstrip("/") + "/" for item in plan.unchanged if item.key.group == FOLDER.group and item.path)
+    stored_directories = (item.directory for item in plan.unchanged if item.key.group == FOLDER.group and item.path)
     described_directories = folders.files.keys() | {paths.parent(fault.path) for fault in faults}
     for directory in sorted({*plan.directories, *stored_directories} - described_directories - {""}):
         warning = f"{directory} has no {paths.FOLDER_FILE}: its folder has a generated uid, which another server may generate differently"

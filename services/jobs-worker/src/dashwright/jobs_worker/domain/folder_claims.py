@@ -61,7 +61,7 @@ def _holders(folder_files: FolderFiles, stored_folders: Sequence[ManagedObject],
     """
     holders = {}
     for item in stored_folders:
-        directory, name = item.path.rstrip("/") + "/", item.key.name
+        directory, name = item.directory, item.key.name
         file = folder_files.files.get(directory)
         keeps_name = file.name == name if file is not None else directory in folder_files.faults or not item.checksum
         if directory in present_directories and keeps_name:

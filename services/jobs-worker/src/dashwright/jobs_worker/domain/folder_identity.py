@@ -34,13 +34,13 @@ def present_directories(entries: Sequence[Entry], folders: Iterable[ManagedObjec
     """Return the directories that exist, and those of the stored ``folders`` that may exist below an unreadable directory."""
     unreadable_directories = {entry.path.rstrip("/") + "/" for entry in entries if entry.fault}
     present = paths.all_directories(entry.path for entry in entries if paths.is_valid(entry.path))
-    stored = {item.path.rstrip("/") + "/" for item in folders} if unreadable_directories else set()
+    stored = {item.directory for item in folders} if unreadable_directories else set()
     return present | {directory for directory in stored if unreadable_directories & set(paths.directories(directory))}
 
 
 def is_renamed(folders: Iterable[ManagedObject], names: Mapping[str, str], present: AbstractSet[str]) -> bool:
     """Return whether a directory that exists gets another folder than it has. Then all objects in it are in another folder, too."""
-    directories = ((item.path.rstrip("/") + "/", item.key.name) for item in folders)
+    directories = ((item.directory, item.key.name) for item in folders)
     return any(directory in present and names.get(directory, name) != name for directory, name in directories)
 
 
@@ -62,7 +62,7 @@ def folder_names(
     """
     folders = stored_folders(managed)
     directory_of_claim = {name: directory for directory, name in claimed_names.items()}
-    names_before = {item.path.rstrip("/") + "/": item.key.name for item in folders}
+    names_before = {item.directory: item.key.name for item in folders}
     claimed_moves = {
         directory_of_claim[name]: directory
         for directory, name in names_before.items()

@@ -130,6 +130,11 @@ class ManagedObject:
     folder: str = ""
     title: str = ""
 
+    @property
+    def directory(self) -> str:
+        """The directory of a folder, with a slash at the end."""
+        return self.path.rstrip("/") + "/"
+
 
 @dataclass(frozen=True, slots=True)
 class QuarantinedFile:

@@ -180,19 +180,15 @@ def _moved_directories(plan: Plan, scan: Scan, folders: Folders) -> set[str]:
         parent
         for item in plan.managed.values()
         if item.key.group == FOLDER.group and item.path and _has_directory(item, scan, folders)
-        if item.folder != folders.name(paths.parent(_directory(item)))
-        for parent in paths.directories(_directory(item))
+        if item.folder != folders.name(paths.parent(item.directory))
+        for parent in paths.directories(item.directory)
     }
-
-
-def _directory(folder: ManagedObject) -> str:
-    return folder.path.rstrip("/") + "/"
 
 
 def _has_directory(folder: ManagedObject, scan: Scan, folders: Folders) -> bool:
     """Return whether the directory of a stored folder exists and has no other folder."""
-    directory = _directory(folder)
-    return directory in scan.existing_directories and folders.names.get(directory, folder.key.name) == folder.key.name
+    is_present = folder.directory in scan.existing_directories
+    return is_present and folders.names.get(folder.directory, folder.key.name) == folder.key.name
 
 
 def _foreign_faults(

@@ -144,4 +144,4 @@ async def _directory_of_folder(context: ChangeContext, folder: str | None) -> st
             f"folder {folder or 'general'!r} does not belong to repository {repository.name!r}: a managed dashboard moves only between "
             "the folders of its repository; send the present folder to leave it there"
         )
-    return managed_folders[0].path.rstrip("/") + "/"
+    return managed_folders[0].directory

@@ -205,7 +205,7 @@ def touches_of_repository(
         )
     else:
         # The plan may treat an existing directory as the target of a move, so its names of folders cannot be used here.
-        stored_directories = {item.path.rstrip("/") + "/" for item in planned_sync.plan.managed.values() if item.key.group == FOLDER.group}
+        stored_directories = {item.directory for item in planned_sync.plan.managed.values() if item.key.group == FOLDER.group}
         # A stored root folder determines the rights on all directories.
         has_stored_root = planned_sync.folders.key("") in planned_sync.plan.existing
         directories_above_files = [] if has_stored_root else [{*paths.directories(file)} for file in files]
