@@ -62,6 +62,12 @@ def test_an_end_before_the_start_is_refused() -> None:
         parse_time_range("now", "now-1s", NOW)
 
 
+def test_the_error_of_an_empty_range_shows_the_times_that_were_read() -> None:
+    """The error for an empty range shows both times, since a client may mean ``1000`` as milliseconds and not as a year."""
+    with pytest.raises(BadRequest, match=r"'0' \(1970-01-01T.* is after to '1000' \(1000-01-01T"):
+        parse_time_range("0", "1000", NOW)
+
+
 @settings(deadline=None)
 @given(st.text(max_size=20) | st.from_regex(r"(now|\d{1,20}|\d{4}-\d\d)?(\|\|)?([+-]?\d{0,8}[yMwdhms]|/[yMwdhms]){0,3}", fullmatch=True))
 def test_any_text_is_a_time_or_a_bad_request(text: str) -> None:
