@@ -64,10 +64,8 @@ def parse_time_range(start: str, end: str, now: datetime, rules: CalendarRules =
             advice = "give epoch milliseconds, a duration before now such as 5m, an ISO 8601 time, or date math such as now-6h"
             causes.append(Cause(name, "FieldValueInvalid", f"{name} {value[:80]!r} is not a time; {advice}"))
     if not causes and times[1] < times[0]:
-        message = (
-            f"the time range is empty: from {start[:80]!r} ({times[0].isoformat()})"
-            f" is after to {end[:80]!r} ({times[1].isoformat()}); give a later end"
-        )
+        year = "; four digits are a year" if any(re.fullmatch(r"\d{4}", text.strip(), re.ASCII) for text in (start, end)) else ""
+        message = f"the time range is empty: from {start[:80]!r} is after to {end[:80]!r}{year}; give a later end"
         causes.append(Cause("to", "FieldValueInvalid", message))
     if causes:
         raise BadRequest("; ".join(cause.message for cause in causes), causes=causes)

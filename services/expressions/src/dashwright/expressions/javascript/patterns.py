@@ -1,13 +1,13 @@
 """Regular expressions that users write, in JavaScript's notation, with a limit of time for all matches of one pattern."""
 
 from functools import partial
-from itertools import islice
 from time import monotonic
 from typing import Final
 
 import regex
 
 from dashwright.common.errors import BadRequest
+from dashwright.expressions.javascript.pattern_syntax import translate
 from dashwright.expressions.javascript.values import UNDEFINED, Undefined
 
 #: Seconds that one pattern may take for all texts.
@@ -19,7 +19,6 @@ _MAX_MATCHES: Final = 10_000
 _MAX_QUOTED: Final = 80
 _SLASHED: Final = regex.compile(r"/(.*?)/(g?i?m?y?s?)", regex.DOTALL)
 _REFERENCE: Final = regex.compile(r"\$(\$|&|`|'|\d{1,2}|<[^>]*>)")
-_FLAGS: Final = {"i": regex.IGNORECASE, "m": regex.MULTILINE, "s": regex.DOTALL}
 
 
 class TextPattern:
@@ -32,14 +31,12 @@ class TextPattern:
         self._seconds = _SECONDS
         if len(source) > _MAX_LENGTH:
             raise BadRequest(f"the regular expression has {len(source)} characters; shorten it to {_MAX_LENGTH}")
-        # Classes such as ``\\d`` have only ASCII characters in JavaScript, but ``i`` ignores the case of all characters.
-        options = 0 if "i" in flags else regex.ASCII
-        for flag in flags:
-            options |= _FLAGS.get(flag, 0)
         try:
-            self._pattern = regex.compile(source, options)
+            self._pattern = regex.compile(translate(source, flags), regex.IGNORECASE if "i" in flags else 0)
         except (regex.error, OverflowError, RecursionError) as error:
-            raise BadRequest(f"the regular expression {source[:_MAX_QUOTED]!r} is invalid: {error}") from error
+            # The library's position is that in the translated pattern.
+            problem = str(error).partition(" at position ")[0]
+            raise BadRequest(f"the regular expression {source[:_MAX_QUOTED]!r} is invalid: {problem}") from error
 
     @staticmethod
     def of(text: str) -> "TextPattern":
@@ -48,7 +45,7 @@ class TextPattern:
         Raises BadRequest if it is invalid.
         """
         if not text.startswith("/"):
-            return TextPattern(rf"^{text}\Z")
+            return TextPattern(f"^{text}$")
         match = _SLASHED.fullmatch(text) if len(text) <= _MAX_LENGTH else None
         if match is None:
             raise BadRequest(f"{text[:_MAX_QUOTED]!r} is not a regular expression; write it as /pattern/flags")
@@ -95,16 +92,24 @@ class TextPattern:
         return [*parts, text[end:]]
 
     def _matches(self, text: str, limit: int) -> "list[regex.Match[str]]":
-        start = monotonic()
+        """Return the first matches, one after the other. After an empty match, the next one starts a character later."""
+        matches: list[regex.Match[str]] = []
+        text, position, start = text[:_MAX_TEXT_LENGTH], 0, monotonic()
         try:
-            # A timeout of 0 would be no limit.
-            seconds = max(self._seconds, _MIN_SECONDS)
-            return list(islice(self._pattern.finditer(text[:_MAX_TEXT_LENGTH], timeout=seconds, concurrent=True), limit))
+            while len(matches) < limit and position <= len(text):
+                # A timeout of 0 would be no limit.
+                seconds = max(self._seconds - (monotonic() - start), _MIN_SECONDS)
+                match = self._pattern.search(text, position, timeout=seconds, concurrent=True)
+                if match is None:
+                    break
+                matches.append(match)
+                position = match.end() + (not match[0])
         except TimeoutError as error:
             problem = f"the regular expression {self._source[:_MAX_QUOTED]!r} takes longer than {_SECONDS:g} s; simplify it"
             raise BadRequest(problem) from error
         finally:
             self._seconds -= monotonic() - start
+        return matches
 
 
 def _reference(match: "regex.Match[str]", reference: "regex.Match[str]") -> str:
