@@ -1,7 +1,7 @@
 """Translation of regular expressions from JavaScript's notation to that of the library ``regex``.
 
 The notation is that of ECMAScript without the flags ``u`` and ``v``, with its Annex B: an escape without a meaning is the character
-itself, and a brace that is no quantifier is a brace. Modifiers such as ``(?i)``, which only ``regex`` has, remain.
+itself, and a brace outside a quantifier is a brace. Modifiers such as ``(?i)``, which only ``regex`` has, remain.
 """
 
 from typing import Final

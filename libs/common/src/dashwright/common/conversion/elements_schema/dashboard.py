@@ -18,7 +18,6 @@ from dashwright.common.conversion.elements_schema.checks import (
     integer,
     list_of,
     map_of,
-    one_of,
     record,
     text,
     tree,
@@ -95,7 +94,7 @@ _LINK: Final = record(
         "targetBlank": flag,
         "includeVars": flag,
         "keepTime": flag,
-        "placement": one_of("inControlsMenu"),
+        "placement": choice("inControlsMenu"),
         "origin": tree,
     },
 )

@@ -7,6 +7,7 @@ from dashwright.common.conversion.elements_schema.checks import (
     Check,
     any_of,
     anything,
+    choice,
     flag,
     integer,
     items,
@@ -47,14 +48,14 @@ _VALUE_MAPPING: Final = any_of(
         "value": _mapping(map_of(_RESULT)),
         "range": _mapping(record({"result": _RESULT}, {"from": number, "to": number})),
         "regex": _mapping(record({"pattern": text, "result": _RESULT})),
-        "special": _mapping(record({"match": one_of("true", "false", "null", "nan", "null+nan", "empty"), "result": _RESULT})),
+        "special": _mapping(record({"match": choice("true", "false", "null", "nan", "null+nan", "empty"), "result": _RESULT})),
     },
 )
 
-_REQUEST: Final[Mapping[str, Check]] = {"method": one_of("GET", "PUT", "POST", "DELETE", "PATCH"), "url": text}
+_REQUEST: Final[Mapping[str, Check]] = {"method": choice("GET", "PUT", "POST", "DELETE", "PATCH"), "url": text}
 _REQUEST_OPTIONS: Final[Mapping[str, Check]] = {"body": text, "queryParams": list_of(list_of(text)), "headers": list_of(list_of(text))}
 _ACTION: Final = record(
-    {"type": one_of("fetch", "infinity"), "title": text},
+    {"type": choice("fetch", "infinity"), "title": text},
     {
         "fetch": record(_REQUEST, _REQUEST_OPTIONS),
         "infinity": record({**_REQUEST, "datasourceUid": text}, _REQUEST_OPTIONS),
@@ -80,19 +81,19 @@ _FIELD_CONFIG: Final = record(
         "max": number,
         "mappings": list_of(_VALUE_MAPPING),
         "thresholds": record(
-            {"mode": one_of("absolute", "percentage", "")},
+            {"mode": choice("absolute", "percentage")},
             {"steps": list_of(record({"color": text}, {"value": number, "valueExpr": text}))},
         ),
         # The modes of colors grow with each release of Grafana, so that any name is accepted.
         "color": record(
             {"mode": text},
-            {"fixedColor": text, "seriesBy": one_of("min", "max", "last"), "gradient": anything, "gradientColorTo": text},
+            {"fixedColor": text, "seriesBy": choice("min", "max", "last"), "gradient": anything, "gradientColorTo": text},
         ),
         "links": items,
         "actions": list_of(_ACTION),
         "noValue": text,
         "fieldMinMax": flag,
-        "nullValueMode": one_of("null", "connected", "null as zero"),
+        "nullValueMode": choice("null", "connected", "null as zero"),
         "custom": tree,
     },
 )
@@ -165,7 +166,7 @@ def annotation_check(required: Mapping[str, Check], optional: Mapping[str, Check
             "builtIn": flag,
             "hide": flag,
             "filter": record({}, {"exclude": flag, "ids": list_of(number)}),
-            "placement": one_of("inControlsMenu"),
+            "placement": choice("inControlsMenu"),
             "mappings": map_of(mapping),
             "legacyOptions": tree,
             **optional,
