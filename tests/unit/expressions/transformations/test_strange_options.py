@@ -4,7 +4,7 @@ import contextlib
 from typing import Any
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from tests.unit.expressions.json_trees import paths, replace_at
 from tests.unit.expressions.transformations.tables import apply_all, column, frame
@@ -63,6 +63,7 @@ def test_a_wrong_option_is_an_error_at_most(transformation_and_path: tuple[int, 
 
 
 @given(st.sampled_from(sorted(TRANSFORMATIONS)), st.lists(tables(), max_size=3))
+@example("timeSeriesTable", [DataFrame([Column("time", CellType.TIME, [True, ""])], row_count=2)])
 def test_every_transformation_accepts_any_cells(name: str, frames: Frames) -> None:
     """With default options and any cells, the result is sound."""
     assert is_sound(apply_all(frames, {"id": name}))

@@ -6,6 +6,7 @@ from typing import Any, Final
 
 from dashwright.common.json_shapes import object_of, string_of
 from dashwright.expressions.calculations.table import CALCULATIONS
+from dashwright.expressions.javascript.comparisons import compare
 from dashwright.expressions.javascript.values import is_missing
 from dashwright.expressions.transformations.context import Context
 from dashwright.expressions.transformations.data import CellType, Column, DataFrame, Frames, Trend
@@ -70,5 +71,5 @@ def _is_series(frame: DataFrame) -> bool:
 def _are_ascending(column: Column) -> bool:
     """Return whether a column has times of which each is later than the one before, as far as Grafana compares them."""
     times = column.values[:_MAX_COMPARED_TIMES] if column.type is CellType.TIME else ()
-    is_later = all(not is_missing(after) and (is_missing(before) or before < after) for before, after in pairwise(times))
+    is_later = all(not is_missing(after) and (is_missing(before) or compare(before, after) < 0) for before, after in pairwise(times))
     return column.type is CellType.TIME and is_later
