@@ -3,15 +3,16 @@
 import asyncio
 import uuid
 from collections.abc import Sequence
-from datetime import timedelta
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 
 import pytest
 
 from dashwright.common.database.pool import Database
 from dashwright.common.errors import NotFound
 from dashwright.common.jobs.routing import Wakeup
-from dashwright.common.kinds.registry import JOB
-from dashwright.common.stores import accepted_messages, claims, jobs
+from dashwright.common.kinds.registry import JOB, REPOSITORY
+from dashwright.common.stores import accepted_messages, claims, jobs, resources
 from dashwright.common.stores.claims import FinalState
 from dashwright.common.stores.job_records import NewJob, StoredJob
 
@@ -215,9 +216,35 @@ async def test_the_newest_ended_jobs_are_kept(database: Database) -> None:
         uids.append(uid)
     waiting = (await submit_jobs(database, new_job("waiting"))).jobs[0].uid
     async with database.transaction() as connection:
-        assert await jobs.trim(connection, keep=2, limit=100) == 2
+        assert await jobs.trim(connection, keep=2, orphan_retention=timedelta(days=1), limit=100) == 2
         remaining = await jobs.get_many(connection, [*uids, waiting])
     assert [uids[0], *uids[3:], waiting] == [job.uid for job in remaining]
+
+
+async def test_old_jobs_of_a_deleted_repository_are_deleted(database: Database) -> None:
+    """Trimming deletes the ended jobs of a repository that does not exist, as soon as they are old enough."""
+    uid, owner = (await submit_jobs(database, new_job("1"))).jobs[0].uid, uuid.uuid4()
+    await claim_jobs(database, owner)
+    await finish(database, uid, owner)
+    waiting = (await submit_jobs(database, new_job("waiting"))).jobs[0].uid
+    async with database.transaction() as connection:
+        assert await jobs.trim(connection, keep=2, orphan_retention=timedelta(days=1), limit=100) == 0
+    async with database.transaction() as connection:
+        assert await jobs.trim(connection, keep=2, orphan_retention=timedelta(), limit=100) == 1
+        assert [job.uid for job in await jobs.get_many(connection, [uid, waiting])] == [waiting]
+
+
+async def test_old_jobs_of_a_repository_are_kept(database: Database) -> None:
+    """Trimming keeps the ended jobs of an existing repository at any age."""
+    async with database.transaction() as connection:
+        locked = await resources.lock(connection, "default")
+        write = resources.Write(REPOSITORY, "r", "{}", "v0alpha1")
+        repository_uid = (await resources.create(locked, "default", write, actor="user:1", now=datetime.now(UTC))).uid
+    uid, owner = (await submit_jobs(database, replace(new_job("1"), repository_uid=repository_uid))).jobs[0].uid, uuid.uuid4()
+    await claim_jobs(database, owner)
+    await finish(database, uid, owner)
+    async with database.transaction() as connection:
+        assert await jobs.trim(connection, keep=2, orphan_retention=timedelta(), limit=100) == 0
 
 
 async def test_a_message_id_is_recorded_once(database: Database) -> None:

@@ -293,7 +293,7 @@ async def test_deleting_a_repository_cancels_its_jobs(session: aiohttp.ClientSes
 
 
 async def test_a_repository_does_not_inherit_the_jobs_of_its_name(session: aiohttp.ClientSession) -> None:
-    """A new repository with the name of a deleted one lists no jobs. Jobs of the deleted repository are found by their own names."""
+    """A new repository deletes the jobs of a deleted one with its name. Until then, they can be read by their own names."""
     sync = {"enabled": True, "target": "folder"}
     body = {"metadata": {"name": "r"}, "spec": {"title": "R", "workflows": [], "type": "local", "local": {"path": "r"}, "sync": sync}}
     repository = f"{NAMESPACE}/repositories/r"
@@ -307,8 +307,11 @@ async def test_a_repository_does_not_inherit_the_jobs_of_its_name(session: aioht
     before = await job_of_a_new_one()
     await call(session, "DELETE", repository)
     assert (await call(session, "GET", f"{repository}/jobs/{before['uid']}"))[0] == 404
+    assert (await call(session, "GET", f"{NAMESPACE}/jobs/{before['name']}"))[0] == 200
     after = await job_of_a_new_one()
     listed = (await call(session, "GET", f"{repository}/jobs"))[1]["items"]
     assert [job["metadata"]["uid"] for job in listed] == [after["uid"]]
+    selected = (await call(session, "GET", f"{NAMESPACE}/jobs?labelSelector=repository=r"))[1]["items"]
+    assert [job["metadata"]["uid"] for job in selected] == [after["uid"]]
     assert (await call(session, "GET", f"{repository}/jobs/{before['uid']}"))[0] == 404
-    assert (await call(session, "GET", f"{NAMESPACE}/jobs/{before['name']}"))[0] == 200
+    assert (await call(session, "GET", f"{NAMESPACE}/jobs/{before['name']}"))[0] == 404

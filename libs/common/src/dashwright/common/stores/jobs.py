@@ -3,6 +3,7 @@
 import uuid
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any, Final
 
 import asyncpg
@@ -238,6 +239,13 @@ async def end_all(connection: Connection, kind: Kind, namespace: str, repository
     return len(rows)
 
 
+async def delete_of_repository(connection: Connection, namespace: str, repository: str) -> None:
+    """Delete all jobs of a repository, with their leases, so that workers can write nothing more. Call this in a transaction."""
+    await lock(connection, namespace)
+    await connection.execute(_sql.delete_of_repository, namespace, repository, JOB.plural)
+    notify_after_commit(connection, "job")
+
+
 async def delete_namespace(connection: Connection, namespace: str) -> None:
     """Delete all jobs of a namespace, with their leases, so that workers can write nothing more. Call this under the lock of jobs."""
     await connection.execute(_sql.delete_namespace, namespace)
@@ -272,12 +280,19 @@ async def count_waiting(connection: Connection, submitter: str) -> int:
     return job_count
 
 
-async def trim(connection: Connection, *, keep: int, limit: int) -> int:
+async def trim(connection: Connection, *, keep: int, orphan_retention: timedelta, limit: int) -> int:
     """Delete at most ``limit`` finished jobs of repositories, and return their number.
 
-    Of each repository and action the ``keep`` newest remain. Call this in a transaction.
+    Of each repository and action the ``keep`` newest remain; of a deleted repository, only those that ended within
+    ``orphan_retention``. Call this in a transaction.
     """
-    parameters: dict[str, Any] = {"keep": keep, "limit": limit, "api_group": JOB.group, "resource": JOB.plural}
+    parameters: dict[str, Any] = {
+        "keep": keep,
+        "orphan_retention": orphan_retention,
+        "limit": limit,
+        "api_group": JOB.group,
+        "resource": JOB.plural,
+    }
     await connection.execute(*_sql.bind("lock_surplus", **parameters))
     notify_after_commit(connection, "job")
     return len(await connection.fetch(*_sql.bind("trim", **parameters)))

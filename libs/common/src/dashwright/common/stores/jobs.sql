@@ -269,6 +269,10 @@ returning uid
 -- Deletes all jobs of a namespace, in any state. Their leases are deleted by a cascade.
 delete from job where namespace = $1
 
+-- name: delete_of_repository
+-- Deletes all jobs of a repository, in any state. Their leases are deleted by a cascade.
+delete from job where namespace = $1 and repository = $2 and resource = $3
+
 -- name: end_leases
 delete from job_lease where uid = any($1::uuid[])
 
@@ -287,11 +291,15 @@ select count(*) from job where state = 'pending' and submitted_by ->> 'uid' = $1
 
 -- fragment: surplus
 -- The oldest finished jobs beyond :keep of each action of each repository, so that a busy repository does not displace the history of
--- others. At most :limit in one statement, to keep its locks short.
+-- others, and old finished jobs of deleted repositories. At most :limit in one statement, to keep its locks short.
 select uid, namespace from (
-    select uid, namespace, row_number() over (partition by namespace, repository, action order by finished_at desc) as rank
+    select uid, namespace, repository_uid, finished_at,
+        row_number() over (partition by namespace, repository, action order by finished_at desc) as rank
     from job where api_group = :api_group and resource = :resource and state in ('success', 'error')
-) ranked where rank > :keep limit :limit
+) ranked
+where rank > :keep
+   or finished_at < now() - :orphan_retention::interval and not exists (select from resource where resource.uid = ranked.repository_uid)
+limit :limit
 
 -- name: lock_surplus
 select lock_namespaces(2, array(select distinct namespace from ({surplus}) surplus))

@@ -18,6 +18,8 @@ from dashwright.jobs_worker.stores import git_hosts
 
 log = structlog.get_logger()
 
+#: Time after the end of a job of a deleted repository in which the reason of its end can be read.
+_ORPHAN_RETENTION: Final = timedelta(days=1)
 _MESSAGE_ID_RETENTION = timedelta(days=1)
 _EXPIRED_NAME_RETENTION = timedelta(days=7)
 _PICTURE_RETENTION = timedelta(days=30)
@@ -50,7 +52,7 @@ class Cleaner:
 
     async def clean(self) -> None:
         """Delete the rows that have expired by now."""
-        deleted_jobs = await self._delete(partial(jobs.trim, keep=self._history))
+        deleted_jobs = await self._delete(partial(jobs.trim, keep=self._history, orphan_retention=_ORPHAN_RETENTION))
         await self._delete(partial(accepted_messages.delete_old, older_than=_MESSAGE_ID_RETENTION))
         expired_evaluations = await self._delete(partial(evaluations.delete_expired, retention=self._results))
         await self._delete(partial(evaluations.delete_expired_names, older_than=_EXPIRED_NAME_RETENTION))

@@ -41,7 +41,7 @@ from dashwright.common.kinds.registry import REPOSITORY
 from dashwright.common.kinds.settings import AdmissionSettings
 from dashwright.common.models.api_model import ApiModel
 from dashwright.common.models.quotas import QuotaRules
-from dashwright.common.stores import histories, repositories, resources
+from dashwright.common.stores import histories, jobs, repositories, resources
 from dashwright.common.stores.resources import StoredObject
 
 _MAX_ATTEMPTS: Final = 5
@@ -88,6 +88,8 @@ class Writer:
             write = await _restored_write(connection, namespace, write, desired.uid, context)
             actor, now = context.actor.uid, self._clock.now()
             created_object = await resources.create(locked_connection, namespace, write, actor=actor, now=now, status=status)
+            if kind is REPOSITORY:
+                await jobs.delete_of_repository(connection, namespace, write.name)  # Those of a deleted repository of this name.
             await checks.check_quota(connection, kind, namespace, self._quotas, self._settings)
             await _record(connection, context, kind, write.name, "create", context.created_status)
         if kind.is_tree:
