@@ -140,3 +140,14 @@ async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> N
     assert await api("PATCH", path, {"folderUid": "none"}) == (404, {"message": "folder not found"})
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await api("PATCH", path, {}, auth=viewer))[0] == 403
+
+
+async def test_the_error_of_a_failed_restore_names_the_remedy(api: Api, dashboard_id: int) -> None:
+    """The error says where to find a dashboard that a repository managed, or how to replace a deleted folder."""
+    status, body = await api("PATCH", f"{ONE}/trash", {})
+    assert (status, 'dashboard "d1" is not in the trash' in body["message"]) == (404, True)
+    assert "restore its file in the repository" in body["message"]
+    await api("DELETE", ONE)
+    assert (await api("DELETE", "/api/folders/f1"))[0] == 200
+    status, body = await api("PATCH", f"{ONE}/trash", {})
+    assert (status, 'the former folder "f1"' in body["message"], "folderUid" in body["message"]) == (404, True, True)

@@ -16,7 +16,7 @@ from dashwright.api.resources.writing.desired_object import DesiredObject, Preco
 from dashwright.api.resources.writing.writer import Writer
 from dashwright.api.stores import titles
 from dashwright.api.stores.audit import event_of
-from dashwright.common.database.pool import Database
+from dashwright.common.database.pool import Connection, Database
 from dashwright.common.errors import AlreadyExists, NotFound, PreconditionFailed
 from dashwright.common.identity import Identity
 from dashwright.common.json_documents import read_json
@@ -185,13 +185,12 @@ class Dashboards:
                 connection, DASHBOARD, caller.namespace, name=uid, limit=_MAX_TRASH_ENTRIES, deleted_by=deleted_by
             )
             if not deleted_dashboards:
-                raise not_found()
+                raise _not_in_trash(uid)
             last_deleted = max(deleted_dashboards, key=lambda dashboard: dashboard.resource_version)
             version = await histories.version(connection, last_deleted.uid, last_deleted.generation)
-            target_folder = (last_deleted.folder or "") if folder_uid is None else folder_uid
-            folder = await common.find_folder(connection, caller.org_id, target_folder, None)
+            folder = await _restore_folder(connection, caller.org_id, last_deleted, folder_uid)
         if version is None:
-            raise not_found()
+            raise _not_in_trash(uid)
         spec = await run_in_thread_if_large(len(version.spec), partial(read_json, version.spec))
         desired = common.replacement(
             last_deleted, version.stored_version, spec, folder=folder or "", message="Restored from the trash", uid=str(last_deleted.uid)
@@ -219,6 +218,26 @@ class Dashboards:
 def not_found() -> NotFound:
     """Return the error for an unknown dashboard."""
     return NotFound("Dashboard not found")
+
+
+async def _restore_folder(connection: Connection, org_id: int, deleted_dashboard: StoredObject, folder_uid: str | None) -> str | None:
+    """Return the folder to restore a dashboard into. Raises NotFound if it does not exist."""
+    if folder_uid is not None:
+        return await common.find_folder(connection, org_id, folder_uid, None)
+    former_folder = deleted_dashboard.folder or ""
+    try:
+        return await common.find_folder(connection, org_id, former_folder, None)
+    except NotFound as error:
+        raise NotFound(
+            f'the former folder "{former_folder}" of the dashboard was deleted; name another one in folderUid (an empty one is the root)'
+        ) from error
+
+
+def _not_in_trash(uid: str) -> NotFound:
+    return NotFound(
+        f'dashboard "{uid}" is not in the trash, or another user deleted it. A dashboard that a repository managed is never there: '
+        "restore its file in the repository, and the next sync creates it again"
+    )
 
 
 def _spec_to_store(spec: Mapping[str, Any]) -> dict[str, Any]:
