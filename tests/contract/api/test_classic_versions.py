@@ -143,7 +143,7 @@ async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> N
 
 
 async def test_the_error_of_a_failed_restore_names_the_remedy(api: Api, dashboard_id: int) -> None:
-    """The error says where to find a dashboard that a repository managed, or how to replace a deleted folder."""
+    """An error message says where to find a dashboard that a repository managed, or how to replace a deleted folder."""
     status, body = await api("PATCH", f"{ONE}/trash", {})
     assert (status, 'dashboard "d1" is not in the trash' in body["message"]) == (404, True)
     assert "restore its file in the repository" in body["message"]
