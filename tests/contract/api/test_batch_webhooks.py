@@ -307,3 +307,21 @@ async def test_a_secret_is_kept_and_never_shown(
     moved = {**updated, "spec": {**updated["spec"], "notify": {"webhook": {"url": "https://example.com/"}}}}
     status, error = await client.api("PUT", f"{BATCHES}/b", moved)
     assert (status, error["details"]["causes"][0]["field"]) == (422, "secure.webhookSecret.create")
+
+
+async def test_a_sealed_secret_has_no_field_owner(api: Api) -> None:
+    """Only fields that the API shows have owners, and an apply without the secret keeps it."""
+    notify = {"webhook": {"url": "https://example.com/"}}
+    status, created = await api("POST", BATCHES, {"metadata": {"name": "b"}, "spec": {"notify": notify}, "secure": SECURE})
+    assert status == 201, created
+    headers = {"Content-Type": "application/apply-patch+yaml"}
+    applied = {"apiVersion": "jobs.dashwright.io/v0alpha1", "kind": "Batch", "spec": {"keep": 5000, "notify": notify}}
+    status, patched = await api("PATCH", f"{BATCHES}/b?fieldManager=test&force=true", applied, headers=headers)
+    assert (status, patched["spec"]["keep"], patched["secure"]) == (200, 5000, created["secure"]), patched
+    owned_webhooks = [
+        entry["fieldsV1"]["f:spec"]["f:notify"]["f:webhook"]
+        for item in (created, patched)
+        for entry in item["metadata"]["managedFields"]
+        if "f:notify" in entry["fieldsV1"]["f:spec"]
+    ]
+    assert owned_webhooks == [{"f:url": {}}] * 3

@@ -153,6 +153,7 @@ class Kind:
     #: Function that returns the body to store, made from the old body (None for a new object) and the spec of the request.
     merge: Callable[[dict[str, Any] | None, dict[str, Any]], dict[str, Any]] | None = None
     set_lists: tuple[tuple[str, ...], ...] = ()  #: Paths of lists whose items form a set.
+    hidden_members: tuple[tuple[str, ...], ...] = ()  #: Paths of members of the stored object that no version shows.
     #: Actions and scopes that a creation requires in addition to the kind's create action.
     extra_create_permissions: tuple[tuple[str, str], ...] = ()
     finalizers: tuple[str, ...] = ()  #: Finalizers of a new object if the request has none.

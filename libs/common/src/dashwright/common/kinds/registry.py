@@ -9,7 +9,7 @@ from dashwright.common.kinds.conversion import DASHBOARD_VERSIONING, render_dash
 from dashwright.common.kinds.dashboard import admit_dashboard, admit_folder, extract_dashboard
 from dashwright.common.kinds.kind import Column, Kind, Storage, SubResource
 from dashwright.common.kinds.library_panel import admit_library_panel, extract_library_panel, merge_library_panel, render_library_panel
-from dashwright.common.kinds.notifications import render_batch
+from dashwright.common.kinds.notifications import ENCRYPTED_SECRET, render_batch
 from dashwright.common.kinds.playlist import admit_playlist, render_playlist
 from dashwright.common.kinds.records import RECORD_KINDS
 from dashwright.common.kinds.repository import FINALIZERS, SERVER_FINALIZERS, admit_repository, render_repository
@@ -220,6 +220,7 @@ BATCH = Kind(
     status=BatchStatus,
     secure=BatchSecure,
     render=render_batch,
+    hidden_members=(("spec", "notify", "webhook", ENCRYPTED_SECRET),),
     admit=admit_batch,
     # As for dead letters.
     categories=(),

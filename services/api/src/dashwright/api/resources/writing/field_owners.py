@@ -54,7 +54,7 @@ def updated_object(
             del applied_fields["spec"]
         body = read_json(current.spec)
     result = ownership.apply(
-        owned_tree(metadata, body),
+        owned_tree(kind, metadata, body),
         applied_fields,
         parse_managed_fields(metadata.get("managedFields")),
         field_manager,
@@ -97,13 +97,14 @@ def managed_fields(
 
     The entries after an apply are already in ``desired``.
     """
+    kind = desired.kind
     current_entries: list[dict[str, Any]] = [] if current is None else orjson.loads(current.metadata).get("managedFields", [])
-    tree_after, set_list_paths = owned_tree(_write_metadata(admitted.write), admitted.body), set_lists(desired.kind)
+    tree_after, set_list_paths = owned_tree(kind, _write_metadata(admitted.write), admitted.body), set_lists(kind)
     if context.operation == APPLY:
         entries = parse_managed_fields(desired.managed_fields)
     else:
-        tree_before = {} if current is None else owned_tree(orjson.loads(current.metadata), admitted.current_body)
-        field_manager = ownership.FieldManager(context.field_manager, desired.kind.api_version(desired.version), format_time(timestamp))
+        tree_before = {} if current is None else owned_tree(kind, orjson.loads(current.metadata), admitted.current_body)
+        field_manager = ownership.FieldManager(context.field_manager, kind.api_version(desired.version), format_time(timestamp))
         entries_before = parse_managed_fields(current_entries, desired.managed_fields)
         entries = ownership.update(tree_before, tree_after, entries_before, field_manager, set_list_paths)
     # Unchanged entries are returned as stored, so that a write without effect does not change the row.
@@ -127,9 +128,21 @@ def format_time(timestamp: datetime) -> str:
     return timestamp.strftime("%Y-%m-%dT%H:%M:%SZ")
 
 
-def owned_tree(metadata: Mapping[str, Any], body: Any) -> dict[str, Any]:
-    """Return the part of an object that managers own. Its spec is the stored body, not the form of an API version."""
-    return tracked_fields({"metadata": metadata, "spec": body})
+def owned_tree(kind: Kind, metadata: Mapping[str, Any], body: Any) -> dict[str, Any]:
+    """Return the part of an object that managers own. Its spec is the stored body without hidden members, in no form of a version."""
+    tree = tracked_fields({"metadata": metadata, "spec": body})
+    for path in kind.hidden_members:
+        tree = _without_member(tree, path)
+    return tree
+
+
+def _without_member(tree: dict[str, Any], path: Path) -> dict[str, Any]:
+    """Return a tree without the member at a path. The passed tree is not changed."""
+    name, *names = path
+    if not names:
+        return {key: value for key, value in tree.items() if key != name}
+    child = tree.get(name)
+    return {**tree, name: _without_member(child, tuple(names))} if isinstance(child, dict) else tree
 
 
 def set_lists(kind: Kind) -> tuple[Path, ...]:
