@@ -47,8 +47,8 @@ async def test_login_and_email_default_to_each_other(api: Api) -> None:
     [
         ({}, "Validation error, need specify either username or email"),
         ({"login": " ", "password": "secret"}, "Validation error, need specify either username or email"),
-        ({"login": "a"}, "Password is missing or too short"),
-        ({"login": "a", "password": "abc"}, "Password is missing or too short"),
+        ({"login": "a"}, "Password is missing or too short; it needs at least 4 characters"),
+        ({"login": "a", "password": "abc"}, "Password is missing or too short; it needs at least 4 characters"),
         ({"login": "a", "password": "a" * 1025}, "New password is longer than 1024 bytes"),
         ({"login": "a" * 191, "password": "secret"}, "login has 191 characters; at most 190 are allowed"),
         ({"login": "a", "password": "secret", "OrgId": 9999}, "organization not found"),
@@ -109,7 +109,7 @@ async def test_a_password_is_set(api: Api) -> None:
 @pytest.mark.parametrize(
     ("number", "body", "status", "text"),
     [
-        ("1", {"password": "abc"}, 400, "New password too short"),
+        ("1", {"password": "abc"}, 400, "New password too short; it needs at least 4 characters"),
         ("1", {}, 400, "bad request data"),
         ("1", {"password": 5}, 400, "bad request data"),
         ("x", {"password": "secret"}, 400, "id is invalid"),

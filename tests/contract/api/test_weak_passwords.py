@@ -17,8 +17,8 @@ STRONG_PASSWORD = "correct horse battery"
 @pytest.mark.parametrize(
     ("password", "fault"),
     [
-        ("", "missing or too short"),
-        ("seven77", "missing or too short"),
+        ("", "missing or too short; it needs at least 8 characters"),
+        ("seven77", "missing or too short; it needs at least 8 characters"),
         ("Password1", "too common"),
         ("aaaaaaaaaaaa", "too common"),
         ("New-Person", "too common"),

@@ -67,10 +67,10 @@ class Users:
     def check_password(self, password: str, *names: str, too_short_message: str) -> None:
         """Raise BadRequest for a password that is too short, too long or common, or that is one of the user's ``names``.
 
-        ``too_short_message`` is the message for too few characters.
+        The error for too few characters has the minimum length after ``too_short_message``.
         """
         if self._password_policy.is_short(password):
-            raise BadRequest(too_short_message)
+            raise BadRequest(f"{too_short_message}; it needs at least {self._password_policy.min_length} characters")
         if len(password.encode()) > MAX_PASSWORD_BYTES:
             raise BadRequest(f"New password is longer than {MAX_PASSWORD_BYTES} bytes")
         if self._password_policy.is_common(password, *names):
