@@ -325,3 +325,12 @@ async def test_a_sealed_secret_has_no_field_owner(api: Api) -> None:
         if "f:notify" in entry["fieldsV1"]["f:spec"]
     ]
     assert owned_webhooks == [{"f:url": {}}] * 3
+
+
+async def test_a_receiver_without_tls_has_advice(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
+    """If the https address of a webhook is that of a plain HTTP server, the status says to use http://."""
+    await start_worker()
+    notify = {"webhook": {"url": receiver.url.replace("http://", "https://")}}
+    await create_batch(client, "b", spec_with_receiver(receiver, notify=notify))
+    status = await client.wait_until("b", lambda status: "notifyError" in status)
+    assert "probably serves plain HTTP: use http://" in status["notifyError"]

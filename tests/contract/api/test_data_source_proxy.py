@@ -477,3 +477,10 @@ async def test_requests_are_audited(gateway: ProxyGateway) -> None:
         ("failed", 503, {"uid": "prom", "method": "POST", "path": "api/v1/labels"}),
         ("ok", 200, {"uid": "prom", "method": "GET", "path": "api/v1/query"}),
     ]
+
+
+async def test_a_data_source_without_tls_has_advice(gateway: ProxyGateway) -> None:
+    """The error for an https address of a plain HTTP server says to use http://."""
+    await gateway.add("plain", url=gateway.url.replace("http://", "https://"))
+    status, _, body = await gateway.get(f"{PROXY}/plain/api/v1/query")
+    assert (status, b"probably serves plain HTTP: use http://" in body) == (502, True)

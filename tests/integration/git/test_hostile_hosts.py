@@ -352,3 +352,10 @@ async def test_a_path_that_is_not_a_directory_has_advice(
     with pytest.raises(BadRequest) as raised:
         await GitCheckout(fetched, f"{name}/sub").entries()
     assert raised.value.message.endswith(advice)
+
+
+async def test_a_host_without_tls_has_advice(server: GitServer, mirrors: Mirrors, open_remote: OpenRemote) -> None:
+    """The error for an https address of a plain HTTP server says to use http://."""
+    server.scheme = "https"
+    with pytest.raises(SourceFailed, match="probably serves plain HTTP: use http://"):
+        await open_remote("r.git").head("main", mirrors.ensure_root())

@@ -217,6 +217,8 @@ async def test_a_broken_or_unreachable_host_is_an_error(host_access: HostAccess)
         await host_access.host.create_hook(host_access.repository, HOOK)
     with pytest.raises(SourceFailed, match="cannot be reached"):
         await host_access.host.hooks(host_access.with_url("http://127.0.0.1:1/team/boards"))
+    with pytest.raises(SourceFailed, match="probably serves plain HTTP: use http://"):
+        await host_access.host.hooks(host_access.with_url(host_access.url.replace("http://", "https://")))
     assert len(host_access.server.calls) == 1
 
 

@@ -266,3 +266,10 @@ async def test_certificates_are_verified_as_configured(http: HttpClient, certifi
     ).status == 200
     assert outcomes == [False, False, True]
     await server.close()
+
+
+async def test_a_server_without_tls_has_advice(serve: Serve, http: HttpClient) -> None:
+    """The error for an https address of a plain HTTP server says to use http://."""
+    server = await serve(respond_with(b"{}"))
+    with pytest.raises(SourceFailed, match=r"https://127\.0\.0\.1:\d+ does not speak TLS .* use http://"):
+        await send_query(http, server.url.replace("http://", "https://"))

@@ -16,6 +16,7 @@ from dashwright.common.host_resolver import HostResolver
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.settings import Settings
 from dashwright.common.source_credentials import CredentialsCache, SourceCredentials, source_url
+from dashwright.common.tls_failures import NOT_TLS_ADVICE, is_not_tls
 
 _CONNECT_TIMEOUT_SECONDS: Final = 10.0
 #: Bytes that a connection buffers before the data source must wait.
@@ -146,6 +147,8 @@ class ProxyClient:
                     f"the data source {record.name!r:.80} did not respond in time; narrow the request, or check the server"
                 ) from error
             except (aiohttp.ClientError, aiohttp.http.HttpProcessingError, ConnectionError) as error:
+                if is_not_tls(error):
+                    raise SourceFailed(f"the data source {record.name!r:.80} {NOT_TLS_ADVICE}") from error
                 if not attempts_left or not isinstance(error, aiohttp.ClientConnectionError | ConnectionError):
                     raise SourceFailed(
                         f"the data source {record.name!r:.80} did not respond; check its address, its certificate, and that it runs"

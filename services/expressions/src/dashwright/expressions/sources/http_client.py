@@ -20,6 +20,7 @@ from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.host_resolver import HostResolver
 from dashwright.common.models.data_sources import SourceRecord
 from dashwright.common.source_credentials import CredentialsCache, SourceCredentials, source_url
+from dashwright.common.tls_failures import NOT_TLS_ADVICE, is_not_tls
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.sources.privacy import confidential_errors
 
@@ -131,6 +132,8 @@ class HttpClient:
             try:
                 return await self._exchange(request, address, limits)
             except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
+                if is_not_tls(error):
+                    raise SourceFailed(f"{_origin(url)} {NOT_TLS_ADVICE}") from error
                 raise SourceFailed(
                     f"no trusted connection to {_origin(url)}: {_reason(error)}; give the certificate that signed the host's as tlsCACert, "
                     "or correct the address"

@@ -9,6 +9,7 @@ from yarl import URL
 from dashwright.common.allowed_hosts import Address
 from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.host_resolver import HostResolver
+from dashwright.common.tls_failures import NOT_TLS_ADVICE, is_not_tls
 from dashwright.jobs_worker.ports import WebhookResponse
 
 _TIMEOUT_SECONDS: Final = 15.0
@@ -40,7 +41,7 @@ class WebhookClient:
             try:
                 return await self._exchange(url, resolved_address, headers, body)
             except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
-                raise _failure(url, "has no trusted certificate") from error
+                raise _failure(url, NOT_TLS_ADVICE if is_not_tls(error) else "has no trusted certificate") from error
             except aiohttp.ClientConnectorError as error:
                 if attempt == len(addresses):
                     raise _failure(url, "cannot be reached") from error

@@ -21,6 +21,7 @@ from dashwright.common.errors import (
     Unauthorized,
 )
 from dashwright.common.kinds.kind import Kind
+from dashwright.common.tls_failures import NOT_TLS_ADVICE, is_not_tls
 from dashwright.standalone.remote.login import Login
 
 #: The duration in seconds of a watch, after which the server ends it.
@@ -133,6 +134,8 @@ class ServerClient:
     def _connection_error(self, error: Exception) -> SourceFailed:
         if isinstance(error, aiohttp.ClientConnectorCertificateError):
             return SourceFailed(f"the certificate of {self._base_url} is not trusted: set SSL_CERT_FILE to a file with the CA certificate")
+        if is_not_tls(error):
+            return SourceFailed(f"{self._base_url} {NOT_TLS_ADVICE}")
         reason = "did not respond in time" if isinstance(error, TimeoutError) else f"cannot be reached ({error})"
         return SourceFailed(f"{self._base_url} {reason}: set the server with --url or DASHWRIGHT_URL")
 

@@ -16,6 +16,7 @@ from dashwright.common.errors import (
     SourceFailed,
     TooLarge,
 )
+from dashwright.common.tls_failures import NOT_TLS_ADVICE
 from dashwright.jobs_worker.adapters.git.command import KILLED, NOT_CONNECTED, NOT_GIT, GitFailed
 from dashwright.jobs_worker.adapters.git.damage import HostFailed
 from dashwright.jobs_worker.adapters.git.idle_limit import SILENT
@@ -41,6 +42,8 @@ _ADVICE: Final = frozenset(
 """Lines that git adds to every failure of an SSH server."""
 
 _CREDENTIALS_IN_URL: Final = re.compile(r"(https?://)[^/@\s]*@")
+
+_NOT_TLS_MESSAGES: Final = ("wrong version number", "record layer failure", "packet length too long", "unexpected TLS packet")
 
 # The message in git's output, the type of the error and its text. The first match counts, so special cases come before "not found" and
 # "certificate".
@@ -73,6 +76,8 @@ _ERRORS_BY_MESSAGE: Final[tuple[tuple[str, type[DashwrightError], str], ...]] = 
     (KILLED, TooLarge, "git needs more memory than the jobs worker has: split the repository, or give the worker more memory"),
     ("No space left on device", SourceFailed, "the disk of the jobs worker is full"),
     ("unable to update url base from redirection", BadRequest, "the git host redirects to another address: give that one as the url"),
+    # Messages of OpenSSL and GnuTLS, with which curl may be built.
+    *((message, SourceFailed, f"the git host {NOT_TLS_ADVICE}") for message in _NOT_TLS_MESSAGES),
     ("SSL CA cert", SourceFailed, "the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read"),
     ("error setting certificate", SourceFailed, "the file of DASHWRIGHT_GIT_AUTHORITIES holds no certificates that can be read"),
     (

@@ -17,6 +17,7 @@ from yarl import URL
 from dashwright.common.allowed_hosts import Address
 from dashwright.common.errors import DashwrightError, SourceFailed
 from dashwright.common.host_resolver import HostResolver
+from dashwright.common.tls_failures import NOT_TLS_ADVICE, is_not_tls
 from dashwright.jobs_worker.adapters.git.remote import RequestBudget
 from dashwright.jobs_worker.adapters.host.addresses import Api
 from dashwright.jobs_worker.adapters.host.error_responses import ErrorResponse, error_for, is_throttled, retry_after
@@ -134,6 +135,8 @@ class HostClient:
             try:
                 return await self._exchange(request, address)
             except (aiohttp.ClientConnectorCertificateError, aiohttp.ClientSSLError) as error:
+                if is_not_tls(error):
+                    raise _failure(url, NOT_TLS_ADVICE) from error
                 message = f"the certificate of {url.host} is not trusted: name the file of its authority in DASHWRIGHT_GIT_AUTHORITIES"
                 raise SourceFailed(message) from error
             except aiohttp.ClientConnectorError as error:

@@ -1,0 +1,28 @@
+"""Failed TLS handshakes."""
+
+import ssl
+
+import pytest
+
+from dashwright.common.tls_failures import is_not_tls
+
+
+def handshake_error(reason: str) -> ssl.SSLError:
+    error = ssl.SSLError(1, reason)
+    error.reason = reason
+    return error
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (handshake_error("WRONG_VERSION_NUMBER"), True),
+        (handshake_error("RECORD_LAYER_FAILURE"), True),
+        (handshake_error("CERTIFICATE_VERIFY_FAILED"), False),
+        (ConnectionResetError(), False),
+    ],
+    ids=["OpenSSL 3.0", "OpenSSL 3.2", "certificate", "connection"],
+)
+def test_a_server_without_tls_is_recognized(error: OSError, expected: bool) -> None:
+    """The reasons of all supported versions of OpenSSL are known; other failures are different ones."""
+    assert is_not_tls(error) is expected
