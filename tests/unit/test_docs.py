@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from dashwright.common.kinds.repository import RESERVED_NAMES
 from dashwright.common.models.provisioning import RepositorySpec
 
 ROOT = Path(__file__).parents[2]
@@ -81,3 +82,11 @@ def _anchors(page: Path) -> set[str]:
     """Return the anchors that git hosts give to the headings of a page."""
     headings = (re.sub(r"\]\([^)]*\)", "", heading) for heading in re.findall(r"^#+ (.+)$", _prose(page), re.MULTILINE))
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_the_reserved_names_of_repositories_are_documented() -> None:
+    """The page about repositories lists exactly the names that are refused as reserved."""
+    sentence = re.search(r"these names are reserved \(422\): ([^.]+)\.", (ROOT / "docs/reference/repositories.md").read_text())
+    assert sentence is not None
+    # Names in upper case are invalid anyway.
+    assert set(re.findall(r"`(\w+)`", sentence[1])) == {name for name in RESERVED_NAMES if name.islower()}
