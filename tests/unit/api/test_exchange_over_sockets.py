@@ -13,6 +13,7 @@ from pydantic import BaseModel, Field
 from structlog.contextvars import get_contextvars
 from structlog.testing import capture_logs
 
+from dashwright.api.http import server
 from dashwright.api.http.call import Call
 from dashwright.api.http.compression import zstd
 from dashwright.api.http.decoding import INPUT_STEP_BYTES, OUTPUT_STEP_BYTES
@@ -408,6 +409,18 @@ async def test_a_stop_does_not_wait_for_idle_connections(serve: Serve) -> None:
         await gateway.server.stop()
         assert await reader.read() == b""
     writer.close()
+
+
+async def test_a_stop_does_not_wait_for_the_body_of_a_disconnected_client(serve: Serve, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The rest of a refused body is no longer awaited after the client has closed the connection."""
+    monkeypatch.setattr(server, "_FLUSH_TIMEOUT_SECONDS", 60.0)
+    gateway = await serve(ROUTES, Limits(linger_seconds=60))
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(b"POST /api/echo HTTP/1.1\r\nHost: x\r\nContent-Length: 5000\r\n\r\nbegin")
+    assert (await reader.readuntil(b"\r\n")).startswith(b"HTTP/1.1 413 ")
+    writer.close()
+    async with asyncio.timeout(10):
+        await gateway.server.stop()
 
 
 async def test_a_disconnected_client_cancels_no_handler(serve: Serve) -> None:

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import structlog
-from aiohttp import web
+from aiohttp import StreamReader, web
 from aiohttp.web_protocol import RequestHandler
 
 from dashwright.api.http.addresses import NO_PROXIES, TrustedProxies
@@ -152,7 +152,8 @@ class _Listener(web.Server):
     """The low-level server of aiohttp, with ``_Connection`` as its protocol."""
 
     def __init__(self, exchange: Exchange, streams: Streams, limits: Limits, limiter: ConnectionLimiter, **options: Any) -> None:
-        super().__init__(exchange, **options)
+        super().__init__(self._respond, **options)
+        self._exchange = exchange
         self._streams = streams
         self._limits = limits
         self._limiter = limiter
@@ -160,6 +161,14 @@ class _Listener(web.Server):
 
     def __call__(self) -> RequestHandler:
         return _Connection(self, self._streams, self._limits, self._limiter, loop=asyncio.get_running_loop(), **self._options)
+
+    async def _respond(self, request: web.BaseRequest) -> web.StreamResponse:
+        try:
+            return await self._exchange(request)
+        finally:
+            if not request.content.is_eof():
+                assert isinstance(request.protocol, _Connection)
+                request.protocol.unread_body = request.content
 
 
 class _Connection(RequestHandler):
@@ -169,7 +178,7 @@ class _Connection(RequestHandler):
     ``head_seconds``.
     """
 
-    __slots__ = ("_address", "_head_timer", "_limiter", "_limits", "_stall_timer", "_streams")
+    __slots__ = ("_address", "_head_timer", "_limiter", "_limits", "_stall_timer", "_streams", "unread_body")
 
     def __init__(self, listener: _Listener, streams: Streams, limits: Limits, limiter: ConnectionLimiter, **options: Any) -> None:
         super().__init__(listener, **options)
@@ -179,6 +188,8 @@ class _Connection(RequestHandler):
         self._address: str | None = None
         self._head_timer: asyncio.TimerHandle | None = None
         self._stall_timer: asyncio.TimerHandle | None = None
+        #: The body of a request whose response was sent before the body was read.
+        self.unread_body: StreamReader | None = None
 
     @property
     def is_idle(self) -> bool:
@@ -223,6 +234,8 @@ class _Connection(RequestHandler):
     def connection_lost(self, exc: BaseException | None) -> None:
         """Cancel the stream of the connection, and stop counting the connection."""
         super().connection_lost(exc)
+        if self.unread_body is not None:
+            self.unread_body.feed_eof()  # Otherwise aiohttp waits for the rest for ``linger_seconds``, and with it a stop of the server.
         self._stop_stall_timer()
         self._streams.cancel(self)
         if self._address is not None:
