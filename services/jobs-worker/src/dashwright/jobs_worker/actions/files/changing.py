@@ -93,8 +93,7 @@ def check_faults(planned_sync: PlannedSync, edits: Sequence[Edit], *, allows_par
     """Raise BadRequest if a file that would be written could not be stored; with ``allows_partial`` only if none of its documents could."""
     for fault in (*planned_sync.plan.faults, *planned_sync.plan.copies, *planned_sync.plan.folder_faults):
         if not (allows_partial and fault.is_partial) and any(edit.body is not None and affects(fault, edit.path) for edit in edits):
-            message = fault.public_message or fault.message
-            raise BadRequest(message if fault.path in message else f"{fault.path}: {message}")
+            raise BadRequest(f"{fault.path}: {fault.public_message or fault.message}")
 
 
 def fingerprint(ref: str, edits: Sequence[Edit], touches: Sequence[Touch]) -> str:
