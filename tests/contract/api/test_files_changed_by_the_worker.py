@@ -236,7 +236,7 @@ async def test_an_error_names_the_file_although_the_reason_has_its_name(
     """An error about a file begins with its path, although the reason quotes the same text."""
     await synced_team("local", TREE, git_api, git_server, tmp_path / "team")
     (tmp_path / "team/bad.json").write_text('{"kind": "moved.json", "apiVersion": "dashboard.grafana.app/v1", "metadata": {"name": "x"}}')
-    with pytest.raises(BadRequest, match="^moved.json: moved.json of dashboard.grafana.app/v1 is not synced"):
+    with pytest.raises(BadRequest, match=r"^moved\.json: moved\.json of dashboard\.grafana\.app/v1 is not synced"):
         await calls.request_change("move", "moved.json", None, original_path="bad.json")
 
 

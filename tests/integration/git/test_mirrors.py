@@ -243,6 +243,24 @@ async def test_the_output_of_git_is_bounded(tmp_path: Path) -> None:
     assert len(output) == 8 * 1024 * 1024
 
 
+async def test_processes_that_outlive_git_are_ended(tmp_path: Path) -> None:
+    """A cancelled run ends the processes that git has started, even if git itself has ended."""
+    os.mkfifo(tmp_path / "signs")
+    # The process writes when git, the parent of the shell, has been waited for.
+    alias = "!git=$PPID; { while kill -0 $git 2>/dev/null; do sleep 0.01; done; echo alive; exec tail -f /dev/null; } > signs &"
+    run = asyncio.create_task(command.run(["-c", f"alias.start={alias}", "start"], directory=tmp_path, settings={}, timeout_seconds=60))
+    signs = asyncio.StreamReader()
+    pipe = os.fdopen(os.open(tmp_path / "signs", os.O_RDONLY | os.O_NONBLOCK), "rb")
+    transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(signs), pipe)
+    async with asyncio.timeout(20):
+        assert await signs.readline() == b"alive\n"
+        run.cancel()
+        assert await signs.read() == b""
+    transport.close()
+    with pytest.raises(asyncio.CancelledError):
+        await run
+
+
 async def test_the_machines_configuration_is_ignored(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Neither configuration files of users nor environment variables of git have an effect."""
     (tmp_path / ".gitconfig").write_text("[user]\n\tname = somebody\n")

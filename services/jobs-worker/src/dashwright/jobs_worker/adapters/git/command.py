@@ -208,8 +208,6 @@ async def _read_ends(stream: asyncio.StreamReader, limit: int) -> bytes:
 
 async def _terminate(process: asyncio.subprocess.Process) -> None:
     """End the program and all processes that it started, such as those for transport, which may run longer than git itself."""
-    if process.returncode is not None:
-        return
     with suppress(ProcessLookupError):
         os.killpg(process.pid, signal.SIGTERM)
     with suppress(TimeoutError):
