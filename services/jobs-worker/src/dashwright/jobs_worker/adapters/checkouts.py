@@ -3,7 +3,7 @@
 import base64
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from typing import Final
@@ -36,7 +36,18 @@ from dashwright.jobs_worker.domain.hosting import PullRequest
 from dashwright.jobs_worker.domain.objects import CommitDraft, Edit, GitIdentity, Repository
 from dashwright.jobs_worker.ports import Checkout, SizedCheckout
 
-_READ_TIMEOUT_SECONDS: Final = 30.0
+
+@dataclass(frozen=True, slots=True)
+class _TimeLimit:
+    """A limit on one run of git, and what to do if it is exceeded."""
+
+    seconds: float
+    advice: str
+
+
+_READ_LIMIT: Final = _TimeLimit(30.0, "try again later, or after a sync, which has more time")
+_JOB_ADVICE: Final = "sync again later, or raise DASHWRIGHT_GIT_SECONDS if the repository is large or the host slow"
+
 _COMMIT_HASH: Final = re.compile(r"[0-9a-f]{40}")
 
 
@@ -55,6 +66,7 @@ class RepositoryCheckouts:
         references: ReferenceReader | None = None,
     ) -> None:
         self._settings = settings
+        self._job_limit = _TimeLimit(settings.git_seconds, _JOB_ADVICE)
         self._local_paths = settings.local_paths
         self._cipher = cipher
         self._budget = budget
@@ -74,7 +86,7 @@ class RepositoryCheckouts:
         if repository.spec.type is RepositoryType.LOCAL:
             return self._directory_checkout(repository)
         githost = _githost(repository)
-        remote = self._remote(repository, self._settings.git_seconds)
+        remote = self._remote(repository, self._job_limit)
         commit = await self.mirrors.fetch(repository.uid, remote, githost.branch)
         if commit is None:
             _require_never_synced(repository)
@@ -105,7 +117,7 @@ class RepositoryCheckouts:
         check_edits(edits, max_file_bytes=settings.repository_file_bytes, max_total_bytes=settings.repository_bytes)
         if repository.spec.type is RepositoryType.LOCAL:
             return await self._edit_directory(repository, ref, edits)
-        return await self._push(repository, base, ref, [CommitDraft(edits, author, message, at)], _READ_TIMEOUT_SECONDS)
+        return await self._push(repository, base, ref, [CommitDraft(edits, author, message, at)], _READ_LIMIT)
 
     async def commits_by(
         self, repository: Repository, ref: str, author: GitIdentity, at: datetime
@@ -124,7 +136,7 @@ class RepositoryCheckouts:
         """Push a commit of each draft; see ``Checkouts.push``."""
         if repository.spec.type is RepositoryType.LOCAL:
             return await self._edit_directory(repository, ref, [edit for draft in drafts for edit in draft.edits])
-        return await self._push(repository, base, ref, drafts, self._settings.git_seconds)
+        return await self._push(repository, base, ref, drafts, self._job_limit)
 
     async def _edit_directory(self, repository: Repository, ref: str, edits: Sequence[Edit]) -> Checkout:
         if ref:
@@ -133,18 +145,18 @@ class RepositoryCheckouts:
         await directory_edits.edit(checkout, edits, self._settings.data_dir.absolute() / "folders.lock")
         return checkout
 
-    async def _push(self, repository: Repository, base: str, ref: str, drafts: Sequence[CommitDraft], seconds: float) -> Checkout:
+    async def _push(self, repository: Repository, base: str, ref: str, drafts: Sequence[CommitDraft], limit: _TimeLimit) -> Checkout:
         githost = _githost(repository)
         if ref and not is_branch(ref):
             raise BadRequest(f"ref {ref[:80]!r} is not a valid branch name")
         change = BranchChange(githost.branch, ref, base, drafts, githost.path or "", self._signing(repository, githost))
-        return self._git_checkout(repository, await commits.commit(self.mirrors, repository.uid, self._remote(repository, seconds), change))
+        return self._git_checkout(repository, await commits.commit(self.mirrors, repository.uid, self._remote(repository, limit), change))
 
     async def at_synced(self, repository: Repository, commit: str) -> Checkout:
         """Return the checkout of a commit that was synced before; see ``SyncedCommits.at_synced``."""
         if repository.spec.type is RepositoryType.LOCAL:
             raise BadRequest("this repository does not support rollback: a local directory keeps no commits")
-        commit_in_mirror = await self.mirrors.fetch_synced(repository.uid, self._remote(repository, self._settings.git_seconds), commit)
+        commit_in_mirror = await self.mirrors.fetch_synced(repository.uid, self._remote(repository, self._job_limit), commit)
         await check_signature(commit_in_mirror, self._signing(repository, _githost(repository)))
         return self._git_checkout(repository, commit_in_mirror)
 
@@ -166,7 +178,7 @@ class RepositoryCheckouts:
         return self._git_checkout(repository, await self._fetch_pull_request(repository, pull_request))
 
     async def _fetch_pull_request(self, repository: Repository, pull_request: PullRequest) -> Commit:
-        remote = self._remote(repository, self._settings.git_seconds)
+        remote = self._remote(repository, self._job_limit)
         fetch = partial(self.mirrors.fetch_pull_request, repository.uid, number=pull_request.number, reference=pull_request.reference)
         if not pull_request.fork_path:
             return await fetch(remote)
@@ -185,7 +197,7 @@ class RepositoryCheckouts:
             await self._directory_checkout(repository).check_readable()
             return
         githost = _githost(repository)
-        remote = self._remote(repository, _READ_TIMEOUT_SECONDS)
+        remote = self._remote(repository, _READ_LIMIT)
         if await remote.head(githost.branch, self.mirrors.ensure_root()) is None:
             if branch_error := await remote.missing_branch_error(githost.branch, self.mirrors.ensure_root()):
                 raise branch_error
@@ -196,11 +208,11 @@ class RepositoryCheckouts:
         githost = repository.spec.remote
         if repository.spec.type is RepositoryType.LOCAL or githost is None:
             return None
-        return await self._remote(repository, _READ_TIMEOUT_SECONDS).head(githost.branch, self.mirrors.ensure_root())
+        return await self._remote(repository, _READ_LIMIT).head(githost.branch, self.mirrors.ensure_root())
 
     async def branches(self, repository: Repository) -> Mapping[str, str]:
         """Return the commits of the branches on a git host, by branch."""
-        return await self._remote(repository, _READ_TIMEOUT_SECONDS).branches(self.mirrors.ensure_root())
+        return await self._remote(repository, _READ_LIMIT).branches(self.mirrors.ensure_root())
 
     async def history(self, repository: Repository, ref: str, path: str) -> Sequence[HistoryItem]:
         """Return the newest commits up to a branch or commit that touch a path. Raises NotFound for an unknown ref or path."""
@@ -214,7 +226,7 @@ class RepositoryCheckouts:
     async def _fetch(self, repository: Repository, ref: str) -> Commit | None:
         """Return the commit that a ref names; None if the repository has none yet."""
         githost = _githost(repository)
-        remote = self._remote(repository, _READ_TIMEOUT_SECONDS)
+        remote = self._remote(repository, _READ_LIMIT)
         if ref and not is_branch(ref):
             raise BadRequest(f"ref {ref[:80]!r} is neither a branch name nor a commit")
         if not _COMMIT_HASH.fullmatch(ref):
@@ -262,13 +274,13 @@ class RepositoryCheckouts:
             max_file_bytes=settings.repository_file_bytes,
         )
 
-    def _remote(self, repository: Repository, seconds: float) -> Remote:
+    def _remote(self, repository: Repository, limit: _TimeLimit) -> Remote:
         githost = _githost(repository)
         return Remote(
             (githost.url or "").rstrip("/"),
             token_of(repository, githost, self._cipher),
             self._resolver,
-            seconds,
+            limit.seconds,
             self._settings.git_idle_seconds,
             self._authorities,
             self._budget,
@@ -277,6 +289,7 @@ class RepositoryCheckouts:
             repository.namespace,
             self._ssh_access(repository, githost),
             self._references,
+            limit.advice,
         )
 
     def _ssh_access(self, repository: Repository, githost: GitHostRepositoryConfig) -> SshAccess:

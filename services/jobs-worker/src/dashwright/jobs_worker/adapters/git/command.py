@@ -68,11 +68,15 @@ class GitFailed(Exception):
         self.retry_after = retry_after
 
 
+class GitTimedOut(SourceFailed):
+    """The program did not end within its time limit."""
+
+
 async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[str, str], timeout_seconds: float) -> bytes:
     """Run git and return at most 8 MiB of its output. ``settings`` are configuration of this run; they do not appear in process lists.
 
-    Raises GitFailed, and SourceFailed if git is not installed or takes longer than ``timeout_seconds``. On cancellation and timeout, git
-    and all processes that it started are ended.
+    Raises GitFailed, SourceFailed if git is not installed, and GitTimedOut if it takes longer than ``timeout_seconds``. On cancellation
+    and timeout, git and all processes that it started are ended.
     """
     # Git prints no response headers: they are read from its trace, through a pipe.
     with open_trace() as git_trace:
@@ -93,7 +97,7 @@ async def run(arguments: Sequence[str], *, directory: Path, settings: Mapping[st
                 )
                 status = await process.wait()
         except TimeoutError as error:
-            raise SourceFailed(f"the git host did not respond within {timeout_seconds:.0f} s") from error
+            raise GitTimedOut(f"git did not end within {timeout_seconds:.0f} s") from error
         except NotConnected as error:
             raise GitFailed(_STATUS_FATAL, "", NOT_CONNECTED) from error
         finally:

@@ -13,12 +13,12 @@ from tempfile import TemporaryDirectory
 from typing import Final, Protocol
 
 from dashwright.common.allowed_hosts import Address
-from dashwright.common.errors import BadRequest, Cause, NotFound, TooManyRequests
+from dashwright.common.errors import BadRequest, Cause, NotFound, SourceFailed, TooManyRequests
 from dashwright.common.host_resolver import HostResolver
 from dashwright.common.kinds.branches import is_branch
 from dashwright.common.kinds.git_addresses import GitAddress, parse_git_address
 from dashwright.jobs_worker.adapters.git import command, failures
-from dashwright.jobs_worker.adapters.git.command import GitFailed, GitProgram
+from dashwright.jobs_worker.adapters.git.command import GitFailed, GitProgram, GitTimedOut
 from dashwright.jobs_worker.adapters.git.references import ReferenceReader, UnexpectedReferences
 from dashwright.jobs_worker.adapters.git.ssh import SshAccess, ssh_settings
 from dashwright.jobs_worker.adapters.host.error_responses import ErrorResponse, retry_after
@@ -86,6 +86,8 @@ class Remote:
     ssh: SshAccess = field(default_factory=SshAccess)
     #: Reader of single references; None to use the git program only.
     references: ReferenceReader | None = None
+    #: What to do if a run of git exceeds its limit.
+    timeout_advice: str = "try again later"
 
     def at_path(self, path: str) -> "Remote":
         """Return another repository of the host, such as a fork. Its path has as many parts as that of this repository."""
@@ -191,7 +193,11 @@ class Remote:
             return await self._run_program(arguments, directory, {**host_settings, **settings})
 
     async def _run_program(self, arguments: Sequence[str], directory: Path, settings: Mapping[str, str]) -> bytes:
-        return await command.run(arguments, directory=directory, settings=settings, timeout_seconds=self.timeout_seconds)
+        try:
+            return await command.run(arguments, directory=directory, settings=settings, timeout_seconds=self.timeout_seconds)
+        except GitTimedOut as error:
+            message = f"the git host did not complete its response within {self.timeout_seconds:.0f} s: {self.timeout_advice}"
+            raise SourceFailed(message) from error
 
     async def default_branch(self, directory: Path) -> str | None:
         """Return the branch that the host's HEAD names; None for a repository without commits.
