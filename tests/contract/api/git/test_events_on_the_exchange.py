@@ -121,12 +121,14 @@ async def test_an_event_that_a_full_queue_refuses_is_repeated(environment: SyncE
 
 async def test_the_waiting_events_of_an_organization_are_bounded(database: Database) -> None:
     """The newest 10,000 of 13,000 waiting events remain. Other organizations, and receivers in the specs of batches, lose no event."""
-    async with database.connection() as connection:
+    # In one transaction, now() is the same for all events, so that the two types of receivers have as many of the newest ones.
+    async with database.transaction() as connection:
         await connection.execute(INSERT_WAITING_EVENTS, "webhook", "repository", "default", 6_500)
         await connection.execute(INSERT_WAITING_EVENTS, "exchange", "batch", "default", 6_500)
         await connection.execute(INSERT_WAITING_EVENTS, "webhook", "batch", "default", 10)
         await connection.execute(INSERT_WAITING_EVENTS, "webhook", "repository", "org-2", 100)
-        await NotificationBound(database, keep=10_000).run_once()
+    await NotificationBound(database, keep=10_000).run_once()
+    async with database.connection() as connection:
         rows = await connection.fetch(
             "select namespace, subject_kind, receiver, count(*), min(created_at) > now() - interval '5100 s' as are_newest "
             "from notification group by namespace, subject_kind, receiver order by namespace, subject_kind, receiver"
