@@ -47,7 +47,7 @@ _HEADER: Final = """\
 # The port on 127.0.0.1.
 #DASHWRIGHT_HTTP_PORT=3000
 
-# Passwords: letters, digits, _ and - only, since they become part of addresses. Change all of them for more than trying.
+# Passwords: letters, digits, _ and - only, since they become part of addresses. Change all before other machines can connect.
 #POSTGRES_PASSWORD=dashwright
 #POSTGRES_OWNER_PASSWORD=dashwright
 #POSTGRES_API_PASSWORD=dashwright

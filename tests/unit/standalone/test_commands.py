@@ -18,7 +18,7 @@ pytestmark = pytest.mark.exhaustive
         ("serve", "whole system"),
         ("jobs", "the jobs of a server"),
         ("dead-letters", "replay and discard"),
-        ("lint", "broken"),
+        ("lint", "dashboard files"),
         ("eval", "expressions"),
         ("migrate", "database"),
     ],

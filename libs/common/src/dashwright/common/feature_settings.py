@@ -76,7 +76,7 @@ class FeatureSettingsFields(BaseSettings):
     provisioning_seconds: Seconds = setting(10, "seconds between two reads of `PROVISIONING_DIR`", "api")
 
     # SSH connections to git hosts
-    git_seconds: Seconds = setting(600, "maximum number of seconds that a fetch from a git host may take", "jobs-worker")
+    git_seconds: Seconds = setting(600, "maximum number of seconds that a fetch or push of a job may take", "jobs-worker")
     git_idle_seconds: Seconds = setting(
         90,
         "seconds without any data from a git host, after which a fetch or push is given up. Raise this for a host that needs more time "
@@ -116,8 +116,8 @@ class FeatureSettingsFields(BaseSettings):
     proxy_seconds: Seconds = setting(300, "maximum duration of a proxied request with its response, in seconds", "api")
     proxy_streams: Annotated[int, Field(gt=1, le=10_000)] = setting(
         128,
-        "maximum number of concurrent proxied requests of one gateway; a quarter is reserved for organizations without one, "
-        "and one caller may have half",
+        "maximum number of concurrent proxied requests of one gateway; a quarter is reserved for organizations without a proxied "
+        "request, and one caller may have half",
         "api",
     )
 

@@ -203,7 +203,8 @@ class SettingsFields(BaseSettings):
     )
     query_waiting: Annotated[int, Field(gt=0, le=50_000)] = setting(
         512,
-        "maximum number of waiting queries in one worker, at most 50,000; an organization may have as many as there are free places",
+        "maximum number of waiting queries in one worker, at most 50,000; an organization may have at most as many waiting queries as "
+        "there are free places",
         "expressions",
     )
     query_bytes: Positive = setting(
@@ -216,7 +217,7 @@ class SettingsFields(BaseSettings):
         256 * 1024 * 1024, "maximum size of one response as JSON, estimated before it is encoded", "expressions"
     )
     query_targets: Positive = setting(500, "maximum number of queries, or targets of a panel, in one request", "expressions")
-    query_depth: Positive = setting(100, "maximum length of a chain of expressions of which each reads the previous one", "expressions")
+    query_depth: Positive = setting(100, "maximum length of a chain of expressions in which each reads the previous one", "expressions")
     query_series: Positive = setting(100_000, "maximum number of series (or numbers) of one refId", "expressions")
     query_points: Positive = setting(20_000_000, "maximum number of points of one refId, in all of its series together", "expressions")
     query_labels: Positive = setting(100, "maximum number of labels of one series", "expressions")
@@ -274,8 +275,8 @@ class SettingsFields(BaseSettings):
     allowed_hosts: Annotated[tuple[str, ...], NoDecode] = setting(
         (),
         "comma-separated list of host names, patterns of host names (`*.example.com`), addresses and networks (`10.0.0.0/8`). Data "
-        "sources, git hosts and webhooks of batches may have these addresses in addition to public ones, and may be reached there without "
-        "encryption. The same applies to `RESULTS_ENDPOINT`",
+        "sources, git hosts and receivers of notifications may have these addresses in addition to public ones, and may be reached there "
+        "without encryption. The same applies to `RESULTS_ENDPOINT`",
         "expressions, jobs-worker, api",
         displayed_default="none; in `serve` `localhost,127.0.0.0/8,::1`",
     )
@@ -303,8 +304,8 @@ class SettingsFields(BaseSettings):
     testdata_seconds: Seconds = setting(30, "maximum delay, in seconds, of a `slow_query` of `grafana-testdata-datasource`", "expressions")
     job_slots: Positive = setting(
         4,
-        "maximum number of jobs on repositories that one worker runs concurrently; as soon as several organizations have had jobs, a "
-        "quarter of them, and at least one of several, is reserved for organizations without running jobs",
+        "maximum number of jobs on repositories that one worker runs concurrently. As soon as several organizations have had jobs, a "
+        "quarter of these slots, and at least one if there are several, is reserved for organizations without running jobs",
         "jobs-worker",
     )
     evaluation_slots: Positive = setting(
@@ -361,8 +362,8 @@ class SettingsFields(BaseSettings):
         600,
         "maximum number of requests that all workers together send to one git host (name and port) per minute; `0` means unlimited. "
         "The last quarter is reserved for requests that a caller waits for. An organization with *n* requests in the last minute must "
-        "leave *n*/8 requests to others. A check of a branch counts as one request, or as two over SSH and for a host without protocol "
-        "version 2, and a fetch as three",
+        "leave *n*/8 requests of the limit to others. A check of a branch counts as one request, or as two over SSH and for a host "
+        "without protocol version 2, and a fetch as three",
         "jobs-worker",
     )
     git_host_apis: Annotated[Mapping[str, str], NoDecode] = setting(

@@ -73,6 +73,8 @@ def get(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAU
 
     Parameters
     ----------
+    name
+        The name of the batch.
     as_json
         Print the Batch object as JSON.
     """
@@ -152,6 +154,8 @@ def submit(
 
     Parameters
     ----------
+    name
+        The name of the batch.
     file
         One item on each line, as JSON; - for standard input.
     close
@@ -194,6 +198,8 @@ def wait(name: str, /, *, timeout_seconds: Timeout = None, as_json: AsJson = Fal
 
     Parameters
     ----------
+    name
+        The name of the batch.
     timeout_seconds
         The longest time to wait, in seconds. The batch continues after it.
     as_json
@@ -214,6 +220,8 @@ def cancel(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DE
 
     Parameters
     ----------
+    name
+        The name of the batch.
     as_json
         Print the Batch object from before as JSON.
     """
@@ -244,6 +252,8 @@ def retry(
 
     Parameters
     ----------
+    name
+        The name of the batch.
     states
         Only items that ended in this state: error, cancelled or success; may be repeated.
     wait
@@ -273,6 +283,8 @@ def items(name: str, /, *, state: OneState = None, as_json: AsJson = False, opti
 
     Parameters
     ----------
+    name
+        The name of the batch.
     state
         Only items in this state.
     as_json
@@ -300,6 +312,8 @@ def results(name: str, /, *, state: OneState = None, options: ServerOptions = DE
 
     Parameters
     ----------
+    name
+        The name of the batch.
     state
         Only items in this state.
     """
@@ -317,6 +331,11 @@ def delete(name: str, /, *, options: ServerOptions = DEFAULT_SERVER) -> int:
     """Delete a batch with its results. Items that have not ended are cancelled.
 
     The exit status is 0, or 2 if the batch was not deleted.
+
+    Parameters
+    ----------
+    name
+        The name of the batch.
     """
 
     async def run(client: BatchesClient, output: Output) -> int:

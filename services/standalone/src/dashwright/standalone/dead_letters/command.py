@@ -100,6 +100,8 @@ def get(
 
     Parameters
     ----------
+    name
+        The name of the letter.
     body
         Print only the body of the message, unchanged.
     as_json

@@ -66,6 +66,8 @@ def get(name: str, /, *, as_json: AsJson = False, options: ServerOptions = DEFAU
 
     Parameters
     ----------
+    name
+        The name of the job.
     as_json
         Print the Job object as JSON.
     """
@@ -118,6 +120,8 @@ def submit(
 
     Parameters
     ----------
+    repository
+        The name of the repository.
     file
         A JobSpec, a Job, or a list of JobSpecs; JSON, or YAML by its extension; - for standard input.
     wait
@@ -157,6 +161,8 @@ def sync(
 
     Parameters
     ----------
+    repository
+        The name of the repository.
     incremental
         Only read files that differ from the stored commit.
     wait
