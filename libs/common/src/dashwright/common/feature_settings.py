@@ -17,8 +17,8 @@ class FeatureSettingsFields(BaseSettings):
     # Results of batches
     results_url: str = setting(
         "",
-        "where the results of batches are stored: a folder, or `s3://bucket/prefix` of S3 or a compatible server. Give api and "
-        "jobs-worker the same value; a folder must be the same one for all of them "
+        "where the results of batches are stored: a directory, or `s3://bucket/prefix` of S3 or a compatible server. Give api and "
+        "jobs-worker the same value; a directory must be the same for all of them "
         "([results of batches](../how-to/operations.md#results-of-batches))",
         "api, jobs-worker",
         displayed_default="`DATA_DIR/batches`",

@@ -388,7 +388,7 @@ class SettingsFields(BaseSettings):
     repository_files: Positive = setting(50_000, "maximum number of files and directories of one repository", "jobs-worker")
     repository_bytes: Positive = setting(
         1 << 30,
-        "maximum size of one repository: of the worker's copy of it, of all of its resource files together, and of an export",
+        "maximum size of one repository: of the worker's mirror of it, of all of its resource files together, and of an export",
         "jobs-worker",
     )
     repository_file_bytes: Positive = setting(5 * 1024 * 1024, "maximum size of a file that is read as a dashboard", "jobs-worker")
