@@ -20,6 +20,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.settings import Settings, load
 
 PAGE = Path(__file__).parents[3] / "docs/reference/http.md"
+AUDIT_PAGE = PAGE.with_name("accounts.md")
 CREDENTIALS = {"Authorization": aiohttp.encode_basic_auth("admin", "admin")}
 NAMESPACE = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default"
 DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards"
@@ -60,6 +61,15 @@ async def test_every_route_is_documented(table: list[Route]) -> None:
     documented = re.findall(r"^\| (GET|POST|PUT|PATCH|DELETE) \| `([^`]+)` \|", PAGE.read_text(), re.MULTILINE)
     served = {(route.method, re.sub(r"^(/apis/(?!authorization\.)[^/]+)/v\d\w*/", r"\1/{version}/", route.path)) for route in table}
     assert sorted(documented) == sorted(served)
+
+
+async def test_every_audited_action_is_documented(table: list[Route]) -> None:
+    """docs/reference/accounts.md lists the action of each audited route; ``.update`` continues the action before it."""
+    _, _, rows = AUDIT_PAGE.read_text().partition("### Actions of the audit")
+    documented: list[str] = []
+    for action in re.findall(r"`([a-z.-]+)`", "".join(re.findall(r"^\| (`[^|]+)\|", rows, re.MULTILINE))):
+        documented.append(documented[-1].rpartition(".")[0] + action if action.startswith(".") else action)
+    assert not {route.audit for route in table if route.audit} - set(documented)
 
 
 async def test_every_route_names_its_operation(table: list[Route]) -> None:
