@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Final
 
 from pydantic import SecretStr
 
@@ -14,6 +15,33 @@ from dashwright.expressions.sql.functions import GROUPS
 PAGE = Path(__file__).parent / "reference/expressions.md"
 SQL_PAGE = PAGE.with_name("sql.md")
 SETTINGS_PAGE = PAGE.with_name("settings.md")
+
+#: Headings in the page of settings, by the first setting below each.
+_HEADINGS_OF_SETTINGS: Final = {
+    "HTTP_HOST": "Address and TLS",
+    "DATABASE_URL": "Database, broker and directory of data",
+    "ADMIN_USER": "Passwords and logins",
+    "TRUSTED_PROXIES": "Proxies and names of the server",
+    "API_KEY_MAX_SECONDS_TO_LIVE": "Tokens, audit, dead letters and quotas",
+    "SECRET_KEY": "Secrets, features and local directories",
+    "LOG_LEVEL": "Logs, probes and metrics",
+    "ADDRESS_CONNECTIONS": "Connections and memory of a gateway",
+    "START_SECONDS": "Start and stop",
+    "QUERY_SECONDS": "Queries and expressions",
+    "EVALUATION_RESULT_SECONDS": "Evaluations",
+    "SQL_SLOTS": "SQL expressions and transformations",
+    "ALLOWED_HOSTS": "Data sources",
+    "JOB_SLOTS": "Jobs and batches",
+    "MIN_REFRESH": "Dashboards, folders and watches",
+    "SCHEDULING": "Repositories and git hosts",
+    "RESULTS_URL": "Results of batches",
+    "SNAPSHOTS": "Snapshots, playlists, short URLs and query histories",
+    "PREFERRED_DASHBOARD_VERSION": "Versions of dashboards",
+    "PROVISIONING_DIR": "Files that declare repositories",
+    "GIT_SECONDS": "Transfers and keys of git",
+    "NOTIFICATION_SECONDS": "Notifications",
+    "PROXY_MAX_BYTES": "Proxy to data sources",
+}
 
 
 def page_with_tables(text: str) -> str:
@@ -36,13 +64,25 @@ def _tables() -> Mapping[str, str]:
     return {
         "operators": _table(("operator", "precedence", "result"), operators),
         "functions": _table(("function", "result"), functions),
-        "settings": _table(("name", "default", "meaning", "read by"), _settings()),
+        "settings": _sections_of_settings(),
         "reducers": _table(("reducer", "result"), reducers),
         **{
             f"sql {name}": _table(("function", "result"), ((_code(function.usage), function.doc) for function in group))
             for name, group in GROUPS.items()
         },
     }
+
+
+def _sections_of_settings() -> str:
+    """Return a heading with a table for each group of settings."""
+    rows_by_heading: dict[str, list[tuple[str, str, str, str]]] = {}
+    headings = dict(_HEADINGS_OF_SETTINGS)
+    for row in _settings():
+        heading = headings.pop(row[0].strip("`"), None) or next(reversed(rows_by_heading))
+        rows_by_heading.setdefault(heading, []).append(row)
+    assert not headings, f"no settings: {', '.join(headings)}"
+    tables = (f"## {heading}\n\n{_table(('name', 'default', 'meaning', 'read by'), rows)}" for heading, rows in rows_by_heading.items())
+    return "\n" + "\n".join(tables) + "\n"
 
 
 def _settings() -> Iterable[tuple[str, str, str, str]]:

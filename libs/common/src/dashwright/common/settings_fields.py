@@ -51,7 +51,7 @@ class SettingsFields(BaseSettings):
     )
     data_dir: Path = setting(
         Path(".dashwright"),
-        "directory of the embedded database, the files of `serve` and the certificate of `TLS=self-signed`",
+        "directory of the embedded database, of the mirrors of repositories, and of the certificate of `TLS=self-signed`",
         "serve, api, jobs-worker",
     )
     admin_user: str = setting("admin", "login of the first user, created on an empty database", "api", min_length=1)
