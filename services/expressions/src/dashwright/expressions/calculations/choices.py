@@ -70,10 +70,10 @@ def all_values(field: FieldValues) -> list[Any]:
 
 def unique_values(field: FieldValues) -> list[Any]:
     """Return the different values in the order of their first occurrence."""
-    found: dict[Any, Any] = {}
+    values_by_key: dict[Any, Any] = {}
     for value in field.values:
-        found.setdefault(key_of(value), value)
-    return list(found.values())
+        values_by_key.setdefault(key_of(value), value)
+    return list(values_by_key.values())
 
 
 def all_are_null(field: FieldValues) -> bool:

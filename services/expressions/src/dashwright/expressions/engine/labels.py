@@ -27,7 +27,7 @@ class Labels:
 
     def pairs_of(self, keys: frozenset[str]) -> tuple[tuple[str, str], ...]:
         """Return the pairs whose key is one of ``keys``, sorted by key."""
-        return tuple([pair for pair in self.pairs if pair[0] in keys])
+        return tuple([label for label in self.pairs if label[0] in keys])
 
     def __eq__(self, other: object) -> bool:
         if self is other:

@@ -148,10 +148,10 @@ class _Template:
     @staticmethod
     def of(header: bytes, metadata: Sequence[bytes]) -> "_Template | None":
         """Return the template of a header, or None if a metadata occurs twice, so that its position is ambiguous."""
-        present = [index for index, encoded in enumerate(metadata) if encoded]
-        if any(header.count(metadata[index]) != 1 for index in present):
+        non_empty = [index for index, encoded in enumerate(metadata) if encoded]
+        if any(header.count(metadata[index]) != 1 for index in non_empty):
             return None
-        order = sorted(present, key=lambda index: header.index(metadata[index]))
+        order = sorted(non_empty, key=lambda index: header.index(metadata[index]))
         parts, position = [], 0
         for index in order:
             start = header.index(metadata[index])

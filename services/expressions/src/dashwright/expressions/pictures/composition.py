@@ -66,8 +66,8 @@ def _heading(box: Box, note: str, theme: Theme) -> str:
         heading, signs_width = _description_sign(box.panel.description, right - _SIGN_RADIUS, box.y + 14.5, theme), 2 * _SIGN_RADIUS + 6
     visible_note = svg.truncated(note, _NOTE_SIZE, (box.width - 20) * _NOTE_SHARE - signs_width) if note else ""
     note_width = svg.text_width(visible_note, _NOTE_SIZE) + 8 if note else 0
-    room = box.width - _TITLE_MARGINS - signs_width - note_width
-    visible_title = svg.truncated(box.panel.title, _TITLE_SIZE, room / svg.BOLD_WIDTH)
+    title_width = box.width - _TITLE_MARGINS - signs_width - note_width
+    visible_title = svg.truncated(box.panel.title, _TITLE_SIZE, title_width / svg.BOLD_WIDTH)
     heading += svg.text_element(visible_title, box.x + 10, box.y + 19, size=_TITLE_SIZE, colour=theme.text, bold=True)
     if note:
         heading += svg.text_element(visible_note, right - signs_width, box.y + 19, size=_NOTE_SIZE, colour=theme.muted, anchor="end")

@@ -27,11 +27,11 @@ def functional_colour(text: str) -> tuple[str, float] | None:
     matched = _FUNCTION.fullmatch(text)
     if matched is None:
         return None
-    found = [_component(part) for part in _SEPARATOR.split(matched[2])]
-    components = [component for component in found if component is not None]
-    if len(components) != len(found) or len(found) not in (_COMPONENTS, _COMPONENTS + 1):
+    parsed_components = [_component(part) for part in _SEPARATOR.split(matched[2])]
+    components = [component for component in parsed_components if component is not None]
+    if len(components) != len(parsed_components) or len(parsed_components) not in (_COMPONENTS, _COMPONENTS + 1):
         return None
-    opacity = _scaled(components[_COMPONENTS], 1.0) if len(found) > _COMPONENTS else 1.0
+    opacity = _scaled(components[_COMPONENTS], 1.0) if len(parsed_components) > _COMPONENTS else 1.0
     return hexadecimal(_CONVERSIONS[matched[1].lower()](components)), min(max(opacity, 0.0), 1.0)
 
 
@@ -42,10 +42,10 @@ def _component(text: str) -> _Component | None:
     return (float(matched[1]), (matched[2] or "").lower()) if matched else None
 
 
-def _scaled(component: _Component, whole: float) -> float:
-    """Return the number of a component, of which 100 % is ``whole``."""
+def _scaled(component: _Component, full_scale: float) -> float:
+    """Return the number of a component, of which 100 % is ``full_scale``."""
     number, unit = component
-    return number * whole / 100 if unit == "%" else number
+    return number * full_scale / 100 if unit == "%" else number
 
 
 def _turns(component: _Component) -> float:

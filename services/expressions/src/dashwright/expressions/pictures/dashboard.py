@@ -89,13 +89,13 @@ def used_names(spec: Mapping[str, Any], sections: Sequence[Section], *, panel_id
 
 def _sections_with(sections: Sequence[Section], panel_id: int) -> Sequence[Section]:
     """Return the sections of a panel with this panel only; all of them if the panel shows the queries of another one."""
-    found = [
+    filtered_sections = [
         replace(section, panels=[panel for panel in section.panels if number_of(panel.source.get("id")) == panel_id])
         for section in sections
     ]
-    found = [section for section in found if section.panels]
-    shows_other_queries = any(DASHBOARD in str(panel.source) for section in found for panel in section.panels)
-    return sections if shows_other_queries else found
+    filtered_sections = [section for section in filtered_sections if section.panels]
+    shows_other_queries = any(DASHBOARD in str(panel.source) for section in filtered_sections for panel in section.panels)
+    return sections if shows_other_queries else filtered_sections
 
 
 _INTERPOLATED_MEMBERS: Final = (
@@ -155,7 +155,7 @@ def _panel(
         scope = scope.with_values(end_values(own_time.range))
     field_config = object_of(panel.get("fieldConfig"))
     points = number_of(panel.get("maxDataPoints"))
-    found = PanelTargets() if current_type in ("row", "text") else read_targets(panel, sources, catalog, scope)
+    panel_targets = PanelTargets() if current_type in ("row", "text") else read_targets(panel, sources, catalog, scope)
     return Panel(
         id=id_of(placed),
         type=current_type,
@@ -164,8 +164,8 @@ def _panel(
         options=scope.interpolate_tree(_options(panel)),
         defaults=_defaults(object_of(field_config.get("defaults")), scope),
         overrides=[_override(rule, scope) for rule in objects_of(field_config.get("overrides"))],
-        targets=found.targets,
-        problem=missing_library_panel(panel) or found.problem,
+        targets=panel_targets.targets,
+        problem=missing_library_panel(panel) or panel_targets.problem,
         hint=_hint(panel, scope),
         interval=scope.interpolate(string_of(panel.get("interval"))),
         max_data_points=int(points) if points and 1 <= points <= 1_000_000 else None,

@@ -98,9 +98,9 @@ class PanelColumn:
     def set_property(self, name: str, value: Any) -> None:
         """Set a property of the configuration, or remove it if there is no value."""
         if name.startswith(_CUSTOM):
-            self.config["custom"] = _with(object_of(self.config.get("custom")), name.removeprefix(_CUSTOM).split("."), value)
+            self.config["custom"] = _with_setting(object_of(self.config.get("custom")), name.removeprefix(_CUSTOM).split("."), value)
         elif name in _PROPERTIES:
-            self.config = _with(self.config, [name], self._converted(name, value))
+            self.config = _with_setting(self.config, [name], self._converted(name, value))
             self._name = None
 
     def guess_type(self) -> None:
@@ -196,13 +196,13 @@ def _completed(config: Mapping[str, Any], custom: Mapping[str, Any]) -> dict[str
     return completed
 
 
-def _with(settings: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
+def _with_setting(settings: Mapping[str, Any], path: Sequence[str], value: Any) -> dict[str, Any]:
     """Return the settings with the one at a path changed, or removed if there is no value."""
-    name, *rest = path
+    name, *inner_path = path
     if value is None and name not in settings:
         return dict(settings)
-    if rest:
-        value = _with(object_of(settings.get(name)), rest, value)
+    if inner_path:
+        value = _with_setting(object_of(settings.get(name)), inner_path, value)
     return {key: item for key, item in {**settings, name: value}.items() if item is not None or key != name}
 
 

@@ -56,8 +56,8 @@ def outline_of(
 ) -> DashboardOutline:
     """Return the outline of a page of the panels of a dashboard, or of the panel with an id. Those of collapsed rows are included."""
     scope, notices = resolution.scope, list(resolution.notices)
-    found = _sections(sections, scope, notices, panel_id)
-    panel_count = sum(len(section.panels) for section in found)
+    outline_sections = _sections(sections, scope, notices, panel_id)
+    panel_count = sum(len(section.panels) for section in outline_sections)
     holder = time_settings(spec) if "elements" in spec else spec
     return DashboardOutline(
         title=_text(scope, spec.get("title")),
@@ -70,7 +70,7 @@ def outline_of(
         refresh=string_of(holder.get("refresh")) or string_of(holder.get("autoRefresh")),
         variables=[_variable(definition, resolution) for definition in read_definitions(spec).values() if _is_settable(definition)],
         links=[_link(link, scope) for link in objects_of(spec.get("links"))[:_MAX_LINKS]],
-        sections=_page_of(found, page),
+        sections=_page_of(outline_sections, page),
         panel_count=panel_count,
         notices=notices,
     )
@@ -113,15 +113,15 @@ def _page_of(sections: Sequence[OutlineSection], page: int) -> list[OutlineSecti
     """
     last_page = max(-(-sum(len(section.panels) for section in sections) // PAGE_SIZE), 1)
     page = min(page, last_page)
-    first, found, count = (page - 1) * PAGE_SIZE, [], 0
+    first, page_sections, count = (page - 1) * PAGE_SIZE, [], 0
     for section in sections:
         panels = section.panels[max(first - count, 0) : max(first + PAGE_SIZE - count, 0)]
         count += len(section.panels)
         if panels or (page == 1 and not section.panels):
             rows = compacted_rows([GridPosition(panel.x, panel.y, panel.width, panel.height) for panel in panels])
             moved = [panel.model_copy(update={"y": row}) for panel, row in zip(panels, rows, strict=True)]
-            found.append(section.model_copy(update={"panels": moved}))
-    return found
+            page_sections.append(section.model_copy(update={"panels": moved}))
+    return page_sections
 
 
 def _below_headings(placed: Sequence[PlacedPanel]) -> Iterator[tuple[PlacedPanel | None, list[PlacedPanel]]]:

@@ -52,15 +52,15 @@ def read_targets(panel: Mapping[str, Any], panels: Mapping[str, Mapping[str, Any
 def _with_distinct_ids(targets: Sequence[Mapping[str, Any] | str]) -> list[Mapping[str, Any]]:
     """Return the targets with distinct refIds: a missing or repeated one is replaced."""
     used: set[str] = set()
-    found = []
+    distinct_targets = []
     for index, target in enumerate(target for target in targets if not isinstance(target, str)):
         ref_id = target.get("refId")
         if not isinstance(ref_id, str) or not ref_id or ref_id in used:
             ref_id = f"{ref_id or ''}#{index}"
             target = {**target, "refId": ref_id}
         used.add(ref_id)
-        found.append(target)
-    return found
+        distinct_targets.append(target)
+    return distinct_targets
 
 
 def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalog, scope: Scope) -> Iterator[Mapping[str, Any] | str]:
@@ -77,13 +77,13 @@ def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalo
             yield scope.interpolate_tree(target)
             continue
         own = target.get("datasource")
-        written = own if uses_own and own else shared
-        if means_grafana(written, scope) and not catalog.find(parts_of(written, scope)[0]):
-            found = read_grafana_target(target)
-            if isinstance(found, dict) or has_expression or target.get("hide") is not True:
-                yield found
+        source_reference = own if uses_own and own else shared
+        if means_grafana(source_reference, scope) and not catalog.find(parts_of(source_reference, scope)[0]):
+            query_or_problem = read_grafana_target(target)
+            if isinstance(query_or_problem, dict) or has_expression or target.get("hide") is not True:
+                yield query_or_problem
             continue
-        reference = resolve_reference(written, catalog, scope)
+        reference = resolve_reference(source_reference, catalog, scope)
         if isinstance(reference, dict):
             yield _interpolated(target, reference, scope)
         elif has_expression or target.get("hide") is not True:

@@ -106,4 +106,7 @@ def _repetitions(repeat: Repeat | None, scope: Scope, placement: Placement) -> l
         placement.add_notice(f"${repeat.variable} has {len(value.values)} values; panels are repeated for the first {limit}")
     texts = value.texts if len(value.texts) == len(value.values) else value.values
     pairs = list(zip(value.values, texts, strict=True))[:limit]
-    return [scope.with_values({repeat.variable: Value((one,), (text,), is_selection=value.is_selection)}) for one, text in pairs]
+    return [
+        scope.with_values({repeat.variable: Value((repeat_value,), (text,), is_selection=value.is_selection)})
+        for repeat_value, text in pairs
+    ]

@@ -21,16 +21,16 @@ def with_tables(frames: Sequence[Frame], targets: Sequence[Mapping[str, Any]], c
 
     As in Grafana, tables follow the other frames. Raises TooLarge if a table would have too many cells.
     """
-    wanted = {target.get("refId") for target in targets if _is_table(target)}
-    series: dict[str, list[Frame]] = {}
+    table_ref_ids = {target.get("refId") for target in targets if _is_table(target)}
+    series_by_ref_id: dict[str, list[Frame]] = {}
     others = []
     for frame in frames:
-        if frame.ref_id in wanted and _is_series(frame):
-            series.setdefault(frame.ref_id, []).append(frame)
+        if frame.ref_id in table_ref_ids and _is_series(frame):
+            series_by_ref_id.setdefault(frame.ref_id, []).append(frame)
         else:
             others.append(frame)
-    for ref_id, found in series.items():
-        others.append(_table_of(found, f"{_VALUE_NAME} #{ref_id}" if len(series) > 1 else _VALUE_NAME, context))
+    for ref_id, series_frames in series_by_ref_id.items():
+        others.append(_table_of(series_frames, f"{_VALUE_NAME} #{ref_id}" if len(series_by_ref_id) > 1 else _VALUE_NAME, context))
     return others
 
 

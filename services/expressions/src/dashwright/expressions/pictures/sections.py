@@ -71,14 +71,14 @@ class Section:
 def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
     """Return the sections of a dashboard of the classic schema, from top to bottom."""
     # A panel without a position is below all panels before it.
-    bottom, found = 0, []
+    bottom, source_panels = 0, []
     for source in _with_unique_ids(objects_of(spec.get("panels") or _panels_of_old_rows(spec))[:MAX_SOURCE_PANELS]):
         source_panel = _source_panel(source, bottom)
         bottom = max(bottom, source_panel.position.y + source_panel.position.height)
-        found.append(source_panel)
-    found.sort(key=lambda panel: (panel.position.y, panel.source.get("type") != "row", panel.position.x))
+        source_panels.append(source_panel)
+    source_panels.sort(key=lambda panel: (panel.position.y, panel.source.get("type") != "row", panel.position.x))
     sections: list[tuple[dict[str, Any], list[SourcePanel]]] = [({}, [])]
-    for panel in found:
+    for panel in source_panels:
         if panel.source.get("type") == "row":
             hidden = [_source_panel(child, panel.position.y + 1) for child in objects_of(panel.source.get("panels"))[:MAX_SOURCE_PANELS]]
             sections.append((dict(panel.source), sorted(hidden, key=lambda child: (child.position.y, child.position.x))))
@@ -97,13 +97,13 @@ def classic_sections(spec: Mapping[str, Any]) -> list[Section]:
 def unique_ids(ids: Sequence[Any]) -> list[int]:
     """Return the ids of panels. A missing, invalid or repeated one becomes the next free number, as in Grafana's frontend."""
     numbers = [int(number) if (number := number_of(id_)) and 1 <= number < _MAX_ID else 0 for id_ in ids]
-    next_id, used, found = max(numbers, default=0) + 1, {0}, []
+    next_id, used, panel_ids = max(numbers, default=0) + 1, {0}, []
     for number in numbers:
         if number in used:
             number, next_id = next_id, next_id + 1
         used.add(number)
-        found.append(number)
-    return found
+        panel_ids.append(number)
+    return panel_ids
 
 
 def _with_unique_ids(panels: Sequence[Mapping[str, Any]]) -> list[dict[str, Any]]:

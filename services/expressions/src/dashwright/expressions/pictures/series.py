@@ -152,8 +152,8 @@ def _rows_by_name(fields: Sequence[Field]) -> list[tuple[str, Any]]:
 
 def milliseconds_of(field: Field) -> NDArray[np.float64]:
     """Return a column of times in milliseconds since 1970. Whole milliseconds are exact, so that they can be compared with a range."""
-    whole, nanoseconds = np.divmod(field.values, 1_000_000)
-    return whole.astype(np.float64) + nanoseconds / 1e6
+    milliseconds, nanoseconds = np.divmod(field.values, 1_000_000)
+    return milliseconds.astype(np.float64) + nanoseconds / 1e6
 
 
 def float_values(field: Field) -> NDArray[np.float64]:

@@ -68,7 +68,7 @@ def colour_of(value: Any, theme: Theme) -> str | None:
         if len(digits) <= _SHORT_LENGTH:
             digits = "".join(digit * 2 for digit in digits)
         return mixed(f"#{digits[:6]}", theme.panel, int(digits[6:] or "ff", 16) / 255)
-    if found := functional_colour(value):
-        colour, opacity = found
+    if colour_and_opacity := functional_colour(value):
+        colour, opacity = colour_and_opacity
         return mixed(colour, theme.panel, opacity)
     return _NAMED_COLOURS[theme.is_light].get(value)

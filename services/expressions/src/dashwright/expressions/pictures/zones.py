@@ -51,10 +51,15 @@ def picture_time(spec: Mapping[str, Any], options: PictureOptions, now: datetime
     zone, zone_name = _zone(options.timezone, string_of(holder.get("timezone")))
     rules = _calendar_rules(holder)
     stored = (string_of(settings.get("from")) or _DEFAULT_RANGE[0], string_of(settings.get("to")) or _DEFAULT_RANGE[1])
-    start, end = (_expanded(given) or default for given, default in zip((options.from_, options.to), stored, strict=True))
-    found = parse_time_range(start, end, now.astimezone(zone), rules)
+    start, end = (_expanded(chosen) or default for chosen, default in zip((options.from_, options.to), stored, strict=True))
+    chosen_range = parse_time_range(start, end, now.astimezone(zone), rules)
     return PictureTime(
-        TimeRange(found.start.astimezone(zone), found.end.astimezone(zone)), (start, end), zone, zone_name, rules, now.astimezone(zone)
+        TimeRange(chosen_range.start.astimezone(zone), chosen_range.end.astimezone(zone)),
+        (start, end),
+        zone,
+        zone_name,
+        rules,
+        now.astimezone(zone),
     )
 
 
@@ -65,8 +70,8 @@ def _calendar_rules(settings: Mapping[str, Any]) -> CalendarRules:
     return CalendarRules(week_start, month + 1 if isinstance(month, int) and 0 <= month < _MONTHS else 1)
 
 
-def _zone(given: str, stored: str) -> tuple[tzinfo, str]:
-    for name in (given, stored):
+def _zone(chosen: str, stored: str) -> tuple[tzinfo, str]:
+    for name in (chosen, stored):
         if name.lower() in _SERVER_ZONES:
             if name and name != "default":
                 return UTC, "UTC"
@@ -74,7 +79,7 @@ def _zone(given: str, stored: str) -> tuple[tzinfo, str]:
         try:
             return ZoneInfo(name), name
         except (ValueError, OSError, KeyError) as error:
-            if name == given:
+            if name == chosen:
                 raise BadRequest(f"the parameter tz is {name[:60]!r}, which is not a time zone; give one such as Europe/Berlin") from error
     return UTC, "UTC"
 

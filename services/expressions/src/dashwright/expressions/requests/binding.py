@@ -133,7 +133,7 @@ def _validate(model: type[Target | SourceQuery], query: dict[str, Any], pointer:
     if not (lenient and unknown_properties):
         return [_fault(detail, pointer, query) for detail in details]
     for path in unknown_properties:
-        query = _without(query, path)
+        query = _without_member(query, path)
     bound_or_faults = _validate(model, query, pointer, lenient=False)
     if isinstance(bound_or_faults, BoundQuery):
         notices = tuple(f"{_pointer(pointer, path)} is not a known property and was ignored" for path in unknown_properties)
@@ -157,12 +157,12 @@ def _missing_source(query: dict[str, Any], pointer: str) -> Fault:
     return Fault(f"{pointer}/datasource", message, "query.invalidDatasourceId")
 
 
-def _without(value: Any, path: tuple[int | str, ...]) -> Any:
+def _without_member(value: Any, path: tuple[int | str, ...]) -> Any:
     """Return a copy of a JSON value without the member at ``path``. The copy shares all other members."""
     step, *remaining_path = path
     if not remaining_path:
         return {key: item for key, item in value.items() if key != step}
-    member = _without(value[step], tuple(remaining_path))
+    member = _without_member(value[step], tuple(remaining_path))
     if isinstance(value, list):
         return [member if index == step else item for index, item in enumerate(value)]
     return {**value, step: member}

@@ -49,9 +49,9 @@ class Catalog:
 
     def of_type(self, source_type: str) -> list[CatalogEntry]:
         """Return the data sources of a type that the caller may query, or else those of the type that replaces it."""
-        found = [entry for entry in self.entries if entry.can_query and canonical_type(entry.type) == canonical_type(source_type)]
+        entries = [entry for entry in self.entries if entry.can_query and canonical_type(entry.type) == canonical_type(source_type)]
         replacement = REPLACED_TYPES.get(source_type)
-        return found if found or replacement is None else self.of_type(replacement)
+        return entries if entries or replacement is None else self.of_type(replacement)
 
     def default(self, source_type: str = "") -> CatalogEntry | None:
         """Return the default data source, or None. With a type: the default, or else the first, or else no data source of the type."""
@@ -63,8 +63,8 @@ class Catalog:
 
         An unknown reference is replaced by the default of its type, which a dashboard from another installation needs.
         """
-        if reference not in DEFAULT_NAMES and (found := self.find(reference)):
-            return found
+        if reference not in DEFAULT_NAMES and (entry := self.find(reference)):
+            return entry
         if source_type:
             return self.default(source_type)
         return self.default() if reference in DEFAULT_NAMES or PLACEHOLDER.search(reference) else None

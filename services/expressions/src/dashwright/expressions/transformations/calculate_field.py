@@ -57,10 +57,10 @@ def _with_field(frames: Frames, options: Mapping[str, Any], create: Creator, nam
                 result.append(frame)
             continue
         column = Column(alias or name, CellType.NUMBER, values, config={"displayName": alias} if alias else {})
-        kept: Sequence[Column] = frame.columns
+        kept_columns: Sequence[Column] = frame.columns
         if options.get("replaceFields"):
-            kept = [frame.time_column] if frame.time_column and options.get("timeSeries") is not False else []
-        result.append(frame.with_columns([*kept, column]))
+            kept_columns = [frame.time_column] if frame.time_column and options.get("timeSeries") is not False else []
+        result.append(frame.with_columns([*kept_columns, column]))
     return result
 
 

@@ -64,6 +64,6 @@ def cell_count(frame: DataFrame) -> int:
     return frame.row_count * len(frame.columns)
 
 
-def too_many(count: int, things: str, maximum: int) -> BadRequest:
-    """Return the error of a result with too many ``things``, such as frames."""
-    return BadRequest(f"the transformations would have {count} {things}, more than the {maximum} allowed; filter or reduce them first")
+def too_many(count: int, unit: str, maximum: int) -> BadRequest:
+    """Return the error of a result with too many of a ``unit``, such as frames."""
+    return BadRequest(f"the transformations would have {count} {unit}, more than the {maximum} allowed; filter or reduce them first")

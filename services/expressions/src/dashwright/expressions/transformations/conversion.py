@@ -97,9 +97,9 @@ def _field(column: Column, *, keeps_trends: bool) -> Field:
 def _array(type_: CellType, cells: Cells, *, keeps_trends: bool) -> tuple[FieldType, NDArray[Any], NDArray[np.bool_] | None]:
     """Return the type, the values and the nulls of cells."""
     nulls = np.array([is_missing(cell) for cell in cells], np.bool_)
-    present = [cell for cell in cells if not is_missing(cell)]
+    present_cells = [cell for cell in cells if not is_missing(cell)]
     accepts, field_type = _COLUMN_TYPES.get(type_, (lambda _cell: False, FieldType.JSON))
-    if not all(map(accepts, present)):
+    if not all(map(accepts, present_cells)):
         field_type = FieldType.JSON
     empty = _EMPTY.get(field_type)
     values = np.empty(len(cells), field_type.dtype)

@@ -35,10 +35,10 @@ def _extended(frame: DataFrame, options: Mapping[str, Any], context: Context) ->
                 context.check_cells(frame.row_count, len(cells) + 1)
             cells.setdefault(name, {})[row] = part
         context.step()
-    kept: list[Column] = [] if options.get("replace") else list(frame.columns)
+    kept_columns: list[Column] = [] if options.get("replace") else list(frame.columns)
     if options.get("keepTime") and (times := _column(frame, TIME_NAME) or _column(frame, TIME_NAME.lower())):
-        kept.append(times)
-    return frame.with_columns([*kept, *(_new_column(name, parts, frame.row_count) for name, parts in cells.items())])
+        kept_columns.append(times)
+    return frame.with_columns([*kept_columns, *(_new_column(name, parts, frame.row_count) for name, parts in cells.items())])
 
 
 def _column(frame: DataFrame, name: Any) -> Column | None:
@@ -57,8 +57,10 @@ def _parts(value: Any, extract: Extractor, paths: Sequence[Mapping[str, Any]]) -
     if is_missing(value):
         return ()
     if paths:
-        found = {string_of(path.get("alias")) or string_of(path["path"]): value_at(value, string_of(path["path"])) for path in paths}
-        return [(name, _NOT_FOUND if part is None else part) for name, part in found.items()]
+        values_by_name = {
+            string_of(path.get("alias")) or string_of(path["path"]): value_at(value, string_of(path["path"])) for path in paths
+        }
+        return [(name, _NOT_FOUND if part is None else part) for name, part in values_by_name.items()]
     if isinstance(value, dict):
         return value.items()
     return [(str(index), part) for index, part in enumerate(value)] if isinstance(value, list | str) else ()

@@ -105,11 +105,11 @@ def _automatic(options: Mapping[str, Any]) -> Extractor:
     def extract(text: str) -> Any:
         for extractor in extractors:
             try:
-                found = extractor(text)
+                value = extractor(text)
             except ValueError:
                 continue
-            if found is not None:
-                return found
+            if value is not None:
+                return value
         return None
 
     return extract

@@ -45,19 +45,21 @@ def filtered_columns(frames: Frames, include: _Condition, exclude: _Condition) -
     if not include and not exclude:
         return frames
     names = DisplayNames(frames)
-    is_kept = _both(field_matcher(object_of(include)) if include else None, field_matcher(object_of(exclude)) if exclude else None)
-    kept = [frame.with_columns([column for column in frame.columns if is_kept(FieldPlace(column, frame, names))]) for frame in frames]
-    return [frame for frame in kept if frame.columns]
+    is_kept = _combined(field_matcher(object_of(include)) if include else None, field_matcher(object_of(exclude)) if exclude else None)
+    filtered_frames = [
+        frame.with_columns([column for column in frame.columns if is_kept(FieldPlace(column, frame, names))]) for frame in frames
+    ]
+    return [frame for frame in filtered_frames if frame.columns]
 
 
-def _both(include: Callable[[Any], bool] | None, exclude: Callable[[Any], bool] | None) -> Callable[[Any], bool]:
+def _combined(include: Callable[[Any], bool] | None, exclude: Callable[[Any], bool] | None) -> Callable[[Any], bool]:
     return lambda item: not (exclude and exclude(item)) and (include is None or include(item))
 
 
 def filter_frames(frames: Frames, options: Mapping[str, Any], _context: Context) -> Frames:
     """Return the frames that the condition ``include`` matches and ``exclude`` does not."""
     include, exclude = (frame_matcher(object_of(options[key])) if options.get(key) else None for key in ("include", "exclude"))
-    is_kept: Callable[[DataFrame], bool] = _both(include, exclude)
+    is_kept: Callable[[DataFrame], bool] = _combined(include, exclude)
     return [frame for frame in frames if is_kept(frame)]
 
 

@@ -78,7 +78,7 @@ def aggregated(column: Column, namesakes: Mapping[str, Sequence[Column]], aggreg
     columns = namesakes[name]
     calculations = known_calculations([aggregation])
     values = [
-        columns[0].with_values([same.values[row] for row in rows for same in columns]).reduced(calculations[0])
+        columns[0].with_values([namesake.values[row] for row in rows for namesake in columns]).reduced(calculations[0])
         if calculations
         else UNDEFINED
         for rows in groups

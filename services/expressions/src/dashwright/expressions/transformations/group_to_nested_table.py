@@ -37,10 +37,10 @@ def _grouped(frame: DataFrame, settings: Mapping[str, Mapping[str, Any]], meta: 
         setting = settings.get(name, {})
         if setting.get("operation") == "aggregate":
             columns += [_typed(aggregated(column, namesakes, id_, groups), column, id_) for id_ in aggregations_of(setting)]
-    chosen = {name: same[0] for name, same in namesakes.items() if _is_nested(settings.get(name))}
+    chosen = {name: columns_of_name[0] for name, columns_of_name in namesakes.items() if _is_nested(settings.get(name))}
     nested = [Column(name, column.type, column.values, config=column.config) for name, column in chosen.items()]
-    whole = DataFrame(nested, frame.row_count, meta=meta)
-    tables = [[whole.with_rows(rows if nested else ())] for rows in groups]
+    ungrouped_frame = DataFrame(nested, frame.row_count, meta=meta)
+    tables = [[ungrouped_frame.with_rows(rows if nested else ())] for rows in groups]
     return DataFrame([*columns, Column(_NESTED_NAME, CellType.FRAMES, tables)], len(groups))
 
 

@@ -49,10 +49,12 @@ def heatmap(frames: Frames, options: Mapping[str, Any], context: Context) -> Fra
 
     Raises BadRequest if values of a logarithmic scale are not positive.
     """
-    found = [(frame, times, column) for frame in frames if (times := frame.time_column) for column in _numbers(frame)]
-    context.check_cells(sum(frame.row_count for frame, _, _ in found), 2)
+    columns_with_times = [(frame, times, column) for frame in frames if (times := frame.time_column) for column in _numbers(frame)]
+    context.check_cells(sum(frame.row_count for frame, _, _ in columns_with_times), 2)
     pairs = [
-        (float_of(time), float_of(value)) for _, times, column in found for time, value in zip(times.values, column.values, strict=True)
+        (float_of(time), float_of(value))
+        for _, times, column in columns_with_times
+        for time, value in zip(times.values, column.values, strict=True)
     ]
     points = np.array(pairs, dtype=np.float64).reshape(-1, 2)
     points = points[np.isfinite(points).all(axis=1)]
@@ -66,7 +68,7 @@ def heatmap(frames: Frames, options: Mapping[str, Any], context: Context) -> Fra
     heights = np.log(points[:, 1]) / math.log(base) if base else points[:, 1]
     width = _size(object_of(options.get("xBuckets")), points[:, 0], _DURATIONS, _COLUMNS, is_time=True)
     height = 1 / (_positive(rows.get("value")) or 1.0) if base else _size(rows, heights, _SIZES, _ROWS)
-    first_frame, first_times, first_column = found[0]
+    first_frame, first_times, first_column = columns_with_times[0]
     name = DisplayNames(frames).of(first_column, first_frame)
     cells = _cells(points[:, 0], heights, width, height, context)
     lower = [base**bound for bound in cells[1]] if base else cells[1]

@@ -36,10 +36,10 @@ def histogram(frames: Frames, options: Mapping[str, Any], context: Context) -> F
     if not size or size < 0:
         size = _automatic_size([value for column in columns for value in column.values])
     counts_by_column = [_counts(column.values, size, offset) for column in columns]
-    distinct = {key: bucket for found in counts_by_column for key, (bucket, _) in found.items()}
+    distinct = {key: bucket for bucket_counts in counts_by_column for key, (bucket, _) in bucket_counts.items()}
     buckets = sorted_by(distinct.values(), difference)
     context.check_cells(len(buckets), len(columns) + 2)
-    counts = [[found.get(key_of(bucket), (bucket, 0))[1] for bucket in buckets] for found in counts_by_column]
+    counts = [[bucket_counts.get(key_of(bucket), (bucket, 0))[1] for bucket in buckets] for bucket_counts in counts_by_column]
     config = _bucket_config(columns, size)
     bounds = [
         Column("xMin", CellType.NUMBER, buckets, config=config),

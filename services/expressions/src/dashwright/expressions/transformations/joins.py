@@ -182,9 +182,9 @@ def _pairs(left: Cells, right: Cells, context: Context, columns: int, *, is_oute
     pairs: list[tuple[int | None, int | None]] = [(row, partner) for row, partners in matched for partner in partners]
     if is_outer:
         # As in Grafana, only text is recognized as a key with a partner, so that rows with other keys occur once more.
-        found = {value for value, (_, partners) in zip(left, matched, strict=True) if isinstance(value, str) and partners}
+        matched_keys = {value for value, (_, partners) in zip(left, matched, strict=True) if isinstance(value, str) and partners}
         pairs += [(row, None) for row, partners in matched if not partners]
-        pairs += [(None, row) for key in _as_object_keys(rows_by_key) if key not in found for row in rows_by_key[key]]
+        pairs += [(None, row) for key in _as_object_keys(rows_by_key) if key not in matched_keys for row in rows_by_key[key]]
     return pairs
 
 
@@ -197,10 +197,10 @@ def _as_object_keys(keys: Mapping[str, Any]) -> list[str]:
 
 def _seems_ascending(values: Cells) -> bool:
     """Return whether a sample of the values increases strictly."""
-    present = [index for index, value in enumerate(values) if not is_missing(value)]
-    if len(present) < 2:
+    present_indexes = [index for index, value in enumerate(values) if not is_missing(value)]
+    if len(present_indexes) < 2:
         return True
-    first, last = present[0], present[-1]
+    first, last = present_indexes[0], present_indexes[-1]
     stride = max(1, (last - first + 1) // _SAMPLES)
     previous = values[first]
     for index in range(first + stride, last + 1, stride):

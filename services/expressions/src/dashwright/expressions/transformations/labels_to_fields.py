@@ -13,13 +13,13 @@ from dashwright.expressions.transformations.names import DisplayNames
 
 def labels_to_fields(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
     """Return the labels of columns as columns of their own, or a frame of labels for each column if ``mode`` is ``rows``."""
-    kept = [text_of(name) for name in list_of(options.get("keepLabels"))]
+    kept_labels = [text_of(name) for name in list_of(options.get("keepLabels"))]
     if options.get("mode") == "rows":
-        return _label_rows(frames, kept if isinstance(options.get("keepLabels"), list) else None)
-    return [_with_label_columns(frame, kept, options.get("valueLabel"), context) for frame in frames]
+        return _label_rows(frames, kept_labels if isinstance(options.get("keepLabels"), list) else None)
+    return [_with_label_columns(frame, kept_labels, options.get("valueLabel"), context) for frame in frames]
 
 
-def _with_label_columns(frame: DataFrame, kept: Sequence[str], value_label: Any, context: Context) -> DataFrame:
+def _with_label_columns(frame: DataFrame, kept_labels: Sequence[str], value_label: Any, context: Context) -> DataFrame:
     """Return the columns without labels, followed by a column for each distinct value of each label."""
     columns: list[Column] = []
     values_by_label: dict[str, dict[Any, None]] = {}
@@ -29,7 +29,7 @@ def _with_label_columns(frame: DataFrame, kept: Sequence[str], value_label: Any,
             continue
         name = column.name
         for label, value in column.labels.items():
-            if kept and label not in kept:
+            if kept_labels and label not in kept_labels:
                 continue
             if label == value_label:
                 name = text_of(value)
@@ -41,7 +41,7 @@ def _with_label_columns(frame: DataFrame, kept: Sequence[str], value_label: Any,
     return frame.with_columns(columns)
 
 
-def _label_rows(frames: Frames, kept: Sequence[str] | None) -> Frames:
+def _label_rows(frames: Frames, kept_labels: Sequence[str] | None) -> Frames:
     names = DisplayNames(frames)
     result = []
     for frame in frames:
@@ -49,7 +49,7 @@ def _label_rows(frames: Frames, kept: Sequence[str] | None) -> Frames:
             labels = column.labels
             if labels is None:
                 continue
-            keys = list(labels) if kept is None else list(kept)
+            keys = list(labels) if kept_labels is None else list(kept_labels)
             columns = [
                 Column("label", CellType.STRING, keys),
                 Column("value", CellType.STRING, [labels.get(key, UNDEFINED) for key in keys]),

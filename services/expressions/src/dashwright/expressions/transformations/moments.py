@@ -86,16 +86,16 @@ def parse_moment(text: str, pattern: str | None, zone: tzinfo) -> float | None:
     if text.endswith("Z"):
         pattern, zone = _ISO_FORMAT, UTC
     parts: dict[str, str] = {}
-    rest = text[:_MAX_LENGTH]
+    remaining_text = text[:_MAX_LENGTH]
     for match in _TOKEN.finditer((pattern or DEFAULT_FORMAT)[:_MAX_LENGTH]):
         token = "S" if match[0].startswith("S") else match[0]
         if token in _PATTERNS:
-            found = re.search(_PATTERNS[token], rest)
-            if found:
-                parts[token] = found[0]
-                rest = rest[found.end() :]
-        elif rest.startswith(match[1] or token):
-            rest = rest[len(match[1] or token) :]
+            part = re.search(_PATTERNS[token], remaining_text)
+            if part:
+                parts[token] = part[0]
+                remaining_text = remaining_text[part.end() :]
+        elif remaining_text.startswith(match[1] or token):
+            remaining_text = remaining_text[len(match[1] or token) :]
     try:
         return _time_of_parts(parts, zone)
     except (ValueError, OverflowError):

@@ -57,13 +57,13 @@ class DisplayNames:
         by_name = self._positions.get(id(frame))
         if by_name is None:
             by_name = {}
-            for other in frame.columns:
-                by_name.setdefault(other.name, []).append(other)
+            for frame_column in frame.columns:
+                by_name.setdefault(frame_column.name, []).append(frame_column)
             self._positions[id(frame)] = by_name
-        same = by_name.get(column.name, [])
-        if len(same) <= 1 and column in same:
+        namesakes = by_name.get(column.name, [])
+        if len(namesakes) <= 1 and column in namesakes:
             return column.name
-        number = same.index(column) + 1 if column in same else len(same)
+        number = namesakes.index(column) + 1 if column in namesakes else len(namesakes)
         return f"{column.name} {number}" if number else column.name
 
 

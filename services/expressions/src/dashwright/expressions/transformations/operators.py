@@ -24,7 +24,7 @@ def _logarithm(number: float) -> float:
     return math.log(number) if number > 0 else math.nan
 
 
-def _whole(function: Callable[[float], int]) -> Callable[[float], float]:
+def _finite_only(function: Callable[[float], int]) -> Callable[[float], float]:
     return lambda number: function(number) if math.isfinite(number) else number
 
 
@@ -33,8 +33,8 @@ _FUNCTIONS: Final[Mapping[str, Callable[[float], float]]] = {
     "exp": _exponential,
     "ln": _logarithm,
     "round": rounded,
-    "floor": _whole(math.floor),
-    "ceil": _whole(math.ceil),
+    "floor": _finite_only(math.floor),
+    "ceil": _finite_only(math.ceil),
 }
 #: The operator that divides each value by the sum of all.
 _PERCENT: Final = "percent"
@@ -44,7 +44,7 @@ def apply_unary(operator: str, values: list[Any]) -> list[float] | None:
     """Return the results of a unary operator such as ``abs``; None for an unknown operator."""
     numbers = [number_of(value) for value in values]
     if operator == _PERCENT:
-        whole = sum(number for value, number in zip(values, numbers, strict=True) if value is not None and math.isfinite(number))
-        return [quotient(number, whole or 1) for number in numbers]
+        total = sum(number for value, number in zip(values, numbers, strict=True) if value is not None and math.isfinite(number))
+        return [quotient(number, total or 1) for number in numbers]
     function = _FUNCTIONS.get(operator)
     return None if function is None else [function(number) for number in numbers]

@@ -51,18 +51,18 @@ def _partitions(frame: DataFrame, chosen: Sequence[str], options: Mapping[str, A
     if not keys:
         return [frame]
     key_names = [column.name for column in keys]
-    kept = frame.with_columns([column for column in frame.columns if options.get("keepFields") or column.name not in key_names])
+    kept_columns = frame.with_columns([column for column in frame.columns if options.get("keepFields") or column.name not in key_names])
     naming = {**_NAMING, **object_of(options.get("naming"))}
     groups: dict[tuple[Any, ...], list[int]] = {}
     for row in range(frame.row_count):
         groups.setdefault(tuple(key_of(column.values[row]) for column in keys), []).append(row)
-    context.check_cells(len(groups), len(kept.columns))
+    context.check_cells(len(groups), len(kept_columns.columns))
     result = []
     for rows in groups.values():
         values = [column.values[rows[0]] for column in keys]
         labels = dict(zip(key_names, map(text_of, values), strict=True)) if naming["asLabels"] else {}
         name = frame.name if naming["asLabels"] else _frame_name(frame.name, key_names, values, naming)
-        partition = replace(kept.with_rows(rows), name=name, ref_id="")
+        partition = replace(kept_columns.with_rows(rows), name=name, ref_id="")
         columns = [
             Column(column.name, column.type, column.values, {**(column.labels or {}), **labels}, column.config)
             for column in partition.columns

@@ -19,23 +19,23 @@ def prepare_time_series(frames: Frames, options: Mapping[str, Any], context: Con
     """Return the frames joined by time, or in the format ``many`` (also ``multi``) or ``long``."""
     format_ = options.get("format")
     if format_ in ("many", "multi"):
-        return _many(frames, context)
+        return _multiple_series(frames, context)
     if format_ == "long":
         return [long for frame in frames if (long := _long(frame, context))]
     joined = join_frames(frames, context, field_matcher({"id": "firstTimeField"}))
     return [] if joined is None else [joined]
 
 
-def _many(frames: Frames, context: Context) -> Frames:
+def _multiple_series(frames: Frames, context: Context) -> Frames:
     """Return a frame of times and values for each series: each column of numbers, for each group of rows with equal text."""
     result: list[DataFrame] = []
     for frame in frames:
         long = _long(frame, context)
         if long is None:
             continue
-        times, *others = long.columns
-        labels = [column for column in others if column.type is CellType.STRING]
-        for column in others:
+        times, *value_columns = long.columns
+        labels = [column for column in value_columns if column.type is CellType.STRING]
+        for column in value_columns:
             if column.type in (CellType.NUMBER, CellType.BOOLEAN):
                 result += _series(long, times, column, labels)
                 context.check(result)

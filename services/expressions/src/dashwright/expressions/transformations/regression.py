@@ -25,13 +25,13 @@ def regression(frames: Frames, options: Mapping[str, Any], context: Context) -> 
 
     Raises BadRequest if the columns are in different frames, or for an invalid number.
     """
-    pair = _columns(frames, string_of(options.get("xFieldName")), string_of(options.get("yFieldName")))
+    x_and_y = _columns(frames, string_of(options.get("xFieldName")), string_of(options.get("yFieldName")))
     model = string_of(options.get("modelType"))
-    if pair is None or model not in ("linear", "polynomial"):
+    if x_and_y is None or model not in ("linear", "polynomial"):
         return frames
-    x, y = pair
-    count = _whole(options, "predictionCount", 1, context.limits.transformation_cells)
-    degree = 1 if model == "linear" else _whole(options, "degree", 0, _MAX_DEGREE)
+    x, y = x_and_y
+    count = _integer_option(options, "predictionCount", 1, context.limits.transformation_cells)
+    degree = 1 if model == "linear" else _integer_option(options, "degree", 0, _MAX_DEGREE)
     context.check_cells(count, 2)
     pairs = [(float_of(left), float_of(right)) for left, right in zip(x.values, y.values, strict=True) if not is_missing(left)]
     low, high = (min(left for left, _ in pairs), max(left for left, _ in pairs)) if pairs else (math.nan, math.nan)
@@ -50,17 +50,17 @@ def _columns(frames: Frames, x_name: str, y_name: str) -> tuple[Column, Column] 
     """Return the columns of the first frame that has the second one."""
     names = DisplayNames(frames)
     for frame in frames:
-        places = [FieldPlace(column, frame, names) for column in frame.columns]
-        y = next((place.column for place in places if named(y_name)(place)), None)
+        field_places = [FieldPlace(column, frame, names) for column in frame.columns]
+        y = next((field_place.column for field_place in field_places if named(y_name)(field_place)), None)
         if y is not None:
-            x = next((place.column for place in places if named(x_name)(place)), None)
+            x = next((field_place.column for field_place in field_places if named(x_name)(field_place)), None)
             if x is None:
                 raise BadRequest(f"the columns {x_name!r:.60} and {y_name!r:.60} must be in one frame; join the frames first")
             return x, y
     return None
 
 
-def _whole(options: Mapping[str, Any], name: str, low: int, high: int) -> int:
+def _integer_option(options: Mapping[str, Any], name: str, low: int, high: int) -> int:
     number = number_of(options.get(name))
     if not low <= number <= high:
         raise BadRequest(f"{name} must be a number from {low} to {high}")

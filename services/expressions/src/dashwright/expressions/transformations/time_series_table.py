@@ -24,15 +24,15 @@ def time_series_table(frames: Frames, options: Mapping[str, Any], context: Conte
     by_query: dict[str, list[DataFrame]] = {}
     for frame in frames:
         by_query.setdefault(frame.ref_id, []).append(frame)
-    others = [frame for found in by_query.values() for frame in found if not _is_series(frame)]
+    other_frames = [frame for query_frames in by_query.values() for frame in query_frames if not _is_series(frame)]
     tables = []
-    for ref_id, found in by_query.items():
-        series = [frame for frame in found if _is_series(frame)]
-        label_names = list(dict.fromkeys(name for frame in found for column in _values_of(frame) for name in column.labels or ()))
+    for ref_id, query_frames in by_query.items():
+        series = [frame for frame in query_frames if _is_series(frame)]
+        label_names = list(dict.fromkeys(name for frame in query_frames for column in _values_of(frame) for name in column.labels or ()))
         table = _table(ref_id, series, label_names, object_of(options.get(ref_id)), context)
         if table.columns:
             tables.append(table)
-    return [*others, *tables]
+    return [*other_frames, *tables]
 
 
 def _table(

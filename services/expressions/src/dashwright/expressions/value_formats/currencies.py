@@ -38,11 +38,11 @@ def custom_amount(notation: str) -> ValueFormat:
 
     As in Grafana, ``financial:`` without a symbol is the format of numbers without a unit.
     """
-    kind, colon, rest = notation.partition(":")
+    kind, colon, suffixed_symbol = notation.partition(":")
     if not colon or kind != "financial":
         return amount(notation)
-    symbol, *others = rest.split(":")
-    return full_amount(symbol, is_suffix=others[:1] == ["suffix"]) if symbol else suffixed("")
+    symbol, *options = suffixed_symbol.split(":")
+    return full_amount(symbol, is_suffix=options[:1] == ["suffix"]) if symbol else suffixed("")
 
 
 #: The formats of amounts by the id of their unit. The symbols are those that Grafana shows.

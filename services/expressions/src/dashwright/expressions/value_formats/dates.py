@@ -72,8 +72,8 @@ def _distance(start: LocalTime, end: LocalTime) -> str:
         (_half_up(all_months), 11, "a month", "months"),
         (_half_up(all_months / 12), math.inf, "a year", "years"),
     )
-    number, _, one, many = next(count for count in counts if count[0] < count[1])
-    return one if number <= 1 else f"{number} {many}"
+    number, _, singular, plural = next(count for count in counts if count[0] < count[1])
+    return singular if number <= 1 else f"{number} {plural}"
 
 
 def _months_and_days(start: LocalTime, end: LocalTime) -> tuple[int, float]:

@@ -46,13 +46,13 @@ def words(milliseconds: int, unit: str) -> ValueFormat:
     return format_words
 
 
-def _parts(rest: float, limit: int) -> list[str]:
+def _parts(duration: float, limit: int) -> list[str]:
     parts: list[str] = []
     for name, size in _WORDS:
-        whole = math.floor(rest / size)
-        if (whole or parts) and len(parts) < limit:
-            rest %= size
-            parts.append(f"{shortest_text(float(whole))} {name}{'' if whole == 1 else 's'}")
+        count = math.floor(duration / size)
+        if (count or parts) and len(parts) < limit:
+            duration %= size
+            parts.append(f"{shortest_text(float(count))} {name}{'' if count == 1 else 's'}")
     return parts
 
 
@@ -63,11 +63,11 @@ def clock_of_seconds(*, with_days: bool) -> ValueFormat:
         suffix = _AGO if value < 0 else ""
         if not math.isfinite(value):
             return FormattedValue("NaN" if math.isnan(value) else "Infinity", suffix=suffix)
-        rest = float(math.floor(abs(value)))
-        days = float(math.floor(rest / 86_400)) if with_days else 0
+        all_seconds = float(math.floor(abs(value)))
+        days = float(math.floor(all_seconds / 86_400)) if with_days else 0
         # Beyond whole numbers of floats, the product may be larger than the value.
-        rest = abs(rest - days * 24 * 3600)
-        hours, minutes, seconds = float(math.floor(rest / 3600)), math.floor(rest % 3600 / 60), math.floor(rest % 60)
+        all_seconds = abs(all_seconds - days * 24 * 3600)
+        hours, minutes, seconds = float(math.floor(all_seconds / 3600)), math.floor(all_seconds % 3600 / 60), math.floor(all_seconds % 60)
         clock = f"{shortest_text(hours):0>2}:{minutes:02}:{seconds:02}"
         return FormattedValue(f"{shortest_text(days)} d {clock}" if days else clock, suffix=suffix)
 
@@ -84,10 +84,10 @@ def stopwatch(milliseconds: int) -> ValueFormat:
         duration = value * milliseconds
         if not abs(duration) <= MAX_DATE:
             return FormattedValue(_beyond_dates(duration, decimals))
-        whole = math.floor(duration) if duration >= 0 else math.ceil(duration)
-        hours, minutes = math.floor(duration / _HOUR), whole // _MINUTE % 60
-        seconds, rest = whole // _SECOND % 60, whole % _SECOND
-        parts = [f"{hours}h", f"{minutes:02}m", f"{seconds:02}s", f"{rest:03}ms"]
+        all_milliseconds = math.floor(duration) if duration >= 0 else math.ceil(duration)
+        hours, minutes = math.floor(duration / _HOUR), all_milliseconds // _MINUTE % 60
+        seconds, milliseconds_of_second = all_milliseconds // _SECOND % 60, all_milliseconds % _SECOND
+        parts = [f"{hours}h", f"{minutes:02}m", f"{seconds:02}s", f"{milliseconds_of_second:03}ms"]
         if duration < _SECOND:
             return FormattedValue(parts[-1])
         first = 2 if duration < _MINUTE else 1 if duration < _HOUR else 0

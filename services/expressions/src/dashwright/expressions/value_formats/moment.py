@@ -41,10 +41,10 @@ def local_time(milliseconds: float, zone: tzinfo) -> LocalTime | None:
     """Return the time of milliseconds since 1970 in a zone, or None if JavaScript has no such date."""
     if not abs(milliseconds) <= MAX_DATE:
         return None
-    whole, cycles = math.trunc(milliseconds), 0
-    if not _FIRST_MILLISECOND <= whole <= _LAST_MILLISECOND:
-        cycles, whole = divmod(whole, _CYCLE_MILLISECONDS)
-    return LocalTime((_EPOCH + timedelta(milliseconds=whole)).astimezone(zone), cycles)
+    milliseconds_of_cycle, cycles = math.trunc(milliseconds), 0
+    if not _FIRST_MILLISECOND <= milliseconds_of_cycle <= _LAST_MILLISECOND:
+        cycles, milliseconds_of_cycle = divmod(milliseconds_of_cycle, _CYCLE_MILLISECONDS)
+    return LocalTime((_EPOCH + timedelta(milliseconds=milliseconds_of_cycle)).astimezone(zone), cycles)
 
 
 def _ordinal(number: int) -> str:

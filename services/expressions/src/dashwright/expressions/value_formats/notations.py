@@ -31,10 +31,10 @@ def hexadecimal(prefix: str) -> ValueFormat:
     """Return the format of numbers in base 16 after a prefix."""
 
     def format_hexadecimal(value: float, decimals: int | None, _context: DateContext) -> FormattedValue:
-        shown = float(fixed_text(value, decimals)) if math.isfinite(value) else value
-        if not math.isfinite(shown):
+        rounded = float(fixed_text(value, decimals)) if math.isfinite(value) else value
+        if not math.isfinite(rounded):
             return FormattedValue(f"{prefix}NAN")
-        return FormattedValue(("-" if shown < 0 else "") + prefix + hexadecimal_text(abs(shown)))
+        return FormattedValue(("-" if rounded < 0 else "") + prefix + hexadecimal_text(abs(rounded)))
 
     return format_hexadecimal
 

@@ -20,8 +20,8 @@ def rounded(value: float) -> float:
     """Return the nearest whole number; a half is rounded up, as by ``Math.round``."""
     if not math.isfinite(value):
         return value
-    whole = math.floor(value)
-    return float(whole + 1 if value - whole >= 0.5 else whole)
+    floor = math.floor(value)
+    return float(floor + 1 if value - floor >= 0.5 else floor)
 
 
 def automatic_decimals(value: float) -> int:
@@ -36,18 +36,18 @@ def fixed_text(value: float, decimals: int | None) -> str:
     """Return a number with decimals, by default with automatic ones. Numbers with an exponent are not padded."""
     if math.isinf(value):
         return "∞" if value > 0 else "-∞"
-    places = automatic_decimals(value) if decimals is None else min(max(decimals, 0), MAX_DECIMALS)
-    if places > _MAX_AUTOMATIC_DECIMALS:
+    decimal_count = automatic_decimals(value) if decimals is None else min(max(decimals, 0), MAX_DECIMALS)
+    if decimal_count > _MAX_AUTOMATIC_DECIMALS:
         return shortest_text(value)
-    factor = 10.0**places
+    factor = 10.0**decimal_count
     scaled = value * factor
     text = shortest_text(rounded(scaled) / factor if math.isfinite(scaled) else value)
     if "e" in text:
         return text
     _, _, fraction = text.partition(".")
-    if len(fraction) >= places:
+    if len(fraction) >= decimal_count:
         return text
-    return text + ("" if fraction else ".") + "0" * (places - len(fraction))
+    return text + ("" if fraction else ".") + "0" * (decimal_count - len(fraction))
 
 
 def exponent_text(value: float, decimals: int | None) -> str:
@@ -74,15 +74,15 @@ def grouped_text(value: float, max_decimals: int, min_decimals: int = 0) -> str:
         return "NaN" if math.isnan(value) else "∞" if value > 0 else "-∞"
     with localcontext(prec=_EXACT_DIGITS):
         number = Decimal(repr(value)).quantize(Decimal(1).scaleb(-min(max(max_decimals, 0), MAX_DECIMALS)), ROUND_HALF_UP)
-    whole, _, fraction = f"{number:,f}".partition(".")
+    integer, _, fraction = f"{number:,f}".partition(".")
     fraction = fraction.rstrip("0").ljust(min(max(min_decimals, 0), MAX_DECIMALS), "0")
-    return f"{whole}.{fraction}" if fraction else whole
+    return f"{integer}.{fraction}" if fraction else integer
 
 
 def hexadecimal_text(value: float) -> str:
     """Return a positive number in base 16, with as many digits of its fraction as distinguish it from its neighbours."""
-    whole = math.floor(value)
-    fraction = value - whole
+    integer = math.floor(value)
+    fraction = value - integer
     # Half of the distance to the next number: further digits of the fraction would be noise.
     noise = max(0.5 * math.ulp(value), sys.float_info.min)
     digits: list[int] = []
@@ -99,5 +99,5 @@ def hexadecimal_text(value: float) -> str:
         if digits:
             digits[-1] += 1
         else:
-            whole += 1
-    return f"{whole:X}" + ("." + "".join(f"{digit:X}" for digit in digits) if digits else "")
+            integer += 1
+    return f"{integer:X}" + ("." + "".join(f"{digit:X}" for digit in digits) if digits else "")

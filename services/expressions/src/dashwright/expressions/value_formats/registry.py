@@ -66,8 +66,8 @@ _CUSTOM_FORMATS: Final[dict[str, Callable[[str], ValueFormat]]] = {
 
 def value_format(unit_id: str) -> ValueFormat:
     """Return the format of a unit. An unknown id is the suffix of the values, as in Grafana."""
-    if found := VALUE_FORMATS.get(unit_id):
-        return found
+    if known_format := VALUE_FORMATS.get(unit_id):
+        return known_format
     kind, colon, notation = unit_id.partition(":")
     if colon and (custom_format := _CUSTOM_FORMATS.get(kind)):
         return custom_format(notation[:_MAX_CUSTOM_LENGTH])

@@ -15,20 +15,20 @@ _ESCAPES: Final = {"__gfp__": "|", "__gfc__": ",", "__gfh__": "#"}
 def read_filters(definition: Definition, from_url: Sequence[str] | None) -> list[LabelFilter]:
     """Return the filters of the URL (``key|operator|value``), or else the saved ones, preceded by filters that users cannot change."""
     fixed = _saved(definition.source.get("baseFilters"))
-    given = _of_url(from_url) if from_url is not None else _saved(definition.source.get("filters"))
-    return [*fixed, *given][:_MAX_FILTERS]
+    changeable = _of_url(from_url) if from_url is not None else _saved(definition.source.get("filters"))
+    return [*fixed, *changeable][:_MAX_FILTERS]
 
 
 def description_of(filters: Sequence[LabelFilter]) -> str:
     """Return filters as text, such as ``job="api",instance!="a"``."""
-    return ",".join(f'{one.label}{one.operator}"{"|".join(one.values)}"' for one in filters)
+    return ",".join(f'{item.label}{item.operator}"{"|".join(item.values)}"' for item in filters)
 
 
 def _saved(filters: Any) -> Iterator[LabelFilter]:
     for item in objects_of(filters)[:_MAX_FILTERS]:
-        several = [value for value in list_of(item.get("values")) if isinstance(value, str)]
+        alternatives = [value for value in list_of(item.get("values")) if isinstance(value, str)]
         operator = string_of(item.get("operator"))
-        values = several if several and operator.endswith("|") else [string_of(item.get("value"))]
+        values = alternatives if alternatives and operator.endswith("|") else [string_of(item.get("value"))]
         if key := string_of(item.get("key")):
             yield LabelFilter(key, operator, values)
 

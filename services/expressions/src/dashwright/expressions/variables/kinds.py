@@ -132,8 +132,8 @@ async def _adhoc(definition: Definition, context: KindContext) -> ResolvedVariab
         return ResolvedVariable(value)
     source = resolve_reference(definition.datasource, context.catalog, context.scope)
     if isinstance(source, dict) and canonical_type(source["type"]) == PROMETHEUS.id:
-        lost = description_of([one for one in filters if not one.matcher])
-        notice = f"the filters {lost} of ${definition.name} are not applied: Prometheus has no such operators" if lost else ""
+        unsupported = description_of([item for item in filters if not item.matcher])
+        notice = f"the filters {unsupported} of ${definition.name} are not applied: Prometheus has no such operators" if unsupported else ""
         return ResolvedVariable(value, notice=notice, filters={source["uid"]: filters})
     reason = source if isinstance(source, str) else f"queries of the type {source['type']!r:.60} are not filtered"
     return ResolvedVariable(value, notice=f"the filters of ${definition.name} are not applied: {reason}")

@@ -46,15 +46,17 @@ def option_query(
             # Only the data source can interpret the members of its queries.
             text = orjson.dumps(scope.interpolate_tree(definition.query)).decode()
         try:
-            found = await _found(data_source, text, time_range, limits, None if context.fresh else cache)
+            values_and_texts = await _values_and_texts(data_source, text, time_range, limits, None if context.fresh else cache)
         except DashwrightError as error:
             raise visible_error(context, data_source.record, error) from error
-        return [Option(value, shown) for value, shown in found]
+        return [Option(value, text) for value, text in values_and_texts]
 
     return query_options
 
 
-async def _found(data_source: DataSource, text: str, time_range: TimeRange, limits: Limits, cache: OptionCache | None) -> FoundOptions:
+async def _values_and_texts(
+    data_source: DataSource, text: str, time_range: TimeRange, limits: Limits, cache: OptionCache | None
+) -> FoundOptions:
     """Return the values and texts of options. The right to query the data source is checked before."""
     record = data_source.record
     if record is None or cache is None:

@@ -56,8 +56,8 @@ def _matched(candidate: Option, pattern: TextPattern) -> list[Option]:
     groups: dict[str, str] = {}
     for match in matches:
         for name in ("value", "text"):
-            if found := match.groupdict().get(name):
-                groups.setdefault(name, found)
+            if group := match.groupdict().get(name):
+                groups.setdefault(name, group)
     if groups:
         value = groups.get("value") or groups["text"]
         return [Option(value, groups.get("text") or value)]

@@ -57,8 +57,8 @@ def _first(value: Any, scope: Scope) -> str:
     """Return a string after interpolation; the first value of a variable with several."""
     if not isinstance(value, str):
         return ""
-    found = {name: scope.values[name] for name in names_in(value) if name in scope.values}
-    firsts = {name: Value.of(item.source_uid or item.first) for name, item in found.items() if item.is_list or item.source_uid}
+    referenced = {name: scope.values[name] for name in names_in(value) if name in scope.values}
+    firsts = {name: Value.of(item.source_uid or item.first) for name, item in referenced.items() if item.is_list or item.source_uid}
     return scope.with_values(firsts).interpolate(value, "raw").strip()
 
 

@@ -127,13 +127,16 @@ def _problems(reasons: Mapping[str, str]) -> dict[str, str]:
     names: dict[str, list[str]] = {}
     for name, reason in reasons.items():
         names.setdefault(reason, []).append(name)
-    sentences = {reason: f"{_listed(found)} {'has' if len(found) == 1 else 'have'} no options: {reason}" for reason, found in names.items()}
+    sentences = {
+        reason: f"{_listed(variable_names)} {'has' if len(variable_names) == 1 else 'have'} no options: {reason}"
+        for reason, variable_names in names.items()
+    }
     return {name: sentences[reason] for name, reason in reasons.items()}
 
 
 def _listed(names: Sequence[str]) -> str:
-    shown = ", ".join(f"${name}" for name in names[:_MAX_NAMES])
-    return shown if len(names) <= _MAX_NAMES else f"{shown} and {len(names) - _MAX_NAMES} more"
+    listed_names = ", ".join(f"${name}" for name in names[:_MAX_NAMES])
+    return listed_names if len(names) <= _MAX_NAMES else f"{listed_names} and {len(names) - _MAX_NAMES} more"
 
 
 def _input_values(spec: Mapping[str, Any], catalog: Catalog) -> dict[str, Value]:

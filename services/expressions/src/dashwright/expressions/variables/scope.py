@@ -45,8 +45,8 @@ class Scope:
         """Return the text that replaces a reference."""
         name = match[1] or match[2] or match[4]
         if name == _ALL_VARIABLES:
-            shown = {key: value for key, value in self.values.items() if value.in_url and (value.values or value.is_all)}
-            return "&".join(format_value(value, key, "queryparam") for key, value in shown.items())
+            url_values = {key: value for key, value in self.values.items() if value.in_url and (value.values or value.is_all)}
+            return "&".join(format_value(value, key, "queryparam") for key, value in url_values.items())
         value = self.values.get(name)
         if value is None:
             return match[0]

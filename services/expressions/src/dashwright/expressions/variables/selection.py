@@ -38,12 +38,12 @@ def all_of(definition: Definition, options: Sequence[Option]) -> Value:
     return Value(values, (ALL_TEXT,), is_list=True, is_selection=True, is_all=True)
 
 
-def _from_url(definition: Definition, options: Sequence[Option], given: Sequence[str]) -> Value:
+def _from_url(definition: Definition, options: Sequence[Option], url_values: Sequence[str]) -> Value:
     """Return the values of a URL, which are kept even if they are not options."""
-    if definition.includes_all and any(value in (ALL, ALL_TEXT) or (value and value == definition.all_value) for value in given):
+    if definition.includes_all and any(value in (ALL, ALL_TEXT) or (value and value == definition.all_value) for value in url_values):
         return all_of(definition, options)
     find = _option_of(options)
-    chosen = [find(value) or next((option for option in options if option.text == value), Option(value, value)) for value in given]
+    chosen = [find(value) or next((option for option in options if option.text == value), Option(value, value)) for value in url_values]
     return _value(definition, chosen)
 
 

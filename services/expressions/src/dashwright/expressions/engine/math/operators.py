@@ -100,5 +100,5 @@ def _either_null(left: Cells, right: Cells, shape: tuple[int, ...]) -> Mask | No
     if left.nulls is None or right.nulls is None:
         nulls = left.nulls if right.nulls is None else right.nulls
         return None if nulls is None else np.broadcast_to(nulls, shape)
-    either: Mask = np.logical_or(left.nulls, right.nulls)
-    return np.broadcast_to(either, shape)
+    union: Mask = np.logical_or(left.nulls, right.nulls)
+    return np.broadcast_to(union, shape)

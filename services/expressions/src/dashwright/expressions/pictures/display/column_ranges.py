@@ -40,9 +40,9 @@ class ColumnRanges:
         high: float | None = None
         for column in self._numbers:
             if len(column.field):
-                least, greatest = _own_range(column)
+                lowest, greatest = _own_range(column)
                 # As in Grafana, a column of nulls counts as one of zeros.
-                low = least if low is None or (least or 0) < low else low
+                low = lowest if low is None or (lowest or 0) < low else low
                 high = greatest if high is None or (greatest or 0) > high else high
         return (None, None) if low is None and high is None else (low or 0.0, high or 0.0)
 

@@ -49,8 +49,8 @@ def items_of(frames: Sequence[Frame], options: Mapping[str, Any], settings: Fiel
     columns = columns_of(frames, settings)
     if options.get("values") is True:
         limit = number_of(options.get("limit"))
-        found = _rows(columns, options, settings)
-        items = list(islice(found, min(int(max(limit, 1)) if limit else _DEFAULT_LIMIT, _MAX_ITEMS)))
+        row_items = _rows(columns, options, settings)
+        items = list(islice(row_items, min(int(max(limit, 1)) if limit else _DEFAULT_LIMIT, _MAX_ITEMS)))
     else:
         items = list(islice(_calculations(columns, options), _MAX_ITEMS))
     return items or [no_data(settings)]
@@ -59,8 +59,8 @@ def items_of(frames: Sequence[Frame], options: Mapping[str, Any], settings: Fiel
 def no_data(settings: FieldSettings) -> DisplayItem:
     """Return the item of a panel without data."""
     processor = DisplayProcessor(settings.defaults, settings.theme, ColumnTraits(type="other"))
-    shown = processor.display(None)
-    return DisplayItem(replace(shown, text=shown.text or _NO_DATA, number=0.0, share=None), "", None, processor)
+    display = processor.display(None)
+    return DisplayItem(replace(display, text=display.text or _NO_DATA, number=0.0, share=None), "", None, processor)
 
 
 def _calculations(columns: Sequence[Sequence[DisplayColumn]], options: Mapping[str, Any]) -> Iterator[DisplayItem]:

@@ -79,8 +79,8 @@ class DisplayProcessor:
     def display(self, value: Value) -> DisplayValue:
         """Return the display of a value."""
         # Mappings of an enumeration replace the texts and colours of its members.
-        if self.traits.type == "enum" and not self.config.get("mappings") and (shown := self._enum_member(value)):
-            return shown
+        if self.traits.type == "enum" and not self.config.get("mappings") and (member_display := self._enum_member(value)):
+            return member_display
         if self._is_date and isinstance(value, str):
             value = _milliseconds(value)
         number = self._number(value)

@@ -134,25 +134,25 @@ def _override(panel: Mapping[str, Any], rule: Mapping[str, Any]) -> dict[str, An
 
 def _legend(legend: Mapping[str, Any]) -> dict[str, Any]:
     calculations = [name for name in _LEGEND_ORDER if legend.get("values") is True and legend.get(name) is True]
-    found: dict[str, Any] = {
+    options: dict[str, Any] = {
         "showLegend": legend.get("show") is not False,
         "displayMode": "table" if legend.get("alignAsTable") is True else "list",
         "placement": "right" if legend.get("rightSide") is True else "bottom",
         "calcs": [CALCULATIONS[name] for name in calculations],
     }
     if number_of(legend.get("sideWidth")):
-        found["width"] = legend["sideWidth"]
+        options["width"] = legend["sideWidth"]
     if title := _TITLES.get(string_of(legend.get("sort"))):
-        found |= {"sortBy": title, "sortDesc": legend.get("sortDesc") is True}
-    return found
+        options |= {"sortBy": title, "sortDesc": legend.get("sortDesc") is True}
+    return options
 
 
 def _thresholds(rules: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
     """Return the thresholds of old rules with the style of their marks. Values to which no rule applies are transparent."""
     steps: list[dict[str, Any]] = [{"value": None, "color": "transparent"}]
     has_area = has_line = False
-    known = [(number, rule) for rule in rules[:_MAX_OVERRIDES] if (number := number_of(rule.get("value"))) is not None]
-    for value, rule in sorted(known, key=lambda pair: pair[0]):
+    numbered_rules = [(number, rule) for rule in rules[:_MAX_OVERRIDES] if (number := number_of(rule.get("value"))) is not None]
+    for value, rule in sorted(numbered_rules, key=lambda numbered_rule: numbered_rule[0]):
         colour = _COLOURS.get(string_of(rule.get("colorMode"))) or rule.get("fillColor") or rule.get("lineColor") or "red"
         has_area, has_line = has_area or rule.get("fill") is True, has_line or rule.get("line") is True
         if rule.get("op") == "lt":

@@ -71,14 +71,14 @@ def steps_of(limits: Any, colours: Any) -> list[dict[str, Any]]:
 
 def mappings_of_old(panel: Mapping[str, Any]) -> list[dict[str, Any]]:
     """Return the value mappings of the old members ``valueMaps`` and ``rangeMaps``."""
-    found: list[dict[str, Any]] = []
+    mappings: list[dict[str, Any]] = []
     for item in objects_of(panel.get("valueMaps"))[:500]:
         value, text = item.get("value"), item.get("text")
         if value == "null":
-            found.append({"type": "special", "options": {"match": "null", "result": {"text": text}}})
+            mappings.append({"type": "special", "options": {"match": "null", "result": {"text": text}}})
         elif isinstance(value, str | int | float):
-            found.append({"type": "value", "options": {str(value): {"text": text}}})
+            mappings.append({"type": "value", "options": {str(value): {"text": text}}})
     for item in objects_of(panel.get("rangeMaps"))[:500]:
         options = {"from": number_of(item.get("from")), "to": number_of(item.get("to")), "result": {"text": item.get("text")}}
-        found.append({"type": "range", "options": options})
-    return found
+        mappings.append({"type": "range", "options": options})
+    return mappings

@@ -62,8 +62,8 @@ def padded_range(low: float, high: float) -> tuple[float, float]:
     low, high = min(low, 0.0), max(high, 0.0)
     if low == high:
         return 0.0, 1.0
-    room = (high / 10 - low / 10) or high - low
-    return (low - room if low < 0 else 0.0), (high + room if high > 0 else 0.0)
+    margin = (high / 10 - low / 10) or high - low
+    return (low - margin if low < 0 else 0.0), (high + margin if high > 0 else 0.0)
 
 
 def time_axis(area: Cell, start: float, end: float, zone: tzinfo, theme: Theme, *, has_grid: bool = False) -> list[str]:

@@ -83,12 +83,12 @@ def lcd_fill(bar: GaugeBar, props: PanelProps) -> list[str]:
             break
         colour = bar.item.processor.colour_at(bar.scale.value(index / count))
         colour = FALLBACK_COLOUR if colour == TRANSPARENT else colour
-        place = bar.part(index / count, (index + 1) / count - gap)
+        rectangle_of_cell = bar.part(index / count, (index + 1) / count - gap)
         if is_lit:
             gradient, fill = radial_gradient([Stop(share, colour, opacity) for share, opacity in _LIT_OPACITIES])
-            elements += [gradient, rectangle(*place, fill, radius=2)]
+            elements += [gradient, rectangle(*rectangle_of_cell, fill, radius=2)]
         else:
-            elements.append(rectangle(*place, colour, radius=2, opacity=_UNLIT_OPACITY))
+            elements.append(rectangle(*rectangle_of_cell, colour, radius=2, opacity=_UNLIT_OPACITY))
     return elements
 
 

@@ -26,16 +26,16 @@ def bar_ends(values: Sequence[NDArray[np.float64]], stacking: str) -> list[tuple
         rows = rows / np.where(largest > 0, largest, 1.0)
         totals = np.nansum(np.abs(rows), axis=0)
         rows = rows / np.where(totals > 0, totals, 1.0)
-    found = []
-    above, below = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
+    ends_by_series = []
+    positive_ends, negative_ends = np.zeros(rows.shape[1]), np.zeros(rows.shape[1])
     for row in rows:
         is_negative = row < 0
-        start = np.where(np.isnan(row), np.nan, np.where(is_negative, below, above))
+        start = np.where(np.isnan(row), np.nan, np.where(is_negative, negative_ends, positive_ends))
         end = np.clip(start + row, -1e308, 1e308)
-        above = np.where(~is_negative & ~np.isnan(end), end, above)
-        below = np.where(is_negative & ~np.isnan(end), end, below)
-        found.append((start, end))
-    return found
+        positive_ends = np.where(~is_negative & ~np.isnan(end), end, positive_ends)
+        negative_ends = np.where(is_negative & ~np.isnan(end), end, negative_ends)
+        ends_by_series.append((start, end))
+    return ends_by_series
 
 
 def value_range(

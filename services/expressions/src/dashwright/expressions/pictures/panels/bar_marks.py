@@ -92,10 +92,10 @@ def value_elements(bars: Sequence[ChartBar], area: Cell, colour: str, mode: str,
         size = min(size, _MAX_INNER_SIZE)
         return [_inside(bar, size, colour) for bar in bars if bar.cell.height >= size and bar.cell.width >= text_width(bar.text, size)]
     if not is_horizontal:
-        room = min((bar.cell.y - area.y for bar in bars if not bar.is_negative), default=math.inf)
-        size = min(size, max(room, _MIN_LARGE_VALUE_SIZE))
-    place = _beside if is_horizontal else _above
-    return [place(bar, size, colour, area) for bar in bars]
+        free_height = min((bar.cell.y - area.y for bar in bars if not bar.is_negative), default=math.inf)
+        size = min(size, max(free_height, _MIN_LARGE_VALUE_SIZE))
+    draw_value = _value_at_side if is_horizontal else _value_above
+    return [draw_value(bar, size, colour, area) for bar in bars]
 
 
 def _inside(bar: ChartBar, size: float, colour: str) -> str:
@@ -103,13 +103,13 @@ def _inside(bar: ChartBar, size: float, colour: str) -> str:
     return text_element(bar.text, x, y, size=size, colour=colour, anchor="middle")
 
 
-def _above(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
+def _value_above(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
     bottom = bar.cell.y + bar.cell.height
     y = min(bottom + size, area.y + area.height) if bar.is_negative else max(bar.cell.y - _VALUE_GAP, area.y + size * 0.8)
     return text_element(bar.text, bar.cell.x + bar.cell.width / 2, y, size=size, colour=colour, anchor="middle")
 
 
-def _beside(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
+def _value_at_side(bar: ChartBar, size: float, colour: str, area: Cell) -> str:
     """Return the value beyond the end of a bar, or in the bar if there is no room beyond it."""
     y, width = bar.cell.y + bar.cell.height / 2 + size * 0.36, text_width(bar.text, size)
     left, right = bar.cell.x, bar.cell.x + bar.cell.width

@@ -63,15 +63,15 @@ def bar_table(props: PanelProps) -> BarTable:
     categories = list(labels[0]) if len(joined) == 1 else list(dict.fromkeys(label for frame_labels in labels for label in frame_labels))
     category_count = joined[0][0].row_count if len(joined) == 1 else len(categories)
     categories = categories[: max(int(max(props.width, props.height) // MIN_CATEGORY_SIZE), 1)]
-    places = {label: index for index, label in reversed(list(enumerate(categories)))}
+    indexes = {label: index for index, label in reversed(list(enumerate(categories)))}
     numbers, rows_of = [], []
     for columns, (_, x_field), frame_labels in zip(
         columns_of([frame for frame, _ in joined], props.field_settings), joined, labels, strict=True
     ):
-        rows = range(len(categories)) if len(joined) == 1 else [places.get(label, -1) for label in frame_labels]
-        found = [column for column in columns if column.type == "number" and column.field is not x_field]
-        numbers += found
-        rows_of += [rows] * len(found)
+        rows = range(len(categories)) if len(joined) == 1 else [indexes.get(label, -1) for label in frame_labels]
+        number_columns = [column for column in columns if column.type == "number" and column.field is not x_field]
+        numbers += number_columns
+        rows_of += [rows] * len(number_columns)
     if not numbers:
         raise NothingToDraw("No numbers in the data")
     row_colours = _row_colours(props, joined, len(categories))

@@ -109,8 +109,8 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
     rotation = min(max(number_of(props.panel.options.get("xTickLabelRotation")) or 0.0, -90.0), 90.0)
     longest = max(text_width(name, LABEL_SIZE) for name in chart.categories)
     sine = abs(math.sin(math.radians(rotation)))
-    below = max(min(longest * sine, cell.height * _LABEL_SHARE), 0.0) + AXIS_HEIGHT
-    scale = PixelScale(chart.low, chart.high, cell.y + cell.height - below, cell.y + _MARGIN)
+    labels_height = max(min(longest * sine, cell.height * _LABEL_SHARE), 0.0) + AXIS_HEIGHT
+    scale = PixelScale(chart.low, chart.high, cell.y + cell.height - labels_height, cell.y + _MARGIN)
     is_hidden = chart.style.custom.get("axisPlacement") == "hidden"
     ticks = value_ticks(chart.low, chart.high, scale.start - scale.end, chart.axis_style)
     ticks = [(tick, "") for tick, _ in ticks] if is_hidden else ticks
@@ -120,7 +120,7 @@ def _vertical(props: PanelProps, chart: _Chart) -> list[str]:
     centres = [area.x + (index + 0.5) * slot for index in range(len(chart.categories))]
     axis = value_axis(area, scale, ticks, props.theme)
     if rotation:
-        names = [truncated(name, LABEL_SIZE, (below - AXIS_HEIGHT) / sine + 4) for name in chart.categories]
+        names = [truncated(name, LABEL_SIZE, (labels_height - AXIS_HEIGHT) / sine + 4) for name in chart.categories]
         axis += _rotated_labels(props, list(zip(centres, names, strict=True)), area, rotation)
     else:
         # Labels that are spaced may be wider than a category, and some of them are omitted.
@@ -154,12 +154,12 @@ def _bars(props: PanelProps, chart: _Chart, area: Cell, scale: PixelScale, first
     options = props.panel.options
     is_stacked = chart.stacking in STACKED
     group = slot * _share(options.get("groupWidth"), _DEFAULT_GROUP_WIDTH)
-    room = group if is_stacked else group / len(chart.table.series)
-    thickness = max(room * _share(options.get("barWidth"), _DEFAULT_BAR_WIDTH), 1.0)
+    bar_slot = group if is_stacked else group / len(chart.table.series)
+    thickness = max(bar_slot * _share(options.get("barWidth"), _DEFAULT_BAR_WIDTH), 1.0)
     elements: list[str] = []
     all_bars: list[ChartBar] = []
     for number, (series, (starts, ends)) in enumerate(zip(chart.table.series, chart.ends, strict=True)):
-        offset = first + (slot - group) / 2 + (0 if is_stacked else number * room) + (room - thickness) / 2
+        offset = first + (slot - group) / 2 + (0 if is_stacked else number * bar_slot) + (bar_slot - thickness) / 2
         bars = [
             ChartBar(
                 bar_cell(scale, (start, end), offset + index * slot, thickness, is_horizontal=is_horizontal),

@@ -83,30 +83,30 @@ def draw(props: PanelProps) -> PanelDrawing:
     items = panel_items(props)
     orientation = string_of(options.get("orientation"))
     is_vertical = orientation == "vertical" or (orientation != "horizontal" and props.width > props.height)
-    shown = items[: _fitting_count(props, is_vertical=is_vertical)]
+    fitting_items = items[: _fitting_count(props, is_vertical=is_vertical)]
     placement = string_of(options.get("namePlacement")) or "auto"
-    titles = [name if placement != "hidden" else "" for name in names_of(props, items)][: len(shown)]
-    look = _Look(props, longest(titles), longest([str(item.display) for item in shown]))
+    titles = [name if placement != "hidden" else "" for name in names_of(props, items)][: len(fitting_items)]
+    look = _Look(props, longest(titles), longest([str(item.display) for item in fitting_items]))
     elements: list[str] = []
-    for item, title, cell in zip(shown, titles, _cells(props, len(shown), is_vertical=is_vertical), strict=True):
+    for item, title, cell in zip(fitting_items, titles, _cells(props, len(fitting_items), is_vertical=is_vertical), strict=True):
         if is_vertical:
             elements += _column(item, title, cell, look)
         elif placement == "left" or (placement != "top" and cell.height <= _MIN_HEIGHT_WITH_TITLE):
             elements += _row(item, title, cell, look)
         else:
             elements += _row_with_title(item, title, cell, look)
-    return PanelDrawing(elements, notes=omitted_values(len(items) - len(shown)))
+    return PanelDrawing(elements, notes=omitted_values(len(items) - len(fitting_items)))
 
 
 def _fitting_count(props: PanelProps, *, is_vertical: bool) -> int:
     """Return the number of bars for which the panel has room. Raises NothingToDraw if no bar fits."""
     name, default = ("minVizWidth", 8.0) if is_vertical else ("minVizHeight", 16.0)
-    least = min(max(_size_limit(props, name) or default, _MIN_SIZE), 1000.0)
+    min_size = min(max(_size_limit(props, name) or default, _MIN_SIZE), 1000.0)
     area = content_area(props)
-    room = area.width if is_vertical else area.height
+    available = area.width if is_vertical else area.height
     if props.width < _MIN_SIZE or props.height < _MIN_SIZE:
         raise NothingToDraw("No room for bars")
-    return max(1, int((room + _gap(props)) // (least + _gap(props))))
+    return max(1, int((available + _gap(props)) // (min_size + _gap(props))))
 
 
 def _gap(props: PanelProps) -> float:
@@ -143,8 +143,8 @@ def _row(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
 
 def _row_with_title(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]:
     """Return a bar with the name above it and the value to the right."""
-    least, most = _TITLE_HEIGHTS
-    automatic = _readable(look.longest_title, cell.width, min(max(cell.height * _TITLE_SHARE, least), most))
+    min_height, max_height = _TITLE_HEIGHTS
+    automatic = _readable(look.longest_title, cell.width, min(max(cell.height * _TITLE_SHARE, min_height), max_height))
     size = look.text_size("titleSize", automatic) if title else 0.0
     height = size * _TITLE_LINE_HEIGHT
     name = truncated(title, size, cell.width)
@@ -161,18 +161,18 @@ def _readable(title: str, width: float, height: float) -> float:
 def _bar_with_value(item: DisplayItem, cell: Cell, look: _Look, title_size: float) -> list[str]:
     if not look.has_values:
         return _filled(GaugeBar(item, scale_of(item), cell, is_vertical=False), look.props)
-    measured = text_width(look.longest_value, look.text_size("valueSize", max(title_size, _MIN_VALUE_SIZE))) * BOLD_WIDTH
-    room = max(min(cell.width * _VALUE_SHARE, _MAX_VALUE_WIDTH), measured + 2 * _VALUE_PADDING)
-    room = min(room, cell.width * _MAX_VALUE_SHARE)
-    size = font_size(look.longest_value, room - 2 * _VALUE_PADDING, cell.height * LINE_HEIGHT)
+    needed_width = text_width(look.longest_value, look.text_size("valueSize", max(title_size, _MIN_VALUE_SIZE))) * BOLD_WIDTH
+    value_width = max(min(cell.width * _VALUE_SHARE, _MAX_VALUE_WIDTH), needed_width + 2 * _VALUE_PADDING)
+    value_width = min(value_width, cell.width * _MAX_VALUE_SHARE)
+    size = font_size(look.longest_value, value_width - 2 * _VALUE_PADDING, cell.height * LINE_HEIGHT)
     if size < _MIN_VALUE_SIZE:
         # In a narrow panel, the value needs the padding too.
-        size = min(font_size(look.longest_value, room - 4, cell.height * LINE_HEIGHT), _MIN_VALUE_SIZE)
+        size = min(font_size(look.longest_value, value_width - 4, cell.height * LINE_HEIGHT), _MIN_VALUE_SIZE)
     size = look.text_size("valueSize", size)
-    bar = GaugeBar(item, scale_of(item), Cell(cell.x, cell.y, max(cell.width - room, 1), cell.height), is_vertical=False)
+    bar = GaugeBar(item, scale_of(item), Cell(cell.x, cell.y, max(cell.width - value_width, 1), cell.height), is_vertical=False)
     y = cell.y + cell.height / 2 + size * _BASELINE
-    padding = min(_VALUE_PADDING, max(room - text_width(look.longest_value, size) * BOLD_WIDTH, 0.0) / 2)
-    text, colour = truncated(str(item.display), size, room), _value_colour(item, look)
+    padding = min(_VALUE_PADDING, max(value_width - text_width(look.longest_value, size) * BOLD_WIDTH, 0.0) / 2)
+    text, colour = truncated(str(item.display), size, value_width), _value_colour(item, look)
     if look.is_filled_up:
         return [*_filled(bar, look.props), text_element(text, cell.x + cell.width - padding, y, size=size, colour=colour, anchor="end")]
     return [*_filled(bar, look.props), text_element(text, bar.cell.x + bar.cell.width * bar.share + padding, y, size=size, colour=colour)]
@@ -182,12 +182,12 @@ def _column(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]
     """Return an upright bar with the value above it and the name below."""
     value_size = title_size = top = 0.0
     if look.has_values:
-        least, most = _VALUE_HEIGHTS
-        room = min(max(cell.height * _VALUE_HEIGHT_SHARE, least), most)
+        min_height, max_height = _VALUE_HEIGHTS
+        value_height = min(max(cell.height * _VALUE_HEIGHT_SHARE, min_height), max_height)
         # Values of narrow bars are smaller than configured, because they would cover each other.
         fitting = font_size(look.longest_value, cell.width + _DEFAULT_GAP / 2, math.inf)
-        value_size = min(look.text_size("valueSize", min(fitting, room)), fitting)
-        top = max(value_size, room if value_size < room else 0.0)
+        value_size = min(look.text_size("valueSize", min(fitting, value_height)), fitting)
+        top = max(value_size, value_height if value_size < value_height else 0.0)
     if title:
         size = min(font_size(look.longest_title, cell.width, math.inf), _TITLE_SIZE)
         title_size = look.text_size("titleSize", max(size, _MIN_TITLE_SIZE))

@@ -16,13 +16,13 @@ def distinct_names(names: Sequence[str], size: float, width: float) -> list[str]
 
     Names that look equal if they are cut at their ends are cut in the middle, or else where they are equal.
     """
-    found: list[list[str]] = []
+    attempts: list[list[str]] = []
     for cut in (truncated, truncated_in_middle):
-        found.append([cut(name, size, width) for name in names])
-        if len(set(found[-1])) == len(set(names)):
-            return found[-1]
+        attempts.append([cut(name, size, width) for name in names])
+        if len(set(attempts[-1])) == len(set(names)):
+            return attempts[-1]
     differing = _differing_parts(sorted(set(names)), size, width)
-    return max(*found, [differing[name] for name in names], key=lambda cut_names: len(set(cut_names)))
+    return max(*attempts, [differing[name] for name in names], key=lambda cut_names: len(set(cut_names)))
 
 
 def _differing_parts(names: Sequence[str], size: float, width: float) -> dict[str, str]:
@@ -34,12 +34,12 @@ def _differing_parts(names: Sequence[str], size: float, width: float) -> dict[st
     groups: dict[str, list[str]] = {}
     for name in names:
         groups.setdefault(f"{ellipsis}{name[start : difference + 1 + _AFTER]}", []).append(name)
-    found: dict[str, str] = {}
-    for head, group in groups.items():
+    distinct_parts: dict[str, str] = {}
+    for start_of_group, group in groups.items():
         cut_names = {name: truncated(f"{ellipsis}{name[start:]}", size, width) for name in group}
-        room = width - text_width(head, size)
-        if len(set(cut_names.values())) < len(group) and len(groups) > 1 and room > size:
-            parts = _differing_parts([name[difference + 1 + _AFTER :] for name in group], size, room)
-            cut_names = {name: head + parts[name[difference + 1 + _AFTER :]] for name in group}
-        found |= cut_names
-    return found
+        remaining_width = width - text_width(start_of_group, size)
+        if len(set(cut_names.values())) < len(group) and len(groups) > 1 and remaining_width > size:
+            parts = _differing_parts([name[difference + 1 + _AFTER :] for name in group], size, remaining_width)
+            cut_names = {name: start_of_group + parts[name[difference + 1 + _AFTER :]] for name in group}
+        distinct_parts |= cut_names
+    return distinct_parts

@@ -115,15 +115,15 @@ def _labels(arc: _Arc, item: DisplayItem, scale: Scale, props: PanelProps, value
     return elements
 
 
-def _texts(props: PanelProps, item: DisplayItem, name: tuple[str, float, float], arc: _Arc, room: float, cell: Cell) -> list[str]:
-    """Return the value in the middle of the arc, and the name below it. ``room`` is the radius inside of the arc.
+def _texts(props: PanelProps, item: DisplayItem, name: tuple[str, float, float], arc: _Arc, inner_radius: float, cell: Cell) -> list[str]:
+    """Return the value in the middle of the arc, and the name below it. ``inner_radius`` is the radius inside of the arc.
 
     ``name`` is the name, its size, and the size of the labels between the arc and the name.
     """
     title, title_size, label_size = name
     configured = object_of(props.panel.options.get("text"))
     value = str(item.display)
-    size = number_of(configured.get("valueSize")) or font_size(value, room * 1.8, arc.radius, arc.width * 1.7)
+    size = number_of(configured.get("valueSize")) or font_size(value, inner_radius * 1.8, arc.radius, arc.width * 1.7)
     colour = props.theme.text if item.column is None or item.display.colour == TRANSPARENT else item.display.colour
     elements = [text_element(value[:200], arc.x, arc.y + size * _BASELINE, size=size, colour=colour, anchor="middle", bold=True)]
     if title:

@@ -89,13 +89,13 @@ def _of_buckets(all_series: Sequence[PlotSeries], props: PanelProps) -> HeatGrid
     order = list(range(len(buckets)))
     if all(bound is not None for bound in bounds):
         order.sort(key=lambda index: bounds[index] or 0.0)
-    below: dict[tuple[Any, ...], NDArray[np.float64]] = {}
+    previous_rows: dict[tuple[Any, ...], NDArray[np.float64]] = {}
     counts: dict[str, NDArray[np.float64]] = {}
     for index in order:
         bucket, row = buckets[index], rows[index]
         if bucket.is_cumulative:
-            difference = row - np.nan_to_num(below[bucket.group]) if bucket.group in below else row
-            below[bucket.group] = row
+            difference = row - np.nan_to_num(previous_rows[bucket.group]) if bucket.group in previous_rows else row
+            previous_rows[bucket.group] = row
             row = np.where(difference < _SMALLEST_COUNT, 0.0, difference)
         # Histograms with other labels have the same bounds: their counts are added.
         counts[names[index]] = _sum_of(counts[names[index]], row) if names[index] in counts else row

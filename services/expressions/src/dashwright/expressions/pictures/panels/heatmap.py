@@ -47,12 +47,12 @@ def draw(props: PanelProps) -> PanelDrawing:
     options = props.panel.options
     cells = None if options.get("calculate") is True else cells_frame(props.frames)
     grid = grid_of(props) if cells is None else grid_of_cells(cells, props)
-    shown = _shown_counts(grid.counts, object_of(options.get("filterValues")))
-    if np.isnan(shown).all():
+    counts = _shown_counts(grid.counts, object_of(options.get("filterValues")))
+    if np.isnan(counts).all():
         raise NothingToDraw("No data")
     colours = object_of(options.get("color"))
     palette = _palette(colours, props.theme)
-    low, high = _colour_range(shown, colours)
+    low, high = _colour_range(counts, colours)
     has_legend = object_of(options.get("legend")).get("show") is not False and props.height >= _MIN_HEIGHT_WITH_LEGEND
     y_options = object_of(options.get("yAxis"))
     labelled_rows = _labelled_rows(grid, y_options, props)
@@ -61,10 +61,10 @@ def draw(props: PanelProps) -> PanelDrawing:
     height = props.height - AXIS_HEIGHT - 8 - (_LEGEND_HEIGHT if has_legend else 0)
     area = Cell(left, 8, max(props.width - left - 10, 1.0), max(height, 1.0))
     is_reversed = y_options.get("reverse") is True
-    elements = _cells(props, grid, shown, area, _indexes(shown, low, high, len(palette)), palette, is_reversed=is_reversed)
+    elements = _cells(props, grid, counts, area, _indexes(counts, low, high, len(palette)), palette, is_reversed=is_reversed)
     if not is_hidden:
         positions = [(area.y + area.height * (share if is_reversed else 1 - share), label) for share, label in labelled_rows]
-        elements += left_labels(area, [pair for pair in positions if area.y - 1 <= pair[0] <= area.y + area.height + 1], props.theme)
+        elements += left_labels(area, [(y, label) for y, label in positions if area.y - 1 <= y <= area.y + area.height + 1], props.theme)
     elements += time_axis(area, props.start, props.end, props.zone, props.theme)
     if has_legend:
         elements += _legend(props, palette, (low, high), area)
@@ -84,12 +84,12 @@ def _shown_counts(counts: NDArray[np.float64], limits: dict[str, Any]) -> NDArra
     return np.where(is_hidden, np.nan, counts)
 
 
-def _colour_range(shown: NDArray[np.float64], colours: dict[str, Any]) -> tuple[float, float]:
+def _colour_range(counts: NDArray[np.float64], colours: dict[str, Any]) -> tuple[float, float]:
     """Return the counts of the first and the last colour."""
     minimum, maximum = number_of(colours.get("min")), number_of(colours.get("max"))
     return (
-        float(np.nanmin(shown)) if minimum is None else minimum,
-        float(np.nanmax(shown)) if maximum is None else maximum,
+        float(np.nanmin(counts)) if minimum is None else minimum,
+        float(np.nanmax(counts)) if maximum is None else maximum,
     )
 
 
@@ -104,12 +104,12 @@ def _palette(colours: dict[str, Any], theme: Theme) -> list[str]:
     return scheme_palette(string_of(colours.get("scheme")), steps, is_dark=theme is THEMES["dark"], is_reversed=is_reversed)
 
 
-def _indexes(shown: NDArray[np.float64], low: float, high: float, count: int) -> NDArray[np.int64]:
+def _indexes(counts: NDArray[np.float64], low: float, high: float, count: int) -> NDArray[np.int64]:
     """Return the index of the colour of each cell; a cell that is not shown has -1."""
     with np.errstate(all="ignore"):
-        shares = (shown / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)
+        shares = (counts / 2 - low / 2) / ((high / 2 - low / 2) or 1.0)
         indexes = np.clip(np.nan_to_num(shares * count), 0, count - 1).astype(np.int64)
-    indexes[np.isnan(shown)] = -1
+    indexes[np.isnan(counts)] = -1
     return indexes
 
 
@@ -136,7 +136,7 @@ def _with_unit(name: str, style: Style, *, has_unit: bool) -> str:
 def _cells(
     props: PanelProps,
     grid: HeatGrid,
-    shown: NDArray[np.float64],
+    counts: NDArray[np.float64],
     area: Cell,
     indexes: NDArray[np.int64],
     palette: Sequence[str],
@@ -146,13 +146,13 @@ def _cells(
     """Return one element for each colour with all cells of the colour."""
     gap = number_of(props.panel.options.get("cellGap"))
     scale = PixelScale(props.start, props.end, area.x, area.x + area.width)
-    row_height = area.height / len(shown)
+    row_height = area.height / len(counts)
     lefts = [max(scale.position(start), area.x) for start in grid.starts.tolist()]
     rights = [min(scale.position(end), area.x + area.width) for end in grid.ends.tolist()]
     cell_gap = min(max(1.0 if gap is None else gap, 0.0), row_height / 3, (area.width / len(lefts)) / 3)
     by_colour: dict[str, list[tuple[float, float, float, float]]] = {}
     for row, columns in enumerate(indexes.tolist()):
-        top = area.y + row_height * (row if is_reversed else len(shown) - 1 - row)
+        top = area.y + row_height * (row if is_reversed else len(counts) - 1 - row)
         for left, right, index in zip(lefts, rights, columns, strict=True):
             if index >= 0 and right > left:
                 cell = (left + cell_gap / 2, top + cell_gap / 2, max(right - left - cell_gap, 0.5), row_height - cell_gap)

@@ -96,7 +96,7 @@ def buckets_of(props: PanelProps) -> HistogramBuckets:
     offset = math.fmod(number_of(props.panel.options.get("bucketOffset")) or 0.0, size)
     first = math.floor((low - offset) / size)
     count = math.floor((high - offset) / size) - first + 1
-    counts = [np.bincount(_places(values, offset, size, first, count), minlength=count).astype(np.float64) for values in all_values]
+    counts = [np.bincount(_indexes(values, offset, size, first, count), minlength=count).astype(np.float64) for values in all_values]
     edges = offset + (first + np.arange(count + 1, dtype=np.float64)) * np.float64(size)
     if props.panel.options.get("combine") is True:
         style = Style(columns[0].config, props.theme)
@@ -124,10 +124,10 @@ def _numbers(field: Field) -> NDArray[np.float64]:
     return np.clip(values[~np.isnan(values)], -_MAX_VALUE, _MAX_VALUE)
 
 
-def _places(values: NDArray[np.float64], offset: float, size: float, first: int, count: int) -> NDArray[np.int64]:
+def _indexes(values: NDArray[np.float64], offset: float, size: float, first: int, count: int) -> NDArray[np.int64]:
     """Return the index of the bucket of each value."""
-    places: NDArray[np.float64] = np.floor((values - offset) / size) - first
-    return np.clip(places, 0, count - 1).astype(np.int64)
+    indexes: NDArray[np.float64] = np.floor((values - offset) / size) - first
+    return np.clip(indexes, 0, count - 1).astype(np.int64)
 
 
 def _size(props: PanelProps, low: float, high: float) -> tuple[float, str]:
@@ -138,8 +138,8 @@ def _size(props: PanelProps, low: float, high: float) -> tuple[float, str]:
     if size and size > 0:
         return min(max(size, smallest), _MAX_VALUE), "buckets are larger than configured" if size < smallest else ""
     count = number_of(options.get("bucketCount")) or _DEFAULT_COUNT
-    rough = max((high - low) / max(count, 1), smallest) if high > low else max(abs(high) / 10, _MIN_SIZE)
-    return round_size(rough), ""
+    unrounded_size = max((high - low) / max(count, 1), smallest) if high > low else max(abs(high) / 10, _MIN_SIZE)
+    return round_size(unrounded_size), ""
 
 
 def _given_buckets(props: PanelProps, frame: Frame) -> HistogramBuckets:

@@ -57,13 +57,13 @@ def cells(props: PanelProps, count: int) -> list[Cell]:
         columns = min(max(_automatic_columns(area, count), -(-count // fitting_rows)), fitting_columns)
     rows = -(-count // columns)
     height = (area.height - (rows - 1) * GAP) / rows
-    found = []
+    item_cells = []
     for row in range(rows):
         # The cells of the last row share the width.
         in_row = min(columns, count - row * columns)
         width = (area.width - (in_row - 1) * GAP) / in_row
-        found += [Cell(area.x + index * (width + GAP), area.y + row * (height + GAP), width, height) for index in range(in_row)]
-    return found
+        item_cells += [Cell(area.x + index * (width + GAP), area.y + row * (height + GAP), width, height) for index in range(in_row)]
+    return item_cells
 
 
 def omitted_values(count: int) -> list[str]:

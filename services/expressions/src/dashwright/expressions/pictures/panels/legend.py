@@ -76,9 +76,9 @@ def with_legend(
     """
     options = object_of(props.panel.options.get("legend"))
     is_hidden = options.get("showLegend") is False or options.get("displayMode") == "hidden"
-    whole = Cell(0, 0, props.width, props.height)
+    panel_cell = Cell(0, 0, props.width, props.height)
     if is_hidden or not entries or props.height < _MIN_PANEL_HEIGHT or props.width < _MIN_PANEL_WIDTH:
-        return [], whole
+        return [], panel_cell
     header = _Header.of(options, columns) if options.get("displayMode") == "table" else None
     if options.get("placement", default_placement) == "right":
         width = min(number_of(options.get("width")) or _natural_width(entries, header), props.width * _RIGHT_SHARE)
@@ -97,9 +97,9 @@ def with_legend(
     return _list(props, rows, props.height - height - 4, omitted_count), Cell(0, 0, props.width, props.height - height - 10)
 
 
-def _table_row_height(count: int, room: float) -> float:
+def _table_row_height(count: int, height_limit: float) -> float:
     """Return the height of rows in pixels, of which ``count`` should fit into a height."""
-    return next((height for height in _TABLE_ROW_HEIGHTS if count * height <= room), _TABLE_ROW_HEIGHTS[1])
+    return next((height for height in _TABLE_ROW_HEIGHTS if count * height <= height_limit), _TABLE_ROW_HEIGHTS[1])
 
 
 def _texts_width(entry: LegendEntry) -> float:
@@ -177,11 +177,11 @@ def _table(props: PanelProps, entries: Sequence[LegendEntry], header: _Header | 
     name_width = area.width - sum(widths)
     if columns:
         names = distinct_names([entry.name for entry in visible_entries], size, _name_room(area.width, widths))
-        shown = [replace(entry, name=name, values=()) for entry, name in zip(visible_entries, names, strict=True)]
+        table_entries = [replace(entry, name=name, values=()) for entry, name in zip(visible_entries, names, strict=True)]
     else:
-        shown = _with_cut_names(visible_entries, name_width - _SWATCH_WIDTH - _SWATCH_GAP)
+        table_entries = _with_cut_names(visible_entries, name_width - _SWATCH_WIDTH - _SWATCH_GAP)
     elements: list[str] = []
-    for index, entry in enumerate(shown):
+    for index, entry in enumerate(table_entries):
         y = area.y + (index + header_rows) * row_height
         elements += _entry(props, entry, area.x, y, name_width, size, row_height)
     if header:
@@ -210,9 +210,9 @@ def _names_title(props: PanelProps, header: _Header, area: Cell, widths: Sequenc
     return elements
 
 
-def _values_title(props: PanelProps, header: _Header, title: str, place: tuple[float, float], size: float) -> list[str]:
+def _values_title(props: PanelProps, header: _Header, title: str, position: tuple[float, float], size: float) -> list[str]:
     """Return the title of a column of values, whose right end and middle are at a place."""
-    (right, middle), colour = place, props.theme.link
+    (right, middle), colour = position, props.theme.link
     is_sorted = title == header.sorted_title
     end = right - _SIGN_WIDTH if is_sorted else right
     text = text_element(title, end, middle + 4, size=size, colour=colour, anchor="end", bold=True)
@@ -223,20 +223,20 @@ def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: floa
     """Return the size of texts, and the widths of the first columns, as many as leave a part of a width in pixels to the names."""
     fitting: list[tuple[float, list[float]]] = []
     widths: list[float] = []
-    room = 0.0
+    values_limit = 0.0
     for size in _TABLE_SIZES:
         names_width = max(min(text_width(entry.name, size), _MAX_NAME_WIDTH) for entry in entries) + _SWATCH_WIDTH + size
         widths = _column_widths(entries, header, size)
         remaining = width - sum(widths)
         if remaining >= min(names_width, width * _MAX_NAME_SHARE):
             return size, widths
-        room = width - min(names_width, width * _MIN_NAME_SHARE)
-        if sum(widths) <= room:
+        values_limit = width - min(names_width, width * _MIN_NAME_SHARE)
+        if sum(widths) <= values_limit:
             fitting.append((size, widths))
     if fitting:
         names = [entry.name for entry in entries]
         return max(fitting, key=lambda found: len(set(distinct_names(names, found[0], _name_room(width, found[1])))))
-    return _TABLE_SIZES[-1], widths[: sum(total <= room for total in accumulate(widths))]
+    return _TABLE_SIZES[-1], widths[: sum(total <= values_limit for total in accumulate(widths))]
 
 
 def _name_room(width: float, widths: Sequence[float]) -> float:
@@ -247,8 +247,8 @@ def _name_room(width: float, widths: Sequence[float]) -> float:
 def _with_cut_names(entries: Sequence[LegendEntry], width: float) -> list[LegendEntry]:
     """Return entries of a list whose distinct names fit into a width in pixels next to their values, unless the values need too much."""
     values_width = max((text_width("  ".join(["", *entry.values]), _SIZE) for entry in entries), default=0.0)
-    room = width - values_width
-    names = distinct_names([entry.name for entry in entries], _SIZE, room if room >= width * _MIN_NAME_SHARE else width)
+    names_width = width - values_width
+    names = distinct_names([entry.name for entry in entries], _SIZE, names_width if names_width >= width * _MIN_NAME_SHARE else width)
     return [replace(entry, name=name) for entry, name in zip(entries, names, strict=True)]
 
 

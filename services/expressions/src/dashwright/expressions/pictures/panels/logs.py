@@ -92,8 +92,8 @@ def _rows(props: PanelProps, lines: Sequence[LogLine], height: float) -> tuple[l
         prefix = f"{_time_text(line.nanoseconds, props.zone)} " if has_times else ""
         count = f"{line.count}x " if line.count > 1 else ""
         labels = f"{line.labels} " if has_labels and line.labels else ""
-        room = max(column_count - len(prefix + count), 8)
-        rows = _wrapped(labels + text, room) if is_wrapped else [_cut(" ".join((labels + text).split()), room)]
+        text_columns = max(column_count - len(prefix + count), 8)
+        rows = _wrapped(labels + text, text_columns) if is_wrapped else [_cut(" ".join((labels + text).split()), text_columns)]
         if y + _ROW_HEIGHT > height:
             break
         top = y
@@ -137,11 +137,11 @@ def _lines_of(frame: Frame, *, is_ascending: bool) -> Iterator[LogLine]:
     for row in (order if is_ascending else order[::-1])[:_MAX_LINES].tolist():
         labels = _labels(labels_field, body, row)
         text = _TERMINAL_CODE.sub("", str(body.values[row] or "")[:_MAX_LENGTH])
-        given = (
+        level_name = (
             str(level_field.values[row] or "") if level_field else next((str(labels[name]) for name in _LEVEL_NAMES if name in labels), "")
         )
-        shown = "{" + ", ".join(f"{name}={value}" for name, value in list(labels.items())[:20])[:300] + "}" if labels else ""
-        yield LogLine(int(time_field.values[row]), text, level_of(given, text), shown)
+        labels_text = "{" + ", ".join(f"{name}={value}" for name, value in list(labels.items())[:20])[:300] + "}" if labels else ""
+        yield LogLine(int(time_field.values[row]), text, level_of(level_name, text), labels_text)
 
 
 def _labels(field: Field | None, body: Field, row: int) -> Mapping[str, Any]:
@@ -155,9 +155,9 @@ def _labels(field: Field | None, body: Field, row: int) -> Mapping[str, Any]:
     return object_of(value)
 
 
-def level_of(given: str, text: str) -> str:
+def level_of(level_name: str, text: str) -> str:
     """Return the level that a line has in a column or label, else that of the first word for a level in its text."""
-    if level := _LEVELS.get(given.strip().lower()[:20]):
+    if level := _LEVELS.get(level_name.strip().lower()[:20]):
         return level
     match = _LEVEL_WORD.search(text)
     return _LEVELS[match[1].lower()] if match else "unknown"

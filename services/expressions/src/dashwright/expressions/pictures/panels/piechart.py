@@ -71,10 +71,10 @@ def draw(props: PanelProps) -> PanelDrawing:
 
 def slices_of(props: PanelProps) -> list[Slice]:
     """Return the slices of a panel in descending order. Missing values and hidden series have no slice; negative values are drawn as 0."""
-    found = [(item, item.column, max(item.display.number, 0.0)) for item in panel_items(props) if math.isfinite(item.display.number)]
+    items = [(item, item.column, max(item.display.number, 0.0)) for item in panel_items(props) if math.isfinite(item.display.number)]
     visible = [
         (item, column, value)
-        for item, column, value in found
+        for item, column, value in items
         if column and member_at(column.config, "custom", "hideFrom", "viz") is not True
     ]
     # Divided first, so that the total of huge numbers is finite.
@@ -109,8 +109,8 @@ def _pie(area: Cell, slices: Sequence[Slice], label_parts: Sequence[str], backgr
             middle = angle + extent / 2
             distance = (radius + inner_radius) / 2 if is_ring else radius * 0.62
             x, y = distance * math.sin(middle), -distance * math.cos(middle)
-            room = _room(x, y, radius, inner_radius)
-            labels += _label(item, label_parts, centre[0] + x, centre[1] + y, min(_LABEL_SIZE, radius / 5), room)
+            width = _label_width(x, y, radius, inner_radius)
+            labels += _label(item, label_parts, centre[0] + x, centre[1] + y, min(_LABEL_SIZE, radius / 5), width)
         angle += extent
     return [*elements, *labels]
 
@@ -131,21 +131,21 @@ def _outline(centre: tuple[float, float], radius: float, inner_radius: float, an
     return f"{outer}L{point(inner_radius, end)}A{inner_radius:.2f} {inner_radius:.2f} 0 {is_large} 0 {point(inner_radius, angle)}z"
 
 
-def _room(x: float, y: float, radius: float, inner_radius: float) -> float:
+def _label_width(x: float, y: float, radius: float, inner_radius: float) -> float:
     """Return the width of a pie or ring around a place relative to its centre, in pixels. Beyond it, labels may be invisible."""
     outer_edge = math.sqrt(max(radius**2 - y**2, 0.0))
-    beyond = outer_edge - abs(x)
-    return 2 * (min(beyond, abs(x) - math.sqrt(inner_radius**2 - y**2)) if abs(y) < inner_radius else beyond)
+    outer_width = outer_edge - abs(x)
+    return 2 * (min(outer_width, abs(x) - math.sqrt(inner_radius**2 - y**2)) if abs(y) < inner_radius else outer_width)
 
 
-def _label(item: Slice, parts: Sequence[str], x: float, y: float, size: float, room: float) -> list[str]:
+def _label(item: Slice, parts: Sequence[str], x: float, y: float, size: float, width: float) -> list[str]:
     """Return the lines of a label in one size, which is reduced to fit into a width in pixels as long as it is legible."""
     lines = item.label(parts)
     widest = max((text_width(line, size) for line in lines), default=0.0)
-    size = max(size * min(room / (widest or 1.0), 1.0), min(size, _MIN_LABEL_SIZE))
+    size = max(size * min(width / (widest or 1.0), 1.0), min(size, _MIN_LABEL_SIZE))
     colour = text_colour_on(item.colour) if item.colour != TRANSPARENT else _TEXT_ON_NOTHING
     top = y - (len(lines) - 1) * size * 0.6 + size * 0.36
     return [
-        text_element(truncated(line, size, room + 1), x, top + index * size * 1.2, size=size, colour=colour, anchor="middle")
+        text_element(truncated(line, size, width + 1), x, top + index * size * 1.2, size=size, colour=colour, anchor="middle")
         for index, line in enumerate(lines)
     ]

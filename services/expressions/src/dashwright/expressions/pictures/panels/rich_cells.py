@@ -47,9 +47,9 @@ def pills(cell: TableCell) -> list[str]:
             break
         colour = _colour_of_pill(cell, text)
         label = truncated(text, _PILL_SIZE, width - 2 * _PILL_PADDING + 1)
-        place = (x + _PILL_PADDING, y + _PILL_HEIGHT / 2 + _PILL_SIZE * BASELINE)
+        position = (x + _PILL_PADDING, y + _PILL_HEIGHT / 2 + _PILL_SIZE * BASELINE)
         elements.append(rectangle(x, y, width, _PILL_HEIGHT, colour, radius=3))
-        elements.append(text_element(label, *place, size=_PILL_SIZE, colour=DisplayValue("", 0, colour).contrast))
+        elements.append(text_element(label, *position, size=_PILL_SIZE, colour=DisplayValue("", 0, colour).contrast))
         x += width + _PILL_GAP
     return elements
 
@@ -74,7 +74,7 @@ def _colour_of_pill(cell: TableCell, text: str) -> str:
 
 def markdown(cell: TableCell) -> list[str]:
     """Return the first line of a text in Markdown."""
-    blocks = markdown_blocks(str(cell.shown)[:_MAX_LENGTH])
+    blocks = markdown_blocks(str(cell.display)[:_MAX_LENGTH])
     spans = next((block.spans for block in blocks if block.spans), ())
     return _line([replace(run, size=FONT_SIZE) for run in text_runs(spans, cell.props.theme)], cell)
 
@@ -92,16 +92,18 @@ def sparkline_cell(cell: TableCell) -> list[str]:
     """Return the line of a trend, or of a list of numbers, behind its value."""
     series = _series_of(cell.raw)
     if series is None:
-        return [text_in(str(cell.shown) or _NO_TREND, cell.area, cell.column.align, cell.text_colour)]
+        return [text_in(str(cell.display) or _NO_TREND, cell.area, cell.column.align, cell.text_colour)]
     area, props = cell.area, cell.props
     has_value = cell.options.get("hideValue") is not True and isinstance(cell.raw, Trend)
-    room = min(cell.text_width + 2 * PADDING, area.width * _VALUE_SHARE) if has_value else 0.0
-    place = Cell(area.x, area.y, room, area.height)
+    value_width = min(cell.text_width + 2 * PADDING, area.width * _VALUE_SHARE) if has_value else 0.0
+    value_area = Cell(area.x, area.y, value_width, area.height)
     height = min(_SPARKLINE_HEIGHT, area.height - 4)
-    line = Cell(area.x + room + PADDING, area.y + (area.height - height) / 2, max(area.width - room - 2 * PADDING, 1.0), height)
-    colour = cell.shown.colour if cell.shown.colour.startswith("#") else props.theme.text
+    line = Cell(
+        area.x + value_width + PADDING, area.y + (area.height - height) / 2, max(area.width - value_width - 2 * PADDING, 1.0), height
+    )
+    colour = cell.display.colour if cell.display.colour.startswith("#") else props.theme.text
     start, end = (props.start, props.end) if isinstance(cell.raw, Trend) else (0.0, 0.0)
-    elements = [text_in(str(cell.shown), place, "end", cell.text_colour)] if has_value else []
+    elements = [text_in(str(cell.display), value_area, "end", cell.text_colour)] if has_value else []
     return elements + sparkline_of_series(series, line, colour, start=start, end=end)
 
 
@@ -115,12 +117,12 @@ def _series_of(value: Any) -> PlotSeries | None:
     else:
         return None
     pairs = [(time, number) for time, number in zip(times, numbers, strict=True) if _is_finite(time)]
-    found = np.array([number if _is_finite(number) else np.nan for _, number in pairs], dtype=np.float64)
-    if np.count_nonzero(~np.isnan(found)) < 2:
+    values = np.array([number if _is_finite(number) else np.nan for _, number in pairs], dtype=np.float64)
+    if np.count_nonzero(~np.isnan(values)) < 2:
         return None
-    at = np.array([time for time, _ in pairs], dtype=np.float64)
-    order = np.argsort(at, kind="stable")
-    return PlotSeries("", at[order], found[order])
+    finite_times = np.array([time for time, _ in pairs], dtype=np.float64)
+    order = np.argsort(finite_times, kind="stable")
+    return PlotSeries("", finite_times[order], values[order])
 
 
 def _is_finite(value: Any) -> bool:

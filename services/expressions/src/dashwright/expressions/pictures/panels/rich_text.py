@@ -298,7 +298,7 @@ def _opened(parent: _Element, tag: str, attributes: Mapping[str, str], number: i
 
 def _background(value: str) -> str:
     """Return the first colour of a background, for example of a gradient, or an empty string."""
-    return next((found for found in _COLOUR.findall(value) if not found.isalpha() or found.lower() in CSS_COLOURS), "")
+    return next((colour for colour in _COLOUR.findall(value) if not colour.isalpha() or colour.lower() in CSS_COLOURS), "")
 
 
 def _padding(value: str) -> float | None:
@@ -311,11 +311,11 @@ def _trimmed(spans: Sequence[Span]) -> list[Span]:
     """Return the spans without white space at both ends; without any text there are no spans."""
     if not any(span.text.strip() for span in spans):
         return []
-    found = list(spans)
-    while not found[0].text.strip():
-        found.pop(0)
-    while not found[-1].text.strip():
-        found.pop()
-    found[0] = replace(found[0], text=found[0].text.lstrip(" \n"))
-    found[-1] = replace(found[-1], text=found[-1].text.rstrip())
-    return found
+    trimmed = list(spans)
+    while not trimmed[0].text.strip():
+        trimmed.pop(0)
+    while not trimmed[-1].text.strip():
+        trimmed.pop()
+    trimmed[0] = replace(trimmed[0], text=trimmed[0].text.lstrip(" \n"))
+    trimmed[-1] = replace(trimmed[-1], text=trimmed[-1].text.rstrip())
+    return trimmed

@@ -26,21 +26,21 @@ def legend_entries(plotted: Sequence[PlottedSeries], options: Any, right_scales:
     calculations = known_calculations(list_of(legend.get("calcs")))[:_MAX_CALCULATIONS]
     titles = [calculation.name for calculation in calculations]
     rows = []
-    for each in plotted:
-        if each.look.is_in_legend:
-            name = f"{each.name} (right y-axis)" if each.scale in right_scales and not each.look.is_hidden else each.name
-            source = each.series.source
+    for series in plotted:
+        if series.look.is_in_legend:
+            name = f"{series.name} (right y-axis)" if series.scale in right_scales and not series.look.is_hidden else series.name
+            source = series.series.source
             results = [source.calculated(calculation) if source else None for calculation in calculations]
-            rows.append((each, name, results))
+            rows.append((series, name, results))
     if is_table and (key := string_of(legend.get("sortBy"))):
         position = titles.index(key) if key in titles else None
         if position is not None or key == NAME_COLUMN:
             rows.sort(key=lambda row: _sort_key(row[1], row[2], position), reverse=legend.get("sortDesc") is True)
     entries = []
-    for each, name, results in rows:
-        texts = [result_text(each.style, calculation, result) for calculation, result in zip(calculations, results, strict=True)]
+    for series, name, results in rows:
+        texts = [result_text(series.style, calculation, result) for calculation, result in zip(calculations, results, strict=True)]
         values = texts if is_table else [f"{title}: {text}" for title, text in zip(titles, texts, strict=True)]
-        entries.append(LegendEntry(name, each.colour, values, is_disabled=each.look.is_hidden))
+        entries.append(LegendEntry(name, series.colour, values, is_disabled=series.look.is_hidden))
     return entries, titles if is_table else []
 
 

@@ -146,8 +146,8 @@ def _draw_item(props: PanelProps, item: DisplayItem, texts: _Texts, cell: Cell, 
     is_wide = cell.width / cell.height > _WIDE and look.options.get("wideLayout") is not False
     least_height = _MIN_HEIGHT_OF_WIDE_CHART if is_wide else _MIN_HEIGHT_OF_CHART
     has_chart = bool(look.has_chart and cell.height > least_height and item.column and series_of_column(item.column))
-    place = _place_wide if is_wide else _place_stacked
-    placed, chart_height = place(texts, inner, cell, look, has_chart=has_chart)
+    place_texts = _place_wide if is_wide else _place_stacked
+    placed, chart_height = place_texts(texts, inner, cell, look, has_chart=has_chart)
     if has_chart and chart_height > 0:
         chart = Cell(cell.x, cell.y + cell.height - chart_height, cell.width, chart_height)
         colour = item.display.colour
@@ -186,8 +186,8 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
     value_width = inner.width * (share if look.longest_title else 1.0)
     value_size = look.text_size("valueSize", font_size(look.longest_value, value_width, height, _MAX_VALUE_SIZE))
     if look.longest_title and value_size < _LEGIBLE_SIZE:
-        room = inner.width - text_width(look.longest_title, _MIN_TITLE_SIZE) - _GAP
-        value_size = max(value_size, min(font_size(look.longest_value, room, height), _LEGIBLE_SIZE))
+        width_beside_title = inner.width - text_width(look.longest_title, _MIN_TITLE_SIZE) - _GAP
+        value_size = max(value_size, min(font_size(look.longest_value, width_beside_title, height), _LEGIBLE_SIZE))
     value_size = _limited(value_size, look.longest_value, inner.width)
     title_size = font_size(look.longest_title, inner.width * _WIDE_TITLE_SHARE, height, _MAX_TITLE_SIZE)
     title_size = title_size if has_chart else min(title_size, value_size * _TITLE_TO_VALUE)
@@ -200,8 +200,8 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
     if string_of(look.options.get("justifyMode")) == "center":
         return _centred_line(texts, inner, middle, title_size, value_size), chart_height
     # A configured size may make the value wider than its share.
-    taken = max(value_width, text_width(texts.value, value_size) * BOLD_WIDTH)
-    title = truncated(texts.title, title_size, inner.width - taken - _GAP)
+    taken_width = max(value_width, text_width(texts.value, value_size) * BOLD_WIDTH)
+    title = truncated(texts.title, title_size, inner.width - taken_width - _GAP)
     placed = [_PlacedText(title, "title", inner.x, middle + title_size * _BASELINE, title_size, "start")]
     return placed + _value_and_change(texts, inner.x + inner.width, middle, value_size, "end"), chart_height
 
@@ -220,9 +220,9 @@ def _centred_line(texts: _Texts, inner: Cell, middle: float, title_size: float, 
 def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_chart: bool) -> tuple[list[_PlacedText], float]:
     """Return the texts, the name above the value, and the height of the chart below them."""
     title_size = font_size(look.longest_title, inner.width, inner.height * _TITLE_SHARE, _MAX_TITLE_SIZE) if look.longest_title else 0.0
-    room = max(inner.height - (cell.height * _CHART_SHARE if has_chart else 0.0) - title_size * LINE_HEIGHT, 1.0)
+    free_height = max(inner.height - (cell.height * _CHART_SHARE if has_chart else 0.0) - title_size * LINE_HEIGHT, 1.0)
     change_room = 1 + (_CHANGE_TO_VALUE if texts.change else 0)
-    value_size = look.text_size("valueSize", font_size(look.longest_value, inner.width, room / change_room, _MAX_VALUE_SIZE))
+    value_size = look.text_size("valueSize", font_size(look.longest_value, inner.width, free_height / change_room, _MAX_VALUE_SIZE))
     value_size = _limited(value_size, look.longest_value, inner.width)
     if look.longest_title:
         title_size = look.text_size("titleSize", max(min(value_size * _TITLE_TO_VALUE, title_size), _MIN_TITLE_SIZE))

@@ -90,7 +90,7 @@ def lay_out_rows(rows: Sequence[StateRow], cell: Cell, theme: Theme) -> tuple[Ce
 def placed(samples: Sequence[Sample], props: PanelProps, area: Cell) -> list[tuple[Sample, float, float]]:
     """Return the visible samples with their left and right edges in pixels, at most one for each pixel of the area."""
     scale = area.width / ((props.end - props.start) or 1)
-    found: list[tuple[Sample, float, float]] = []
+    visible_samples: list[tuple[Sample, float, float]] = []
     last_pixel = -1
     for sample in samples:
         if sample.colour is None or sample.end <= props.start or sample.start >= props.end:
@@ -98,8 +98,8 @@ def placed(samples: Sequence[Sample], props: PanelProps, area: Cell) -> list[tup
         left, right = ((min(max(time, props.start), props.end) - props.start) * scale for time in (sample.start, sample.end))
         if int(right) > last_pixel:
             last_pixel = int(right)
-            found.append((sample, area.x + left, area.x + right))
-    return found
+            visible_samples.append((sample, area.x + left, area.x + right))
+    return visible_samples
 
 
 def opacity_of(style: Style) -> float:
@@ -119,8 +119,8 @@ def _states(props: PanelProps, style: Style, states: Sequence[tuple[Sample, floa
     if mode == "never" or bar.height < _TEXT_SIZE:
         return elements
     for sample, left, right in states:
-        room = right - left - 2 * _TEXT_MARGIN
-        text = truncated(sample.text, _TEXT_SIZE, room) if room > 0 else ""
+        text_width = right - left - 2 * _TEXT_MARGIN
+        text = truncated(sample.text, _TEXT_SIZE, text_width) if text_width > 0 else ""
         if sum(character != "…" for character in text) < min(_MIN_CHARACTERS, len(sample.text)) or not text:
             continue
         colour = text_colour_on(mixed(sample.colour or props.theme.panel, props.theme.panel, opacity))

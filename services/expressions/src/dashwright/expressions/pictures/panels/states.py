@@ -52,8 +52,8 @@ def state_columns(props: PanelProps) -> list[StateColumn]:
     if not timed:
         raise NothingToDraw("No time in the data" if any(frame.row_count for frame in props.frames) else "No data")
     columns = columns_of([frame for frame, _ in timed], props.field_settings)
-    found = [StateColumn(column, times) for (_, times), listed in zip(timed, columns, strict=True) for column in listed]
-    visible = [item for item in found if item.column.type != "time" and not is_hidden(item.column)]
+    state_columns = [StateColumn(column, times) for (_, times), listed in zip(timed, columns, strict=True) for column in listed]
+    visible = [item for item in state_columns if item.column.type != "time" and not is_hidden(item.column)]
     if not visible:
         raise NothingToDraw("No data")
     return visible[:MAX_SERIES]
@@ -90,7 +90,7 @@ def _row(props: PanelProps, item: StateColumn, *, names_bands: bool) -> StateRow
     return StateRow(item.column.name, style, list(_samples(props, item, _Appearance(item.column, style, names_bands=names_bands))))
 
 
-def _samples(props: PanelProps, item: StateColumn, shown: "_Appearance") -> Iterator[Sample]:
+def _samples(props: PanelProps, item: StateColumn, appearance: "_Appearance") -> Iterator[Sample]:
     values, custom = values_of(item.column.field), object_of(item.column.config.get("custom"))
     interval = _number(custom.get("insertNulls")) or item.times.interval
     spans_nulls = custom.get("spanNulls") is True
@@ -99,16 +99,16 @@ def _samples(props: PanelProps, item: StateColumn, shown: "_Appearance") -> Iter
     if spans_nulls:
         order = order[np.array([values[index] is not None for index in order.tolist()], dtype=bool)]
     starts = item.times.starts[order]
-    kept = _first_of_pixels(starts, props)
-    following = np.append(kept[1:], len(order))
-    for index, next_index in zip(kept.tolist(), following.tolist(), strict=True):
+    first_indexes = _first_of_pixels(starts, props)
+    next_indexes = np.append(first_indexes[1:], len(order))
+    for index, next_index in zip(first_indexes.tolist(), next_indexes.tolist(), strict=True):
         end = float(starts[next_index]) if next_index < len(order) else props.end
         last_start = float(starts[next_index - 1])
         # The tolerance is for rounded times.
         if interval and not spans_nulls and end - last_start > interval * 1.01:
             end = last_start + interval
         given_end = math.nan if item.times.ends is None else float(item.times.ends[order[next_index - 1]])
-        text, colour = shown.of(values[order[index]])
+        text, colour = appearance.of(values[order[index]])
         yield Sample(float(starts[index]), max(end if math.isnan(given_end) else min(end, given_end), float(starts[index])), text, colour)
 
 
@@ -151,10 +151,10 @@ class _Appearance:
         return reached[-1][1:] if reached else self._bands[0][1:]
 
     def _display(self, value: Value) -> tuple[str, str | None]:
-        shown = self._processor.display(value)
+        display = self._processor.display(value)
         # A mapping that colours a value leaves it without a place in the range.
-        is_gap = (value is None and shown.share is not None) or shown.colour == TRANSPARENT
-        return str(shown), None if is_gap else shown.colour
+        is_gap = (value is None and display.share is not None) or display.colour == TRANSPARENT
+        return str(display), None if is_gap else display.colour
 
 
 def band_names(style: Style) -> list[tuple[float | None, str, str | None]]:
@@ -174,14 +174,14 @@ def band_names(style: Style) -> list[tuple[float | None, str, str | None]]:
 
 def merged(samples: Sequence[Sample]) -> list[Sample]:
     """Return the samples with neighbours of equal text and colour as one."""
-    found: list[Sample] = []
+    merged_samples: list[Sample] = []
     for sample in samples:
-        last = found[-1] if found else None
+        last = merged_samples[-1] if merged_samples else None
         if last and (last.text, last.colour) == (sample.text, sample.colour) and last.end >= sample.start:
-            found[-1] = replace(last, end=sample.end)
+            merged_samples[-1] = replace(last, end=sample.end)
         else:
-            found.append(sample)
-    return found
+            merged_samples.append(sample)
+    return merged_samples
 
 
 def legend_states(rows: Sequence[StateRow]) -> list[tuple[str, str]]:

@@ -38,31 +38,31 @@ class _ShownColumn:
 
     @property
     def texts(self) -> list[str]:
-        return [cell_text(self.column, index, shown) for index, shown in enumerate(self.displays)]
+        return [cell_text(self.column, index, display) for index, display in enumerate(self.displays)]
 
 
 def draw(props: PanelProps) -> PanelDrawing:
     """Return the table. Raises NothingToDraw if no frame has columns."""
     options = props.panel.options
     columns = table_columns(props)
-    shown = _shown_columns(columns, props.width)
+    shown_columns = _shown_columns(columns, props.width)
     header_height = 0.0 if options.get("showHeader") is False else _HEADER_HEIGHT
     row_height = _ROW_HEIGHTS.get(string_of(options.get("cellHeight")), _ROW_HEIGHTS["sm"])
     footer = footer_texts(columns, options)
-    room = props.height - header_height - (row_height if footer else 0)
-    heights = _row_heights(shown, row_height)
-    row_count, omitted_columns = columns[0].row_count, len(columns) - len(shown)
+    rows_height = props.height - header_height - (row_height if footer else 0)
+    heights = _row_heights(shown_columns, row_height)
+    row_count, omitted_columns = columns[0].row_count, len(columns) - len(shown_columns)
     # If rows or columns do not fit, a line says how many.
-    has_note = omitted_columns > 0 or _fitting_count(heights, room) < row_count
-    heights = heights[: _fitting_count(heights, room - _NOTE_HEIGHT if has_note else room)]
-    elements = _header(props, shown) if header_height else []
-    elements += _rows(props, shown, heights, header_height)
+    has_note = omitted_columns > 0 or _fitting_count(heights, rows_height) < row_count
+    heights = heights[: _fitting_count(heights, rows_height - _NOTE_HEIGHT if has_note else rows_height)]
+    elements = _header(props, shown_columns) if header_height else []
+    elements += _rows(props, shown_columns, heights, header_height)
     if has_note:
         note = _note(len(heights), row_count, omitted_columns, is_paged=_is_paged(props))
-        place = (props.width - PADDING, header_height + sum(heights) + _NOTE_HEIGHT * 0.75)
-        elements.append(text_element(note, *place, size=_NOTE_SIZE, colour=props.theme.muted, anchor="end"))
+        note_position = (props.width - PADDING, header_height + sum(heights) + _NOTE_HEIGHT * 0.75)
+        elements.append(text_element(note, *note_position, size=_NOTE_SIZE, colour=props.theme.muted, anchor="end"))
     if footer:
-        elements += _footer(props, shown, footer, props.height - row_height, row_height)
+        elements += _footer(props, shown_columns, footer, props.height - row_height, row_height)
     return PanelDrawing(elements)
 
 
@@ -72,41 +72,41 @@ def _shown_columns(columns: Sequence[TableColumn], available: float) -> list[_Sh
     A column of which a part fits is narrowed to it, so that texts at its right end are visible.
     """
     displays = [[column.source.processor.display(value) for value in column.values] for column in columns]
-    contents = [_content_width(column, found) for column, found in zip(columns, displays, strict=True)]
+    contents = [_content_width(column, column_displays) for column, column_displays in zip(columns, displays, strict=True)]
     x = 0.0
-    shown: list[_ShownColumn] = []
-    for column, found, width in zip(columns, displays, widths(columns, contents, available), strict=True):
+    shown_columns: list[_ShownColumn] = []
+    for column, column_displays, width in zip(columns, displays, widths(columns, contents, available), strict=True):
         visible_width = min(width, available - x)
-        if shown and visible_width < min(width, _MIN_VISIBLE_WIDTH):
+        if shown_columns and visible_width < min(width, _MIN_VISIBLE_WIDTH):
             break
-        shown.append(_ShownColumn(column, x, visible_width, found))
+        shown_columns.append(_ShownColumn(column, x, visible_width, column_displays))
         x += width
-    return shown
+    return shown_columns
 
 
 def _content_width(column: TableColumn, displays: Sequence[DisplayValue]) -> float:
     """Return the width in pixels that the header and the first texts of a column need, at least that of a narrow column."""
-    texts = [column.source.name, *(cell_text(column, index, shown) for index, shown in enumerate(displays[:_MEASURED_ROWS]))]
+    texts = [column.source.name, *(cell_text(column, index, display) for index, display in enumerate(displays[:_MEASURED_ROWS]))]
     needed = max(svg.text_width(text[:_MEASURED_LENGTH], FONT_SIZE) for text in texts) * svg.BOLD_WIDTH + 2 * PADDING
     return max(needed, _MIN_VISIBLE_WIDTH)
 
 
-def _row_heights(shown: Sequence[_ShownColumn], row_height: float) -> list[float]:
+def _row_heights(shown_columns: Sequence[_ShownColumn], row_height: float) -> list[float]:
     """Return the heights of the rows, which wrapped texts increase."""
-    heights = [row_height] * len(shown[0].displays)
-    for one in shown:
-        for index, text in enumerate(one.texts):
-            lines = len(wrapped(one.column, text, one.width))
+    heights = [row_height] * len(shown_columns[0].displays)
+    for shown_column in shown_columns:
+        for index, text in enumerate(shown_column.texts):
+            lines = len(wrapped(shown_column.column, text, shown_column.width))
             if lines > 1:
                 heights[index] = max(heights[index], lines * LINE_HEIGHT + 2 * PADDING)
     return heights
 
 
-def _fitting_count(heights: Sequence[float], room: float) -> int:
+def _fitting_count(heights: Sequence[float], available: float) -> int:
     used = 0.0
     for count, height in enumerate(heights):
         used += height
-        if used > room:
+        if used > available:
             return count
     return len(heights)
 
@@ -128,31 +128,44 @@ def _note(shown_rows: int, row_count: int, omitted_columns: int, *, is_paged: bo
     return ", ".join(parts)
 
 
-def _rows(props: PanelProps, shown: Sequence[_ShownColumn], heights: Sequence[float], y: float) -> list[str]:
+def _rows(props: PanelProps, shown_columns: Sequence[_ShownColumn], heights: Sequence[float], y: float) -> list[str]:
     elements: list[str] = []
-    text_widths = [svg.text_width(longest([str(display) for display in one.displays[: len(heights)]]), FONT_SIZE) for one in shown]
+    text_widths = [
+        svg.text_width(longest([str(display) for display in shown_column.displays[: len(heights)]]), FONT_SIZE)
+        for shown_column in shown_columns
+    ]
     for row, height in enumerate(heights):
-        colour = next((colour for one in shown if (colour := row_colour(one.column, one.displays[row]))), "")
+        colour = next(
+            (colour for shown_column in shown_columns if (colour := row_colour(shown_column.column, shown_column.displays[row]))), ""
+        )
         if colour:
             elements.append(rectangle(0, y, props.width, height, colour))
-        for one, text_width in zip(shown, text_widths, strict=True):
-            area = Cell(one.x, y, one.width, height)
-            elements += draw_cell(TableCell(one.column, row, one.displays[row], area, props, text_width, colour))
+        for shown_column, text_width in zip(shown_columns, text_widths, strict=True):
+            area = Cell(shown_column.x, y, shown_column.width, height)
+            elements += draw_cell(TableCell(shown_column.column, row, shown_column.displays[row], area, props, text_width, colour))
         y += height
         elements.append(polyline([(0, y), (props.width, y)], props.theme.grid))
     return elements
 
 
-def _header(props: PanelProps, shown: Sequence[_ShownColumn]) -> list[str]:
+def _header(props: PanelProps, shown_columns: Sequence[_ShownColumn]) -> list[str]:
     elements = [
-        text_in(one.column.source.name, Cell(one.x, 0, one.width, _HEADER_HEIGHT), one.column.align, props.theme.text, bold=True)
-        for one in shown
+        text_in(
+            shown_column.column.source.name,
+            Cell(shown_column.x, 0, shown_column.width, _HEADER_HEIGHT),
+            shown_column.column.align,
+            props.theme.text,
+            bold=True,
+        )
+        for shown_column in shown_columns
     ]
     return [*elements, polyline([(0, _HEADER_HEIGHT), (props.width, _HEADER_HEIGHT)], props.theme.border)]
 
 
-def _footer(props: PanelProps, shown: Sequence[_ShownColumn], texts: Sequence[str], y: float, height: float) -> list[str]:
+def _footer(props: PanelProps, shown_columns: Sequence[_ShownColumn], texts: Sequence[str], y: float, height: float) -> list[str]:
     elements = [polyline([(0, y), (props.width, y)], props.theme.border)]
-    for one, text in zip(shown, texts, strict=False):
-        elements.append(text_in(text, Cell(one.x, y, one.width, height), one.column.align, props.theme.text, bold=True))
+    for shown_column, text in zip(shown_columns, texts, strict=False):
+        elements.append(
+            text_in(text, Cell(shown_column.x, y, shown_column.width, height), shown_column.column.align, props.theme.text, bold=True)
+        )
     return elements

@@ -35,7 +35,7 @@ class TableCell:
 
     column: TableColumn
     index: int  #: The position of its row among the rows of the column.
-    shown: DisplayValue
+    display: DisplayValue
     area: Cell
     props: PanelProps
     text_width: float  #: The width of the widest text of the column, in pixels.
@@ -56,7 +56,7 @@ class TableCell:
     def raw(self) -> Any:
         """The value as the query or a transformation returned it; a time as text."""
         value = self.column.values[self.index]
-        return value if value is None else str(self.shown) if self.column.source.type == "time" else self.column.raw[self.index]
+        return value if value is None else str(self.display) if self.column.source.type == "time" else self.column.raw[self.index]
 
     @property
     def text_colour(self) -> str:
@@ -73,7 +73,7 @@ def cell_options(column: TableColumn) -> Mapping[str, Any]:
 def text_in(text: str, area: Cell, align: Align, colour: str, *, bold: bool = False) -> str:
     """Return a text in a cell, truncated to its width."""
     x = {"start": area.x + PADDING, "middle": area.x + area.width / 2, "end": area.x + area.width - PADDING}[align]
-    room = (area.width - 2 * PADDING) / (BOLD_WIDTH if bold else 1)
-    visible = truncated(text, FONT_SIZE, room)
+    text_width = (area.width - 2 * PADDING) / (BOLD_WIDTH if bold else 1)
+    visible = truncated(text, FONT_SIZE, text_width)
     y = area.y + area.height / 2 + FONT_SIZE * BASELINE
     return text_element(visible, x, y, size=FONT_SIZE, colour=colour, anchor=align, bold=bold)

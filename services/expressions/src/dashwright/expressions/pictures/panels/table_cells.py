@@ -28,29 +28,29 @@ _MAX_LINES: Final = 8
 _WRAPPED_TYPES: Final = frozenset({"", "auto", "color-text", "color-background", "data-links"})
 
 
-def row_colour(column: TableColumn, shown: DisplayValue) -> str:
+def row_colour(column: TableColumn, display: DisplayValue) -> str:
     """Return the background that a column gives to its whole row, or an empty string."""
     options = cell_options(column)
     is_for_row = options.get("type") == "color-background" and options.get("applyToRow") is True
-    return shown.colour if is_for_row and shown.colour.startswith("#") else ""
+    return display.colour if is_for_row and display.colour.startswith("#") else ""
 
 
-def cell_text(column: TableColumn, index: int, shown: DisplayValue) -> str:
+def cell_text(column: TableColumn, index: int, display: DisplayValue) -> str:
     """Return the text of a cell. Links show their titles, and images their descriptions, because pictures do not fetch them."""
     options = cell_options(column)
     if options.get("type") in ("data-links", "actions"):
         member = "links" if options["type"] == "data-links" else "actions"
-        titles = [_title(string_of(link.get("title")), column, index, shown) for link in objects_of(column.source.config.get(member))]
-        return " · ".join(title for title in titles if title) or str(shown)
+        titles = [_title(string_of(link.get("title")), column, index, display) for link in objects_of(column.source.config.get(member))]
+        return " · ".join(title for title in titles if title) or str(display)
     if options.get("type") == "image":
         return string_of(options.get("alt")) or "image"
-    return str(shown)
+    return str(display)
 
 
-def _title(template: str, column: TableColumn, index: int, shown: DisplayValue) -> str:
+def _title(template: str, column: TableColumn, index: int, display: DisplayValue) -> str:
     """Return the title of a link, with references to the value and its row replaced."""
     for reference in ("${__value.text}", "${__value.raw}", "${__value.numeric}", "${__value}"):
-        template = template.replace(reference, str(shown))
+        template = template.replace(reference, str(display))
     return with_row_values(template, column.siblings, column.rows[index]) if "${" in template or "$__" in template else template
 
 
@@ -73,7 +73,7 @@ def _plain(cell: TableCell) -> list[str]:
 
 def _lines(cell: TableCell, colour: str) -> list[str]:
     """Return the text of a cell, one below another if it is wrapped."""
-    lines = wrapped(cell.column, cell_text(cell.column, cell.index, cell.shown), cell.area.width)
+    lines = wrapped(cell.column, cell_text(cell.column, cell.index, cell.display), cell.area.width)
     top = cell.area.y + (cell.area.height - len(lines) * LINE_HEIGHT) / 2
     return [
         text_in(line, Cell(cell.area.x, top + position * LINE_HEIGHT, cell.area.width, LINE_HEIGHT), cell.column.align, colour)
@@ -82,11 +82,11 @@ def _lines(cell: TableCell, colour: str) -> list[str]:
 
 
 def _coloured_text(cell: TableCell) -> list[str]:
-    return _lines(cell, cell.shown.colour if cell.shown.colour.startswith("#") else cell.props.theme.text)
+    return _lines(cell, cell.display.colour if cell.display.colour.startswith("#") else cell.props.theme.text)
 
 
 def _coloured_background(cell: TableCell) -> list[str]:
-    colour = cell.shown.colour
+    colour = cell.display.colour
     if not colour.startswith("#") or cell.row_colour:
         return _plain(cell)
     area, elements, fill = cell.area, [], colour
@@ -94,26 +94,26 @@ def _coloured_background(cell: TableCell) -> list[str]:
         gradient, fill = linear_gradient([Stop(0, spun(darkened(colour, 10), 5)), Stop(1, colour)], *_GRADIENT, is_in_pixels=False)
         elements.append(gradient)
     elements.append(rectangle(area.x, area.y, area.width, area.height, fill))
-    return [*elements, *_lines(cell, cell.shown.contrast)]
+    return [*elements, *_lines(cell, cell.display.contrast)]
 
 
 def _gauge(cell: TableCell) -> list[str]:
-    if cell.shown.number != cell.shown.number:
+    if cell.display.number != cell.display.number:
         return _plain(cell)
-    area, text = cell.area, str(cell.shown)
+    area, text = cell.area, str(cell.display)
     is_text_hidden = cell.options.get("valueDisplayMode") == "hidden"
-    text_room = 0.0 if is_text_hidden else min(cell.text_width + 2 * PADDING, area.width * _GAUGE_TEXT_SHARE)
-    bar_width = max(area.width - text_room - 2 * _BAR_MARGIN, 1)
+    text_width = 0.0 if is_text_hidden else min(cell.text_width + 2 * PADDING, area.width * _GAUGE_TEXT_SHARE)
+    bar_width = max(area.width - text_width - 2 * _BAR_MARGIN, 1)
     bar_area = Cell(area.x + _BAR_MARGIN, area.y + _BAR_MARGIN, bar_width, max(area.height - 2 * _BAR_MARGIN, 1))
     source = cell.column.source
-    item = DisplayItem(cell.shown, source.name, source, source.processor)
+    item = DisplayItem(cell.display, source.name, source, source.processor)
     fill = FILLS.get(string_of(cell.options.get("mode")), gradient_fill)
     elements = fill(GaugeBar(item, scale_of(item), bar_area, is_vertical=False, in_table=True), cell.props)
     if not is_text_hidden:
-        is_text = cell.options.get("valueDisplayMode") == "text" or not cell.shown.colour.startswith("#")
-        colour = cell.props.theme.text if is_text else cell.shown.colour
-        place = Cell(area.x + area.width - text_room, area.y, text_room, area.height)
-        elements = [*elements, text_in(text, place, "end", colour)]
+        is_text = cell.options.get("valueDisplayMode") == "text" or not cell.display.colour.startswith("#")
+        colour = cell.props.theme.text if is_text else cell.display.colour
+        text_area = Cell(area.x + area.width - text_width, area.y, text_width, area.height)
+        elements = [*elements, text_in(text, text_area, "end", colour)]
     return elements
 
 

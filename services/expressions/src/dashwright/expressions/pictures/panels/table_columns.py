@@ -52,16 +52,16 @@ def table_columns(props: PanelProps) -> list[TableColumn]:
     frames = [frame for frame in props.frames if frame.fields]
     if not frames:
         raise NothingToDraw("No data")
-    found = columns_of([shown_frame(frames, props.panel.options.get("frameIndex"))], props.field_settings)[0]
-    visible = [column for column in found if not _is_hidden(column)][:_MAX_COLUMNS]
+    columns = columns_of([shown_frame(frames, props.panel.options.get("frameIndex"))], props.field_settings)[0]
+    visible = [column for column in columns if not _is_hidden(column)][:_MAX_COLUMNS]
     if not visible:
         raise NothingToDraw("All columns are hidden")
-    order = _order_of_rows(found, objects_of(props.panel.options.get("sortBy")))
+    order = _order_of_rows(columns, objects_of(props.panel.options.get("sortBy")))
     first_rows = order[: int(props.height // MIN_ROW_HEIGHT) + 1]
     return [
         TableColumn(
             column,
-            found,
+            columns,
             first_rows,
             _values_at(column.field, first_rows),
             column.field.values[first_rows].tolist(),
@@ -81,22 +81,23 @@ def widths(columns: Sequence[TableColumn], contents: Sequence[float], available:
     fixed = [min(width, available) if (width := number_of(column.custom.get("width"))) and width > 0 else None for column in columns]
     minimums = [number_of(column.custom.get("minWidth")) for column in columns]
     share = (available - sum(width for width in fixed if width)) / max(fixed.count(None), 1)
-    found = [
+    column_widths = [
         max(min(minimum or _DEFAULT_MIN_WIDTH, available), share) if width is None else width
         for width, minimum in zip(fixed, minimums, strict=True)
     ]
-    if sum(found) <= available:
-        return found
+    if sum(column_widths) <= available:
+        return column_widths
     are_flexible = [width is None and not minimum for width, minimum in zip(fixed, minimums, strict=True)]
-    found = [
-        min(width, content) if is_flexible else width for width, content, is_flexible in zip(found, contents, are_flexible, strict=True)
+    column_widths = [
+        min(width, content) if is_flexible else width
+        for width, content, is_flexible in zip(column_widths, contents, are_flexible, strict=True)
     ]
-    if any(are_flexible) and sum(found) <= available:
-        added = (available - sum(found)) / are_flexible.count(True)
-        return [width + added if is_flexible else width for width, is_flexible in zip(found, are_flexible, strict=True)]
-    spare = [max(width - content, 0.0) for width, content in zip(found, contents, strict=True)]
-    narrowed = min((sum(found) - available) / (sum(spare) or 1.0), 1.0)
-    return _limited([width - narrowed * unused for width, unused in zip(found, spare, strict=True)], available)
+    if any(are_flexible) and sum(column_widths) <= available:
+        added = (available - sum(column_widths)) / are_flexible.count(True)
+        return [width + added if is_flexible else width for width, is_flexible in zip(column_widths, are_flexible, strict=True)]
+    spare = [max(width - content, 0.0) for width, content in zip(column_widths, contents, strict=True)]
+    narrowed = min((sum(column_widths) - available) / (sum(spare) or 1.0), 1.0)
+    return _limited([width - narrowed * unused for width, unused in zip(column_widths, spare, strict=True)], available)
 
 
 def _limited(widths: Sequence[float], available: float) -> list[float]:

@@ -70,10 +70,10 @@ def draw_trend(props: PanelProps) -> PanelDrawing:
 
 def _configured(props: PanelProps, columns: Sequence[Sequence[DisplayColumn]]) -> list[tuple[DisplayColumn, DisplayColumn]]:
     """Return the columns of the option ``series``, which gives each by its name or by a matcher."""
-    every = [column for frame_columns in columns for column in frame_columns if column.type in ("number", "time")]
+    candidates = [column for frame_columns in columns for column in frame_columns if column.type in ("number", "time")]
     pairs = []
     for settings in objects_of(props.panel.options.get("series"))[:MAX_SERIES]:
-        x, y = (_named(every, settings.get(axis)) for axis in ("x", "y"))
+        x, y = (_named(candidates, settings.get(axis)) for axis in ("x", "y"))
         if x and y and len(x.field) == len(y.field):
             pairs.append((x, y))
     return pairs
@@ -86,18 +86,18 @@ def _named(columns: Sequence[DisplayColumn], reference: Any) -> DisplayColumn | 
 
 def _series(props: PanelProps, pairs: Sequence[tuple[DisplayColumn, DisplayColumn]]) -> list[XySeries]:
     """Return the series of pairs of columns, as far as they have points and are visible. Raises NothingToDraw without such series."""
-    found = []
+    xy_series = []
     pairs = pairs[:MAX_SERIES]
     for (x, _), y in zip(pairs, as_series([y for _, y in pairs], props.theme), strict=True):
         scale = 1e6 if x.type == "time" else 1.0
         xs, ys = (np.clip(values, -_MAX_VALUE, _MAX_VALUE) for values in (float_values(x.field) / scale, float_values(y.field)))
         is_known = ~np.isnan(xs) & ~np.isnan(ys)
         if is_known.any() and not is_hidden(y):
-            found.append(XySeries(x, y, xs[is_known], ys[is_known]))
-    if not found:
+            xy_series.append(XySeries(x, y, xs[is_known], ys[is_known]))
+    if not xy_series:
         is_empty = bool(pairs) or not any(frame.row_count for frame in props.frames)
         raise NothingToDraw("No data" if is_empty else "The data need two columns of numbers")
-    return found
+    return xy_series
 
 
 def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: str) -> PanelDrawing:
@@ -130,10 +130,10 @@ def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: st
 def _range(all_values: Sequence[NDArray[np.float64]], style: Style, *, padding: float) -> tuple[float, float]:
     """Return the limits of an axis: as configured, else those of the values with a part of their distance as padding."""
     low, high = min(float(values.min()) for values in all_values), max(float(values.max()) for values in all_values)
-    room = (high - low) * padding or (abs(high) / 2 or 1.0) * (high == low)
+    margin = (high - low) * padding or (abs(high) / 2 or 1.0) * (high == low)
     low, high = (
-        low - room if style.minimum is None else max(style.minimum, -_MAX_VALUE),
-        high + room if style.maximum is None else min(style.maximum, _MAX_VALUE),
+        low - margin if style.minimum is None else max(style.minimum, -_MAX_VALUE),
+        high + margin if style.maximum is None else min(style.maximum, _MAX_VALUE),
     )
     return (low, high) if high > low else (low, low + (abs(low) or 1.0))
 
@@ -148,9 +148,9 @@ def _marks(series: XySeries, colour: str, x_scale: PixelScale, y_scale: PixelSca
     if "lines" in look:
         order = np.argsort(xs, kind="stable") if default_look == "lines" else np.arange(len(xs))
         line = downsampled(PlotSeries(series.y.name, xs[order], ys[order]), limit)
-        places = zip(xs[order].tolist() if line.times is None else line.times.tolist(), line.values.tolist(), strict=True)
+        points = zip(xs[order].tolist() if line.times is None else line.times.tolist(), line.values.tolist(), strict=True)
         width = min(max(number_of(custom.get("lineWidth")) or 1.0, 0.5), 10.0)
-        elements.append(polyline([(x_scale.position(x), y_scale.position(y)) for x, y in places], colour, width))
+        elements.append(polyline([(x_scale.position(x), y_scale.position(y)) for x, y in points], colour, width))
     if "points" in look:
         # Points of one pixel are one point.
         positions = np.column_stack([x_scale.positions(xs), y_scale.positions(ys)])

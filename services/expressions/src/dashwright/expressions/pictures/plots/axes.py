@@ -65,9 +65,9 @@ class ValueAxis:
 def value_axes(plotted: Sequence[PlottedSeries], height: float) -> list[ValueAxis]:
     """Return the axis of each scale that has a range, for a plot of a height in pixels."""
     by_key: dict[ScaleKey, list[PlottedSeries]] = {}
-    for each in plotted:
-        if not each.look.is_hidden:
-            by_key.setdefault(each.scale, []).append(each)
+    for series in plotted:
+        if not series.look.is_hidden:
+            by_key.setdefault(series.scale, []).append(series)
     axes: list[ValueAxis] = []
     for key, members in by_key.items():
         first = members[0]

@@ -32,19 +32,23 @@ class SeriesColours:
 
 def colours_of(styles: Sequence[Style], names: Sequence[str], values: Sequence[NDArray[np.float64]]) -> list[SeriesColours]:
     """Return the colours of the series of a panel. In modes by value, a line has the colour of its last, lowest or highest value."""
-    ends = [found for numbers in values if (found := _ends(numbers))]
+    ends = [number_range for numbers in values if (number_range := _ends(numbers))]
     common_range = min((low for low, _ in ends), default=0.0), max((high for _, high in ends), default=0.0)
     result = []
     for index, (style, name, numbers) in enumerate(zip(styles, names, values, strict=True)):
         colouring = colouring_of(ColourContext(style.config, style.theme, index, name))
         low, high = _range_of(style, numbers, common_range)
-        whole = colouring(0, 0)
+        line_colour = colouring(0, 0)
         if is_by_value(style.config):
             choice = object_of(style.config.get("color")).get("seriesBy")
             value = reduced_value(numbers, choice if choice in ("min", "max") else "lastNotNull") or 0.0
-            whole = colouring(value, _share(value, low, high))
+            line_colour = colouring(value, _share(value, low, high))
         is_stepped = mode_of(style.config) == "thresholds"
-        result.append(SeriesColours("none" if whole == TRANSPARENT else whole, is_by_value(style.config), is_stepped, colouring, low, high))
+        result.append(
+            SeriesColours(
+                "none" if line_colour == TRANSPARENT else line_colour, is_by_value(style.config), is_stepped, colouring, low, high
+            )
+        )
     return result
 
 

@@ -35,26 +35,26 @@ class Plot:
 
 def series_elements(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueScale], plot: Plot) -> list[str]:
     """Return the elements of all visible series, from back to front."""
-    visible = [each for each in plotted if not each.look.is_hidden and each.scale in scales and len(each.times)]
+    visible = [series for series in plotted if not series.look.is_hidden and series.scale in scales and len(series.times)]
     slot = _bar_slot(visible, plot)
-    by_name = {name: each for each in reversed(plotted) for name in (each.name, each.series.name)}
+    by_name = {name: series for series in reversed(plotted) for name in (series.name, series.series.name)}
     elements = []
-    for each in visible:
-        scale = scales[each.scale]
-        drawing = _SeriesDrawing(each, scale, plot)
-        if each.look.draw_style == "bars":
+    for series in visible:
+        scale = scales[series.scale]
+        drawing = _SeriesDrawing(series, scale, plot)
+        if series.look.draw_style == "bars":
             elements += drawing.bars(slot)
         else:
-            elements += drawing.areas(by_name.get(each.look.fills_to)) + drawing.lines() + drawing.points()
+            elements += drawing.areas(by_name.get(series.look.fills_to)) + drawing.lines() + drawing.points()
     return elements
 
 
 def exceed_plot(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueScale]) -> bool:
     """Return whether values are above or below their scales, so that the plot must be clipped."""
-    for each in plotted:
-        scale = scales.get(each.scale)
-        if scale is not None and not each.look.is_hidden and len(each.values):
-            inside = (each.values >= scale.low) & (each.values <= scale.high) | np.isnan(each.values)
+    for series in plotted:
+        scale = scales.get(series.scale)
+        if scale is not None and not series.look.is_hidden and len(series.values):
+            inside = (series.values >= scale.low) & (series.values <= scale.high) | np.isnan(series.values)
             if not inside.all():
                 return True
     return False
@@ -62,7 +62,7 @@ def exceed_plot(plotted: Sequence[PlottedSeries], scales: Mapping[object, ValueS
 
 def stay_near_plot(plotted: Sequence[PlottedSeries], distance: float) -> bool:
     """Return whether no mark extends beyond the plot by more than ``distance`` pixels, if the plot is clipped where that is needed."""
-    looks = [each.look for each in plotted]
+    looks = [series.look for series in plotted]
     # The values of the other series, down to which an area is filled, may be far outside.
     return not any(look.fills_to or max(look.line_width, look.point_size) / 2 > distance for look in looks)
 
@@ -193,6 +193,6 @@ class _SeriesDrawing:
 
 def _bar_slot(visible: Sequence[PlottedSeries], plot: Plot) -> float:
     """Return the smallest distance in pixels between two times of the series that are drawn as bars."""
-    times = [each.times for each in visible if each.look.draw_style == "bars"]
+    times = [series.times for series in visible if series.look.draw_style == "bars"]
     distances = np.diff(np.unique(np.concatenate(times))) if times else np.zeros(0)
     return float(distances.min()) * plot.width / max(plot.end - plot.start, 1) if len(distances) else plot.width

@@ -51,12 +51,12 @@ class PlottedSeries:
 
 def plotted_series(panel: Panel, frames: Sequence[Frame], theme: Theme, start: float, end: float, width: float) -> list[PlottedSeries]:
     """Return the series of a panel ``width`` pixels wide, in the range between two times in milliseconds."""
-    found = [series for series in series_of(frames) if series.times is not None]
-    styles = styles_of(panel, theme, found)
-    colours = colours_of(styles, [style.name for style in styles], [series.values for series in found])
-    distances = _insertion_distances(found, styles)
+    timed_series = [series for series in series_of(frames) if series.times is not None]
+    styles = styles_of(panel, theme, timed_series)
+    colours = colours_of(styles, [style.name for style in styles], [series.values for series in timed_series])
+    distances = _insertion_distances(timed_series, styles)
     plotted = []
-    for series, style, its_colours in zip(found, styles, colours, strict=True):
+    for series, style, its_colours in zip(timed_series, styles, colours, strict=True):
         look = _look(series, style)
         distance = distances.get(id(series.source.frame)) if series.source else None
         times, values = _values_in_graph(series, style, look, distance, start, end)
@@ -127,10 +127,10 @@ def _values_in_graph(
 def _with_stacks(plotted: Sequence[PlottedSeries], limit: int) -> list[PlottedSeries]:
     """Return the series with stacked values, each with at most about ``limit`` points."""
     stacks: dict[Any, list[int]] = {}
-    for position, each in enumerate(plotted):
-        if each.look.stack_mode and not each.look.is_hidden:
-            stacks.setdefault(each.look.stack_key(each.scale), []).append(position)
-    result = [each if each.look.stack_mode and not each.look.is_hidden else _thinned(each, limit) for each in plotted]
+    for position, series in enumerate(plotted):
+        if series.look.stack_mode and not series.look.is_hidden:
+            stacks.setdefault(series.look.stack_key(series.scale), []).append(position)
+    result = [series if series.look.stack_mode and not series.look.is_hidden else _thinned(series, limit) for series in plotted]
     for positions in stacks.values():
         for position, stacked in zip(positions, _stacked([plotted[position] for position in positions], limit), strict=True):
             result[position] = stacked

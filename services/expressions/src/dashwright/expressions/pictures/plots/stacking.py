@@ -66,6 +66,6 @@ def _running_totals(rows: NDArray[np.float64], sign: int, first: StackMember) ->
     numbers = np.nan_to_num(rows, nan=0.0)
     totals = np.cumsum(numbers, axis=0)
     if first.is_percent:
-        whole = totals[-1]
-        totals = np.divide(totals, whole, out=np.zeros_like(totals), where=whole != 0) * sign
+        sums = totals[-1]
+        totals = np.divide(totals, sums, out=np.zeros_like(totals), where=sums != 0) * sign
     return np.where(np.isnan(rows).all(axis=0), np.nan, totals)

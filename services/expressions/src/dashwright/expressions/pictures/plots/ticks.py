@@ -41,8 +41,8 @@ def value_ticks(scale: ValueScale, unit_id: str, *, has_integers: bool) -> Value
     first = math.ceil(scale.low / step - 1e-9)
     count = min(math.floor(scale.high / step + 1e-9) - first + 1, _MAX_TICKS)
     # Multiples are rounded, because 3 * 0.1 is not 0.3.
-    places = max(0, 2 - math.floor(math.log10(step)))
-    return ValueTicks([round((first + index) * step, places) for index in range(count)], step)
+    decimals = max(0, 2 - math.floor(math.log10(step)))
+    return ValueTicks([round((first + index) * step, decimals) for index in range(count)], step)
 
 
 def step_decimals(step: float) -> int:
@@ -77,12 +77,12 @@ def _powers(scale: ValueScale) -> list[float]:
 def _thinned(values: Sequence[float], scale: ValueScale, space: float) -> list[float]:
     """Return ascending values that are at least ``space`` pixels apart, among them zero or, without a zero, the first one."""
     origin = values.index(0.0) if 0.0 in values else 0
-    kept: list[float] = []
+    spaced_values: list[float] = []
     for section in (values[origin:], values[:origin][::-1]):
-        last = scale.position(values[origin]) if kept else math.inf
+        last = scale.position(values[origin]) if spaced_values else math.inf
         for value in section:
             position = scale.position(value)
             if abs(position - last) >= space:
-                kept.append(value)
+                spaced_values.append(value)
                 last = position
-    return sorted(kept)
+    return sorted(spaced_values)

@@ -78,11 +78,11 @@ def _multiples(start: float, end: float, step: float, zone: tzinfo) -> Iterator[
         # The offsets of zones are whole minutes.
         yield from _even(start, end, step)
         return
-    found = set[float]()
+    multiples = set[float]()
     # If clocks are set back within the range, they show times beyond those at its ends.
     for clock in _even(min(first, last) - _MAX_CHANGE, max(first, last) + _MAX_CHANGE, step):
-        found.update(_instants(clock, zone))
-    yield from sorted(found)
+        multiples.update(_instants(clock, zone))
+    yield from sorted(multiples)
 
 
 def _even(start: float, end: float, step: float) -> Iterator[float]:
@@ -113,9 +113,9 @@ def _clock(time: datetime) -> float:
 def _instants(clock: float, zone: tzinfo) -> list[float]:
     """Return the times when clocks of a zone show milliseconds since 1970: two if they are set back then, and none if they skip it."""
     try:
-        shown = _LOCAL_EPOCH + timedelta(milliseconds=clock)
-        times = {shown.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
-        existing = [time for time in times if time.astimezone(zone).replace(tzinfo=None) == shown]
+        shown_time = _LOCAL_EPOCH + timedelta(milliseconds=clock)
+        times = {shown_time.replace(tzinfo=zone, fold=fold).astimezone(UTC) for fold in (0, 1)}
+        existing = [time for time in times if time.astimezone(zone).replace(tzinfo=None) == shown_time]
     except OverflowError:
         return [clock]
     return sorted(_clock(time) for time in existing)

@@ -134,7 +134,7 @@ def _wide_set(times: Field, label_fields: Sequence[Field], value_fields: Sequenc
     if cell_count > limits.query_points:
         message = f"{count} label sets at {len(distinct_times)} times make {cell_count} values"
         raise limits.refusal("query_points", message, _ADVICE)
-    cells = [_spread(field, shape, (label_set_of_row, time_of_row), fill) for field in value_fields]
+    cells = [_cells_by_label_set(field, shape, (label_set_of_row, time_of_row), fill) for field in value_fields]
     keys = [(field.name, *label_values) for field in value_fields for label_values in zip(*label_columns, strict=True)]
     order = sorted(range(len(keys)), key=keys.__getitem__)
     by_name = sorted(range(len(names)), key=names.__getitem__)
@@ -146,7 +146,7 @@ def _wide_set(times: Field, label_fields: Sequence[Field], value_fields: Sequenc
 
 
 def _stack(cells: Sequence[Cells]) -> Cells:
-    values, nulls = np.concatenate([each.values for each in cells]), np.concatenate([each.null_mask() for each in cells])
+    values, nulls = np.concatenate([part.values for part in cells]), np.concatenate([part.null_mask() for part in cells])
     return Cells(values, nulls if nulls.any() else None)
 
 
@@ -186,7 +186,7 @@ def _encode(field: Field) -> tuple[list[str], Positions]:
     return [string for string in codes if string is not None], row_codes
 
 
-def _spread(field: Field, shape: tuple[int, int], place_of_row: tuple[Positions, Positions], fill: Fill | None) -> Cells:
+def _cells_by_label_set(field: Field, shape: tuple[int, int], place_of_row: tuple[Positions, Positions], fill: Fill | None) -> Cells:
     """Return the values of a column by label set and time. If several rows have the same place, the last counts.
 
     ``place_of_row`` has the index of the label set and that of the time of each row.

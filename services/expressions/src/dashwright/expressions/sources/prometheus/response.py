@@ -148,7 +148,9 @@ def _frames_of_items(result_type: str, items: list[msgspec.Raw], query: Promethe
         arrays = [item.values or item.value for item in chunk]
         chunk_histograms = [item.histograms or item.histogram for item in chunk]
         if any(chunk_histograms):
-            histograms += [pair for pair in zip(mappings, chunk_histograms, strict=True) if pair[1]]
+            histograms += [
+                labels_and_histogram for labels_and_histogram in zip(mappings, chunk_histograms, strict=True) if labels_and_histogram[1]
+            ]
             has_points = [bool(array or not histogram) for array, histogram in zip(arrays, chunk_histograms, strict=True)]
             mappings, arrays = list(compress(mappings, has_points)), list(compress(arrays, has_points))
         if not all(arrays):

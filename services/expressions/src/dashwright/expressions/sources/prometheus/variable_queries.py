@@ -72,11 +72,11 @@ def _strings(data: Any) -> list[str]:
 def _results(data: Any) -> list[str]:
     """Return the results of an instant query as text: the series, the value and the time in milliseconds."""
     document = object_of(data)
-    found = document.get("result")
+    result = document.get("result")
     if document.get("resultType") in ("scalar", "string"):
-        return [str(item) for item in list_of(found)[1:]]
+        return [str(item) for item in list_of(result)[1:]]
     texts = []
-    for series in objects_of(found):
+    for series in objects_of(result):
         sample = list_of(series.get("value"))
         if len(sample) == 2 and isinstance(sample[0], int | float):
             texts.append(f"{_series(object_of(series.get('metric')))} {sample[1]} {round(sample[0] * 1000)}")

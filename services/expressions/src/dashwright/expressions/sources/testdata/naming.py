@@ -19,8 +19,8 @@ def labels_of(source: str, index: int) -> Labels:
     ``$seriesIndex`` is replaced by ``index``, the index of the series.
     """
     pairs = {}
-    for pair in filter(None, source.strip("{} ").split(",")):
-        key, equals_sign, value = pair.partition("=")
+    for assignment in filter(None, source.strip("{} ").split(",")):
+        key, equals_sign, value = assignment.partition("=")
         if not equals_sign or not key.strip():
             raise BadRequest(f'labels {source[:80]!r} cannot be read; write them like host="a", zone="b"')
         pairs[key.strip()] = value.strip().strip('"').replace(_INDEX_VARIABLE, str(index))

@@ -73,14 +73,14 @@ def _random_walk(query: Properties, index: int, times: Times) -> tuple[Times, Fl
     # The standard library's generator returns the same numbers in every version and on every machine.
     random = Random(f"{query.ref_id} {query.start} {query.end} {index}")
     start = query.number("startValue", random.random() * 100)
-    spread, noise = query.number("spread", 1), query.number("noise", 0)
+    step_range, noise = query.number("spread", 1), query.number("noise", 0)
     drop_probability = query.number("dropPercent", 0) / 100
     minimum, maximum = query.number("min", -np.inf), query.number("max", np.inf)
     has_drops = drop_probability > 0
     # For each point: its noise, whether it is dropped, and the move to the next one.
     numbers_per_point = 3 if has_drops else 2
     numbers = _random_numbers(random, len(times) * numbers_per_point).reshape(len(times), numbers_per_point)
-    noises, moves = numbers[:, 0] * noise, (numbers[:, -1] - 0.5) * spread
+    noises, moves = numbers[:, 0] * noise, (numbers[:, -1] - 0.5) * step_range
     values = np.cumsum(np.concatenate([[start], moves[:-1]]))[: len(times)] + noises
     if bool((values < minimum).any()) or bool((values > maximum).any()):
         values = _bounded_walk(start, noises.tolist(), moves.tolist(), minimum, maximum)

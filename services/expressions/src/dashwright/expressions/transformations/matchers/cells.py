@@ -44,15 +44,15 @@ def _pattern(options: Mapping[str, Any]) -> CellMatcher:
 
 
 def _contains(options: Mapping[str, Any]) -> CellMatcher:
-    wanted = string_of(options.get("value")).lower()
+    substring = string_of(options.get("value")).lower()
     if options.get("value") == "":
         return lambda _value: True
-    return lambda value: isinstance(value, str) and bool(wanted) and wanted in value.lower()
+    return lambda value: isinstance(value, str) and bool(substring) and substring in value.lower()
 
 
 def _does_not_contain(options: Mapping[str, Any]) -> CellMatcher:
-    wanted = string_of(options.get("value")).lower()
-    return lambda value: isinstance(value, str) and value != "" and wanted != "" and wanted not in value.lower()
+    substring = string_of(options.get("value")).lower()
+    return lambda value: isinstance(value, str) and value != "" and substring != "" and substring not in value.lower()
 
 
 #: A function for each id, which returns the matcher with some options.
