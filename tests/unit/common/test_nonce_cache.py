@@ -6,15 +6,15 @@ from dashwright.common.messaging.signing import NonceCache
 def test_a_nonce_is_new_once_until_its_end() -> None:
     """A nonce may be forgotten after its end, because its message is then too old."""
     cache = NonceCache()
-    assert cache.add("a", now=0, until=10)
-    assert cache.add("b", now=0, until=5)
-    assert not cache.add("a", now=10, until=20)
-    assert cache.add("b", now=6, until=20)
+    assert cache.add("a", now=0, expires_at=10)
+    assert cache.add("b", now=0, expires_at=5)
+    assert not cache.add("a", now=10, expires_at=20)
+    assert cache.add("b", now=6, expires_at=20)
 
 
 def test_a_full_cache_takes_no_nonce_until_one_ends() -> None:
     """A full cache refuses a new nonce until another one ends, because forgetting one early would permit a copy of its message."""
     cache = NonceCache(limit=2)
-    assert [cache.add(nonce, now=0, until=end) for nonce, end in (("a", 10), ("b", 20), ("c", 30))] == [True, True, False]
-    assert not cache.add("a", now=9, until=40)
-    assert cache.add("c", now=11, until=30)
+    assert [cache.add(nonce, now=0, expires_at=end) for nonce, end in (("a", 10), ("b", 20), ("c", 30))] == [True, True, False]
+    assert not cache.add("a", now=9, expires_at=40)
+    assert cache.add("c", now=11, expires_at=30)

@@ -88,14 +88,14 @@ def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, 
 )
 def test_the_health_is_announced_when_it_changes(was_healthy: bool | None, healthy: bool, names: list[str]) -> None:
     """The first check of a repository is an event only if it fails."""
-    announced = health_changed(repository(GIT), was_healthy=was_healthy, healthy=healthy, message="m", commit=None, at=1)
+    announced = health_changed(repository(GIT), was_healthy=was_healthy, healthy=healthy, message="m", commit=None, milliseconds=1)
     assert [item.name for item in announced] == names
 
 
 def test_events_are_bounded() -> None:
     """An event has at most a hundred files, and messages of a thousand characters. The number of files is complete."""
     files = [EventFile(path=f"{index:05}.json", message="m" * 5000) for index in range(10_000)]
-    (entered,) = quarantine_changed(repository(GIT), change=QuarantineChange(files, []), commit="c", at=1)
+    (entered,) = quarantine_changed(repository(GIT), change=QuarantineChange(files, []), commit="c", milliseconds=1)
     assert (entered.data.file_count, len(entered.data.files or ())) == (10_000, MAX_FILES)
     # A hundred messages of a thousand characters, and the rest of the event.
     assert len(entered.data.to_json()) < 150_000

@@ -115,7 +115,7 @@ def test_another_library_panel_is_reported_by_name_and_uid() -> None:
     """Both the name and the UID of the other library panel are reported, so that a reader sees which one is shown instead."""
     before, after = (panel(1, libraryPanel={"uid": f"lib{number}", "name": f"Load {number}"}) for number in (1, 2))
     change = only(compare(board(before), board(after)))
-    assert (change.details, change.others) == ([Detail("library panel", "Load 1 (lib1)", "Load 2 (lib2)")], [])
+    assert (change.details, change.other_details) == ([Detail("library panel", "Load 1 (lib1)", "Load 2 (lib2)")], [])
 
 
 def test_settings_without_a_description_are_shown_as_json() -> None:
@@ -128,7 +128,7 @@ def test_settings_without_a_description_are_shown_as_json() -> None:
     change = only(compare(board(panel(1)), board(panel(1, **settings))))
     assert change.details == []
     assert change.other_names == ["fieldConfig.defaults.custom", "fieldConfig.overrides", "options.legend", "transparent"]
-    assert change.others[2:] == [Detail("options.legend", "", '{"showLegend":false}'), Detail("transparent", "", "true")]
+    assert change.other_details[2:] == [Detail("options.legend", "", '{"showLegend":false}'), Detail("transparent", "", "true")]
 
 
 @pytest.mark.parametrize(

@@ -72,12 +72,12 @@ class PanelChange:
     action: PanelAction
     details: Sequence[Detail] = ()
     #: Further changed settings, with their JSON.
-    others: Sequence[Detail] = ()
+    other_details: Sequence[Detail] = ()
 
     @property
     def other_names(self) -> Sequence[str]:
         """The names of the further changed settings."""
-        return [other.name for other in self.others]
+        return [detail.name for detail in self.other_details]
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,14 +86,14 @@ class Comparison:
 
     details: Sequence[Detail] = ()
     #: Further changed settings, with their JSON.
-    others: Sequence[Detail] = ()
+    other_details: Sequence[Detail] = ()
     #: Changed and new panels in the order of the new dashboard, then removed panels.
     panels: Sequence[PanelChange] = ()
 
     @property
     def other_names(self) -> Sequence[str]:
         """The names of the further changed settings."""
-        return [other.name for other in self.others]
+        return [detail.name for detail in self.other_details]
 
     def count(self, action: PanelAction) -> int:
         """Return the number of panels with an action."""
@@ -122,11 +122,11 @@ class _Query(NamedTuple):
 
 def compare(before: Mapping[str, Any], after: Mapping[str, Any]) -> Comparison:
     """Return the changes between two dashboard specs; ``before`` is empty for a new dashboard."""
-    details, others = _differences(_dashboard_summary(before), _dashboard_summary(after))
+    details, other_details = _differences(_dashboard_summary(before), _dashboard_summary(after))
     old_panels, new_panels = _panels(before), _panels(after)
     changes = [_panel_change(name, old_panels.get(name), panel) for name, panel in new_panels.items()]
     removed_panels = [PanelChange(name, panel.title, PanelAction.REMOVED) for name, panel in old_panels.items() if name not in new_panels]
-    return Comparison(details, others, [*(change for change in changes if change), *removed_panels])
+    return Comparison(details, other_details, [*(change for change in changes if change), *removed_panels])
 
 
 def _panel_change(name: str, old: _Summary | None, new: _Summary) -> PanelChange | None:
@@ -135,11 +135,11 @@ def _panel_change(name: str, old: _Summary | None, new: _Summary) -> PanelChange
             Detail(setting, "", value) for setting, value in new.texts.items() if value and _is_shown_for_new_panel(setting)
         ]
         return PanelChange(name, new.title, PanelAction.ADDED, details_of_new_panel)
-    details, others = _differences(old, new)
-    if not details and not others:
+    details, other_details = _differences(old, new)
+    if not details and not other_details:
         return None
-    is_moved = not others and all(detail.name == POSITION for detail in details)
-    return PanelChange(name, new.title, PanelAction.MOVED if is_moved else PanelAction.CHANGED, details, others)
+    is_moved = not other_details and all(detail.name == POSITION for detail in details)
+    return PanelChange(name, new.title, PanelAction.MOVED if is_moved else PanelAction.CHANGED, details, other_details)
 
 
 def _is_shown_for_new_panel(name: str) -> bool:
@@ -149,13 +149,13 @@ def _is_shown_for_new_panel(name: str) -> bool:
 
 def _differences(old: _Summary, new: _Summary) -> tuple[list[Detail], list[Detail]]:
     names = [*new.texts, *(name for name in old.texts if name not in new.texts)]
-    pairs = [Detail(name, old.texts.get(name, ""), new.texts.get(name, "")) for name in names]
-    others = [
+    all_details = [Detail(name, old.texts.get(name, ""), new.texts.get(name, "")) for name in names]
+    other_details = [
         Detail(name, _as_text(old.other_settings.get(name)), _as_text(new.other_settings.get(name)))
         for name in sorted(old.other_settings.keys() | new.other_settings.keys())
         if not json_equal(old.other_settings.get(name), new.other_settings.get(name))
     ]
-    return [detail for detail in pairs if detail.before != detail.after], others
+    return [detail for detail in all_details if detail.before != detail.after], other_details
 
 
 def _dashboard_summary(spec: Mapping[str, Any]) -> _Summary:

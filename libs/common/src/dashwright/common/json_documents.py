@@ -91,8 +91,8 @@ def _read(source: str) -> tuple[Any, bytes]:
     return (tree, serialized) if is_lossless else (_read_exactly(source), b"")
 
 
-def _is_equal_without_white_space(document: bytes, other: bytes) -> bool:
-    return document == other or document.translate(None, _WHITE_SPACE) == other.translate(None, _WHITE_SPACE)
+def _is_equal_without_white_space(document: bytes, other_document: bytes) -> bool:
+    return document == other_document or document.translate(None, _WHITE_SPACE) == other_document.translate(None, _WHITE_SPACE)
 
 
 def _without_go_escapes(document: bytes) -> bytes:
@@ -132,15 +132,15 @@ def format_json(tree: Any) -> bytes:
         raise Invalid(f"cannot be kept as JSON: {fault}") from fault
 
 
-def json_equal(tree: Any, other: Any) -> bool:
+def json_equal(tree: Any, other_tree: Any) -> bool:
     """Return whether two trees are equal. Numbers are compared by value: ``1.10`` equals ``1.1``, but true does not equal ``1``."""
-    if tree is other:
+    if tree is other_tree:
         return True
-    if tree != other:
+    if tree != other_tree:
         # To Python a long integer differs from the same number with an exponent, which is a float.
-        return (_has_long_number(tree) or _has_long_number(other)) and canonical_json(tree) == canonical_json(other)
+        return (_has_long_number(tree) or _has_long_number(other_tree)) and canonical_json(tree) == canonical_json(other_tree)
     # Trees with equal serializations are equal, which is quick to check. Otherwise numbers are compared by value.
-    return _with_sorted_keys(tree) == _with_sorted_keys(other) or canonical_json(tree) == canonical_json(other)
+    return _with_sorted_keys(tree) == _with_sorted_keys(other_tree) or canonical_json(tree) == canonical_json(other_tree)
 
 
 def canonical_json(tree: Any) -> bytes:

@@ -134,11 +134,11 @@ def _load_client_certificate(context: ssl.SSLContext, certificate: str, key: str
     """Load the client certificate and its key into the context."""
     # The ssl module reads keys from files only. This file is readable by its owner only, and deleted immediately.
     with TemporaryDirectory(prefix="dashwright-tls-") as folder:
-        pair = Path(folder, "pair.pem")
-        pair.touch(0o600)
-        pair.write_text(f"{certificate}\n{key}\n")
+        pair_file = Path(folder, "pair.pem")
+        pair_file.touch(0o600)
+        pair_file.write_text(f"{certificate}\n{key}\n")
         # Without a password, OpenSSL would prompt for the password of an encrypted key at the terminal.
-        context.load_cert_chain(pair, password="")
+        context.load_cert_chain(pair_file, password="")
 
 
 def _settings_error(record: SourceRecord, reason: str) -> BadRequest:

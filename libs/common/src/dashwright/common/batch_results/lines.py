@@ -47,16 +47,16 @@ def line_ends(item: ItemResult) -> LineEnds:
             result = item.status
         elif item.state == ItemState.SUCCESS and item.body_size is None:
             members["error"] = "the result was deleted or has expired"
-    head = orjson.dumps(members)[:-1]
+    members_json = orjson.dumps(members)[:-1]
     if item.kind == _EVALUATION and item.body_size is not None:
-        return LineEnds(head + _RESULT, _LINE_END)
-    return LineEnds(head + (_LINE_END if result is None else _RESULT + result.encode() + _LINE_END), b"")
+        return LineEnds(members_json + _RESULT, _LINE_END)
+    return LineEnds(members_json + (_LINE_END if result is None else _RESULT + result.encode() + _LINE_END), b"")
 
 
 def parse_line(line: bytes) -> Line:
     """Return the members of a line, which ends with a newline."""
     # Inside a JSON string, the quotes of the separator would be escaped.
-    head, separator, tail = line.partition(_RESULT)
-    members = orjson.loads(head + b"}" if separator else head)
+    members_json, separator, tail = line.partition(_RESULT)
+    members = orjson.loads(members_json + b"}" if separator else members_json)
     result = tail.removesuffix(_LINE_END) if separator else None
     return Line(members["index"], members["id"], members["state"], members.get("error"), result)

@@ -110,14 +110,14 @@ def _object_rewrite(node: _Node) -> _Rewrite:
             if part is None:
                 continue
             try:
-                new = rewrite_part(part)
+                new_part = rewrite_part(part)
             except _Misfit as misfit:
                 misfit.steps.append(f".{name}")
                 raise
-            if new is not part:
+            if new_part is not part:
                 if value is original:
                     value = {**original}
-                value[name] = new
+                value[name] = new_part
         if change is None:
             return value
         try:
@@ -144,14 +144,14 @@ def _container_rewrite(parent: _Node) -> _Rewrite:
                 rewrite_child = rewrite_any_kind or rewrites.get(_kind_of(child))
                 if rewrite_child is None:
                     continue
-                new = rewrite_child(child)
+                new_child = rewrite_child(child)
             except _Misfit as misfit:
                 misfit.steps.append(path_format.format(key))
                 raise
-            if new is not child:
+            if new_child is not child:
                 if changed is container:
                     changed = container.copy()
-                changed[key] = new
+                changed[key] = new_child
         return changed
 
     return rewrite

@@ -76,9 +76,9 @@ def unexpected(name: str, value: Any, expected: str) -> ConversionFailed:
     return ConversionFailed(f"{name} is {_type_name(value)}; it must be {expected}")
 
 
-def located(place: str, failure: ConversionFailed) -> ConversionFailed:
+def located(location: str, failure: ConversionFailed) -> ConversionFailed:
     """Return the error with the place of the broken part in front."""
-    return ConversionFailed(f"{place}: {failure.message}")
+    return ConversionFailed(f"{location}: {failure.message}")
 
 
 def too_deep() -> ConversionFailed:

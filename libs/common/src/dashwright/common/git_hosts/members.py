@@ -24,10 +24,10 @@ def document_of(values: Mapping[str, Any]) -> dict[str, Any]:
     document: dict[str, Any] = {}
     for path, value in values.items():
         *parents, name = path.split(".")
-        place = document
+        container = document
         for parent in parents:
-            place = place.setdefault(parent, {})
-        place[name] = value
+            container = container.setdefault(parent, {})
+        container[name] = value
     return document
 
 

@@ -97,8 +97,8 @@ def is_markdown(path: str) -> bool:
 
 def parent(path: str) -> str:
     """Return the directory that contains a path, such as ``a/`` for ``a/b.json`` and ``a/b/``. The root is empty."""
-    head, slash, _ = path.rstrip("/").rpartition("/")
-    return head + slash
+    parent_path, slash, _ = path.rstrip("/").rpartition("/")
+    return parent_path + slash
 
 
 def directories(path: str) -> Iterator[str]:
@@ -111,13 +111,13 @@ def directories(path: str) -> Iterator[str]:
 
 def all_directories(paths: Iterable[str]) -> set[str]:
     """Return the directories of many paths and all their parents except the root."""
-    found: set[str] = set()
+    all_parents: set[str] = set()
     for path in paths:
         for directory in directories(path):
-            if directory in found:
+            if directory in all_parents:
                 break
-            found.add(directory)
-    return found
+            all_parents.add(directory)
+    return all_parents
 
 
 def join(directory: str, path: str) -> str:

@@ -93,8 +93,8 @@ def _preserve_origins(old: Body, version: str, extract: Extract) -> str:
     if not document.has_form_of(version) and _is_lost(document, version, context):
         origins[document.is_classic] = document
     # The new spec expresses all that an origin of its own form has.
-    kept = [{"version": origin.version, "spec": origin.spec} for origin in origins.values() if not origin.has_form_of(version)]
-    return orjson.dumps({_ORIGINS: kept}).decode() if kept else _NO_ORIGINS
+    kept_origins = [{"version": origin.version, "spec": origin.spec} for origin in origins.values() if not origin.has_form_of(version)]
+    return orjson.dumps({_ORIGINS: kept_origins}).decode() if kept_origins else _NO_ORIGINS
 
 
 def _is_lost(document: _Document, version: str, context: ConversionContext) -> bool:
@@ -126,9 +126,9 @@ def _origins_of(body: Body) -> dict[bool, _Document]:
     return {origin.is_classic: origin for origin in origins}
 
 
-def _have_same_form(version: str, other: str) -> bool:
+def _have_same_form(version: str, other_version: str) -> bool:
     """Return whether specs are the same in two versions."""
-    return ALIASES.get(version, version) == ALIASES.get(other, other)
+    return ALIASES.get(version, version) == ALIASES.get(other_version, other_version)
 
 
 @cache

@@ -153,9 +153,9 @@ def admit_repository(draft: Draft, settings: AdmissionSettings) -> None:
         draft.required("spec.title", "a repository title must be given")
     _check_workflows(draft)
     _check_sync(draft)
-    for other in RepositoryType:
-        if other != spec["type"] and other in spec:
-            draft.invalid(f"spec.{other}", "{…}", f"{other.capitalize()} config only valid when type is {other}")
+    for other_type in RepositoryType:
+        if other_type != spec["type"] and other_type in spec:
+            draft.invalid(f"spec.{other_type}", "{…}", f"{other_type.capitalize()} config only valid when type is {other_type}")
     if spec["type"] == RepositoryType.LOCAL:
         _check_local(draft, settings)
     else:

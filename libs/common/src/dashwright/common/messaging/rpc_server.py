@@ -120,7 +120,7 @@ class RpcServer:
                 # The broker delivers the request again, or the caller reaches its deadline. The request must not become a dead letter.
                 _log.info("rpc_request_not_repeated", error=error.message)
             return Ack()
-        if not self._nonces.add(f"{call_id}/{attempt}", now=now, until=deadline):
+        if not self._nonces.add(f"{call_id}/{attempt}", now=now, expires_at=deadline):
             return self._refuse("replay")
         self._calls[call_id] = call
         try:

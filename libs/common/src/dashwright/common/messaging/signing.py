@@ -76,8 +76,8 @@ class NonceCache:
         self._nonces: set[str] = set()
         self._expirations: list[tuple[float, str]] = []
 
-    def add(self, nonce: str, *, now: float, until: float) -> bool:
-        """Add a nonce, kept until ``until``, and return whether it is new. All times are Unix seconds.
+    def add(self, nonce: str, *, now: float, expires_at: float) -> bool:
+        """Add a nonce, kept until ``expires_at``, and return whether it is new. All times are Unix seconds.
 
         While the cache is full every nonce is rejected: evicting one would let a copied message pass.
         """
@@ -86,5 +86,5 @@ class NonceCache:
         if nonce in self._nonces or len(self._nonces) >= self._limit:
             return False
         self._nonces.add(nonce)
-        heapq.heappush(self._expirations, (until, nonce))
+        heapq.heappush(self._expirations, (expires_at, nonce))
         return True

@@ -186,12 +186,12 @@ async def list_page(connection: Connection, kind: Kind, namespace: str, *, after
     return JobPage(items, position, items[-1].name, remaining)
 
 
-async def lock(connection: Connection, namespace: str, *others: str) -> None:
+async def lock(connection: Connection, namespace: str, *further_namespaces: str) -> None:
     """Take the lock of jobs: the caller's transaction is the only writer of jobs in these namespaces until it ends.
 
     A transaction that also writes objects must lock those first. Name all namespaces in one call, which avoids deadlocks.
     """
-    await connection.execute(_sql.lock, [namespace, *others])
+    await connection.execute(_sql.lock, [namespace, *further_namespaces])
     notify_after_commit(connection, "job")
 
 

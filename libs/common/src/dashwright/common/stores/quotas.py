@@ -158,9 +158,11 @@ async def check_dashboards(
 def _too_many_dashboards(claim: Claim, limit: int, used: int, removed: int, operation: str | None) -> QuotaReached:
     if operation is None:
         return QuotaReached(claim, limit=limit, used=used, message=f"dashboard Quota reached: limit {limit}, used {used}")
-    owner, has = ("the organization", "it has") if claim.scope is Scope.ORG else ("all organizations together", "they have")
+    subject, pronoun_and_verb = ("the organization", "it has") if claim.scope is Scope.ORG else ("all organizations together", "they have")
     change = f"would add {claim.count}" + (f" and remove {removed}" if removed else "")
-    message = f"dashboard Quota reached: {owner} may have {limit}, {has} {used} and this {operation} {change}; nothing was written"
+    message = (
+        f"dashboard Quota reached: {subject} may have {limit}, {pronoun_and_verb} {used} and this {operation} {change}; nothing was written"
+    )
     return QuotaReached(claim, limit=limit, used=used, message=message)
 
 

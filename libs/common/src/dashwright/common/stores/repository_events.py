@@ -38,7 +38,7 @@ class Announcement:
 
     name: RepositoryEventName
     data: RepositoryEventData
-    at: int  #: Unix milliseconds.
+    milliseconds: int  #: Unix milliseconds.
 
 
 async def announce(connection: Connection, repository: StoredObject, announcements: Iterable[Announcement]) -> None:
@@ -50,7 +50,7 @@ async def announce(connection: Connection, repository: StoredObject, announcemen
             source=f"/apis/{REPOSITORY.api_version()}/namespaces/{repository.namespace}/{REPOSITORY.plural}/{repository.name}",
             type=f"{TYPE_PREFIX}{REPOSITORY_SUBJECT}.{announcement.name}",
             subject=repository.name,
-            time=datetime.fromtimestamp(announcement.at / 1000, UTC).isoformat(timespec="milliseconds"),
+            time=datetime.fromtimestamp(announcement.milliseconds / 1000, UTC).isoformat(timespec="milliseconds"),
             data=announcement.data,
         )
         await notifications.add(
@@ -92,8 +92,10 @@ def sync_ended(repository: StoredObject, job: StoredJob, status: JobStatus, sync
     return [Announcement(name, data, status.finished or 0)]
 
 
-def quarantine_changed(repository: StoredObject, *, change: QuarantineChange, commit: str | None, at: int) -> Sequence[Announcement]:
-    """Return the events that files entered or left the quarantine, one for all files. ``at`` is in Unix milliseconds."""
+def quarantine_changed(
+    repository: StoredObject, *, change: QuarantineChange, commit: str | None, milliseconds: int
+) -> Sequence[Announcement]:
+    """Return the events that files entered or left the quarantine, one for all files. ``milliseconds`` is the Unix time."""
     spec = RepositorySpec.model_validate_json(repository.spec)
     changes = ((RepositoryEventName.QUARANTINE_ENTERED, change.entered), (RepositoryEventName.QUARANTINE_LEFT, change.left))
     return [
@@ -105,7 +107,7 @@ def quarantine_changed(repository: StoredObject, *, change: QuarantineChange, co
                     "file_count": len(files),
                 }
             ),
-            at,
+            milliseconds,
         )
         for name, files in changes
         if files
@@ -113,14 +115,14 @@ def quarantine_changed(repository: StoredObject, *, change: QuarantineChange, co
 
 
 def health_changed(
-    repository: StoredObject, *, was_healthy: bool | None, healthy: bool, message: str | None, commit: str | None, at: int
+    repository: StoredObject, *, was_healthy: bool | None, healthy: bool, message: str | None, commit: str | None, milliseconds: int
 ) -> Sequence[Announcement]:
     """Return the event that the health has changed. ``was_healthy`` is None before the first check, which is expected to succeed."""
     if healthy == (was_healthy is not False):
         return ()
     name = RepositoryEventName.HEALTH_HEALTHY if healthy else RepositoryEventName.HEALTH_UNHEALTHY
     data = _data(repository, RepositorySpec.model_validate_json(repository.spec), name, commit=commit)
-    return [Announcement(name, data.model_copy(update={"message": _shortened(message) or None}), at)]
+    return [Announcement(name, data.model_copy(update={"message": _shortened(message) or None}), milliseconds)]
 
 
 def _data(repository: StoredObject, spec: RepositorySpec, name: RepositoryEventName, *, commit: str | None) -> RepositoryEventData:

@@ -98,10 +98,10 @@ class StoredObject:
         A list joins the strings of all its objects in one step, since it spends most of its time on copying specs.
         """
         spec, status, secure = self.kind.rendered(self.body, version)
-        head = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}","metadata":'
+        start = f'{{"kind":"{self.kind.kind}","apiVersion":"{self.kind.api_version(version)}","metadata":'
         secure_parts = () if secure is None else (',"secure":', secure)
         status_parts = () if status is None else (',"status":', status)
-        return (head, self.metadata_json(), ',"spec":', spec, *secure_parts, *status_parts, "}")
+        return (start, self.metadata_json(), ',"spec":', spec, *secure_parts, *status_parts, "}")
 
     def metadata_json(self) -> str:
         """Return the metadata as JSON, including resource version and generation."""
@@ -167,12 +167,12 @@ class MarkedObject:
     generation: int
 
 
-async def lock(connection: Connection, namespace: str, *others: str) -> LockedConnection:
+async def lock(connection: Connection, namespace: str, *further_namespaces: str) -> LockedConnection:
     """Take the lock of objects: the caller's transaction is the only writer of objects in these namespaces until it ends.
 
     Returns the connection, typed for functions that require the lock. Name all namespaces in one call, which avoids deadlocks.
     """
-    await connection.execute(_sql.lock, [namespace, *others])
+    await connection.execute(_sql.lock, [namespace, *further_namespaces])
     notify_after_commit(connection, "resource")
     return LockedConnection(connection)
 

@@ -90,7 +90,7 @@ def shown_changes(comparison: Comparison, before: Side, after: Side, theme: str,
     moved = [change for change in comparison.panels if change.action is PanelAction.MOVED]
     return ShownChanges(
         _summary(comparison),
-        _settings(comparison.details, comparison.others),
+        _settings(comparison.details, comparison.other_details),
         [_shown_change(change, before, after, theme) for change in changed_panels(comparison)[first : first + MAX_PANELS]],
         [ShownMove(_title(change), detail.before, detail.after) for change in moved[:_MAX_MOVED] for detail in change.details],
         max(len(moved) - _MAX_MOVED, 0),
@@ -99,7 +99,7 @@ def shown_changes(comparison: Comparison, before: Side, after: Side, theme: str,
 
 
 def _shown_change(change: PanelChange, before: Side, after: Side, theme: str) -> ShownChange:
-    title, settings = _title(change), _settings(change.details, change.others)
+    title, settings = _title(change), _settings(change.details, change.other_details)
     return ShownChange(
         title,
         _PAST_PARTICIPLES[change.action],
@@ -124,6 +124,6 @@ def _summary(comparison: Comparison) -> str:
     """Return the numbers of added, changed, moved and removed panels in words."""
     counts = [(comparison.count(action), word) for action, word in _PAST_PARTICIPLES.items()]
     words = [f"{count} {'panel' if count == 1 else 'panels'} {word}" for count, word in counts if count]
-    if comparison.details or comparison.others:
+    if comparison.details or comparison.other_details:
         words.append("settings of the dashboard changed")
     return ", ".join(words) or "Nothing changes in this dashboard"

@@ -216,8 +216,8 @@ class DatabaseObjectStore:
         with suppress(NotFound):  # The repository was deleted, and its status with it.
             status = await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)
             assert repository is not None, "an update calls its function"
-            at = self._clock.milliseconds()
-            announcements = quarantine_changed(repository, change=quarantine_change, commit=status.sync.last_ref, at=at)
+            milliseconds = self._clock.milliseconds()
+            announcements = quarantine_changed(repository, change=quarantine_change, commit=status.sync.last_ref, milliseconds=milliseconds)
             await announce(connection, repository, announcements)
 
     async def _delete(self, connection: Connection, namespace: str, keys: Sequence[Key]) -> int:

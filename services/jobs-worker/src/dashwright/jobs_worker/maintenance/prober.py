@@ -74,7 +74,7 @@ class Prober:
                 log.info("repository_health_changed", repository=name, healthy=error is None, reason=reason)
             was_healthy = None if status.health.checked is None else status.health.healthy
             announcements = health_changed(
-                stored_object, was_healthy=was_healthy, healthy=error is None, message=reason, commit=status.sync.last_ref, at=now
+                stored_object, was_healthy=was_healthy, healthy=error is None, message=reason, commit=status.sync.last_ref, milliseconds=now
             )
             changes.append((stored_object, announcements))
             spec = RepositorySpec.model_validate_json(stored_object.spec)

@@ -55,8 +55,8 @@ def _spec(annotation: Members, form: ElementsForm) -> dict[str, Any]:
         spec["filter"] = _panel_filter(panels)
     if mappings := _field_mappings(child(annotation, "mappings") or {}):
         spec["mappings"] = mappings
-    others = {name: value for name, value in annotation.items() if name not in _QUERY_MEMBERS}
-    if legacy_options := {**filled_texts(annotation, "type"), **others}:
+    further_members = {name: value for name, value in annotation.items() if name not in _QUERY_MEMBERS}
+    if legacy_options := {**filled_texts(annotation, "type"), **further_members}:
         spec["legacyOptions"] = legacy_options
     return spec
 

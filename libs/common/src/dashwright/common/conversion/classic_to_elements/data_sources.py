@@ -37,9 +37,9 @@ def panel_source(panel: Members, index: DataSourceIndex) -> SourceReference:
 
 def query_source(target: Members, inherited: SourceReference, index: DataSourceIndex) -> SourceReference:
     """Return the data source of a query: its own or, unless the panel mixes data sources, that of its panel."""
-    own = _named_source(target, index)
-    if own != _UNKNOWN:
-        return own if own[1] else _with_built_in_uid(own)
+    named_source = _named_source(target, index)
+    if named_source != _UNKNOWN:
+        return named_source if named_source[1] else _with_built_in_uid(named_source)
     if inherited[1] != _MIXED_UID:
         return inherited
     return _BUILT_IN if inherited[0] == _BUILT_IN[0] else _UNKNOWN
@@ -67,8 +67,8 @@ def _named_source(owner: Members, index: DataSourceIndex) -> SourceReference:
     if not isinstance(uid, str):
         uid = ""
     if uid and not source_type and not uid.startswith("$"):
-        found = index.with_uid(uid)
-        source_type = found.type if found else default_type(index)
+        data_source = index.with_uid(uid)
+        source_type = data_source.type if data_source else default_type(index)
     return source_type, uid
 
 

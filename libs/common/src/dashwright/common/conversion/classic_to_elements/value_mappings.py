@@ -52,8 +52,8 @@ def _result(result: Members | None) -> dict[str, Any]:
     """Return the displayed result of a mapping for a value."""
     if result is None:
         return {}
-    shown: dict[str, Any] = {name: value for name in ("text", "color", "icon") if isinstance(value := result.get(name), str)}
+    displayed: dict[str, Any] = {name: value for name in ("text", "color", "icon") if isinstance(value := result.get(name), str)}
     index = truncated(result.get("index"))
     if index is not None and abs(index) <= _LARGEST_INDEX:
-        shown["index"] = index
-    return shown
+        displayed["index"] = index
+    return displayed

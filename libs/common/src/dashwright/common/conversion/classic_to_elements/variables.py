@@ -35,8 +35,8 @@ def dashboard_variables(dashboard: Members, index: DataSourceIndex, form: Elemen
         kind_and_converter = _CONVERTERS.get(text(variable, "type"))
         if kind_and_converter:
             kind, convert = kind_and_converter
-            new = {"kind": kind, "spec": {**_common_members(variable), **convert(variable, index, form)}}
-            converted.append(form.filter_variable(new) if kind in _FILTER_KINDS else new)
+            new_variable = {"kind": kind, "spec": {**_common_members(variable), **convert(variable, index, form)}}
+            converted.append(form.filter_variable(new_variable) if kind in _FILTER_KINDS else new_variable)
     return converted
 
 

@@ -38,6 +38,6 @@ def _without_null_base(panel: Object) -> Object:
     config = panel["fieldConfig"]
     defaults = config["defaults"]
     thresholds = defaults["thresholds"]
-    first, *others = thresholds["steps"]
+    first, *further_steps = thresholds["steps"]
     base = {name: member for name, member in first.items() if name != "value"}
-    return {**panel, "fieldConfig": {**config, "defaults": {**defaults, "thresholds": {**thresholds, "steps": [base, *others]}}}}
+    return {**panel, "fieldConfig": {**config, "defaults": {**defaults, "thresholds": {**thresholds, "steps": [base, *further_steps]}}}}

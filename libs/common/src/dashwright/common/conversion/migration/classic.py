@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from dashwright.common.conversion.context import ConversionContext
-from dashwright.common.conversion.migration.document import Object, objects, own_list, variables
+from dashwright.common.conversion.migration.document import Object, copy_list, objects, variables
 from dashwright.common.conversion.migration.pipeline import migrate
 
 
@@ -22,7 +22,7 @@ def migrate_fully(spec: Mapping[str, Any], context: ConversionContext) -> dict[s
         _make_reference(panel)
         for target in objects(panel.get("targets")):
             if isinstance(target.get("datasource"), str):
-                for own_target in objects(own_list(panel, "targets")):
+                for own_target in objects(copy_list(panel, "targets")):
                     _make_reference(own_target)
                 break
         if panel.get("type") == "row":

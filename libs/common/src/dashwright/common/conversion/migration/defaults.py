@@ -2,7 +2,7 @@
 
 from typing import Any, Final
 
-from dashwright.common.conversion.migration.document import Object, objects, own, own_list, variables
+from dashwright.common.conversion.migration.document import Object, copy_list, copy_object, objects, variables
 from dashwright.common.conversion.migration.identifiers import free_ref_ids
 
 #: The annotation query of a dashboard's own annotations and alerts.
@@ -79,14 +79,14 @@ def _name_queries(panel: Object) -> None:
     else:
         return
     free = free_ref_ids({ref_id for target in objects(targets) if isinstance(ref_id := target.get("refId"), str)})
-    for target in objects(own_list(panel, "targets")):
+    for target in objects(copy_list(panel, "targets")):
         if target.get("refId") is None:
             target["refId"] = next(free)
 
 
 def add_own_annotations(dashboard: Object) -> None:
     """Put the query of the dashboard's own annotations first, unless the dashboard has one that is built in."""
-    holder = own(dashboard, "annotations")
+    holder = copy_object(dashboard, "annotations")
     listed = holder and holder.get("list")
     if holder is None or not isinstance(listed, list):
         return

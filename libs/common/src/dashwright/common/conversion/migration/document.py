@@ -1,8 +1,8 @@
 """The draft of a dashboard that migrations change, and typed access to its parts.
 
 A draft shares everything with its input, except the objects that migrations may change in place: the dashboard, its panels, its
-variables and its annotations. A migration that changes something deeper replaces it by a changed copy, for which ``own`` and
-``own_list`` help. So the input of a migration never changes, and unchanged parts are never copied.
+variables and its annotations. A migration that changes something deeper replaces it by a changed copy, for which ``copy_object`` and
+``copy_list`` help. So the input of a migration never changes, and unchanged parts are never copied.
 """
 
 from collections.abc import Mapping, Sequence
@@ -21,17 +21,17 @@ _LARGEST: Final = 1e100
 def draft_of(dashboard: Mapping[str, Any]) -> Object:
     """Return a draft of a dashboard. Members of unexpected types are shared with the dashboard as they are."""
     draft = dict(dashboard)
-    pending = [draft, *objects(own_list(draft, "rows"))]
+    pending = [draft, *objects(copy_list(draft, "rows"))]
     for holder in pending:
-        if "panels" in holder and (panels := own_list(holder, "panels")):
+        if "panels" in holder and (panels := copy_list(holder, "panels")):
             pending += objects(panels)
     for name in _LISTS:
-        if (listing := own(draft, name)) is not None:
-            own_list(listing, "list")
+        if (listing := copy_object(draft, name)) is not None:
+            copy_list(listing, "list")
     return draft
 
 
-def own(holder: Object, name: str) -> Object | None:
+def copy_object(holder: Object, name: str) -> Object | None:
     """Replace a member by a shallow copy, and return the copy. Return None if the member is not an object."""
     value = holder.get(name)
     if not isinstance(value, dict):
@@ -40,7 +40,7 @@ def own(holder: Object, name: str) -> Object | None:
     return copy
 
 
-def own_list(holder: Object, name: str) -> list[Any] | None:
+def copy_list(holder: Object, name: str) -> list[Any] | None:
     """Replace a list by a copy with shallow copies of its objects, and return it. Return None if the member is not a list."""
     value = holder.get(name)
     if not isinstance(value, list):

@@ -11,7 +11,7 @@ def free_ref_ids(used: set[str]) -> Iterator[str]:
     """Yield the names of queries that are not used, from A to Z, then AA to ZZ and so on."""
     for length in count(1):
         for index in range(26**length):
-            name = "".join(ascii_uppercase[index // 26**place % 26] for place in reversed(range(length)))
+            name = "".join(ascii_uppercase[index // 26**exponent % 26] for exponent in reversed(range(length)))
             if name not in used:
                 yield name
 

@@ -48,7 +48,7 @@ class _ChangesOfParts:
                 change(part)
 
 
-def _each(parts: _Parts, change: _Change) -> Migration:
+def _for_each(parts: _Parts, change: _Change) -> Migration:
     """Return the migration that changes each part of a dashboard."""
     return _ChangesOfParts(parts, (change,))
 
@@ -63,7 +63,7 @@ def _dashboard(change: _Change) -> Migration:
     return migrate
 
 
-def _both(first: Migration, second: Migration) -> Migration:
+def _sequence(first: Migration, second: Migration) -> Migration:
     """Return the migration that does two others, one after the other."""
 
     def migrate(dashboard: Object, context: ConversionContext) -> None:
@@ -82,36 +82,36 @@ MIGRATIONS: Final[Mapping[int, Migration]] = {
     2: _dashboard(early.move_filters),
     6: _dashboard(early.move_annotations),
     7: _dashboard(early.move_time_picker),
-    8: _each(_PANELS_OF_ANY_LAYOUT, influxdb.restructure_queries),
-    9: _each(_PANELS_OF_ANY_LAYOUT, thresholds.drop_first_of_singlestat),
-    10: _each(_PANELS_OF_ANY_LAYOUT, thresholds.drop_first_of_table),
-    12: _each(_VARIABLES, variables.number_refresh),
+    8: _for_each(_PANELS_OF_ANY_LAYOUT, influxdb.restructure_queries),
+    9: _for_each(_PANELS_OF_ANY_LAYOUT, thresholds.drop_first_of_singlestat),
+    10: _for_each(_PANELS_OF_ANY_LAYOUT, thresholds.drop_first_of_table),
+    12: _for_each(_VARIABLES, variables.number_refresh),
     14: _dashboard(early.replace_shared_crosshair),
     16: _dashboard(grid.place_on_grid),
-    17: _each(_PANELS, grid.limit_panels_per_row),
-    18: _each(_PANELS, panels.restructure_gauge),
-    19: _each(_PANELS, links.give_links_a_url),
-    20: _each(_PANELS, links.use_dotted_names),
-    21: _each(_PANELS, links.use_labels_of_fields),
-    22: _each(_PANELS, tables.align_columns),
-    23: _each(_VARIABLES, variables.align_current),
-    24: _each(_PANELS, tables.mark_old_table),
-    26: _each(_PANELS, panels.rename_text2),
-    27: _both(_dashboard(panels.drop_repeated), _each(_VARIABLES, variables.convert_constant)),
-    28: _each(_VARIABLES, variables.drop_tags),
-    29: _each(_VARIABLES, variables.refresh_queries),
-    30: _each(_PANELS, value_mappings.upgrade_mappings),
-    31: _each(_PANELS, transformations.merge_after_labels),
+    17: _for_each(_PANELS, grid.limit_panels_per_row),
+    18: _for_each(_PANELS, panels.restructure_gauge),
+    19: _for_each(_PANELS, links.give_links_a_url),
+    20: _for_each(_PANELS, links.use_dotted_names),
+    21: _for_each(_PANELS, links.use_labels_of_fields),
+    22: _for_each(_PANELS, tables.align_columns),
+    23: _for_each(_VARIABLES, variables.align_current),
+    24: _for_each(_PANELS, tables.mark_old_table),
+    26: _for_each(_PANELS, panels.rename_text2),
+    27: _sequence(_dashboard(panels.drop_repeated), _for_each(_VARIABLES, variables.convert_constant)),
+    28: _for_each(_VARIABLES, variables.drop_tags),
+    29: _for_each(_VARIABLES, variables.refresh_queries),
+    30: _for_each(_PANELS, value_mappings.upgrade_mappings),
+    31: _for_each(_PANELS, transformations.merge_after_labels),
     33: data_sources.resolve_names,
-    34: _both(_each(_PANELS, cloudwatch.split_queries), _dashboard(cloudwatch.split_annotations)),
-    35: _each(_PANELS, fields.show_time_axis),
+    34: _sequence(_for_each(_PANELS, cloudwatch.split_queries), _dashboard(cloudwatch.split_annotations)),
+    35: _for_each(_PANELS, fields.show_time_axis),
     36: data_sources.reference_everywhere,
-    37: _each(_PANELS, panels.normalize_legend),
-    38: _each(_PANELS, tables.use_cell_options),
-    39: _each(_PANELS, transformations.structure_statistics),
+    37: _for_each(_PANELS, panels.normalize_legend),
+    38: _for_each(_PANELS, tables.use_cell_options),
+    39: _for_each(_PANELS, transformations.structure_statistics),
     40: _dashboard(early.make_refresh_a_text),
     41: _dashboard(early.drop_time_options),
-    42: _each(_PANELS, fields.hide_from_tooltip),
+    42: _for_each(_PANELS, fields.hide_from_tooltip),
 }
 #: The schema version of dashboards that Grafana 12.4 writes.
 LATEST: Final = max(MIGRATIONS)

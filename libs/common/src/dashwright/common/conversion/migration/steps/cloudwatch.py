@@ -26,9 +26,9 @@ def split_queries(panel: Object) -> None:
             continue
         query_type = target.get("metricQueryType", _SEARCH)
         mode = _CODE if number(query_type) == _INSIGHTS or text(target, "expression") else _BUILDER
-        first, *others = _split({"metricEditorMode": mode, "metricQueryType": query_type, **target})
+        first, *further_targets = _split({"metricEditorMode": mode, "metricQueryType": query_type, **target})
         changed.append(first)
-        added += [{**other, "refId": next(free)} for other in others]
+        added += [{**further_target, "refId": next(free)} for further_target in further_targets]
     panel["targets"] = changed + added
 
 
@@ -44,8 +44,8 @@ def split_annotations(dashboard: Object) -> None:
             parts = _split(query)
             if len(parts) > 1 and isinstance(name := query.get("name"), str) and name:
                 parts = [{**part, "name": f"{name} - {_suffix(part)}"} for part in parts]
-            listed[index], *others = parts
-            added += others
+            listed[index], *further_parts = parts
+            added += further_parts
     listed += added
 
 
@@ -69,7 +69,9 @@ def _suffix(part: Object) -> str:
 def _split(query: Object) -> list[Object]:
     """Return one query for each entry of ``statistics``, or the query without that field if there are no entries."""
     statistics = query.get("statistics")
-    rest = {name: value for name, value in query.items() if name != "statistics"}
+    query_without_statistics = {name: value for name, value in query.items() if name != "statistics"}
     if not isinstance(statistics, list) or not statistics:
-        return [rest]
-    return [rest if statistic is None else {**rest, "statistic": statistic} for statistic in statistics]
+        return [query_without_statistics]
+    return [
+        query_without_statistics if statistic is None else {**query_without_statistics, "statistic": statistic} for statistic in statistics
+    ]

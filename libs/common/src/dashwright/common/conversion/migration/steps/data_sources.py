@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 from dashwright.common.conversion.context import ConversionContext, DataSourceIndex, KnownDataSource
-from dashwright.common.conversion.migration.document import Object, all_panels, annotations, objects, own_list, text, top_panels, variables
+from dashwright.common.conversion.migration.document import Object, all_panels, annotations, copy_list, objects, text, top_panels, variables
 
 _MIXED: Final = "-- Mixed --"
 _EXPRESSION: Final = "__expr__"
@@ -16,7 +16,7 @@ def resolve_names(dashboard: Object, context: ConversionContext) -> None:
         panel["datasource"] = _resolved_unless_default(panel.get("datasource"), context.data_sources)
         targets = panel.get("targets")
         if any(isinstance(target.get("datasource"), str) for target in objects(targets)):
-            for target in objects(own_list(panel, "targets")):
+            for target in objects(copy_list(panel, "targets")):
                 resolved = _resolved_unless_default(target.get("datasource"), context.data_sources)
                 if resolved is not None:
                     target["datasource"] = resolved
@@ -49,7 +49,7 @@ def _reference_in_panel(panel: Object, index: DataSourceIndex) -> None:
     had_none = panel.get("datasource") is None
     if panel.get("datasource") != {}:
         panel["datasource"] = _resolved(panel.get("datasource"), index)
-    for target in objects(own_list(panel, "targets")):
+    for target in objects(copy_list(panel, "targets")):
         source, of_panel = target.get("datasource"), panel["datasource"]
         has_none = source is None or (isinstance(source, dict) and source.get("uid") is None)
         if has_none and (of_panel is None or isinstance(of_panel, dict)) and text(of_panel or {}, "uid") != _MIXED:

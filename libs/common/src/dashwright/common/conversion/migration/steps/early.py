@@ -1,6 +1,6 @@
 """Migrations of the members of dashboards of Grafana 1."""
 
-from dashwright.common.conversion.migration.document import Object, object_at, objects, own, own_list, variables
+from dashwright.common.conversion.migration.document import Object, copy_list, copy_object, object_at, objects, variables
 
 
 def move_filters(dashboard: Object) -> None:
@@ -10,9 +10,9 @@ def move_filters(dashboard: Object) -> None:
         return
     if filters.get("time") is not None:
         dashboard["time"] = filters["time"]
-    if filters.get("list") is not None and (templating := own(dashboard, "templating")) is not None:
+    if filters.get("list") is not None and (templating := copy_object(dashboard, "templating")) is not None:
         templating["list"] = filters["list"]
-        own_list(templating, "list")
+        copy_list(templating, "list")
     del dashboard["services"]
 
 
@@ -21,7 +21,7 @@ def move_annotations(dashboard: Object) -> None:
     pulldown = next((pulldown for pulldown in objects(dashboard.get("pulldowns")) if pulldown.get("type") == "annotations"), None)
     if pulldown is not None:
         dashboard["annotations"] = {"list": [] if pulldown.get("annotations") is None else pulldown["annotations"]}
-        own_list(dashboard["annotations"], "list")
+        copy_list(dashboard["annotations"], "list")
     for variable in variables(dashboard):
         variable.setdefault("datasource", None)
         if variable.get("type", "filter") == "filter":
@@ -50,5 +50,5 @@ def make_refresh_a_text(dashboard: Object) -> None:
 
 def drop_time_options(dashboard: Object) -> None:
     """Remove the time ranges of the old time picker (version 41)."""
-    if "time_options" in (object_at(dashboard, "timepicker") or ()) and (picker := own(dashboard, "timepicker")) is not None:
+    if "time_options" in (object_at(dashboard, "timepicker") or ()) and (picker := copy_object(dashboard, "timepicker")) is not None:
         del picker["time_options"]

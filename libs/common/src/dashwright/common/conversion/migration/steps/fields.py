@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 
-from dashwright.common.conversion.migration.document import Object, is_true, object_at, objects, own, own_list
+from dashwright.common.conversion.migration.document import Object, copy_list, copy_object, is_true, object_at, objects
 
 
 def change_properties(panel: Object, property_id: str, change: Callable[[Object], None]) -> None:
@@ -11,9 +11,9 @@ def change_properties(panel: Object, property_id: str, change: Callable[[Object]
     overrides = config.get("overrides") if isinstance(config, dict) else None
     if not overrides or not any(_has_property(item, property_id) for item in objects(overrides)):
         return
-    for override in objects(own_list(own(panel, "fieldConfig") or {}, "overrides")):
+    for override in objects(copy_list(copy_object(panel, "fieldConfig") or {}, "overrides")):
         if _has_property(override, property_id):
-            for item in objects(own_list(override, "properties")):
+            for item in objects(copy_list(override, "properties")):
                 if item.get("id") == property_id:
                     change(item)
 
@@ -32,7 +32,7 @@ def show_time_axis(panel: Object) -> None:
     custom = object_at(panel, "fieldConfig", "defaults", "custom")
     if panel.get("type") != "timeseries" or custom is None or custom.get("axisPlacement") != "hidden":
         return
-    config = own(panel, "fieldConfig") or {}
+    config = copy_object(panel, "fieldConfig") or {}
     overrides = config.get("overrides")
     config["overrides"] = [
         *(overrides if isinstance(overrides, list) else ()),

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import Any
 
-from dashwright.common.conversion.migration.document import Object, objects, own_list
+from dashwright.common.conversion.migration.document import Object, copy_list, objects
 
 #: The members of a field in the order of the parts that replace them, with the type of the part or None for the value itself.
 _PARTS = (("name", "field"), ("func", None), ("mathExpr", "math"), ("asExpr", "alias"))
@@ -12,7 +12,7 @@ _PARTS = (("name", "field"), ("func", None), ("mathExpr", "math"), ("asExpr", "a
 def restructure_queries(panel: Object) -> None:
     """Replace the fields of queries by ``select``, and the members of ``groupBy`` by parameters (version 8)."""
     if any(_is_old(target) for target in objects(panel.get("targets"))):
-        for target in objects(own_list(panel, "targets")):
+        for target in objects(copy_list(panel, "targets")):
             if _is_old(target):
                 _restructure(target)
 
@@ -28,7 +28,7 @@ def _restructure(target: Object) -> None:
         return
     if isinstance(fields, list):
         target["select"] = [parts for field in objects(fields) if (parts := list(_parts(field)))]
-    groups = own_list(target, "groupBy")
+    groups = copy_list(target, "groupBy")
     if groups is None:
         return
     for group in objects(groups):

@@ -4,7 +4,7 @@ import re
 from collections.abc import Callable
 from typing import Any
 
-from dashwright.common.conversion.migration.document import Object, is_true, object_at, objects, own, own_list, text
+from dashwright.common.conversion.migration.document import Object, copy_list, copy_object, is_true, object_at, objects, text
 
 _NOT_IN_SLUG = re.compile("[^a-z0-9_ ]+")
 _SPACES = re.compile(" +")
@@ -60,7 +60,7 @@ def _change_data_links(panel: Object, change: Callable[[str], str]) -> None:
     """Change the URLs of all data links of a panel."""
     options = object_at(panel, "options")
     if options is not None and _is_changed(options.get("dataLinks"), change):
-        _change_urls(own(panel, "options"), "dataLinks", change)
+        _change_urls(copy_object(panel, "options"), "dataLinks", change)
     defaults = object_at(options, "fieldOptions", "defaults")
     if defaults is not None and _is_changed(defaults.get("links"), change):
         _change_urls(_own_field_defaults(panel), "links", change)
@@ -71,13 +71,13 @@ def _is_changed(links: Any, change: Callable[[str], str]) -> bool:
 
 
 def _change_urls(holder: Object | None, name: str, change: Callable[[str], str]) -> None:
-    for link in objects(own_list(holder, name) if holder is not None else None):
+    for link in objects(copy_list(holder, name) if holder is not None else None):
         if isinstance(link.get("url"), str):
             link["url"] = change(link["url"])
 
 
 def _own_field_defaults(panel: Object) -> Object | None:
     """Make copies of the defaults of fields and of all objects that contain them."""
-    options = own(panel, "options")
-    fields = own(options, "fieldOptions") if options is not None else None
-    return own(fields, "defaults") if fields is not None else None
+    options = copy_object(panel, "options")
+    fields = copy_object(options, "fieldOptions") if options is not None else None
+    return copy_object(fields, "defaults") if fields is not None else None

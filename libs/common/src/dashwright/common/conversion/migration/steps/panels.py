@@ -2,30 +2,30 @@
 
 from typing import Any, Final
 
-from dashwright.common.conversion.migration.document import Object, object_at, objects, own
+from dashwright.common.conversion.migration.document import Object, copy_object, object_at, objects
 
 _VALUE_OPTIONS: Final = ("unit", "stat", "decimals", "prefix", "suffix")
 
 
 def restructure_gauge(panel: Object) -> None:
     """Replace ``options-gauge`` by ``options``, with the thresholds in ascending order (version 18)."""
-    old = panel.get("options-gauge")
-    if not isinstance(old, dict):
+    old_options = panel.get("options-gauge")
+    if not isinstance(old_options, dict):
         return
     del panel["options-gauge"]
     moved = {*_VALUE_OPTIONS, "options", "thresholds"}
-    options: Object = {"valueOptions": {name: old[name] for name in _VALUE_OPTIONS if name in old}}
-    thresholds = old.get("thresholds")
+    options: Object = {"valueOptions": {name: old_options[name] for name in _VALUE_OPTIONS if name in old_options}}
+    thresholds = old_options.get("thresholds")
     if isinstance(thresholds, list) and thresholds:
         options["thresholds"] = thresholds[::-1]
-    panel["options"] = options | {name: value for name, value in old.items() if name not in moved}
+    panel["options"] = options | {name: value for name, value in old_options.items() if name not in moved}
 
 
 def rename_text2(panel: Object) -> None:
     """Replace the type ``text2`` by ``text`` (version 26)."""
     if panel.get("type") == "text2":
         panel["type"] = "text"
-        if "angular" in (object_at(panel, "options") or ()) and (options := own(panel, "options")) is not None:
+        if "angular" in (object_at(panel, "options") or ()) and (options := copy_object(panel, "options")) is not None:
             del options["angular"]
 
 

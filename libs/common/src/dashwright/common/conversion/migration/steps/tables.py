@@ -2,7 +2,7 @@
 
 from typing import Final
 
-from dashwright.common.conversion.migration.document import Object, object_at, objects, own, own_list
+from dashwright.common.conversion.migration.document import Object, copy_list, copy_object, object_at, objects
 from dashwright.common.conversion.migration.steps.fields import change_properties
 
 #: The options of a cell by its old display mode. A mode that is not listed is the type of the cell.
@@ -18,7 +18,7 @@ _CELL_OPTIONS: Final = {
 def align_columns(panel: Object) -> None:
     """Let the table align each column (version 22)."""
     if panel.get("type") == "table":
-        for style in objects(own_list(panel, "styles")):
+        for style in objects(copy_list(panel, "styles")):
             style["align"] = "auto"
 
 
@@ -34,9 +34,9 @@ def use_cell_options(panel: Object) -> None:
         return
     custom = object_at(panel, "fieldConfig", "defaults", "custom")
     if custom is not None and "displayMode" in custom:
-        config = own(panel, "fieldConfig") or {}
-        defaults = own(config, "defaults") or {}
-        custom = own(defaults, "custom") or {}
+        config = copy_object(panel, "fieldConfig") or {}
+        defaults = copy_object(config, "defaults") or {}
+        custom = copy_object(defaults, "custom") or {}
         mode = custom.pop("displayMode")
         if isinstance(mode, str):
             custom["cellOptions"] = _cell_options(mode)

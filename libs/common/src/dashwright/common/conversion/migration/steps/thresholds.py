@@ -1,6 +1,6 @@
 """Migrations of the first threshold, which panels of Grafana 2 did not use."""
 
-from dashwright.common.conversion.migration.document import Object, objects, own_list
+from dashwright.common.conversion.migration.document import Object, copy_list, objects
 
 _MOST_KEPT = 2
 
@@ -15,7 +15,7 @@ def drop_first_of_singlestat(panel: Object) -> None:
 def drop_first_of_table(panel: Object) -> None:
     """Remove the first of three or more thresholds of each style of a table (version 10)."""
     if panel.get("type") == "table":
-        for style in objects(own_list(panel, "styles")):
+        for style in objects(copy_list(panel, "styles")):
             thresholds = style.get("thresholds")
             if isinstance(thresholds, list) and len(thresholds) > _MOST_KEPT:
                 style["thresholds"] = thresholds[1:]

@@ -1,6 +1,6 @@
 """Migrations of transformations."""
 
-from dashwright.common.conversion.migration.document import Object, object_at, objects, own_list
+from dashwright.common.conversion.migration.document import Object, copy_list, object_at, objects
 
 
 def merge_after_labels(panel: Object) -> None:
@@ -19,7 +19,7 @@ def structure_statistics(panel: Object) -> None:
     """Give each query of ``timeSeriesTable`` an object of options (version 39)."""
     listed = panel.get("transformations")
     if any(_statistics(item) is not None for item in objects(listed)):
-        for item in objects(own_list(panel, "transformations")):
+        for item in objects(copy_list(panel, "transformations")):
             if (statistics := _statistics(item)) is not None:
                 item["options"] = {ref_id: {"stat": statistic} for ref_id, statistic in statistics.items()}
 

@@ -3,7 +3,16 @@
 from collections.abc import Sequence
 from typing import Any, Final
 
-from dashwright.common.conversion.migration.document import Object, number, number_text, object_at, objects, own, parsed_number, text
+from dashwright.common.conversion.migration.document import (
+    Object,
+    copy_object,
+    number,
+    number_text,
+    object_at,
+    objects,
+    parsed_number,
+    text,
+)
 from dashwright.common.conversion.migration.steps.fields import change_properties
 
 _VALUE, _RANGE = 1, 2
@@ -19,7 +28,7 @@ def upgrade_mappings(panel: Object) -> None:
     change_properties(panel, "mappings", _upgrade_property)
     options = object_at(panel, "options")
     if options is not None and "tooltipOptions" in options and text(panel, "type") in _WITH_TOOLTIPS:
-        options = own(panel, "options") or {}
+        options = copy_object(panel, "options") or {}
         options["tooltip"] = options.pop("tooltipOptions")
 
 
@@ -33,36 +42,36 @@ def _upgraded(mappings: list[Any], thresholds: Object | None) -> list[Any]:
     if all(_is_new(mapping) for mapping in objects(mappings)):
         return mappings
     values: Object = {}
-    others: list[Object] = []
+    other_mappings: list[Object] = []
     for mapping in objects(mappings):
         if not _is_new(mapping):
-            _upgrade(mapping, thresholds, values, others)
+            _upgrade(mapping, thresholds, values, other_mappings)
         elif mapping["type"] == "value" and isinstance(options := mapping.get("options"), dict):
             values.update(options)
         elif mapping["type"] != "value":
-            others.append(mapping)
-    return [*([{"type": "value", "options": values}] if values else ()), *others]
+            other_mappings.append(mapping)
+    return [*([{"type": "value", "options": values}] if values else ()), *other_mappings]
 
 
 def _is_new(mapping: Object) -> bool:
     return isinstance(mapping.get("type"), str) and mapping["type"] != ""
 
 
-def _upgrade(mapping: Object, thresholds: Object | None, values: Object, others: list[Object]) -> None:
+def _upgrade(mapping: Object, thresholds: Object | None, values: Object, other_mappings: list[Object]) -> None:
     """Add the new form of a mapping to the single values or to the other mappings."""
     result = {"text": mapping.get("text")}
-    shown = parsed_number(mapping["text"]) if isinstance(mapping.get("text"), str) else None
-    if thresholds is not None and shown is not None and (color := _color(shown, thresholds)) is not None:
+    text_number = parsed_number(mapping["text"]) if isinstance(mapping.get("text"), str) else None
+    if thresholds is not None and text_number is not None and (color := _color(text_number, thresholds)) is not None:
         result["color"] = color
     old_type = number(mapping.get("type"))
     if old_type == _VALUE and "value" in mapping:
         if mapping["value"] == "null":
-            others.append({"type": "special", "options": {"match": "null", "result": result}})
+            other_mappings.append({"type": "special", "options": {"match": "null", "result": result}})
         else:
             values[_key(mapping["value"])] = result
     elif old_type == _RANGE:
         options = {"from": parsed_number(mapping.get("from")) or 0, "to": parsed_number(mapping.get("to")) or 0, "result": result}
-        others.append({"type": "range", "options": options})
+        other_mappings.append({"type": "range", "options": options})
 
 
 def _key(value: object) -> str:
