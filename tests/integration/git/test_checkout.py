@@ -210,8 +210,8 @@ async def test_a_difference_lists_all_changes(work_tree: WorkTree, read_checkout
     entries = {entry.path: entry for entry in await checkout.entries()}
     assert {entry.path: entry for entry in difference.entries} == {path: entries[path] for path in difference.paths & entries.keys()}
     assert difference.paths - entries.keys() == {"in/", "in/gone.json", "same/move.json"}
-    assert (difference.since, len(entries) - difference.growth) == (old, 7)
-    assert await checkout.difference_since(checkout.commit) == Difference(frozenset(), [], since=checkout.commit)
+    assert (difference.base_commit, len(entries) - difference.growth) == (old, 7)
+    assert await checkout.difference_since(checkout.commit) == Difference(frozenset(), [], base_commit=checkout.commit)
 
 
 async def test_a_copy_is_new_and_a_mode_changes_no_bytes(work_tree: WorkTree, read_checkout: ReadCheckout) -> None:
@@ -387,7 +387,7 @@ async def test_changes_outside_the_directory_are_ignored(work_tree: WorkTree, re
     old = work_tree.commit({"x/a.json": "1", "b.json": "2", "xy/c.json": "3"})
     (work_tree.folder / "link").symlink_to("b.json")
     work_tree.commit({"b.json": None, "xy/c.json": "{", "d/x/e.json": "4", **{f"n{index}": "" for index in range(50)}})
-    assert await (await read_checkout("x", max_entries=5)).difference_since(old) == Difference(frozenset(), [], since=old)
+    assert await (await read_checkout("x", max_entries=5)).difference_since(old) == Difference(frozenset(), [], base_commit=old)
     work_tree.commit({"x/a.json": None, "x/in/f.json": "5", "g.json": "6"})
     difference = await (await read_checkout("x")).difference_since(old, ["in/f.json"])
     assert difference is not None

@@ -59,14 +59,14 @@ async def test_each_file_has_the_newest_commit_that_changed_it(work_tree: WorkTr
     commit = await fetch()
     paths = ["a.json", "b.json", "c.json", ODD_PATH, "none.json"]
     changes = await GitCheckout(commit).last_changes(paths)
-    assert {path: (change.at, change.author) for path, change in changes.items()} == {
+    assert {path: (change.milliseconds, change.author) for path, change in changes.items()} == {
         path: (
             int(git(work_tree.folder, "log", "-1", "--format=%ct", "--", path)) * 1000,
             git(work_tree.folder, "log", "-1", "--format=%an", "--", path),
         )
         for path in paths[:-1]
     }
-    assert (changes["a.json"].at, changes["a.json"].author) == (1_700_000_000_000, "Anna Ä")
+    assert (changes["a.json"].milliseconds, changes["a.json"].author) == (1_700_000_000_000, "Anna Ä")
     below = GitCheckout(commit, "deep")
     name = ODD_PATH.removeprefix("deep/")
     assert await below.last_changes([name]) == {name: changes[ODD_PATH]}

@@ -49,7 +49,7 @@ def test_a_buffer_returns_all_changes_or_none(count: int, limit: int, index: int
     buffer = ChangeBuffer(max_changes=limit)
     for version in range(count, 0, -1):
         buffer.append(change(version))
-    returned = buffer.changes_after(index, until=until)
+    returned = buffer.changes_after(index, last_index=until)
     if returned is None:
         assert index < count - limit
     else:
@@ -62,9 +62,9 @@ def test_a_buffer_is_bounded_by_bytes() -> None:
     for version in range(1, 6):
         buffer.append(change(version))
     buffer.append(change(6, new=state(size=9_000)))
-    assert (buffer.last_index, buffer.changes_after(5, until=6) is not None, buffer.changes_after(4, until=6)) == (6, True, None)
+    assert (buffer.last_index, buffer.changes_after(5, last_index=6) is not None, buffer.changes_after(4, last_index=6)) == (6, True, None)
     buffer.clear()
-    assert (buffer.changes_after(6, until=7), buffer.changes_after(7, until=7)) == (None, [])
+    assert (buffer.changes_after(6, last_index=7), buffer.changes_after(7, last_index=7)) == (None, [])
 
 
 @pytest.mark.parametrize(

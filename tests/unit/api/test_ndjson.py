@@ -54,5 +54,5 @@ def test_a_long_line_is_not_kept() -> None:
     reader = LineReader(max_bytes=MAX_BYTES)
     for _ in range(1000):
         assert not reader.feed(b"x" * 100)
-    assert len(reader._begun) == 0
+    assert len(reader._partial_line) == 0
     assert reader.feed(b"\n{}\n") == [Line(1, None), Line(2, b"{}")]

@@ -18,8 +18,8 @@ def test_quick_ranges_keep_everything_but_the_time() -> None:
     query = MultiDict([("from", "x"), ("var-host", "a"), ("var-host", "b"), ("theme", "dark"), ("panelId", "3"), ("evil", "1")])
     times = page_controls("/d/u", query, OUTLINE).times
     assert times is not None
-    assert (times.text, [link.text for link in times.quick if link.is_current]) == ("Last 6 hours", ["Last 6 hours"])
-    link = urlsplit(times.quick[0].address)
+    assert (times.text, [link.text for link in times.quick_ranges if link.is_current]) == ("Last 6 hours", ["Last 6 hours"])
+    link = urlsplit(times.quick_ranges[0].address)
     assert (link.path, parse_qsl(link.query)) == (
         "/d/u",
         [("var-host", "a"), ("var-host", "b"), ("theme", "dark"), ("panelId", "3"), ("from", "now-5m"), ("to", "now")],

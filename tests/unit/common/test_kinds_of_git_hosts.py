@@ -88,7 +88,7 @@ def test_every_description_is_complete(host: Host) -> None:
     assert {"state", "url"} <= set(host.statuses.members.values())
     assert bool(host.comments.page) != bool(host.comments.page_path)
     for template, names in [
-        (host.rest.repository, {"path", "segment", "owner", "name"}),
+        (host.rest_api.repository, {"path", "segment", "owner", "name"}),
         (host.pull_requests.path, {"number"}),
         (host.pull_requests.reference, {"number", "head"}),
         (host.changed_files.path, {"number"}),

@@ -103,7 +103,7 @@ class Revision(Tree):
             return None
         differing = {path for path in self.files.keys() | self.before.keys() if self.files.get(path) != self.before.get(path)}
         touched = frozenset(path for file in (*differing, *extra_paths) for path in _directories_and_file(file))
-        return Difference(touched, [entry for entry in await self.entries() if entry.path in touched], since=since)
+        return Difference(touched, [entry for entry in await self.entries() if entry.path in touched], base_commit=since)
 
 
 def _directories_and_file(file: str) -> Iterator[str]:
@@ -171,7 +171,7 @@ class Store:
         await self.store_snapshot(snapshot)
 
     async def store_snapshot(self, snapshot: Snapshot) -> None:
-        assert snapshot.since in (None, self.commit)
+        assert snapshot.base_commit in (None, self.commit)
         self.commit = snapshot.commit
         staying = {
             path: item

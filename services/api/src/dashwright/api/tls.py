@@ -78,14 +78,14 @@ def _current_pair(folder: Path, names: list[str], now: datetime) -> Path:
     They are created if they are missing. They are replaced if the certificate is for other names, expires soon, or is that of a certificate
     authority: earlier releases created such certificates.
     """
-    pair = folder / PAIR_FILE
-    if not pair.exists() or not _is_usable(x509.load_pem_x509_certificate(pair.read_bytes()), names, now):
+    pair_file = folder / PAIR_FILE
+    if not pair_file.exists() or not _is_usable(x509.load_pem_x509_certificate(pair_file.read_bytes()), names, now):
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
         key, certificate = _create_pair(names, now)
         _replace_file(folder / CERTIFICATE_FILE, certificate)
-        _replace_file(pair, key + certificate)
+        _replace_file(pair_file, key + certificate)
         log.info("certificate_created", file=str(folder / CERTIFICATE_FILE), names=names)
-    return pair
+    return pair_file
 
 
 def _is_usable(certificate: x509.Certificate, names: list[str], now: datetime) -> bool:

@@ -56,7 +56,7 @@ class Checkout(Protocol):
         """Return the existing files among ``paths``, without listing all files."""
         ...
 
-    async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
+    async def difference_since(self, base_commit: str, extra_paths: Collection[str] = ()) -> Difference | None:
         """Return the difference from an earlier commit. It also contains the ``extra_paths``, changed or not.
 
         None means that the difference is unknown, and everything must be examined.
@@ -110,13 +110,13 @@ class Checkouts(Protocol):
         edits: Sequence[Edit],
         author: GitIdentity,
         message: str,
-        at: datetime | None = None,
+        author_time: datetime | None = None,
     ) -> Checkout:
         """Make one commit of all edits on top of ``base`` (empty: the first commit) and return its checkout.
 
         ``ref`` is the branch to move, empty for the repository's own; it is created if missing. If nothing differs from ``base``, no commit
-        is made and the checkout at ``base`` is returned. ``at`` is the time of the author, None for now. A local directory is written file
-        by file, and ``base``, ``author``, ``message`` and ``at`` are ignored.
+        is made and the checkout at ``base`` is returned. Without ``author_time``, the commit has the current time. A local directory is
+        written file by file, and ``base``, ``author``, ``message`` and ``author_time`` are ignored.
 
         Raises Conflict if the branch is no longer at ``base`` or a file was changed, Forbidden if the token or the system denies writing,
         BadRequest if the host rejects the change, TooLarge, SourceFailed.
@@ -124,7 +124,7 @@ class Checkouts(Protocol):
         ...
 
     async def commits_by(
-        self, repository: Repository, ref: str, author: GitIdentity, at: datetime
+        self, repository: Repository, ref: str, author: GitIdentity, author_time: datetime
     ) -> Sequence[tuple[Checkout | None, Checkout]]:
         """Return the newest commits of a branch with this author and author time, each as the checkouts before and after it.
 

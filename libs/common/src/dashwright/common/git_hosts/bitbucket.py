@@ -11,7 +11,7 @@ from dashwright.common.git_hosts.description import (
     Pages,
     Pagination,
     PullRequests,
-    Rest,
+    RestApi,
     Statuses,
 )
 
@@ -22,7 +22,7 @@ BITBUCKET: Final = Host(
     name="bitbucket",
     title="Bitbucket Cloud",
     repository_types=frozenset({"bitbucket"}),
-    rest=Rest(
+    rest_api=RestApi(
         addresses={"bitbucket.org": "https://api.bitbucket.org/2.0"},
         version="/2.0",
         repository="repositories/{path}",

@@ -12,7 +12,7 @@ from dashwright.common.git_hosts.description import (
     Pagination,
     Probe,
     PullRequests,
-    Rest,
+    RestApi,
     Statuses,
 )
 
@@ -23,7 +23,7 @@ BITBUCKET_SERVER: Final = Host(
     name="bitbucket-server",
     title="Bitbucket Data Center",
     repository_types=frozenset({"bitbucket"}),
-    rest=Rest(
+    rest_api=RestApi(
         name_prefixes=("bitbucket.",),
         path="/rest/api/1.0",
         version="/rest/api/1.0",

@@ -30,7 +30,7 @@ class Probe:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Rest:
+class RestApi:
     """The addresses, headers and pages of the API."""
 
     addresses: Mapping[str, str] = field(default_factory=dict)  #: Addresses of the API of public hosts, by name.
@@ -160,7 +160,7 @@ class Host:
     name: str  #: Name in settings.
     title: str  #: Name in messages.
     repository_types: frozenset[str] = frozenset()  #: Types of repositories on hosts of this kind only.
-    rest: Rest
+    rest_api: RestApi
     pull_requests: PullRequests
     changed_files: ChangedFiles
     comments: Comments

@@ -3,13 +3,13 @@
 from dataclasses import replace
 from typing import Final
 
-from dashwright.common.git_hosts.description import Hooks, Host, Pages, Pagination, Probe, Rest, Statuses
+from dashwright.common.git_hosts.description import Hooks, Host, Pages, Pagination, Probe, RestApi, Statuses
 from dashwright.common.git_hosts.github import GITHUB
 
 GITEA: Final = Host(
     name="gitea",
     title="Gitea or Forgejo",
-    rest=Rest(
+    rest_api=RestApi(
         addresses={
             "codeberg.org": "https://codeberg.org/api/v1",
             "code.forgejo.org": "https://code.forgejo.org/api/v1",

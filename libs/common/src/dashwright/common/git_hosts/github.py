@@ -12,7 +12,7 @@ from dashwright.common.git_hosts.description import (
     Pages,
     Pagination,
     PullRequests,
-    Rest,
+    RestApi,
     Statuses,
 )
 
@@ -20,7 +20,7 @@ GITHUB: Final = Host(
     name="github",
     title="GitHub",
     repository_types=frozenset({"github"}),
-    rest=Rest(
+    rest_api=RestApi(
         addresses={"github.com": "https://api.github.com"},
         name_prefixes=("github.",),
         path="/api/v3",

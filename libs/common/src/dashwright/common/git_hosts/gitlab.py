@@ -12,7 +12,7 @@ from dashwright.common.git_hosts.description import (
     Pagination,
     Probe,
     PullRequests,
-    Rest,
+    RestApi,
     Statuses,
 )
 
@@ -20,7 +20,7 @@ GITLAB: Final = Host(
     name="gitlab",
     title="GitLab",
     repository_types=frozenset({"gitlab"}),
-    rest=Rest(
+    rest_api=RestApi(
         addresses={"gitlab.com": "https://gitlab.com/api/v4"},
         name_prefixes=("gitlab.",),
         path="/api/v4",

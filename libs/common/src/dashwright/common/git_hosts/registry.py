@@ -38,7 +38,7 @@ def parse_choice(value: str) -> Choice:
     name, separator, address = value.partition(_SEPARATOR)
     if "://" in name:
         address = value
-        return Choice(next((host for host in HOSTS if address.rstrip("/").endswith(host.rest.version)), None), address)
+        return Choice(next((host for host in HOSTS if address.rstrip("/").endswith(host.rest_api.version)), None), address)
     by_name = {host.name: host for host in HOSTS}
     if name not in by_name or (separator and not address):
         raise ValueError(f"{value[:80]!r} is neither an address nor one of {', '.join(sorted(by_name))}")
@@ -52,10 +52,10 @@ def known_host(repository_type: str, netloc: str) -> Host | None:
     """
     name = netloc.lower().partition(":")[0]
     for host in HOSTS:
-        if repository_type in host.repository_types and (host.rest.path or name in host.rest.addresses):
+        if repository_type in host.repository_types and (host.rest_api.path or name in host.rest_api.addresses):
             return host
     for host in HOSTS:
-        if name in host.rest.addresses or name.startswith(host.rest.name_prefixes or ("\0",)):
+        if name in host.rest_api.addresses or name.startswith(host.rest_api.name_prefixes or ("\0",)):
             return host
     return None
 
@@ -63,7 +63,7 @@ def known_host(repository_type: str, netloc: str) -> Host | None:
 def usual_address(host: Host, parts: SplitResult) -> str:
     """Return the address of the API of a host at its url; empty if only other, public hosts have this API."""
     netloc = parts.netloc.lower()
-    return host.rest.addresses.get(netloc) or (f"{parts.scheme}://{netloc}{host.rest.path}" if host.rest.path else "")
+    return host.rest_api.addresses.get(netloc) or (f"{parts.scheme}://{netloc}{host.rest_api.path}" if host.rest_api.path else "")
 
 
 def host_of_delivery(headers: Mapping[str, str]) -> Host:
@@ -80,6 +80,6 @@ def host_of_delivery(headers: Mapping[str, str]) -> Host:
 def page_of(host: Host, url: str) -> str:
     """Return the address of the page of a repository at its address for git."""
     address = url.rstrip("/").removesuffix(".git")
-    origin, separator, path = address.rpartition(f"/{host.rest.git_path}/") if host.rest.page else ("", "", "")
+    origin, separator, path = address.rpartition(f"/{host.rest_api.git_path}/") if host.rest_api.page else ("", "", "")
     owner, _, name = path.partition("/")
-    return f"{origin}/{host.rest.page.format(owner=owner, name=name)}" if separator and name else address
+    return f"{origin}/{host.rest_api.page.format(owner=owner, name=name)}" if separator and name else address

@@ -49,14 +49,14 @@ class ChangeBuffer:
         while self._free_bytes < 0 or len(self._changes) > self._max_changes:
             self._free_bytes += self._changes.popleft().size
 
-    def changes_after(self, index: int, *, until: int) -> Sequence[Change] | None:
-        """Return the changes after ``index``, up to and including ``until``, or None if some of them were discarded."""
+    def changes_after(self, index: int, *, last_index: int) -> Sequence[Change] | None:
+        """Return the changes after ``index``, up to and including ``last_index``, or None if some of them were discarded."""
         newest_discarded_index = self.last_index - len(self._changes)
         if newest_discarded_index > index:
             return None
         # Search backwards from the newest, so that the cost depends on how far the watcher is behind, not on the size of the buffer.
         newer_changes = takewhile(lambda buffered: buffered.stream_index > index, reversed(self._changes))
-        return [buffered.change for buffered in reversed(list(newer_changes)) if buffered.stream_index <= until]
+        return [buffered.change for buffered in reversed(list(newer_changes)) if buffered.stream_index <= last_index]
 
 
 def _state_size(state: ObjectState) -> int:

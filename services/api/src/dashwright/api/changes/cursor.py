@@ -104,14 +104,14 @@ class Cursor:
         """
         if self.is_caught_up:
             return ()
-        until = self._stream.index
-        buffered = None if self.index is None else self._stream.buffer.changes_after(self.index, until=until)
+        last_index = self._stream.index
+        buffered = None if self.index is None else self._stream.buffer.changes_after(self.index, last_index=last_index)
         if buffered is None:
             changes, self.index = await self._stream.read_from_database(self)
         else:
             # A list may be newer than the stream, so the client may know some of these changes.
             changes = [change for change in buffered if change.resource_version > self.version and self.is_affected_by(change)]
-            self.index = until
+            self.index = last_index
         if changes:
             self.version = changes[-1].resource_version
         return changes

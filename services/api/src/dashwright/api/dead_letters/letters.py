@@ -190,7 +190,7 @@ def _batches(letters: Sequence[StoredDeadLetter]) -> Iterator[Sequence[StoredDea
     """Yield the letters in batches of limited number and size."""
     batch: list[StoredDeadLetter] = []
     for letter in letters:
-        if batch and (len(batch) == _BATCH_SIZE or sum(other.stored_bytes for other in batch) + letter.stored_bytes > _BATCH_BYTES):
+        if batch and (len(batch) == _BATCH_SIZE or sum(batched.stored_bytes for batched in batch) + letter.stored_bytes > _BATCH_BYTES):
             yield batch
             batch = []
         batch.append(letter)

@@ -39,5 +39,5 @@ def require_export_permission(
             raise _forbidden(login, kind.actions["create"], f"folder {target_folder!r}" if target_folder else "the root")
 
 
-def _forbidden(login: str, action: str, place: str) -> Forbidden:
-    return Forbidden(f"export is forbidden: {login} needs {action} on {place}")
+def _forbidden(login: str, action: str, scope: str) -> Forbidden:
+    return Forbidden(f"export is forbidden: {login} needs {action} on {scope}")

@@ -18,7 +18,7 @@ class LineReader:
     def __init__(self, *, max_bytes: int) -> None:
         self._max_bytes = max_bytes
         self._number = 1
-        self._begun = bytearray()
+        self._partial_line = bytearray()
         self._is_too_long = False
 
     def feed(self, chunk: bytes) -> Sequence[Line]:
@@ -37,16 +37,16 @@ class LineReader:
         return self._take()
 
     def _extend(self, chunk: bytes, start: int, end: int) -> None:
-        if len(self._begun) + end - start > self._max_bytes:
+        if len(self._partial_line) + end - start > self._max_bytes:
             self._is_too_long = True
-            self._begun.clear()
+            self._partial_line.clear()
         if not self._is_too_long:
-            self._begun += memoryview(chunk)[start:end]
+            self._partial_line += memoryview(chunk)[start:end]
 
     def _take(self) -> Sequence[Line]:
         """Return the line that ended, or nothing if it is blank, and begin the next one."""
-        line = Line(self._number, None if self._is_too_long else bytes(self._begun.strip()))
+        line = Line(self._number, None if self._is_too_long else bytes(self._partial_line.strip()))
         self._number += 1
-        self._begun.clear()
+        self._partial_line.clear()
         self._is_too_long = False
         return () if line.data == b"" else (line,)

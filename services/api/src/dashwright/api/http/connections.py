@@ -42,7 +42,7 @@ class ConnectionLimiter:
             return False
         unfinished = self._unfinished[network]
         if len(unfinished) >= self._unfinished_limit:
-            unfinished -= {other for other in unfinished if other.has_sent_request}
+            unfinished -= {open_connection for open_connection in unfinished if open_connection.has_sent_request}
         if len(unfinished) >= self._unfinished_limit and not self._proxies.trusts(peer):
             return False
         if is_counted:

@@ -21,9 +21,9 @@ class Paging:
     def of(cls, path: str, parameters: Iterable[tuple[str, str]], *, number: int, item_count: int, size: int) -> "Paging":
         """Return page ``number``, or the last page if there are fewer, of a list at a path with other parameters."""
         count = max(1, -(-item_count // size))
-        number, others = min(number, count), [(name, value) for name, value in parameters if name != PAGE_PARAMETER]
+        number, other_parameters = min(number, count), [(name, value) for name, value in parameters if name != PAGE_PARAMETER]
 
         def address(page: int) -> str:
-            return f"{path}?{urlencode([*others, (PAGE_PARAMETER, str(page))])}"
+            return f"{path}?{urlencode([*other_parameters, (PAGE_PARAMETER, str(page))])}"
 
         return cls(number, count, address(number - 1) if number > 1 else "", address(number + 1) if number < count else "")

@@ -73,11 +73,13 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         options = picture_options(call).model_copy(update={"panel": None, "page": number})
         dashboard, query = await read(call), with_range(call.query)
         outline, problem = await outline_or_reason(call.identity, dashboard.spec, options, pictures)
-        theme, kept = query.get("theme", ""), kept_parameters(query)
+        theme, page_parameters = query.get("theme", ""), kept_parameters(query)
         grid = None
         if outline:
             address = PictureAddress(dashboard_path(dashboard.name), picture_parameters(query))
-            grid = grid_of(outline, address, panel_page=f"/d-solo/{quote(dashboard.name, safe='')}", page_parameters=kept, theme=theme)
+            grid = grid_of(
+                outline, address, panel_page=f"/d-solo/{quote(dashboard.name, safe='')}", page_parameters=page_parameters, theme=theme
+            )
         return html.page(
             "dashboard.html",
             title=(outline.title if outline else dashboard.title) or dashboard.name,
@@ -111,9 +113,9 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
         if outline and panel is None:
             raise NotFound(f"the dashboard has no panel {options.panel}")
         # The values of the page apply, not those of the first repetition of the panel.
-        shown = panel_alone(panel.model_copy(update={"variables": {}}), address, theme) if panel else None
+        shown_panel = panel_alone(panel.model_copy(update={"variables": {}}), address, theme) if panel else None
         title = (outline.title if outline else dashboard.title) or dashboard.name
-        back = urlencode(kept_parameters(query))
+        dashboard_query = urlencode(kept_parameters(query))
         return html.page(
             "panel.html",
             title=title,
@@ -122,17 +124,17 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
             is_wide=True,
             scripts=SCRIPTS,
             folders=await titles.path(call.identity, dashboard.folder),
-            panel=shown,
+            panel=shown_panel,
             panel_title=panel.title if panel else "",
             description=panel.description if panel else "",
-            dashboard_address=f"{dashboard_url(dashboard.name, dashboard.title)}{'?' if back else ''}{back}",
+            dashboard_address=f"{dashboard_url(dashboard.name, dashboard.title)}{'?' if dashboard_query else ''}{dashboard_query}",
             problem=problem.message if problem else "",
             controls=page_controls(call.path, query, outline),
             notices=outline.notices if outline else (),
         )
 
     permission = Permission(DASHBOARD.actions["get"], object_rules_suffice=True)
-    found = []
+    page_routes = []
     for path, handler, name, summary, parameters, redirects in (
         (
             "/d/{uid}",
@@ -164,14 +166,14 @@ def routes(dashboards: Dashboards, pictures: DashboardPictures, database: Databa
                 errors=(404,),
                 description="Takes dashboards:read on the dashboard, and datasources:query for the pictures.",
             )
-            found.append(Route("GET", f"{path}{slug}", handler, permission, operation))
-    return found
+            page_routes.append(Route("GET", f"{path}{slug}", handler, permission, operation))
+    return page_routes
 
 
 def _panel_address(call: Call) -> str:
     """Return the address of the page of the panel that the URL of a dashboard selects, with the other parameters."""
-    others = [(name, value) for name, value in call.query.items() if name not in (_VIEWED_PANEL, "panelId")]
-    parameters = urlencode([("panelId", call.query[_VIEWED_PANEL]), *others])
+    other_parameters = [(name, value) for name, value in call.query.items() if name not in (_VIEWED_PANEL, "panelId")]
+    parameters = urlencode([("panelId", call.query[_VIEWED_PANEL]), *other_parameters])
     return f"/d-solo/{quote(call.parameters['uid'], safe='')}?{parameters}"
 
 

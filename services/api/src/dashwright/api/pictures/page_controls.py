@@ -63,7 +63,7 @@ class TimeControls(NamedTuple):
     """The time range of a page, and links to other ones."""
 
     text: str
-    quick: Sequence[RangeLink]
+    quick_ranges: Sequence[RangeLink]
     #: An earlier, a later and a longer range.
     moves: Sequence[RangeLink]
 
@@ -124,31 +124,35 @@ def page_controls(path: str, query: MultiMapping[str], outline: DashboardOutline
 
 def _hidden_parameters(query: MultiMapping[str], outline: DashboardOutline | None) -> Parameters:
     """Return the parameters that the form keeps without a control."""
-    shown = {f"{VARIABLE_PREFIX}{variable.name}" for variable in outline.variables} if outline else set()
+    control_names = {f"{VARIABLE_PREFIX}{variable.name}" for variable in outline.variables} if outline else set()
     return [
         (name, value)
         for name, value in query.items()
-        if name in _HIDDEN_PARAMETERS or (name.startswith(VARIABLE_PREFIX) and name not in shown)
+        if name in _HIDDEN_PARAMETERS or (name.startswith(VARIABLE_PREFIX) and name not in control_names)
     ]
 
 
 def _time_controls(path: str, query: MultiMapping[str], outline: DashboardOutline) -> TimeControls:
     """Return the time range of a page at ``path``."""
-    others = [(name, value) for name, value in query.items() if name in _KEPT_WITH_OTHER_TIMES or name.startswith(VARIABLE_PREFIX)]
+    link_parameters = [(name, value) for name, value in query.items() if name in _KEPT_WITH_OTHER_TIMES or name.startswith(VARIABLE_PREFIX)]
 
     def link(text: str, start: str, end: str) -> RangeLink:
-        return RangeLink(text, f"{path}?{urlencode([*others, ('from', start), ('to', end)])}", (start, end) == (outline.from_, outline.to))
+        return RangeLink(
+            text, f"{path}?{urlencode([*link_parameters, ('from', start), ('to', end)])}", (start, end) == (outline.from_, outline.to)
+        )
 
-    quick = [link(text, *bounds) for bounds, text in _QUICK_RANGES.items()]
+    quick_ranges = [link(text, *bounds) for bounds, text in _QUICK_RANGES.items()]
     length = max(outline.end - outline.start, 1000)
     moves = {
         "Earlier": (outline.start - length // 2, outline.end - length // 2),
         "Later": (outline.start + length // 2, outline.end + length // 2),
         "Longer": (outline.start - length // 2, outline.end + length // 2),
     }
-    bounds = [_iso(at) if text.isdigit() else text for text, at in ((outline.from_, outline.start), (outline.to, outline.end))]
+    bounds = [
+        _iso(milliseconds) if text.isdigit() else text for text, milliseconds in ((outline.from_, outline.start), (outline.to, outline.end))
+    ]
     current = _QUICK_RANGES.get((outline.from_, outline.to), " to ".join(bounds))
-    return TimeControls(current, quick, [link(text, _iso(start), _iso(end)) for text, (start, end) in moves.items()])
+    return TimeControls(current, quick_ranges, [link(text, _iso(start), _iso(end)) for text, (start, end) in moves.items()])
 
 
 def _refresh_controls(query: MultiMapping[str], outline: DashboardOutline | None) -> RefreshControls:
@@ -182,8 +186,8 @@ def link_of(
 def _variable_parameters(query: MultiMapping[str], outline: DashboardOutline) -> Iterable[tuple[str, str]]:
     """Return the values of all variables as parameters of a URL."""
     known = {f"{VARIABLE_PREFIX}{variable.name}": variable.values for variable in outline.variables}
-    given = [(name, value) for name, value in query.items() if name.startswith(VARIABLE_PREFIX) and name not in known]
-    return [*given, *((name, value) for name, values in known.items() for value in values)]
+    unknown_values = [(name, value) for name, value in query.items() if name.startswith(VARIABLE_PREFIX) and name not in known]
+    return [*unknown_values, *((name, value) for name, values in known.items() for value in values)]
 
 
 def _iso(milliseconds: int) -> str:

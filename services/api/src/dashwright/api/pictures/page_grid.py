@@ -49,8 +49,8 @@ class PictureAddress:
 
     def of(self, panel: OutlinePanel, size: _Size, theme: str) -> str:
         """Return the address of the picture of a panel. The values for which the panel is repeated replace those of the parameters."""
-        own = {f"var-{name}" for name in panel.variables}
-        parameters = [(name, value) for name, value in self.parameters if name not in own]
+        own_names = {f"var-{name}" for name in panel.variables}
+        parameters = [(name, value) for name, value in self.parameters if name not in own_names]
         parameters += [(f"var-{name}", value) for name, values in panel.variables.items() for value in values]
         picture = {"panelId": panel.id, "width": size.width, "height": size.height, "theme": theme, "format": "svg"}
         return f"{self.path}?{urlencode([*picture.items(), *parameters])}"
@@ -109,7 +109,7 @@ def grid_of(
         for panel in section.panels:
             key = f"panel-{len(rules) + 1}"
             page = f"{panel_page}?{urlencode([('panelId', panel.id), *_own_parameters(panel, page_parameters)])}" if panel_page else ""
-            panels.append(_shown(panel, address, _sizes(panel), theme, key, page))
+            panels.append(_shown_panel(panel, address, _sizes(panel), theme, key, page))
             rules.append(f"#{key}{{grid-area:{panel.y + 1}/{panel.x + 1}/span {panel.height}/span {panel.width}}}")
         heading = (section.title.strip() or "Row without a title") if section.has_heading else ""
         sections.append(ShownSection(heading, section.is_collapsed, panels))
@@ -118,25 +118,27 @@ def grid_of(
 
 def panel_alone(panel: OutlinePanel, address: PictureAddress, theme: str = "") -> ShownPanel:
     """Return a panel as its own page shows it, as large as a screen."""
-    return _shown(panel, address, (_Size(_NARROW_SCREEN, *_ALONE_NARROW), _Size("", *_ALONE)), theme)
+    return _shown_panel(panel, address, (_Size(_NARROW_SCREEN, *_ALONE_NARROW), _Size("", *_ALONE)), theme)
 
 
 def panel_at_half_width(panel: OutlinePanel, address: PictureAddress, theme: str = "") -> ShownPanel:
     """Return a panel as a comparison shows it, next to another one."""
     height = min(max(panel.height * _ROW_PIXELS - _GAP_PIXELS, _NARROW_HEIGHTS[0]), _NARROW_HEIGHTS[1])
-    return _shown(panel, address, (_Size(_NARROW_SCREEN, _NARROW_PIXELS, height), _Size("", _HALF_PIXELS, height)), theme)
+    return _shown_panel(panel, address, (_Size(_NARROW_SCREEN, _NARROW_PIXELS, height), _Size("", _HALF_PIXELS, height)), theme)
 
 
-def _shown(panel: OutlinePanel, address: PictureAddress, sizes: Sequence[_Size], theme: str, key: str = "", page: str = "") -> ShownPanel:
+def _shown_panel(
+    panel: OutlinePanel, address: PictureAddress, sizes: Sequence[_Size], theme: str, key: str = "", page: str = ""
+) -> ShownPanel:
     return ShownPanel(
         key, _description(panel), panel.description.strip(), bool(panel.title.strip()), page, list(_sources(panel, address, sizes, theme))
     )
 
 
 def _own_parameters(panel: OutlinePanel, parameters: Parameters) -> Parameters:
-    own = {f"var-{name}" for name in panel.variables}
+    own_names = {f"var-{name}" for name in panel.variables}
     values = [(f"var-{name}", value) for name, values in panel.variables.items() for value in values]
-    return [*(pair for pair in parameters if pair[0] not in own), *values]
+    return [*(pair for pair in parameters if pair[0] not in own_names), *values]
 
 
 def _sizes(panel: OutlinePanel) -> Sequence[_Size]:

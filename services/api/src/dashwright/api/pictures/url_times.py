@@ -31,8 +31,8 @@ def with_range(query: MultiMapping[str]) -> MultiMapping[str]:
     if not middle or not length:
         return query
     centre, half = _middle(middle), _length(length) / 2
-    others = [(name, value) for name, value in query.items() if name not in TIME_PARAMETERS]
-    return MultiDict([*others, ("from", f"{centre - half:.0f}"), ("to", f"{centre + half:.0f}")])
+    other_parameters = [(name, value) for name, value in query.items() if name not in TIME_PARAMETERS]
+    return MultiDict([*other_parameters, ("from", f"{centre - half:.0f}"), ("to", f"{centre + half:.0f}")])
 
 
 def _middle(text: str) -> int:

@@ -32,9 +32,9 @@ class CommitReads:
             return body
 
         async def read() -> bytes:
-            found = await self._client.call(request, deadline=deadline)
-            if len(found) <= _MAX_BYTES:
-                self._bodies[key] = found
-            return found
+            body = await self._client.call(request, deadline=deadline)
+            if len(body) <= _MAX_BYTES:
+                self._bodies[key] = body
+            return body
 
         return await self._running.run(key, read)

@@ -31,12 +31,14 @@ class Side(NamedTuple):
         """Return the panel that a change is about, with ``label`` before its title. Returns None if it is not found."""
         panels = [panel for section in self.outline.sections for panel in section.panels] if self.outline else []
         # A panel that is stored without an id is known by its title.
-        found = next((panel for panel in panels if str(panel.id) == change.id), None)
-        found = found or next((panel for panel in panels if panel.stored_title == change.title), None)
-        if found is None:
+        changed_panel = next((panel for panel in panels if str(panel.id) == change.id), None)
+        changed_panel = changed_panel or next((panel for panel in panels if panel.stored_title == change.title), None)
+        if changed_panel is None:
             return None
         # All values of a repeated panel apply, and the first copy is drawn.
-        return panel_at_half_width(found.model_copy(update={"title": f"{label}: {found.title}", "variables": {}}), self.address, theme)
+        return panel_at_half_width(
+            changed_panel.model_copy(update={"title": f"{label}: {changed_panel.title}", "variables": {}}), self.address, theme
+        )
 
 
 class ShownSettings(NamedTuple):
@@ -113,11 +115,11 @@ def _title(change: PanelChange) -> str:
     return change.title.strip() or f"Panel {change.id}"
 
 
-def _settings(details: Sequence[Detail], others: Sequence[Detail]) -> ShownSettings:
-    settings = [*details, *others]
-    shown = [(detail.name, setting_lines(detail.before, detail.after)) for detail in settings[:_MAX_DETAILS]]
+def _settings(details: Sequence[Detail], other_details: Sequence[Detail]) -> ShownSettings:
+    settings = [*details, *other_details]
+    named_lines = [(detail.name, setting_lines(detail.before, detail.after)) for detail in settings[:_MAX_DETAILS]]
     names = [detail.name for detail in settings[_MAX_DETAILS:]]
-    return ShownSettings(shown, ", ".join(names[:_MAX_DETAILS]) + (" and more" if len(names) > _MAX_DETAILS else ""))
+    return ShownSettings(named_lines, ", ".join(names[:_MAX_DETAILS]) + (" and more" if len(names) > _MAX_DETAILS else ""))
 
 
 def _summary(comparison: Comparison) -> str:

@@ -108,8 +108,8 @@ class QueueSubmissions:
 
     def _check_capacity(self, namespace: str) -> None:
         """Raise TooManyWaitingJobs if the namespace had too many a moment ago. This is cheaper than reading the message."""
-        error, until = self._full_namespaces.get(namespace, (None, 0.0))
-        if error is not None and asyncio.get_running_loop().time() < until:
+        error, full_until = self._full_namespaces.get(namespace, (None, 0.0))
+        if error is not None and asyncio.get_running_loop().time() < full_until:
             raise error
         self._full_namespaces.pop(namespace, None)
 

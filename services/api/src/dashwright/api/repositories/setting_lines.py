@@ -61,5 +61,7 @@ def _lines(text: str) -> Sequence[str]:
 
 def _shortened(lines: Iterable[SettingLine]) -> list[SettingLine]:
     """Return the first lines, with an ellipsis if there are more, and the start of each."""
-    shown = [line if len(line.text) <= _MAX_CHARACTERS else line._replace(text=line.text[:_MAX_CHARACTERS] + _ELLIPSIS) for line in lines]
-    return shown if len(shown) <= _MAX_LINES else [*shown[:_MAX_LINES], SettingLine(_ELLIPSIS)]
+    shortened_lines = [
+        line if len(line.text) <= _MAX_CHARACTERS else line._replace(text=line.text[:_MAX_CHARACTERS] + _ELLIPSIS) for line in lines
+    ]
+    return shortened_lines if len(shortened_lines) <= _MAX_LINES else [*shortened_lines[:_MAX_LINES], SettingLine(_ELLIPSIS)]

@@ -22,7 +22,7 @@ def versions_of(kinds: Sequence[Kind], group: str) -> list[str]:
 def prefer_version(kinds: Sequence[Kind], group: str, version: str) -> list[Kind]:
     """Return the kinds, with ``version`` as the preferred version of the kinds of ``group`` that have it."""
     return [
-        replace(kind, versions=(version, *(other for other in kind.versions if other != version)))
+        replace(kind, versions=(version, *(other_version for other_version in kind.versions if other_version != version)))
         if kind.group == group and version in kind.versions
         else kind
         for kind in kinds

@@ -31,17 +31,17 @@ def routes(titles: ReadableTitles) -> list[Route]:
 
     async def folder(call: Call) -> Response:
         uid = call.parameters["uid"]
-        found = await titles.folder(call.identity, uid)
-        if found is None:
+        listed_folder = await titles.folder(call.identity, uid)
+        if listed_folder is None:
             raise NotFound(f'folder "{uid}" not found')
         path = await titles.path(call.identity, uid)
-        return await _list_page(call, titles, found.title, {"folders": [uid]}, parents=path[:-1], is_folder=True)
+        return await _list_page(call, titles, listed_folder.title, {"folders": [uid]}, parents=path[:-1], is_folder=True)
 
     responses = {200: Content(str, ("text/html",))}
     page = {PAGE_PARAMETER: "number of the page of the list, from 1"}
     query = {"query": "part of the title; without it and tag the root is listed", "tag": "a tag that all results have", **page}
     parameters = {"tag": list[str], PAGE_PARAMETER: int}
-    found = [
+    list_routes = [
         Route(
             "GET",
             _PATH,
@@ -60,8 +60,8 @@ def routes(titles: ReadableTitles) -> list[Route]:
             parameters={PAGE_PARAMETER: int},
             errors=(404,),
         )
-        found.append(Route("GET", path, folder, SIGNED_IN, operation))
-    return found
+        list_routes.append(Route("GET", path, folder, SIGNED_IN, operation))
+    return list_routes
 
 
 async def _list_page(

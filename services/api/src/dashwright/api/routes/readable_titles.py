@@ -55,8 +55,8 @@ class ReadableTitles:
         async with self._database.connection() as connection:
             path = await folders.ancestors(connection, caller.namespace, folder)
         view = await self._policy.view(caller, caller.namespace)
-        readable = [found for found in path if view.may(FOLDER.actions["get"], FOLDER, found.name, found.parent)]
-        return [ListedTitle(found.title or found.name, folder_url(found.name, found.title), is_folder=True) for found in readable]
+        readable = [item for item in path if view.may(FOLDER.actions["get"], FOLDER, item.name, item.parent)]
+        return [ListedTitle(item.title or item.name, folder_url(item.name, item.title), is_folder=True) for item in readable]
 
     async def tags(self, caller: Identity, limit: int) -> Sequence[tuple[str, int]]:
         """Return the ``limit`` most frequent tags, sorted, each with the number of dashboards that have it."""

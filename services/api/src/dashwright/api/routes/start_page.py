@@ -52,11 +52,11 @@ def routes(database: Database, policy: AccessPolicy) -> list[Route]:
         return Response(200, html.FAVICON, media.SVG, {"Cache-Control": "public, max-age=86400", "X-Content-Type-Options": "nosniff"})
 
     start = Operation("showStartPage", "Show dashboards, repositories and jobs", _TAG, responses={200: Content(str, ("text/html",))})
-    found = [Route("GET", "/", show_start_page, SIGNED_IN, start), *dashboard_lists.routes(titles)]
+    page_routes = [Route("GET", "/", show_start_page, SIGNED_IN, start), *dashboard_lists.routes(titles)]
     for path, operation_id in (("/favicon.svg", "getIcon"), ("/favicon.ico", "getFavicon")):
         operation = Operation(operation_id, "Return the icon of pages", _TAG, responses={200: Content(bytes, (media.SVG,))})
-        found.append(Route("GET", path, icon, PUBLIC, operation, is_routine=True))
-    return found
+        page_routes.append(Route("GET", path, icon, PUBLIC, operation, is_routine=True))
+    return page_routes
 
 
 async def _repository_rows(database: Database, caller: Identity) -> _Rows:
@@ -85,10 +85,10 @@ def _status_cells(status: RepositoryStatus | None) -> tuple[str, str, str]:
 def _sync_cell(status: RepositoryStatus) -> str:
     """Return the state of the last sync, with its first error unless the health has the same one."""
     sync = status.sync
-    first, *others = sync.message or [""]
-    if not first or sync.message == status.health.message:
+    first_error, *further_errors = sync.message or [""]
+    if not first_error or sync.message == status.health.message:
         return sync.state
-    return f"{sync.state}: {first}{f', and {len(others)} more' if others else ''}"
+    return f"{sync.state}: {first_error}{f', and {len(further_errors)} more' if further_errors else ''}"
 
 
 async def _job_rows(database: Database, caller: Identity) -> _Rows:
@@ -97,5 +97,5 @@ async def _job_rows(database: Database, caller: Identity) -> _Rows:
     return [(job.name, job.repository, job.action, job.state, job.message, _format_time(job.created)) for job in jobs]
 
 
-def _format_time(at: datetime) -> str:
-    return f"{at.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"
+def _format_time(time: datetime) -> str:
+    return f"{time.astimezone(UTC):%Y-%m-%d %H:%M:%S} UTC"

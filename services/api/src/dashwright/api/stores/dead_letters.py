@@ -243,9 +243,9 @@ async def lock_dead(
     return await with_bodies(connection, [_letter(row) for row in await connection.fetch(*query)])
 
 
-async def mark_replayed(connection: Connection, letters: Sequence[StoredDeadLetter], at: datetime) -> None:
+async def mark_replayed(connection: Connection, letters: Sequence[StoredDeadLetter], time: datetime) -> None:
     """Change letters that the transaction has locked to ``replayed``."""
-    await connection.execute(*_sql.bind("mark_replayed", uids=[letter.uid for letter in letters], replayed_at=at))
+    await connection.execute(*_sql.bind("mark_replayed", uids=[letter.uid for letter in letters], replayed_at=time))
 
 
 async def mark_dead(connection: Connection, letters: Sequence[StoredDeadLetter]) -> None:

@@ -62,10 +62,10 @@ def quarantined_file(faults: Sequence[Fault], fingerprint: str) -> QuarantinedFi
 
     ``fingerprint`` is that of the rules for files.
     """
-    first, *others = sorted(faults, key=lambda fault: (fault.message, fault.name))
-    if not others:
+    first, *further_faults = sorted(faults, key=lambda fault: (fault.message, fault.name))
+    if not further_faults:
         return QuarantinedFile(first.path, first.message, first.name, first.checksum, fingerprint if first.is_lasting else "")
-    return QuarantinedFile(first.path, _printable("; ".join(fault.message for fault in (first, *others))), first.name)
+    return QuarantinedFile(first.path, _printable("; ".join(fault.message for fault in (first, *further_faults))), first.name)
 
 
 def _prepared_files(candidate: Candidate, checksum: str, content: FileResources, spool: Spool) -> Iterator[PreparedFile]:

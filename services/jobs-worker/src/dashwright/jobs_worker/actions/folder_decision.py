@@ -116,9 +116,9 @@ def _decide(
     commit: str,
 ) -> FolderDecision:
     folders_before = stored_folders(managed)
-    present = present_directories(entries, folders_before)
-    claims = decide_claims(folder_files, folders_before, present, names_elsewhere, foreign_names)
-    names = folder_names(folders.repository, entries, present, managed, names_elsewhere, claims.names, commit=commit)
+    present_paths = present_directories(entries, folders_before)
+    claims = decide_claims(folder_files, folders_before, present_paths, names_elsewhere, foreign_names)
+    names = folder_names(folders.repository, entries, present_paths, managed, names_elsewhere, claims.names, commit=commit)
     # The folder of an invalid file keeps its title, as a dashboard of an invalid file keeps its content.
     kept_files = {
         item.directory: FolderFile(item.key.name, item.title, checksum=item.checksum)
@@ -129,8 +129,8 @@ def _decide(
         replace(folders, names=names, files={**folder_files.files, **kept_files}),
         managed,
         _faults(folder_files, claims),
-        folder_files.files.keys() | {item.directory for item in folders_before if item.checksum and item.directory in present},
-        is_renamed(folders_before, names, present),
+        folder_files.files.keys() | {item.directory for item in folders_before if item.checksum and item.directory in present_paths},
+        is_renamed(folders_before, names, present_paths),
     )
 
 

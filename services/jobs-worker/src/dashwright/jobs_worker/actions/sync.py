@@ -191,7 +191,7 @@ def _snapshot(
     quarantined += [replace(quarantined_file(faults, ""), checksum="", is_copy=True) for faults in _by_path(copies).values()]
     if difference is None:
         return Snapshot(commit, quarantined=quarantined, entry_count=entry_count)
-    return Snapshot(commit, difference.since, None if examines_all else difference.paths, quarantined, difference.growth)
+    return Snapshot(commit, difference.base_commit, None if examines_all else difference.paths, quarantined, difference.growth)
 
 
 def _by_path(faults: Iterable[Fault]) -> Mapping[str, list[Fault]]:

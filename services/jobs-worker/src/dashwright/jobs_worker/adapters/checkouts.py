@@ -110,17 +110,17 @@ class RepositoryCheckouts:
         edits: Sequence[Edit],
         author: GitIdentity,
         message: str,
-        at: datetime | None = None,
+        author_time: datetime | None = None,
     ) -> Checkout:
         """Make one commit of all edits; see ``Checkouts.commit``."""
         settings = self._settings
         check_edits(edits, max_file_bytes=settings.repository_file_bytes, max_total_bytes=settings.repository_bytes)
         if repository.spec.type is RepositoryType.LOCAL:
             return await self._edit_directory(repository, ref, edits)
-        return await self._push(repository, base, ref, [CommitDraft(edits, author, message, at)], _READ_LIMIT)
+        return await self._push(repository, base, ref, [CommitDraft(edits, author, message, author_time)], _READ_LIMIT)
 
     async def commits_by(
-        self, repository: Repository, ref: str, author: GitIdentity, at: datetime
+        self, repository: Repository, ref: str, author: GitIdentity, author_time: datetime
     ) -> Sequence[tuple[Checkout | None, Checkout]]:
         """Return the newest commits of an author; see ``Checkouts.commits_by``."""
         if repository.spec.type is RepositoryType.LOCAL:
@@ -129,7 +129,7 @@ class RepositoryCheckouts:
             newest = await self._fetch(repository, ref)
         except NotFound:
             return []
-        matches = [] if newest is None else await commits.commits_by(newest, author, at)
+        matches = [] if newest is None else await commits.commits_by(newest, author, author_time)
         return [(self._optional_checkout(repository, parent), self._git_checkout(repository, commit)) for parent, commit in matches]
 
     async def push(self, repository: Repository, base: str, ref: str, drafts: Sequence[CommitDraft]) -> Checkout:

@@ -91,7 +91,7 @@ class DirectoryCheckout:
         """Return when files were last written. The author is unknown."""
         return await asyncio.to_thread(self._last_changes, paths)
 
-    async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> None:
+    async def difference_since(self, base_commit: str, extra_paths: Collection[str] = ()) -> None:
         """Return None: a local directory keeps no earlier files."""
 
     def open_reader(self) -> Callable[[str], File]:
@@ -197,7 +197,9 @@ class DirectoryCheckout:
     def _last_changes(self, paths: Collection[str]) -> dict[str, LastChange]:
         root_descriptor = self.open_root()
         try:
-            return {path: LastChange(at) for path in paths if (at := _modification_time(root_descriptor, path)) is not None}
+            return {
+                path: LastChange(milliseconds) for path in paths if (milliseconds := _modification_time(root_descriptor, path)) is not None
+            }
         finally:
             os.close(root_descriptor)
 

@@ -186,7 +186,7 @@ class DatabaseObjectStore:
             snapshot.commit,
             generation=self._repository.generation,
             edition=self._edition,
-            base_commit=snapshot.since,
+            base_commit=snapshot.base_commit,
             entries=snapshot.entry_count,
         )
         if stored_commit is None:

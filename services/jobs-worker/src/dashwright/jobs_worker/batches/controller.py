@@ -134,16 +134,18 @@ class BatchController:
                 return await self._delete(connection, batch)
             spec = BatchSpec.model_validate_json(stored_object.spec)
             # Workers need the lock, too, so it is taken only if jobs will change.
-            if has_lock := batch.stop_reason is not None or _room(batch, spec) > 0:
+            if has_lock := batch.stop_reason is not None or _submittable_count(batch, spec) > 0:
                 await jobs.lock(connection, batch.namespace)
             retry = spec.retry or RetryPolicy()
-            begun = await batches.begin_control(connection, uid, attempts=retry.attempts, backoff=timedelta(seconds=retry.backoff))
-            assert begun is not None, "the row of a batch is deleted only under the lock of its controller"
-            has_more = await self._advance(connection, begun, stored_object, spec, wakeups, has_lock=has_lock)
+            controlled_batch = await batches.begin_control(
+                connection, uid, attempts=retry.attempts, backoff=timedelta(seconds=retry.backoff)
+            )
+            assert controlled_batch is not None, "the row of a batch is deleted only under the lock of its controller"
+            has_more = await self._advance(connection, controlled_batch, stored_object, spec, wakeups, has_lock=has_lock)
         self._wakeups.publish_soon(wakeups)
-        if begun.is_closed and not begun.dispatched:
+        if controlled_batch.is_closed and not controlled_batch.dispatched:
             self._on_due()
-        if self._may_report(begun):
+        if self._may_report(controlled_batch):
             await self._report(uid, stored_object.namespace)
         return has_more
 
@@ -176,7 +178,7 @@ class BatchController:
         if batch.stop_reason is not None:
             has_more = not has_lock or await self._cancel_items(connection, batch)
         else:
-            has_more = _room(batch, spec) > 0 and (not has_lock or await self._dispatch(connection, batch, spec, now, wakeups))
+            has_more = _submittable_count(batch, spec) > 0 and (not has_lock or await self._dispatch(connection, batch, spec, now, wakeups))
         if has_more:
             await batches.continue_later(connection, batch.uid)
             return True
@@ -222,11 +224,11 @@ class BatchController:
         if begin is not None and begin > now:
             await batches.continue_later(connection, batch.uid, begin)
             return False
-        room = _room(batch, spec)
-        count = min(room, _MAX_SUBMITTED)
+        submittable_count = _submittable_count(batch, spec)
+        count = min(submittable_count, _MAX_SUBMITTED)
         items = await batches.list_ready(connection, batch.uid, limit=count)
         wakeups += await self._dispatcher.dispatch(connection, batch, spec, items)
-        if len(items) == count < room:
+        if len(items) == count < submittable_count:
             return True
         if len(items) < count and (next_at := await batches.next_attempt_at(connection, batch.uid)) is not None:
             await batches.continue_later(connection, batch.uid, next_at)
@@ -310,13 +312,13 @@ async def _find_object(connection: Connection, batch: StoredBatch) -> StoredObje
     return None
 
 
-def _room(batch: StoredBatch, spec: BatchSpec) -> int:
+def _submittable_count(batch: StoredBatch, spec: BatchSpec) -> int:
     """Return how many items of a batch may be submitted now."""
     # The concurrency group of a batch limits its evaluations only.
     limit = spec.parallelism if batch.has_jobs and spec.parallelism is not None else MAX_DISPATCHED
-    room = min(limit - batch.dispatched, batch.pending)
+    submittable_count = min(limit - batch.dispatched, batch.pending)
     # Without a limit of the batch, many items are submitted together, when enough jobs have ended.
-    return 0 if limit == MAX_DISPATCHED and room < min(batch.pending, _MAX_SUBMITTED) else max(0, room)
+    return 0 if limit == MAX_DISPATCHED and submittable_count < min(batch.pending, _MAX_SUBMITTED) else max(0, submittable_count)
 
 
 def _stop_reason(batch: StoredBatch, spec: BatchSpec, now: datetime) -> str | None:

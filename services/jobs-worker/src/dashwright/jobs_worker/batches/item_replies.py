@@ -82,12 +82,12 @@ class ItemReplySender:
     async def _lines(self, uid: uuid.UUID, replies: Sequence[DueReply]) -> dict[int, bytes]:
         """Return the lines of items by index. A line that is too large is empty."""
         first, end = replies[0].index, replies[-1].index + 1
-        wanted = {reply.index for reply in replies}
+        reply_indexes = {reply.index for reply in replies}
         lines: dict[int, bytes] = {}
         line, index = b"", first
         # The lines of all items in the range follow one another.
         async for part in self._reader.lines(uid, first=first, end=end):
-            if index in wanted and len(line) <= MAX_REPLY_BYTES:
+            if index in reply_indexes and len(line) <= MAX_REPLY_BYTES:
                 line += part
             if part.endswith(b"\n"):
                 lines[index] = line if len(line) <= MAX_REPLY_BYTES else b""

@@ -249,7 +249,7 @@ class FileCalls:
             return
         for _ in range(_ATTEMPTS):
             is_complete = bool(base) and state.stored_commit.commit == base and newest_checkout.commit == committed_checkout.commit
-            snapshot = replace(planned_sync.snapshot, commit=newest_checkout.commit if is_complete else "", since=base)
+            snapshot = replace(planned_sync.snapshot, commit=newest_checkout.commit if is_complete else "", base_commit=base)
             try:
                 await apply_plan(
                     context.sync_job,
@@ -304,8 +304,8 @@ class FileCalls:
     ) -> Checkout:
         base = checkout.commit if checkout is not None else ""
         try:
-            identity, at = GitIdentity(author.name, author.email), _author_time(author) if author.at else None
-            return await self._checkouts.commit(repository, base, ref, edits, identity, message, at)
+            identity, author_time = GitIdentity(author.name, author.email), _author_time(author) if author.at else None
+            return await self._checkouts.commit(repository, base, ref, edits, identity, message, author_time)
         except (Forbidden, SourceFailed) as error:
             raise _unhealthy(repository, error) from error
 

@@ -93,8 +93,8 @@ def read_folder_file(body: bytes, namespace: str | None, *, checksum: str = "") 
         raise Invalid("not a folder: it must be an object with apiVersion, kind, metadata and spec")
     group, _, version = str(tree.get("apiVersion")).partition("/")
     if group != FOLDER.group or tree.get("kind") != FOLDER.kind or version not in _VERSIONS:
-        found = f"{tree.get('kind')} of {tree.get('apiVersion')}"
-        raise Invalid(f"not a folder: {found:.200} instead of {FOLDER.kind} of {FOLDER.api_version(_WRITTEN_VERSION)}")
+        actual_type = f"{tree.get('kind')} of {tree.get('apiVersion')}"
+        raise Invalid(f"not a folder: {actual_type:.200} instead of {FOLDER.kind} of {FOLDER.api_version(_WRITTEN_VERSION)}")
     metadata, spec = _mapping(tree, "metadata"), _mapping(tree, "spec")
     namespace_of_file = _string(metadata, "namespace", "metadata.namespace")
     if namespace:

@@ -33,15 +33,15 @@ def stored_folders(managed: Iterable[ManagedObject]) -> list[ManagedObject]:
 def present_directories(entries: Sequence[Entry], folders: Iterable[ManagedObject]) -> set[str]:
     """Return the directories that exist, and those of the stored ``folders`` that may exist below an unreadable directory."""
     unreadable_directories = {entry.path.rstrip("/") + "/" for entry in entries if entry.fault}
-    present = paths.all_directories(entry.path for entry in entries if paths.is_valid(entry.path))
+    present_paths = paths.all_directories(entry.path for entry in entries if paths.is_valid(entry.path))
     stored = {item.directory for item in folders} if unreadable_directories else set()
-    return present | {directory for directory in stored if unreadable_directories & set(paths.directories(directory))}
+    return present_paths | {directory for directory in stored if unreadable_directories & set(paths.directories(directory))}
 
 
-def is_renamed(folders: Iterable[ManagedObject], names: Mapping[str, str], present: AbstractSet[str]) -> bool:
+def is_renamed(folders: Iterable[ManagedObject], names: Mapping[str, str], present_paths: AbstractSet[str]) -> bool:
     """Return whether a directory that exists gets another folder than it has. Then all objects in it are in another folder, too."""
     directories = ((item.directory, item.key.name) for item in folders)
-    return any(directory in present and names.get(directory, name) != name for directory, name in directories)
+    return any(directory in present_paths and names.get(directory, name) != name for directory, name in directories)
 
 
 def folder_names(

@@ -49,7 +49,7 @@ class LastChange:
     """The last change of a file."""
 
     #: Unix milliseconds.
-    at: int
+    milliseconds: int
     #: Name of the author, empty for a file in a local directory.
     author: str = ""
 
@@ -65,7 +65,7 @@ class Difference:
     #: Number of added files and directories minus the number of removed ones.
     growth: int = 0
     #: The earlier commit; empty if the difference is not one of commits.
-    since: str = ""
+    base_commit: str = ""
     #: Directories that become folders without a resource in them, because a client creates them.
     folders: frozenset[str] = frozenset()
 
@@ -107,7 +107,7 @@ class CommitDraft:
     author: GitIdentity
     message: str
     #: Time of the author; None for now.
-    at: datetime | None = None
+    author_time: datetime | None = None
 
 
 class Key(NamedTuple):
@@ -159,12 +159,12 @@ class Snapshot:
     #: Commit of the files, empty for a local directory.
     commit: str = ""
     #: Commit at which the paths outside ``examined_paths`` were examined; None if this sync examined all paths.
-    since: str | None = None
+    base_commit: str | None = None
     #: Examined paths, None for all.
     examined_paths: AbstractSet[str] | None = None
     #: Files among ``examined_paths`` that could not be stored.
     quarantined: Sequence[QuarantinedFile] = ()
-    #: Number of files and directories; with ``since`` the change of that number since that commit.
+    #: Number of files and directories; with ``base_commit`` the change of that number since that commit.
     entry_count: int = 0
 
 

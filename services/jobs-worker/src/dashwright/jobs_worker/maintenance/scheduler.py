@@ -119,10 +119,10 @@ class Scheduler:
         now = self._clock.milliseconds()
         self._repositories = known = await repositories.list_all(connection, self._repositories)
         # The entries of deleted repositories are discarded.
-        self._last_step_at = {uid: at for uid, at in self._last_step_at.items() if uid in known}
+        self._last_step_at = {uid: last_step for uid, last_step in self._last_step_at.items() if uid in known}
         self._submitted_commits = {uid: commit for uid, commit in self._submitted_commits.items() if uid in known}
         self._probe_intervals = {uid: interval for uid, interval in self._probe_intervals.items() if uid in known}
-        self._paused_until = {key: until for key, until in self._paused_until.items() if until > now}
+        self._paused_until = {key: paused_until for key, paused_until in self._paused_until.items() if paused_until > now}
         self._waiting_jobs = await jobs.count_waiting(connection, jobs.SCHEDULER)
         if not self._running_steps:
             self._slots_by_host.clear()
@@ -190,14 +190,14 @@ class Scheduler:
     async def _pause_host(self, repository: ScheduledRepository, host: str, error: TooManyRequests) -> None:
         """Stop requests of this organization to the host for a time. The repository is due after that, as its status says."""
         pause = max(_MIN_HOST_PAUSE_MILLISECONDS, round((error.retry_after or 0) * 1000))
-        until = self._clock.milliseconds() + pause
+        paused_until = self._clock.milliseconds() + pause
         # Hosts count requests by token, so they refuse requests of one organization.
-        self._paused_until[host, repository.namespace] = until
+        self._paused_until[host, repository.namespace] = paused_until
         self._last_step_at.pop(repository.uid, None)
         log.info("host_paused", repository=repository.name, seconds=pause / 1000, reason=error.message)
 
         def change(status: RepositoryStatus, _: StoredObject) -> None:
-            status.sync.scheduled = until
+            status.sync.scheduled = paused_until
 
         with suppress(NotFound, Unavailable):
             await self._prober.record(repository.namespace, repository.name, error)

@@ -48,8 +48,8 @@ class PostgresSource:
 
     async def rows(self, table: str, order: Sequence[str], where_in: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
         """Yield the rows of a table, sorted by the columns in ``order``; see ``Source.rows``."""
-        where, values = ("", []) if where_in is None else (f"where {_quote_identifier(where_in[0])} = any($1)", [list(where_in[1])])
-        statement = f"select * from {_quote_identifier(table)} {where} order by {', '.join(map(_quote_identifier, order))}"  # noqa: S608 - quoted, bound
+        where_clause, values = ("", []) if where_in is None else (f"where {_quote_identifier(where_in[0])} = any($1)", [list(where_in[1])])
+        statement = f"select * from {_quote_identifier(table)} {where_clause} order by {', '.join(map(_quote_identifier, order))}"  # noqa: S608 - quoted, bound
         async for row in self._connection.cursor(statement, *values, prefetch=_BATCH_SIZE):
             yield dict(row)
 

@@ -46,15 +46,15 @@ class SqliteSource:
 
     async def rows(self, table: str, order: Sequence[str], where_in: tuple[str, Sequence[Any]] | None = None) -> AsyncIterator[Row]:
         """Yield the rows of a table, sorted by the columns in ``order``; see ``Source.rows``."""
-        where, values = "", ()
+        where_clause, values = "", ()
         if where_in is not None:
             column, permitted_values = where_in
-            where = f"where {_quote_identifier(column)} in ({', '.join('?' * len(permitted_values))})"
+            where_clause = f"where {_quote_identifier(column)} in ({', '.join('?' * len(permitted_values))})"
             values = tuple(permitted_values)
         order_by = ", ".join(map(_quote_identifier, order))
         cursor = await asyncio.to_thread(
             self._connection.execute,
-            f"select * from {_quote_identifier(table)} {where} order by {order_by}",  # noqa: S608 - names are quoted, values bound
+            f"select * from {_quote_identifier(table)} {where_clause} order by {order_by}",  # noqa: S608 - names are quoted, values bound
             values,
         )
         while batch := await asyncio.to_thread(cursor.fetchmany, _BATCH_SIZE):

@@ -176,21 +176,21 @@ def _format_of(output: Path) -> str:
 def _values_by_name(pairs: list[str]) -> dict[str, list[str]]:
     """Return the values of variables. Raises BadRequest for a value that is not ``NAME=VALUE``."""
     values: dict[str, list[str]] = {}
-    for pair in pairs:
-        name, separator, value = pair.partition("=")
+    for assignment in pairs:
+        name, separator, value = assignment.partition("=")
         if not separator or not name:
-            raise BadRequest(f"--var {pair!r:.80} is not NAME=VALUE")
+            raise BadRequest(f"--var {assignment!r:.80} is not NAME=VALUE")
         values.setdefault(name, []).append(value)
     return values
 
 
 def _changes(files: list[Path]) -> Iterator[None]:
     """Yield immediately, and then after each change of one of the files."""
-    seen: list[tuple[int, int] | None] = []
+    previous_states: list[tuple[int, int] | None] = []
     while True:
         states = [_state_of(file) for file in files]
-        if states != seen:
-            seen = states
+        if states != previous_states:
+            previous_states = states
             yield
         time.sleep(_WATCH_SECONDS)
 

@@ -60,9 +60,9 @@ class _Handlers:
             until=_time(call, "to"),
             oldest_first=call.query.get("sort") == _OLDEST_FIRST,
         )
-        found = await self._history.search(call.identity, query, limit=limit, offset=(page - 1) * limit)
-        head = f'{{"result":{{"totalCount":{found.total},"page":{page},"perPage":{limit},"queryHistory":['
-        entries = b",".join(_encode(entry, call.identity.user_id) for entry in found.entries)
+        history_page = await self._history.search(call.identity, query, limit=limit, offset=(page - 1) * limit)
+        head = f'{{"result":{{"totalCount":{history_page.total},"page":{page},"perPage":{limit},"queryHistory":['
+        entries = b",".join(_encode(entry, call.identity.user_id) for entry in history_page.entries)
         return Response(200, head.encode() + entries + b"]}}", may_compress=True)
 
     async def add(self, call: Call) -> Response:
@@ -110,7 +110,7 @@ def routes(history: QueryHistory) -> list[Route]:
     """Return the routes of query histories."""
     handlers, permission, path = _Handlers(history), Permission(_EXPLORE), "/api/query-history"
     entry_path, star_path = f"{path}/{{uid}}", f"{path}/star/{{uid}}"
-    one = {200: HistoryEntryResponse}
+    one_entry = {200: HistoryEntryResponse}
     search = Operation(
         "searchQueries",
         "the caller's entries",
@@ -123,13 +123,13 @@ def routes(history: QueryHistory) -> list[Route]:
             **dict.fromkeys(("from", "to", "page", "limit"), int),
         },
     )
-    add = Operation("createQuery", "add an entry", _TAG, CreateQueryInQueryHistoryCommand, one)
+    add = Operation("createQuery", "add an entry", _TAG, CreateQueryInQueryHistoryCommand, one_entry)
     comment = Operation(
-        "patchQueryComment", "set the comment of an entry", _TAG, PatchQueryCommentInQueryHistoryCommand, one, errors=(404,)
+        "patchQueryComment", "set the comment of an entry", _TAG, PatchQueryCommentInQueryHistoryCommand, one_entry, errors=(404,)
     )
     delete = Operation("deleteQuery", "delete an entry", _TAG, responses={200: HistoryEntryDeleted}, errors=(404,))
-    star = Operation("starQuery", "star an entry", _TAG, responses=one, errors=(404,))
-    unstar = Operation("unstarQuery", "remove the star of an entry", _TAG, responses=one, errors=(404,))
+    star = Operation("starQuery", "star an entry", _TAG, responses=one_entry, errors=(404,))
+    unstar = Operation("unstarQuery", "remove the star of an entry", _TAG, responses=one_entry, errors=(404,))
     update_event = "queryhistory.update"
     return [
         Route("GET", path, handlers.search, permission, search),

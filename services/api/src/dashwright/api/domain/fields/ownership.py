@@ -67,9 +67,9 @@ class _Partition(NamedTuple):
     """The entries before a write. Fields of the sub-resource that is written are expanded to leaves."""
 
     #: The entry of the field manager that writes; without fields if it is new.
-    own: ManagedFieldsEntry
+    previous_entry: ManagedFieldsEntry
     #: Entries of other managers of the same sub-resource.
-    others: list[ManagedFieldsEntry]
+    other_entries: list[ManagedFieldsEntry]
     #: Entries of other sub-resources, which the write does not change.
     unrelated: list[ManagedFieldsEntry]
 
@@ -83,13 +83,13 @@ def update(
     """
     before, after = to_node(old, set_lists), to_node(new, set_lists)
     new_entry = ManagedFieldsEntry(field_manager.name, "Update", field_manager.version, field_manager.time, {}, field_manager.subresource)
-    own, others, unrelated = _partition(entries, new_entry, before)
+    previous_entry, other_entries, unrelated = _partition(entries, new_entry, before)
     changes = changed_fields(before, after)
     if not changes:
-        return (*unrelated, *others, own)
+        return (*unrelated, *other_entries, previous_entry)
     gained_fields = covered_by(leaves(after), changes)
-    own_entry = replace(new_entry, fields=union(subtract(own.fields, changes), gained_fields))
-    return (*unrelated, *_without_fields(others, changes), own_entry)
+    own_entry = replace(new_entry, fields=union(subtract(previous_entry.fields, changes), gained_fields))
+    return (*unrelated, *_without_fields(other_entries, changes), own_entry)
 
 
 def apply(
@@ -117,21 +117,21 @@ def apply(
             BEFORE_FIRST_APPLY, "Update", field_manager.version, field_manager.time, leaves(live_node), field_manager.subresource
         )
         entries = [*entries, first_entry]
-    own, others, unrelated = _partition(entries, new_entry, live_node)
+    previous_entry, other_entries, unrelated = _partition(entries, new_entry, live_node)
     merged = merge(live_node, config_node)
     changes = changed_fields(live_node, merged)
-    conflicts = [FieldConflict(entry, path) for entry in others for path in paths(covered_by(entry.fields, changes))]
+    conflicts = [FieldConflict(entry, path) for entry in other_entries for path in paths(covered_by(entry.fields, changes))]
     if conflicts and not force and not _have_equal_values(conflicts, to_node(last_applied or {}, set_lists), live_node):
         raise conflict_error(conflicts)
     # Fields that the field manager applied before and does not apply now are removed, unless another manager owns them.
-    removed_fields = subtract(own.fields, intersection(leaves(config_node), leaves(merged)))
-    for entry in others:
+    removed_fields = subtract(previous_entry.fields, intersection(leaves(config_node), leaves(merged)))
+    for entry in other_entries:
         removed_fields = subtract(removed_fields, entry.fields)
     after = merge(remove_fields(live_node, removed_fields) or Atom({}), config_node) if removed_fields else merged
     own_entry = replace(new_entry, fields=intersection(leaves(config_node), leaves(after)))
-    if own_entry.fields == own.fields and not changes and not removed_fields:
-        return ApplyResult(to_tree(after), (*unrelated, *others, own))
-    return ApplyResult(to_tree(after), (*unrelated, *_without_fields(others, changes), own_entry))
+    if own_entry.fields == previous_entry.fields and not changes and not removed_fields:
+        return ApplyResult(to_tree(after), (*unrelated, *other_entries, previous_entry))
+    return ApplyResult(to_tree(after), (*unrelated, *_without_fields(other_entries, changes), own_entry))
 
 
 def settle(
@@ -148,9 +148,9 @@ def _partition(entries: Sequence[ManagedFieldsEntry], new_entry: ManagedFieldsEn
     """Return the entry with the manager, operation and sub-resource of ``new_entry``, and the other entries."""
     unrelated = [entry for entry in entries if entry.subresource != new_entry.subresource]
     related = [replace(entry, fields=expand(entry.fields, before)) for entry in entries if entry.subresource == new_entry.subresource]
-    own = next((entry for entry in related if entry.has_same_writer(new_entry)), new_entry)
-    others = [entry for entry in related if not entry.has_same_writer(new_entry)]
-    return _Partition(own, sorted(others, key=lambda entry: (entry.manager, entry.operation)), unrelated)
+    previous_entry = next((entry for entry in related if entry.has_same_writer(new_entry)), new_entry)
+    other_entries = [entry for entry in related if not entry.has_same_writer(new_entry)]
+    return _Partition(previous_entry, sorted(other_entries, key=lambda entry: (entry.manager, entry.operation)), unrelated)
 
 
 def _without_fields(entries: Sequence[ManagedFieldsEntry], fields: FieldSet) -> list[ManagedFieldsEntry]:

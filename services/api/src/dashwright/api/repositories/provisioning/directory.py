@@ -106,7 +106,7 @@ def _find_files(root: Path) -> Sequence[str]:
 
     Raises OSError for an unreadable directory, because its files would be missing, and Invalid for too many entries.
     """
-    found: list[str] = []
+    file_paths: list[str] = []
     entries = 0
     for directory, directory_names, file_names in os.walk(root, onerror=_raise):
         entries += len(directory_names) + len(file_names)
@@ -115,9 +115,9 @@ def _find_files(root: Path) -> Sequence[str]:
         # Kubernetes keeps the files of a volume in hidden directories, to which visible symbolic links lead.
         directory_names[:] = [name for name in directory_names if not name.startswith(".")]
         visible_names = [name for name in file_names if not name.startswith(".") and name.endswith((*_YAML_SUFFIXES, _JSON_SUFFIX))]
-        found += [str(Path(directory, name).relative_to(root)) for name in visible_names]
+        file_paths += [str(Path(directory, name).relative_to(root)) for name in visible_names]
     # A name that is not UTF-8 is replaced by a name that no file has, so that reading it is a fault.
-    return sorted(path.encode(errors="replace").decode() for path in found)
+    return sorted(path.encode(errors="replace").decode() for path in file_paths)
 
 
 def _raise(error: OSError) -> None:

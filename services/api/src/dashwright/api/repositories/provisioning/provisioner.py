@@ -130,17 +130,17 @@ class RepositoryProvisioner:
         if outcome:
             _log_change(outcome, declaration.namespace, declaration.name, declaration.file)
 
-    def _report(self, faults: Collection[ProvisioningFault], kept: Collection[ProvisionedRepository]) -> None:
-        """Log the faults that the previous read did not have, and set the metric. ``kept`` would be deleted without the faults."""
+    def _report(self, faults: Collection[ProvisioningFault], withheld: Collection[ProvisionedRepository]) -> None:
+        """Log the faults that the previous read did not have, and set the metric. ``withheld`` would be deleted without the faults."""
         current_faults = frozenset(faults)
         for fault in faults:
             if fault not in self._reported_faults:
                 repository = {"namespace": fault.namespace, "repository": fault.repository} if fault.repository else {}
                 log.warning("provisioning_fault", file=fault.file, error=fault.message, **repository)
-        if kept and current_faults != self._reported_faults:
+        if withheld and current_faults != self._reported_faults:
             log.warning(
                 "provisioning_deletes_withheld",
-                repositories=[f"{stored.namespace}/{stored.name}" for stored in kept],
+                repositories=[f"{stored.namespace}/{stored.name}" for stored in withheld],
                 advice="correct the files with faults; until then no repository is deleted",
             )
         if self._reported_faults and not faults:

@@ -91,16 +91,16 @@ def _spec_schema(description: JobAction, properties: Mapping[str, Schema]) -> Sc
     """Return the schema of the JobSpec of one action. ``properties`` are those of the model."""
     action = description.action.value
     options_names = [name for name in (action, description.alias) if name]
-    others = {name: schema for name, schema in properties.items() if name not in ACTIONS and name != "action"}
+    common_properties = {name: schema for name, schema in properties.items() if name not in ACTIONS and name != "action"}
     schema: Schema = {
         "description": f"A job with the action `{action}`",
         "type": "object",
         "properties": {
             "action": {"type": "string", "enum": options_names, "description": "May be missing, since the options name the action"},
-            **others,
+            **common_properties,
             **{name: _reference(_options_name(description)) for name in options_names},
         },
-        "required": sorted(others),
+        "required": sorted(common_properties),
         "additionalProperties": False,
     }
     if len(options_names) == 1:

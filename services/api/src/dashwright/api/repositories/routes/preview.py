@@ -74,8 +74,8 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
         )
         before, after = Side(PictureAddress(dashboard_path(file.stored_name), parameters), stored), Side(address, changed)
         # If the file has no dashboard, the stored one is shown.
-        shown, shown_address, problem = (after.outline, address, problem) if file.spec else (stored, before.address, stored_problem)
-        grid = grid_of(shown, shown_address, theme=theme) if shown else None
+        shown_outline, shown_address, problem = (after.outline, address, problem) if file.spec else (stored, before.address, stored_problem)
+        grid = grid_of(shown_outline, shown_address, theme=theme) if shown_outline else None
         paging = Paging.of(call.path, call.query.items(), number=page_number, item_count=len(changed_panels(comparison)), size=MAX_PANELS)
         changes = None
         if file.stored_name and file.spec:
@@ -97,9 +97,9 @@ def routes(files: Files, pictures: DashboardPictures) -> list[Route]:
             changes=changes,
             problems=[str(error) for error in file.wrapper.get("errors") or ()],
             lint=_lint_messages(file.wrapper),
-            controls=page_controls(call.path, query, shown) if file.spec or file.stored_spec else None,
+            controls=page_controls(call.path, query, shown_outline) if file.spec or file.stored_spec else None,
             problem=problem.message if problem else "",
-            notices=shown.notices if shown else (),
+            notices=shown_outline.notices if shown_outline else (),
             sections=grid.sections if grid else (),
             opens_rows=options.rows == "expanded",
         )

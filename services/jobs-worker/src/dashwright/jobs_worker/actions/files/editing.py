@@ -39,8 +39,8 @@ async def edits_of(context: ChangeContext, checkout: Checkout | None, request: E
     if file.checksum != request.checksum:
         raise Conflict(f"{request.path} has changed in the repository: {_ADVICE}")
     assert checkout is not None, "there is a file in it"
-    if (found := await asyncio.to_thread(_document, context, request, file.body)) is not None:
-        body = await asyncio.to_thread(_body_with_document, context, request, *found, await _new_path(context, request))
+    if (document := await asyncio.to_thread(_document, context, request, file.body)) is not None:
+        body = await asyncio.to_thread(_body_with_document, context, request, *document, await _new_path(context, request))
         return [] if body == file.body else [Edit(request.path, body, file.checksum)]
     if request.edited is None:
         return [Edit(request.path, None, file.checksum), *_keep_file(await checkout.entries(), request.path)]

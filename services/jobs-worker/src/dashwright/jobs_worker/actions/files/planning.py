@@ -87,7 +87,7 @@ class ProposedCheckout:
         other_paths = [path for path in paths if path not in self._bodies]
         return [*edited_entries, *(await self._checkout.entries_at(other_paths) if self._checkout is not None else ())]
 
-    async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> None:
+    async def difference_since(self, base_commit: str, extra_paths: Collection[str] = ()) -> None:
         """Return None: proposed files have no commit, so there is no difference between commits."""
 
     def open_reader(self) -> Callable[[str], File]:

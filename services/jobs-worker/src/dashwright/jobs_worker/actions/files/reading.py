@@ -52,7 +52,7 @@ def _file_item(entry: Entry, last_change: LastChange | None) -> FileItem:
         path=entry.path,
         size=None if entry.fault else entry.size,
         hash=entry.checksum or None,
-        modified=last_change.at if last_change is not None else None,
+        modified=last_change.milliseconds if last_change is not None else None,
         author=(last_change.author or None) if last_change is not None else None,
     )
 
@@ -75,7 +75,7 @@ async def describe_file(context: ChangeContext, checkout: SizedCheckout | None, 
     else:
         view, key = await _object_view(context, planned_sync, checkout, path, ref)
     if (last_change := (await checkout.last_changes([path])).get(path)) is not None:
-        view = replace(view, timestamp=datetime.fromtimestamp(last_change.at / 1000, UTC))
+        view = replace(view, timestamp=datetime.fromtimestamp(last_change.milliseconds / 1000, UTC))
     touches = await touches_of_file(context, planned_sync, "get", key, path)
     if repository_touches := touches_of_repository(context, planned_sync, ref, [path], {*paths.directories(path)}):
         # Other files may make the directory a folder. All entries are listed only in this case, because that is expensive.

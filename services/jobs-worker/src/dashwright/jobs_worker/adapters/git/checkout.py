@@ -120,7 +120,7 @@ class GitCheckout:
         except OSError:
             return None
 
-    async def difference_since(self, since: str, extra_paths: Collection[str] = ()) -> Difference | None:
+    async def difference_since(self, base_commit: str, extra_paths: Collection[str] = ()) -> Difference | None:
         """Return the difference from an earlier commit.
 
         Returns None if
@@ -129,8 +129,8 @@ class GitCheckout:
         - a symlink or submodule was added or removed: it may replace a directory, whose stored objects the difference does not contain;
         - one of ``extra_paths`` is neither found nor among the deleted files: its name is not UTF-8.
         """
-        is_descendant = await Commit(self._mirror_path, self._commit).descends_from(since)
-        return await asyncio.to_thread(self._difference_since, since, extra_paths) if is_descendant else None
+        is_descendant = await Commit(self._mirror_path, self._commit).descends_from(base_commit)
+        return await asyncio.to_thread(self._difference_since, base_commit, extra_paths) if is_descendant else None
 
     def _entries(self) -> list[Entry]:
         try:
@@ -176,10 +176,10 @@ class GitCheckout:
             raise mark_damaged(self._mirror_path, error) from error
         return _file(body, str(blob.id))
 
-    def _difference_since(self, since: str, extra_paths: Collection[str]) -> Difference | None:
+    def _difference_since(self, base_commit: str, extra_paths: Collection[str]) -> Difference | None:
         try:
             repository = pygit2.Repository(str(self._mirror_path))
-            old_commit = objects.commit_of(repository, since)
+            old_commit = objects.commit_of(repository, base_commit)
             if old_commit is None:
                 return None
             before, root = objects.tree_of(repository, old_commit, self._directory), self._root(repository)
@@ -189,7 +189,7 @@ class GitCheckout:
             added_modes = {change.path: change.new_mode for change in changes if change.new_mode}
             if len(changes) > limit or len(added_modes) > self._max_entries or _special_paths(removed_modes) != _special_paths(added_modes):
                 return None
-            return _difference(repository, since, before, root, [change.path for change in changes], extra_paths)
+            return _difference(repository, base_commit, before, root, [change.path for change in changes], extra_paths)
         except (pygit2.GitError, KeyError) as error:
             raise mark_damaged(self._mirror_path, error) from error
 
@@ -272,7 +272,7 @@ def _special_paths(files: Mapping[bytes, int]) -> AbstractSet[bytes]:
 
 def _difference(
     repository: pygit2.Repository,
-    since: str,
+    base_commit: str,
     before: pygit2.Tree,
     tree: pygit2.Tree,
     changed_paths: Iterable[bytes],
@@ -287,7 +287,7 @@ def _difference(
     # Each path counts 1 if it exists now, and -1 if it existed before.
     growth = sum((raw_path in items) - (_item_at(repository, before, raw_path) is not None) for raw_path in differing_paths)
     entries = [_entry_of_item(_printable(raw_path), item) for raw_path, item in items.items()]
-    return Difference(frozenset(map(_printable, examined_paths)), entries, growth, since)
+    return Difference(frozenset(map(_printable, examined_paths)), entries, growth, base_commit)
 
 
 def _file(body: bytes, checksum: str) -> File:

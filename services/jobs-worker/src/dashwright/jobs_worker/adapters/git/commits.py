@@ -136,9 +136,9 @@ async def _pushed_commit(mirrors: Mirrors, mirror_path: Path, remote: Remote, br
     return replace(newest, sha=pushed_sha)
 
 
-async def commits_by(newest: Commit, author: GitIdentity, at: datetime) -> Sequence[tuple[Commit | None, Commit]]:
+async def commits_by(newest: Commit, author: GitIdentity, author_time: datetime) -> Sequence[tuple[Commit | None, Commit]]:
     """Return the newest commits of a branch with this author and author time (compared in seconds), each with its parent."""
-    return await asyncio.to_thread(_commits_by, newest, _signature(author, at))
+    return await asyncio.to_thread(_commits_by, newest, _signature(author, author_time))
 
 
 def _commits_by(newest: Commit, author: pygit2.Signature) -> list[tuple[Commit | None, Commit]]:
@@ -197,7 +197,7 @@ class OutgoingObjects:
         if directory and new_tree == objects.EMPTY_TREE:
             new_tree = self._tree_with_keep_file()
         tree = self._tree_with_subtree(parent.tree if parent is not None else None, directory.split("/") if directory else [], new_tree)
-        author, committer = _signature(draft.author, draft.at), _signature(_OWN_IDENTITY)
+        author, committer = _signature(draft.author, draft.author_time), _signature(_OWN_IDENTITY)
         message, parents = _message_text(draft.message), [parent.id] if parent else []
         if not change.signing.private_key:
             return self._repository.create_commit(None, author, committer, message, tree, parents)
@@ -279,13 +279,13 @@ def _remove_files(builder: pygit2.TreeBuilder, names: Iterable[str], parent_path
         builder.remove(name)
 
 
-def _signature(identity: GitIdentity, at: datetime | None = None) -> pygit2.Signature:
+def _signature(identity: GitIdentity, time: datetime | None = None) -> pygit2.Signature:
     """Return a git signature.
 
-    Characters that git forbids are removed. An empty name or address is replaced by Dashwright's own. ``at`` None is the present time.
+    Characters that git forbids are removed. An empty name or address is replaced by Dashwright's own. ``time`` None is the present time.
     """
     name, email = _plain(identity.name) or _OWN_IDENTITY.name, _plain(identity.email) or _OWN_IDENTITY.email
-    return pygit2.Signature(name, email) if at is None else pygit2.Signature(name, email, int(at.timestamp()), 0)
+    return pygit2.Signature(name, email) if time is None else pygit2.Signature(name, email, int(time.timestamp()), 0)
 
 
 def _plain(value: str) -> str:

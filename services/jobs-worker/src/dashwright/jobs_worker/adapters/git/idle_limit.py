@@ -67,9 +67,9 @@ class Transfer:
         return chunk
 
     def _write(self, target: IO[bytes], chunk: bytes) -> None:
-        rest = memoryview(chunk)
-        while rest:
-            rest = rest[os.write(target.fileno(), rest) :]
+        unwritten = memoryview(chunk)
+        while unwritten:
+            unwritten = unwritten[os.write(target.fileno(), unwritten) :]
             self._last_activity = time.monotonic()
 
 

@@ -44,8 +44,8 @@ def branch_heads(mirror_path: Path) -> Mapping[str, str]:
         return {}
     try:
         references = pygit2.Repository(str(mirror_path)).references
-        others = (SYNCED_PREFIX, SEARCHED_PREFIX, reference_name(PULL_REQUESTS))
-        return {name: str(references[name].target) for name in references if not name.startswith(others)}
+        other_prefixes = (SYNCED_PREFIX, SEARCHED_PREFIX, reference_name(PULL_REQUESTS))
+        return {name: str(references[name].target) for name in references if not name.startswith(other_prefixes)}
     except pygit2.GitError as error:
         raise mark_damaged(mirror_path, error) from error
 

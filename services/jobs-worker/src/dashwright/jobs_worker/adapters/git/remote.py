@@ -306,8 +306,8 @@ class Remote:
         return settings
 
     def _credentials(self) -> str:
-        pair = self.token if ":" in self.token else f"{_BASIC_AUTH_USER}:{self.token}"
-        return base64.b64encode(pair.encode()).decode()
+        user_and_password = self.token if ":" in self.token else f"{_BASIC_AUTH_USER}:{self.token}"
+        return base64.b64encode(user_and_password.encode()).decode()
 
     def _secrets(self) -> Sequence[str]:
         """Return the secrets to hide in messages: a host may echo anything it was sent."""

@@ -59,8 +59,8 @@ def sign(private_key: str, content: str) -> str:
 def _signed_parts(commit: Commit) -> tuple[bytes, bytes]:
     """Return the signature of a commit, and the signed content. Both are empty for an unsigned commit."""
     try:
-        found = objects.commit_of(pygit2.Repository(str(commit.mirror_path)), commit.sha)
+        stored_commit = objects.commit_of(pygit2.Repository(str(commit.mirror_path)), commit.sha)
     except pygit2.GitError as error:
         raise mark_damaged(commit.mirror_path, error) from error
-    signature, payload = found.gpg_signature if found is not None else (None, None)
+    signature, payload = stored_commit.gpg_signature if stored_commit is not None else (None, None)
     return signature or b"", payload or b""

@@ -45,11 +45,11 @@ class Api:
     @property
     def authorization(self) -> str:
         """The value of the Authorization header; empty without a token."""
-        rest, (user, separator, password) = self.host.rest, self.token.partition(":")
-        if separator and rest.accepts_passwords and user not in rest.token_users:
+        api, (user, separator, password) = self.host.rest_api, self.token.partition(":")
+        if separator and api.accepts_passwords and user not in api.token_users:
             return f"Basic {base64.b64encode(self.token.encode()).decode()}"
         token = password if separator else self.token
-        return f"{rest.scheme} {token}" if token else ""
+        return f"{api.scheme} {token}" if token else ""
 
     @property
     def secrets(self) -> tuple[str, ...]:
@@ -81,17 +81,17 @@ def api_at(host: Host, address: str, url: str, token: str, namespace: str = "") 
             f"if that is another kind of host, an operator can name it in {APIS_SETTING}"
         )
     # The pages of a host below a path are below the same path.
-    prefix = urlsplit(address.removesuffix(host.rest.version)).path if urlsplit(address).netloc.lower() == parts.netloc.lower() else ""
-    beginning = f"{host.rest.git_path}/" if host.rest.git_path else ""
+    prefix = urlsplit(address.removesuffix(host.rest_api.version)).path if urlsplit(address).netloc.lower() == parts.netloc.lower() else ""
+    beginning = f"{host.rest_api.git_path}/" if host.rest_api.git_path else ""
     git_path = parts.path.removeprefix(f"{prefix}/").strip("/")
     names = [unquote(name) for name in git_path.removeprefix(beginning).split("/")]
-    is_valid = len(names) == _MIN_NAMES or (len(names) > _MIN_NAMES and host.rest.is_nested)
+    is_valid = len(names) == _MIN_NAMES or (len(names) > _MIN_NAMES and host.rest_api.is_nested)
     if not is_valid or not all(names) or not git_path.startswith(beginning):
-        form = "owner[/group…]/name" if host.rest.is_nested else f"{beginning}owner/name"
+        form = "owner[/group…]/name" if host.rest_api.is_nested else f"{beginning}owner/name"
         raise BadRequest(f"pull requests and webhooks need a url of the form https://{parts.netloc.lower()}/{form}")
     quoted_names = [quote(name, safe="~") for name in names]
     path, segment = "/".join(quoted_names), quote("/".join(names), safe="")
-    repository = host.rest.repository.format(path=path, segment=segment, owner=quoted_names[0], name=quoted_names[-1])
+    repository = host.rest_api.repository.format(path=path, segment=segment, owner=quoted_names[0], name=quoted_names[-1])
     return Api(host, address, repository, page_of(host, url), token, namespace)
 
 

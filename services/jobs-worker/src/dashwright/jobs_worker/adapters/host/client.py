@@ -102,7 +102,7 @@ class HostClient:
         return HTTPStatus.OK, response.data
 
     async def _request(self, method: str, api: Api, url: URL, body: bytes | None) -> ApiResponse:
-        headers = dict(api.host.rest.headers)
+        headers = dict(api.host.rest_api.headers)
         if api.authorization:
             headers["Authorization"] = api.authorization
         if body is not None:

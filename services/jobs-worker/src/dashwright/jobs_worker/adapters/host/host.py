@@ -73,10 +73,10 @@ class RestHost:
         The host's JSON of each commit has the accounts of its authors. A host that does not report accounts has no commits.
         """
         api = await self._api(repository)
-        accounts, rest = api.host.accounts, api.host.rest
+        accounts, rest_api = api.host.accounts, api.host.rest_api
         if accounts is None:
             return []
-        query: dict[str, int | str] = {accounts.ref_parameter: newest, rest.page_size_parameter: rest.page_size}
+        query: dict[str, int | str] = {accounts.ref_parameter: newest, rest_api.page_size_parameter: rest_api.page_size}
         if path:
             query[accounts.path_parameter] = path
         response = await self._client.request("GET", api, accounts.path, query=query)
@@ -156,8 +156,8 @@ class RestHost:
 
     async def _items(self, api: Api, path: str, *, limit: int, query: Mapping[str, str] | None = None) -> AsyncIterator[Any]:
         """Yield the first ``limit`` items of a list, page by page."""
-        rest, count, page = api.host.rest, 0, 1
-        first_query: dict[str, str | int] = {**(query or {}), rest.page_size_parameter: rest.page_size}
+        rest_api, count, page = api.host.rest_api, 0, 1
+        first_query: dict[str, str | int] = {**(query or {}), rest_api.page_size_parameter: rest_api.page_size}
         response = await self._client.request("GET", api, path, query={**first_query, **_page_number(api, page)})
         while True:
             items = _page_items(api, response)
@@ -166,10 +166,10 @@ class RestHost:
             count, page = count + len(items), page + 1
             if not items or count >= limit or page > _MAX_PAGES or not _has_more(api, response, count):
                 return
-            if rest.pagination is Pagination.NEXT_MEMBER:
-                response = await self._client.follow(api, str(member_of(response.data, rest.pagination.value)))
-            elif rest.pagination is Pagination.NEXT_START:
-                start = int(member_of(response.data, rest.pagination.value))
+            if rest_api.pagination is Pagination.NEXT_MEMBER:
+                response = await self._client.follow(api, str(member_of(response.data, rest_api.pagination.value)))
+            elif rest_api.pagination is Pagination.NEXT_START:
+                start = int(member_of(response.data, rest_api.pagination.value))
                 response = await self._client.request("GET", api, path, query={**first_query, "start": start})
             else:
                 # A link to the next page must not be followed with a token, so pages are requested by number.
@@ -197,11 +197,11 @@ def _comment_body(api: Api, text: str) -> dict[str, Any]:
 
 
 def _page_number(api: Api, page: int) -> dict[str, int]:
-    return {} if api.host.rest.pagination in (Pagination.NEXT_MEMBER, Pagination.NEXT_START) else {"page": page}
+    return {} if api.host.rest_api.pagination in (Pagination.NEXT_MEMBER, Pagination.NEXT_START) else {"page": page}
 
 
 def _page_items(api: Api, response: ApiResponse) -> list[Any]:
-    items = member_of(response.data, api.host.rest.items)
+    items = member_of(response.data, api.host.rest_api.items)
     if not isinstance(items, list):
         raise SourceFailed("the git host's API does not respond with the requested list")
     return items
@@ -209,7 +209,7 @@ def _page_items(api: Api, response: ApiResponse) -> list[Any]:
 
 def _has_more(api: Api, response: ApiResponse, count: int) -> bool:
     """Return whether a list has items after the first ``count``."""
-    match api.host.rest.pagination:
+    match api.host.rest_api.pagination:
         case Pagination.LINK_HEADER:
             return 'rel="next"' in response.headers.get("Link", "")
         case Pagination.TOTAL_HEADER:

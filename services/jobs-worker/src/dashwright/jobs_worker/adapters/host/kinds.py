@@ -61,7 +61,7 @@ class HostKinds:
 
     async def _probe(self, origin: URL, namespace: str) -> Host:
         for host in HOSTS:
-            probe = host.rest.probe
+            probe = host.rest_api.probe
             if probe is None:
                 continue
             status, data = await self._client.probe(origin.with_path(probe.path), namespace)

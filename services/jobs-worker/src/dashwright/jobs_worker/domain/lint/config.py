@@ -79,8 +79,8 @@ def read_config(body: bytes) -> tuple[Config, list[str]]:
         raise Invalid(f"{CONFIG_FILE}: {fault.message}") from fault
     except ValidationError as fault:
         first_error = fault.errors()[0]
-        place = ".".join(str(key) for key in first_error["loc"]) or "the file"
-        raise Invalid(f"{CONFIG_FILE}: {place}: {first_error['msg']}") from fault
+        location = ".".join(str(key) for key in first_error["loc"]) or "the file"
+        raise Invalid(f"{CONFIG_FILE}: {location}: {first_error['msg']}") from fault
     unknown_keys = [key for key in tree or () if key not in (*_KEYS, *_IGNORED_KEYS)]
     known_keys = f"{', '.join(_KEYS)} (and {', '.join(_IGNORED_KEYS)}, without effect)"
     return config, [

@@ -55,7 +55,7 @@ def label_variable(label: str) -> Rule:
             return
         if not variable.is_query:
             yield variable_finding(variable, f"the variable {label} is of another type than query: set its type to query")
-        elif variable.source.variable not in {other.name for other in board.variables if other.source_type}:
+        elif variable.source.variable not in {source_variable.name for source_variable in board.variables if source_variable.source_type}:
             yield variable_finding(variable, f"the variable {label} queries a fixed data source: let a variable choose it")
         if variable.label.lower() != label:
             yield variable_finding(variable, f"the variable {label} is labelled {variable.label!r}: label it {label!r}")
