@@ -39,7 +39,7 @@ _QUERY_KEYS: Final = ("refId", "datasource", "key")
 _FIELD_KEYS: Final = ("unit", "thresholds", "min", "max", "decimals")
 _DASHBOARD_KEYS: Final = ("title", "description", "tags", "refresh", "time", "timezone", "timeSettings")
 _MAX_TITLE_CHARACTERS: Final = 80
-"""Characters of the title of a row or tab, which is repeated for each panel in it."""
+"""Maximum number of characters of the title of a row or tab, which is repeated for each panel in it."""
 
 _COMPARED_ELSEWHERE: Final = ("panels", "rows", "elements", "layout", "templating", "variables", "annotations")
 

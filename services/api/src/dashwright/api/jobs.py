@@ -35,7 +35,7 @@ from dashwright.common.work.wakeups import WakeupPublisher
 log = structlog.get_logger()
 
 MAX_CANCELLED: Final = 1000
-"""Jobs that one request may cancel."""
+"""Maximum number of jobs that one request cancels."""
 
 _PAGE_SIZE: Final = 500
 

@@ -362,6 +362,6 @@ class Webhooks(Protocol):
     async def post(self, address: str, headers: Mapping[str, str], body: bytes) -> WebhookResponse:
         """Send a request and return the response with any status.
 
-        Raises BadRequest if the host may not be reached, and SourceFailed if it fails or does not respond in time.
+        Raises BadRequest if requests to the host are forbidden, and SourceFailed if it fails or does not respond in time.
         """
         ...

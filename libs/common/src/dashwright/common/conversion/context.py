@@ -21,11 +21,11 @@ class DataSourceIndex:
     """The data sources of an organization, by name and by uid."""
 
     def __init__(self, data_sources: Iterable[KnownDataSource] = ()) -> None:
-        listed = tuple(data_sources)
-        self._by_name = {source.name: source for source in listed}
-        self._by_uid = {source.uid: source for source in listed}
+        all_sources = tuple(data_sources)
+        self._by_name = {source.name: source for source in all_sources}
+        self._by_uid = {source.uid: source for source in all_sources}
         #: The data source of panels that name none.
-        self.default = next((source for source in listed if source.is_default), None)
+        self.default = next((source for source in all_sources if source.is_default), None)
 
     def find(self, name_or_uid: str) -> KnownDataSource | None:
         """Return the data source with a name or, if no name matches, with a uid. Return None if both are unknown."""

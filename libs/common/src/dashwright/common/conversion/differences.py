@@ -23,7 +23,7 @@ class Difference:
     """Parts of a spec that two neighbouring versions express differently."""
 
     #: Path to the parts: ``a[]`` are the items of a list, ``a[B]`` those of kind B, and ``a{B}`` the members of kind B of an object.
-    #: ``section`` in front is each row and tab of the layout at any depth.
+    #: A path that begins with ``section`` applies to each row and tab of the layout, at any depth.
     path: str
     upgrade: Change  #: Conversion of a part of the older version.
     downgrade: Change  #: Conversion of a part of the newer version.

@@ -108,8 +108,8 @@ def _with_lost_items(ordered: Sequence[Hashable], merged: Mapping[Hashable, Any]
     complete = followers.get(None, [])
     for key in ordered:
         complete += [key, *followers.get(key, ())]
-    known = {*placed, *original_keys}
-    return complete + [key for key in merged if key not in known]
+    placed_keys = {*placed, *original_keys}
+    return complete + [key for key in merged if key not in placed_keys]
 
 
 def _identities(items: Sequence[Any]) -> list[Hashable] | None:

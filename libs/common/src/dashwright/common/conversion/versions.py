@@ -69,11 +69,11 @@ def _chain(source: str, target: str) -> Sequence[_Step]:
     if source in (*CLASSIC_VERSIONS, MIGRATED) and target in _FORMS:
         return (*_chain(source, MIGRATED), partial(classic_to_elements, form=_FORMS[target]))
     chains: dict[str, Sequence[_Step]] = {source: ()}
-    for version in (reached := [source]):
+    for version in (reached_versions := [source]):
         for (start, end), step in _STEPS.items():
             if start == version and end not in chains:
                 chains[end] = (*chains[version], step)
-                reached.append(end)
+                reached_versions.append(end)
     if target not in chains:
         raise ConversionFailed(f"a dashboard of {source} has no form in {target}; read it in {source}")
     return chains[target]

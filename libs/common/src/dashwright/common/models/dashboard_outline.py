@@ -71,7 +71,7 @@ class OutlineSection(ApiModel):
 
 
 PAGE_SIZE: Final = 500
-"""The maximum number of panels in an outline, which is one page of those of the dashboard."""
+"""The number of panels on a page. An outline has the panels of one page."""
 
 
 class DashboardOutline(ApiModel):

@@ -1,4 +1,4 @@
-"""Models of repositories and jobs (``provisioning.grafana.app/v0alpha1``, section 2.5 of the specification).
+"""Models of repositories and jobs (``provisioning.grafana.app/v0alpha1``).
 
 Times are Unix milliseconds.
 """

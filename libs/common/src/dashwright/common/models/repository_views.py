@@ -1,4 +1,4 @@
-"""Responses about repositories: their objects, files, commits, branches and sync plans (section 2.5 of the specification).
+"""Responses about repositories: their objects, files, commits, branches and sync plans.
 
 Times are Unix milliseconds.
 """

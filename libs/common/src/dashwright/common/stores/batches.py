@@ -178,8 +178,8 @@ async def add(
         await connection.execute(*_sql.bind("set_submitter", uid=batch.uid, submitted_by=submitter, trace=trace))
         notify_after_commit(connection, "job")
     return [
-        AddedItem(known.index, is_new=False, is_equal=(known.kind, known.spec) == (item.kind, item.spec))
-        if (known := existing.get(item.id)) is not None
+        AddedItem(known_item.index, is_new=False, is_equal=(known_item.kind, known_item.spec) == (item.kind, item.spec))
+        if (known_item := existing.get(item.id)) is not None
         else AddedItem(indices[item.id], is_new=True, is_equal=True)
         for item in items
     ]

@@ -171,7 +171,7 @@ class JobConsumer:
         started = JobStatus(state=State.WORKING, started=self._clock.milliseconds(), message=job_messages.STARTED)
         was_woken, self._is_woken = self._is_woken, False
         async with self._database.connection() as connection:
-            claimed = await claims.claim(
+            claimed_jobs = await claims.claim(
                 connection,
                 self._pool,
                 limit=limit,
@@ -180,18 +180,18 @@ class JobConsumer:
                 lease=self._lease,
                 status=started.to_json(),
             )
-        for job in claimed:
+        for job in claimed_jobs:
             task = asyncio.create_task(self._run_claimed(job, owner, started), name=f"job {job.name}")
             self._running.add(task)
             task.add_done_callback(self._on_end)
         # A wake-up that arrived during the claim may announce jobs that the claim did not see.
-        is_woken = self._is_woken or (was_woken and bool(claimed))
+        is_woken = self._is_woken or (was_woken and bool(claimed_jobs))
         is_full = len(self._running) >= self._slots
         if is_woken and is_full:
             # Another worker may have free slots for the other jobs that the wake-up announced.
-            self._wakeups.publish_soon([Wakeup(self._pool, claimed[0].uid)])
+            self._wakeups.publish_soon([Wakeup(self._pool, claimed_jobs[0].uid)])
         self._is_woken = is_woken and not is_full
-        return bool(claimed)
+        return bool(claimed_jobs)
 
     async def _place_due(self) -> None:
         """Make postponed jobs ready that are due, once in each interval."""

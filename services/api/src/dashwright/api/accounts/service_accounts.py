@@ -39,7 +39,7 @@ ADD_TOKEN: Final = "token.create"  # noqa: S105
 REMOVE_TOKEN: Final = "token.delete"  # noqa: S105
 
 MAX_NAME_LENGTH: Final = 190
-"""Characters of a name."""
+"""Maximum number of characters of a name."""
 
 _MAX_LOGINS: Final = 1000
 """Limit on the logins that are tried for a name, until one is unused."""

@@ -30,7 +30,7 @@ _MUST_CHANGE: Final = (
     '{"oldPassword": …, "newPassword": …}, and log in with that'
 )
 _MAX_LOGGED_LOGIN: Final = 190
-"""Characters of a login that are logged; stored logins are not longer."""
+"""Maximum number of characters of a login in the log. Stored logins are not longer."""
 
 
 class Account(Protocol):

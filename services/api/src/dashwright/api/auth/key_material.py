@@ -16,7 +16,7 @@ from typing import Final, TypeAlias, TypeGuard
 import orjson
 
 MAX_CREDENTIAL_LENGTH: Final = 1024
-"""Characters. Longer credentials are invalid without parsing; valid ones are much shorter."""
+"""Maximum number of characters. Longer credentials are refused without parsing; valid ones are much shorter."""
 
 _TOKEN_PREFIX: Final = "glsa"  # noqa: S105
 _ALPHANUMERIC: Final = string.ascii_letters + string.digits

@@ -20,7 +20,7 @@ from dashwright.common.stores.batches import NewItem
 
 #: Maximum number of additions that are committed together.
 _MAX_GROUP: Final = 200
-#: Number of items from which on a transaction takes no further additions.
+#: A transaction with at least this number of items takes no further additions.
 _MAX_ITEMS: Final = 2000
 
 

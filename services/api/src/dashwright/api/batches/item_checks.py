@@ -22,7 +22,7 @@ class ItemChecks:
         self._repositories = repositories
         self._caller = caller
         self._namespace = namespace
-        #: Why the caller may not submit items of a kind, or None if they may, by kind.
+        #: By kind: why the caller may not submit items of the kind, or None.
         self._faults_of_kinds = {name: batch_items.missing_permission(kind, caller) for name, kind in batch_items.KINDS.items()}
 
     async def check(self, items: Sequence[CheckedItem | RefusedItem]) -> Sequence[CheckedItem | RefusedItem]:

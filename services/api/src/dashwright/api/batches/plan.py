@@ -45,11 +45,11 @@ class AdditionPlan:
     def _decide(self, item: NewItem | RefusedItem, position: int) -> ItemVerdict:
         if isinstance(item, RefusedItem):
             return refusal(position, item.id, item.message)
-        known = self._known.get(item.id)
-        if known is not None and (known.kind, known.spec) == (item.kind, item.spec):
-            return ItemVerdict(index=known.index, id=item.id, status="duplicate")
-        if known is not None:
-            message = f"the batch has another item with this id, at index {known.index}; give every item an id of its own"
+        known_item = self._known.get(item.id)
+        if known_item is not None and (known_item.kind, known_item.spec) == (item.kind, item.spec):
+            return ItemVerdict(index=known_item.index, id=item.id, status="duplicate")
+        if known_item is not None:
+            message = f"the batch has another item with this id, at index {known_item.index}; give every item an id of its own"
             return refusal(position, item.id, message)
         if len(self.new_items) >= self._room.free:
             return refusal(position, item.id, self._room.message)

@@ -46,7 +46,7 @@ class ProxyRequest:
     query: Parameters
     body: bytes
     headers: Mapping[str, str]  #: The headers of the client, which are forwarded in part.
-    caller: str  #: Whose requests share a limit.
+    caller: str  #: The key of the caller, whose requests share a limit.
 
 
 class ProxiedBody:

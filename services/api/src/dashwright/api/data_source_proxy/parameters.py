@@ -23,12 +23,12 @@ def check_parameters(record: SourceRecord, query: Parameters, body: bytes, conte
     media_type = content_type.partition(";")[0].strip().lower()
     if body and media_type not in _ACCEPTED_TYPES:
         raise UnsupportedMediaType(f"the proxy forwards bodies of the types {', '.join(_ACCEPTED_TYPES)} only, not {media_type!r:.80}")
-    fixed = {name for name, _ in parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)}
-    if not fixed:
+    fixed_names = {name for name, _ in parse_qsl(str(record.json_data.get("customQueryParameters") or ""), keep_blank_values=True)}
+    if not fixed_names:
         return
     form = _form_parameters(body) if media_type == _FORM else ()
     for name, _ in (*query, *form):
-        if name in fixed:
+        if name in fixed_names:
             raise BadRequest(
                 f"the settings of the data source {record.name!r:.80} fix the parameter {name!r:.80}; leave it out of the request"
             )

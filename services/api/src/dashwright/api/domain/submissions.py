@@ -170,10 +170,10 @@ def invalid_error(causes: Sequence[Cause], kind: Kind = JOB, name: str = "") -> 
 
 def _checked_metadata(value: dict[str, Any], kind: Kind, namespace: str, version: str | None = None) -> Metadata:
     """Return the metadata of a complete object. Raises BadRequest if its top level or metadata are invalid."""
-    known = _KNOWN_API_VERSIONS if version is None else {kind: [kind.api_version(version)]}
-    if value["kind"] != kind.kind or value.get("apiVersion", known[kind][0]) not in known[kind]:
+    known_versions = _KNOWN_API_VERSIONS if version is None else {kind: [kind.api_version(version)]}
+    if value["kind"] != kind.kind or value.get("apiVersion", known_versions[kind][0]) not in known_versions[kind]:
         api_version = f" of {value['apiVersion']!r:.80}" if "apiVersion" in value else ""
-        known_text = "; ".join(f"{known_kind.kind} of {', '.join(api_versions)}" for known_kind, api_versions in known.items())
+        known_text = "; ".join(f"{known_kind.kind} of {', '.join(api_versions)}" for known_kind, api_versions in known_versions.items())
         raise BadRequest(f"kind {value['kind']!r:.80}{api_version} is not submitted here; known: {known_text}")
     metadata = value.get("metadata") or {}
     if not isinstance(metadata, dict):

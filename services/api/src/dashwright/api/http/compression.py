@@ -18,10 +18,10 @@ else:
 __all__ = ["MIN_BYTES", "compress_response", "preferred_coding", "zstd"]
 
 MIN_BYTES: Final = 1024
-"""Bytes of the smallest body that is compressed. Compression of a smaller body saves nothing."""
+"""Minimum size in bytes of a body that is compressed. Compression of a smaller body saves nothing."""
 
 _THREAD_MIN_BYTES: Final = 64 * 1024
-"""Bytes from which on a chunk is compressed in a thread, because on the event loop it would delay other requests."""
+"""Minimum size in bytes of a chunk that is compressed in a thread. On the event loop it would delay other requests."""
 
 _CODINGS_BY_PREFERENCE: Final = ("zstd", "gzip")
 _LEVEL: Final = 1

@@ -6,7 +6,7 @@ from typing import Final, Protocol
 from dashwright.api.http.addresses import NO_PROXIES, TrustedProxies, client_network
 
 MAX_UNFINISHED: Final = 1024
-"""Connections of one address that may be open without a complete request head."""
+"""Maximum number of open connections of one address without a complete request head."""
 
 
 class LimitedConnection(Protocol):

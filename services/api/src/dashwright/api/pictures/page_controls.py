@@ -46,7 +46,7 @@ _INTERVAL: Final = re.compile(r"([0-9]{1,6})([smhd])")
 _MIN_REFRESH_SECONDS: Final = 5
 """The shortest refresh interval in seconds, as Grafana's default of ``min_refresh_interval``."""
 _SAFE_ADDRESS: Final = re.compile(r"(?:https?://|mailto:|/|\?|#|d/)", re.IGNORECASE)
-"""Begins of the addresses that a link of a dashboard may have. Others, such as ``javascript:``, are not linked."""
+"""The beginnings of the addresses that a link of a dashboard may have. Others, such as ``javascript:``, are not linked."""
 _MAX_MILLISECONDS: Final = 32_503_680_000_000
 """The year 3000."""
 
@@ -69,7 +69,7 @@ class TimeControls(NamedTuple):
 
 
 class RefreshControls(NamedTuple):
-    """The refresh interval of a page: its text, its seconds, which are 0 for none, and the choices."""
+    """The refresh interval of a page, as text and in seconds (0: no refresh), and the choices."""
 
     text: str
     seconds: int

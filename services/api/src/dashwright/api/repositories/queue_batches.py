@@ -45,8 +45,8 @@ _MAX_SUFFIX_LENGTH: Final = len(f"/{MAX_ITEMS - 1}")
 _MAX_MESSAGE_ID_LENGTH: Final = MAX_ID_LENGTH - _MAX_SUFFIX_LENGTH
 #: Number of refused items that the reason of a dead letter names.
 _MAX_NAMED_ITEMS: Final = 10
-#: Size in bytes from which on a message is large. Few large messages are read concurrently, since their items take several times as
-#: much memory.
+#: Maximum size in bytes of an ordinary message. Few larger messages are read concurrently, since their items take several times as much
+#: memory.
 _LARGE_BYTES: Final = 32 * 1024
 _MAX_LARGE_MESSAGES: Final = 4
 #: Number of items after which other requests run.
@@ -229,5 +229,5 @@ def _require_accepted(verdicts: Sequence[ItemVerdict]) -> None:
     """Raise Invalid with the first reasons if items are refused."""
     messages = [verdict.message or "" for verdict in verdicts if verdict.status == "refused"]
     if messages:
-        named = "; ".join(messages[:_MAX_NAMED_ITEMS])
-        raise Invalid(f"{len(messages):,} of {len(verdicts):,} items are refused: {named}")
+        first_messages = "; ".join(messages[:_MAX_NAMED_ITEMS])
+        raise Invalid(f"{len(messages):,} of {len(verdicts):,} items are refused: {first_messages}")

@@ -48,12 +48,12 @@ class ConversionContexts:
             if head != self._heads.get(namespace):
                 self._panels[namespace] = await library_elements.list_repeated(connection, namespace)
                 self._heads[namespace] = head
-        known = tuple(
+        known_sources = tuple(
             KnownDataSource(source.uid, source.fields.type, source.name, is_default=source.fields.is_default) for source in stored
         )
         panels = self._panels[namespace]
         context = ConversionContext(
-            DataSourceIndex(known), {name: orjson.loads(body) for name, body in panels.items()}, repr((known, panels))
+            DataSourceIndex(known_sources), {name: orjson.loads(body) for name, body in panels.items()}, repr((known_sources, panels))
         )
         self._scope.set_context(namespace, context)
         self._read_at[namespace] = asyncio.get_running_loop().time()

@@ -1,4 +1,4 @@
-"""Routes of members of the caller's organization (``/api/org/users``) and of any (``/api/orgs/{org_id}/users``)."""
+"""Routes of members of the caller's organization (``/api/org/users``) and of any organization (``/api/orgs/{org_id}/users``)."""
 
 from collections.abc import Callable, Sequence
 from typing import Final

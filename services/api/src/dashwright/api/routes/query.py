@@ -107,7 +107,10 @@ def queryable_uids(caller: Identity) -> frozenset[str] | None:
 
 
 def readable_uids(caller: Identity) -> frozenset[str] | None:
-    """Return the uids of the data sources whose settings the caller may read, or None for all. Too many uids count as none."""
+    """Return the uids of the data sources whose settings the caller may read, or None for all.
+
+    The result is empty if there are too many uids for a message header.
+    """
     uids = caller.names("datasources:read", "datasources:uid:")
     return uids if uids is None or len(uids) <= _MAX_UIDS else frozenset()
 

@@ -120,20 +120,20 @@ async def record(
 
 async def record_all(connection: Connection, events: Iterable[Event]) -> None:
     """Record several events in their order, such as those of refused requests, which have no transaction of their own."""
-    recorded = [*events]
+    all_events = [*events]
     query = _sql.bind(
         "record_all",
-        org_ids=[event.org_id or None for event in recorded],
-        actors=[_storable(event.actor.uid) for event in recorded],
-        logins=[_storable(event.actor.login) for event in recorded],
-        actions=[event.action for event in recorded],
-        objects=[_storable(event.object) for event in recorded],
-        outcomes=[event.outcome.value for event in recorded],
-        statuses=[event.status for event in recorded],
-        addresses=[_storable(event.actor.address) for event in recorded],
-        request_ids=[_storable(event.actor.request_id) for event in recorded],
-        trace_ids=[_storable(event.actor.trace_id) for event in recorded],
-        details=[orjson.dumps(dict(event.details)).decode() for event in recorded],
+        org_ids=[event.org_id or None for event in all_events],
+        actors=[_storable(event.actor.uid) for event in all_events],
+        logins=[_storable(event.actor.login) for event in all_events],
+        actions=[event.action for event in all_events],
+        objects=[_storable(event.object) for event in all_events],
+        outcomes=[event.outcome.value for event in all_events],
+        statuses=[event.status for event in all_events],
+        addresses=[_storable(event.actor.address) for event in all_events],
+        request_ids=[_storable(event.actor.request_id) for event in all_events],
+        trace_ids=[_storable(event.actor.trace_id) for event in all_events],
+        details=[orjson.dumps(dict(event.details)).decode() for event in all_events],
     )
     await connection.execute(*query)
 

@@ -26,7 +26,7 @@ class Person:
     email: str
     name: str
     theme: str
-    #: The current organization, which the user may have left since.
+    #: The current organization. The user may have left it.
     org_id: int
     is_admin: bool
     is_disabled: bool

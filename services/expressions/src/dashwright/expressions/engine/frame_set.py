@@ -39,7 +39,7 @@ class FrameSet(Sequence[Frame]):
     times: Times | None = None  #: The time of each number. None: the frames of numbers have no time column.
     time_name: str = TIME_NAME  #: The name of each time column.
     time_config: Mapping[str, Any] | None = None  #: The configuration of each time column.
-    display_names: DisplayNames | None = None  #: An empty name is left to the client.
+    display_names: DisplayNames | None = None  #: Without display names, or for an empty one, the client chooses the name.
     is_wide: bool = False  #: True if all series are columns of one frame. They then have one axis, and at least one exists.
 
     def with_ref_id(self, ref_id: str) -> "FrameSet":
@@ -66,7 +66,7 @@ class FrameSet(Sequence[Frame]):
 
     @property
     def max_value_count(self) -> int:
-        """The number of values of the frame with most of them, without its times."""
+        """The maximum number of values in a frame, without times."""
         return self.max_row_count * (len(self.values) if self.is_wide else 1)
 
     @property

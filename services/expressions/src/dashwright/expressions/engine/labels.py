@@ -71,8 +71,8 @@ class LabelSets(Sequence[Labels]):
         """Return the label sets of several items."""
         if isinstance(labels, LabelSets):
             return labels
-        listed = tuple(labels)
-        return LabelSets((), (), listed, len(listed))
+        label_sets = tuple(labels)
+        return LabelSets((), (), label_sets, len(label_sets))
 
     @staticmethod
     def of_mappings(mappings: Sequence[Mapping[str, str]]) -> "LabelSets":

@@ -133,10 +133,10 @@ def _join(
     right_by_key: dict[Hashable, list[int]] = {}
     for key, position in zip(right_join_keys, right_positions, strict=True):
         right_by_key.setdefault(key, []).append(position)
-    joined = [
+    positions_with_partners = [
         (position, partners) for key, position in zip(left_join_keys, left_positions, strict=True) if (partners := right_by_key.get(key))
     ]
-    return _Partners([position for position, _ in joined], [partners for _, partners in joined])
+    return _Partners([position for position, _ in positions_with_partners], [partners for _, partners in positions_with_partners])
 
 
 def _pair_positions(all_partners: list[_Partners], count: int, deadline: Deadline) -> tuple[Positions, Positions]:

@@ -67,7 +67,7 @@ class _SetWriter:
 
     def __init__(self, frames: FrameSet) -> None:
         self._frames = frames
-        #: The JSON from the begin of a frame to its value column.
+        #: The JSON from the beginning of a frame to its value column.
         self._start = self._encode_start(0 if len(frames) == 1 else 1)
         self._first_start = self._encode_start(0)
         self._labels = self._encode_labels()
@@ -155,7 +155,7 @@ def _rows_at(cells: Cells, rows: NDArray[Any]) -> Cells:
 
 
 def _encode_times(times: NDArray[np.int64]) -> tuple[bytes, bytes]:
-    """Return the JSON from the end of the schema to the begin of the values, and the member ``nanos``."""
+    """Return the JSON from the end of the schema to the beginning of the values, and the member ``nanos``."""
     milliseconds = times // NANOS_PER_MILLISECOND
     encoded = b'}]},"data":{"values":[' + orjson.dumps(milliseconds, option=orjson.OPT_SERIALIZE_NUMPY) + b",["
     nanos = times - milliseconds * NANOS_PER_MILLISECOND

@@ -17,13 +17,13 @@ _PUNCTUATION: Final = {character: index for index, character in enumerate("_-,;:
 
 def sorted_by(values: Iterable[Any], comparison: Callable[[Any, Any], float]) -> list[Any]:
     """Return the values as ``sort`` orders them: stable, a comparison of NaN counts as equal, undefined values last."""
-    listed = list(values)
-    defined = [value for value in listed if value is not UNDEFINED]
+    all_values = list(values)
+    defined = [value for value in all_values if value is not UNDEFINED]
     if comparison is difference and all(map(_is_ordered, defined)):
         # The same order, without a call for each comparison.
-        return sorted(defined) + [UNDEFINED] * (len(listed) - len(defined))
+        return sorted(defined) + [UNDEFINED] * (len(all_values) - len(defined))
     defined.sort(key=cmp_to_key(lambda left, right: _sign(comparison(left, right))))
-    return defined + [UNDEFINED] * (len(listed) - len(defined))
+    return defined + [UNDEFINED] * (len(all_values) - len(defined))
 
 
 def _is_ordered(value: Any) -> bool:

@@ -1,4 +1,4 @@
-"""Values of JavaScript as Python values: kinds of nothing, conversions to text and numbers, and keys of sets and maps.
+"""Values of JavaScript as Python values: null and undefined, conversions to text and numbers, and keys of sets and maps.
 
 Null is ``None``, undefined is ``UNDEFINED``, numbers are ``int`` or ``float``, arrays and objects are lists and dictionaries.
 """

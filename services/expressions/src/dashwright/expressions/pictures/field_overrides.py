@@ -130,8 +130,8 @@ class PanelColumn:
         if path.startswith("labels."):
             name = path.removeprefix("labels.")
             return ", ".join(labels.values()) if name == "__values" else labels.get(name, "")
-        known = {"name": lambda: self.field.name, "displayName": lambda: self.display_name, "labels": lambda: label_list(labels)}
-        return known[path]() if path in known else ""
+        text_functions = {"name": lambda: self.field.name, "displayName": lambda: self.display_name, "labels": lambda: label_list(labels)}
+        return text_functions[path]() if path in text_functions else ""
 
 
 class FieldConfigs:

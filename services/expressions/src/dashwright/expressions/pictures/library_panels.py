@@ -14,8 +14,8 @@ def with_library_panels(sections: Sequence[Section], spec: Mapping[str, Any], mo
     ``models`` are the stored library panels by uid. An exported dashboard may contain further ones (``__elements``).
     """
     elements = object_of(spec.get("__elements"))
-    known = {**{uid: object_of(object_of(element).get("model")) for uid, element in elements.items()}, **models}
-    return [replace(section, panels=[_completed(panel, known) for panel in section.panels]) for section in sections]
+    all_models = {**{uid: object_of(object_of(element).get("model")) for uid, element in elements.items()}, **models}
+    return [replace(section, panels=[_completed(panel, all_models) for panel in section.panels]) for section in sections]
 
 
 def missing_library_panel(panel: Mapping[str, Any]) -> str:

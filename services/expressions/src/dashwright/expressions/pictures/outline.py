@@ -176,9 +176,9 @@ def _variable(definition: Definition, resolution: Resolution) -> OutlineVariable
     elif definition.kind == "interval" and texts == ["auto"]:
         values = [_AUTO]
     if definition.kind != "textbox":
-        known = {option.value for option in options}
+        option_values = {option.value for option in options}
         pairs = zip(values, texts, strict=False)
-        options += [OutlineOption(value=value, text=text) for value, text in pairs if value and value not in known]
+        options += [OutlineOption(value=value, text=text) for value, text in pairs if value and value not in option_values]
     return OutlineVariable(
         name=name,
         label=string_of(definition.source.get("label")) or name,

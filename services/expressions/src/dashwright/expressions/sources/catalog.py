@@ -72,8 +72,8 @@ class Catalog:
 
 def canonical_type(source_type: str) -> str:
     """Return the current id of a type, for an id that was used earlier."""
-    known = TYPE_BY_NAME.get(source_type)
-    return known.id if known else source_type
+    data_source_type = TYPE_BY_NAME.get(source_type)
+    return data_source_type.id if data_source_type else source_type
 
 
 def names_of(entries: Iterable[CatalogEntry]) -> str:

@@ -97,8 +97,8 @@ class DataFrame:
     @staticmethod
     def of(columns: Iterable[Column], ref_id: str = "", *, meta: Mapping[str, Any] | None = None) -> "DataFrame":
         """Return a frame without a name, as long as its longest column."""
-        listed = list(columns)
-        return DataFrame(listed, max((len(column.values) for column in listed), default=0), ref_id=ref_id, meta=meta)
+        all_columns = list(columns)
+        return DataFrame(all_columns, max((len(column.values) for column in all_columns), default=0), ref_id=ref_id, meta=meta)
 
     def with_columns(self, columns: Iterable[Column]) -> "DataFrame":
         """Return the frame with other columns of the same length."""

@@ -19,10 +19,10 @@ def filter_by_value(frames: Frames, options: Mapping[str, Any], context: Context
     combine = all if options.get("match") == "all" else any
     is_included = options.get("type", "include") == "include"
     names = DisplayNames(frames)
-    known = {name for frame in frames for name in names.of_frame(frame)}
-    named = [(string_of(filter_.get("fieldName")), object_of(filter_.get("config"))) for filter_ in filters]
+    known_names = {name for frame in frames for name in names.of_frame(frame)}
+    names_and_configs = [(string_of(filter_.get("fieldName")), object_of(filter_.get("config"))) for filter_ in filters]
     # Grafana does not read the conditions of columns that do not exist.
-    conditions = [(name, cell_matcher(config) if name in known else _no_match) for name, config in named]
+    conditions = [(name, cell_matcher(config) if name in known_names else _no_match) for name, config in names_and_configs]
 
     def chosen(frame: DataFrame) -> DataFrame:
         columns = dict(zip(names.of_frame(frame), frame.columns, strict=True))

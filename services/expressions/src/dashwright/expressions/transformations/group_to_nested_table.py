@@ -26,14 +26,14 @@ def group_to_nested_table(frames: Frames, options: Mapping[str, Any], context: C
 
 def _grouped(frame: DataFrame, settings: Mapping[str, Mapping[str, Any]], meta: Mapping[str, Any], context: Context) -> DataFrame:
     """Return the groups of a frame, a frame without columns if it has no column to group by."""
-    named = [(column, bare_display_name(column)) for column in frame.columns]
-    keys = [column for column, name in named if settings.get(name, {}).get("operation") == "groupby"]
+    columns_with_names = [(column, bare_display_name(column)) for column in frame.columns]
+    keys = [column for column, name in columns_with_names if settings.get(name, {}).get("operation") == "groupby"]
     if not keys:
         return DataFrame()
     groups = grouped_rows(keys, frame.row_count, context)
     namesakes = columns_by_name(frame)
     columns = key_columns(keys, groups, namesakes)
-    for column, name in named:
+    for column, name in columns_with_names:
         setting = settings.get(name, {})
         if setting.get("operation") == "aggregate":
             columns += [_typed(aggregated(column, namesakes, id_, groups), column, id_) for id_ in aggregations_of(setting)]

@@ -18,8 +18,8 @@ def join_by_field(frames: Frames, options: Mapping[str, Any], context: Context) 
     if len(frames) < 2:
         return frames
     name = string_of(options.get("byField"))
-    joined = join_frames(frames, context, named(name) if name else None, _MODES.get(string_of(options.get("mode"))))
-    return frames if joined is None else [replace(joined, ref_id=joined_ref_id("joinByField", frames))]
+    joined_frame = join_frames(frames, context, named(name) if name else None, _MODES.get(string_of(options.get("mode"))))
+    return frames if joined_frame is None else [replace(joined_frame, ref_id=joined_ref_id("joinByField", frames))]
 
 
 def join_series(frames: Frames, context: Context) -> Frames:

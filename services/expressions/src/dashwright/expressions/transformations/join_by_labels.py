@@ -19,14 +19,14 @@ def join_by_labels(frames: Frames, options: Mapping[str, Any], context: Context)
         return frames
     label = string_of(options.get("value"))
     columns = [column for frame in frames for column in frame.columns if column.labels and column.type is not CellType.TIME]
-    known = dict.fromkeys(key for column in columns for key in column.labels or ())
+    label_names = dict.fromkeys(key for column in columns for key in column.labels or ())
     if not label:
         return [_error("No value label configured")]
-    if not known:
+    if not label_names:
         return [_error("No labels in result")]
-    if label not in known:
+    if label not in label_names:
         return [_error("Value label not found")]
-    keys = [key for key in list_of(options.get("join")) or known if isinstance(key, str) and key != label]
+    keys = [key for key in list_of(options.get("join")) or label_names if isinstance(key, str) and key != label]
     originals: dict[str, Column] = {}
     groups: dict[str, tuple[list[Any], dict[str, list[Any]]]] = {}
     for column in columns:

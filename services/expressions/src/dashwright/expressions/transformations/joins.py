@@ -53,8 +53,8 @@ def join_frames(frames: Frames, context: Context, key: FieldMatcher | None, join
         return DataFrame()
     columns = (join or outer_join)(tables, context)
     originals = [tables[0].key, *(column for table in tables for column in table.columns)]
-    joined = [column.with_values(values) for column, values in zip(originals, columns, strict=False)]
-    return DataFrame(joined, len(columns[0]))
+    joined_columns = [column.with_values(values) for column, values in zip(originals, columns, strict=False)]
+    return DataFrame(joined_columns, len(columns[0]))
 
 
 def _default_key(frame: DataFrame) -> FieldMatcher:
@@ -166,9 +166,9 @@ def _tabular_join(tables: Sequence[JoinTable], context: Context, *, is_outer: bo
         right = [column.values for column in (table.key, *table.columns)]
         pairs = _pairs(left[0], right[0], context, len(left) + len(right) - 1, is_outer=is_outer)
         keys = [left[0][first] if first is not None else right[0][second or 0] for first, second in pairs]
-        others = [[None if first is None else values[first] for first, _ in pairs] for values in left[1:]]
-        joined = [[None if second is None else values[second] for _, second in pairs] for values in right[1:]]
-        left = [keys, *others, *joined]
+        left_cells = [[None if first is None else values[first] for first, _ in pairs] for values in left[1:]]
+        right_cells = [[None if second is None else values[second] for _, second in pairs] for values in right[1:]]
+        left = [keys, *left_cells, *right_cells]
     return left
 
 
@@ -191,8 +191,8 @@ def _pairs(left: Cells, right: Cells, context: Context, columns: int, *, is_oute
 def _as_object_keys(keys: Mapping[str, Any]) -> list[str]:
     """Return the keys in the order of the members of an object: integers ascending, then text in the order of insertion."""
     integers = [key for key in keys if key.isdecimal() and key.isascii() and len(key) < 11 and str(int(key)) == key]
-    known = set(integers)
-    return [*sorted(integers, key=int), *(key for key in keys if key not in known)]
+    integer_keys = set(integers)
+    return [*sorted(integers, key=int), *(key for key in keys if key not in integer_keys)]
 
 
 def _seems_ascending(values: Cells) -> bool:

@@ -63,7 +63,8 @@ def _merged_rows(frames: Sequence[DataFrame], key_names: Sequence[str], context:
 
 def _can_merge(existing: _Row, row: _Row) -> bool:
     return all(
-        (known := existing.get(name, UNDEFINED)) is UNDEFINED or known is None or are_identical(known, value) for name, value in row.items()
+        (existing_value := existing.get(name, UNDEFINED)) is UNDEFINED or existing_value is None or are_identical(existing_value, value)
+        for name, value in row.items()
     )
 
 

@@ -28,9 +28,9 @@ class DisplayNames:
 
     def of(self, column: Column, frame: DataFrame) -> str:
         """Return the display name of a column of a frame."""
-        known = column.known_name
-        if known and known.name and known.has_siblings is self._has_siblings:
-            return known.name
+        known_name = column.known_name
+        if known_name and known_name.name and known_name.has_siblings is self._has_siblings:
+            return known_name.name
         return _remember(column, self._compute(column, frame), has_siblings=self._has_siblings)
 
     def of_frame(self, frame: DataFrame) -> list[str]:
@@ -78,9 +78,9 @@ def _remember(column: Column, name: str, *, has_siblings: bool) -> str:
 
 def bare_display_name(column: Column) -> str:
     """Return the display name of a column without its frame: the remembered one, or else the configured one, or else its name."""
-    known = column.known_name
-    if known and known.name and not known.has_siblings:
-        return known.name
+    known_name = column.known_name
+    if known_name and known_name.name and not known_name.has_siblings:
+        return known_name.name
     configured = column.config.get("displayName")
     name = configured if isinstance(configured, str) and configured else column.name or VALUE_NAME
     return _remember(column, name, has_siblings=False)
@@ -120,7 +120,7 @@ def comparison_suffix(meta: Mapping[str, Any] | None) -> str:
 
 def _label_text(labels: Mapping[str, Any], single_label: str | None) -> str:
     if not single_label:
-        return f"{{{listed}}}" if (listed := label_list(labels)) else ""
+        return f"{{{label_text}}}" if (label_text := label_list(labels)) else ""
     value: Any = labels.get(single_label)
     return text_of(value) if is_true(value) else ""
 

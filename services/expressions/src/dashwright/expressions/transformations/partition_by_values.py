@@ -77,5 +77,5 @@ def _frame_name(name: str, key_names: Sequence[str], values: Sequence[Any], nami
     texts = ["" if is_missing(value) and not naming["withNames"] else text_of(value) for value in values]
     if naming["withNames"]:
         texts = [f"{key}{naming['separator1']}{text}" for key, text in zip(key_names, texts, strict=True)]
-    joined = text_of(naming["separator2"]).join(texts)
-    return f"{name} {joined}" if naming["append"] and name else joined
+    joined_texts = text_of(naming["separator2"]).join(texts)
+    return f"{name} {joined_texts}" if naming["append"] and name else joined_texts

@@ -22,8 +22,8 @@ def prepare_time_series(frames: Frames, options: Mapping[str, Any], context: Con
         return _multiple_series(frames, context)
     if format_ == "long":
         return [long for frame in frames if (long := _long(frame, context))]
-    joined = join_frames(frames, context, field_matcher({"id": "firstTimeField"}))
-    return [] if joined is None else [joined]
+    joined_frame = join_frames(frames, context, field_matcher({"id": "firstTimeField"}))
+    return [] if joined_frame is None else [joined_frame]
 
 
 def _multiple_series(frames: Frames, context: Context) -> Frames:

@@ -14,9 +14,9 @@ _ESCAPES: Final = {"__gfp__": "|", "__gfc__": ",", "__gfh__": "#"}
 
 def read_filters(definition: Definition, from_url: Sequence[str] | None) -> list[LabelFilter]:
     """Return the filters of the URL (``key|operator|value``), or else the saved ones, preceded by filters that users cannot change."""
-    fixed = _saved(definition.source.get("baseFilters"))
-    changeable = _of_url(from_url) if from_url is not None else _saved(definition.source.get("filters"))
-    return [*fixed, *changeable][:_MAX_FILTERS]
+    fixed_filters = _saved(definition.source.get("baseFilters"))
+    changeable_filters = _of_url(from_url) if from_url is not None else _saved(definition.source.get("filters"))
+    return [*fixed_filters, *changeable_filters][:_MAX_FILTERS]
 
 
 def description_of(filters: Sequence[LabelFilter]) -> str:

@@ -67,8 +67,8 @@ class Definition:
 
 def read_definitions(spec: Mapping[str, Any]) -> dict[str, Definition]:
     """Return the variables of a dashboard by name, in their order."""
-    listed = object_of(spec.get("templating")).get("list") if "templating" in spec else spec.get("variables")
-    definitions = [_definition(item) for item in objects_of(listed)[:MAX_VARIABLES]]
+    variables = object_of(spec.get("templating")).get("list") if "templating" in spec else spec.get("variables")
+    definitions = [_definition(item) for item in objects_of(variables)[:MAX_VARIABLES]]
     return {definition.name: definition for definition in definitions if definition.name}
 
 

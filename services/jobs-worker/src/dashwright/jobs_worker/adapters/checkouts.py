@@ -192,7 +192,7 @@ class RepositoryCheckouts:
             return await fetch(replace(fork, token=""))
 
     async def check_readable(self, repository: Repository) -> None:
-        """Return if the repository can be read. Raises the error that prevents it."""
+        """Check that the repository can be read. Raises the error that prevents it."""
         if repository.spec.type is RepositoryType.LOCAL:
             await self._directory_checkout(repository).check_readable()
             return

@@ -67,7 +67,7 @@ class DirectoryCheckout:
         return ""
 
     async def check_readable(self) -> None:
-        """Return if the directory exists and may be read. Raises NotFound, Forbidden or SourceFailed."""
+        """Check that the directory exists and can be read. Raises NotFound, Forbidden or SourceFailed."""
         os.close(await asyncio.to_thread(self.open_root))
 
     async def entries(self) -> Sequence[Entry]:

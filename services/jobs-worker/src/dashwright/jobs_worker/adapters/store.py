@@ -38,7 +38,7 @@ from dashwright.jobs_worker.domain.objects import (
 from dashwright.jobs_worker.ports import Overtaken
 
 _BATCH_SIZE = 200
-"""Writes that are staged by one statement."""
+"""Number of writes that one statement stages."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -252,7 +252,7 @@ async def _stage(staging: resources.StagedWrites, changes: AsyncIterator[Change]
     """
     removals: list[Key] = []
     batch: list[resources.Write] = []
-    staged: asyncio.Task[None] | None = None
+    staging_task: asyncio.Task[None] | None = None
     try:
         async for change in changes:
             if isinstance(change, Removal):
@@ -260,16 +260,16 @@ async def _stage(staging: resources.StagedWrites, changes: AsyncIterator[Change]
                 continue
             batch.append(_to_stored_write(change))
             if len(batch) == _BATCH_SIZE:
-                if staged is not None:
-                    await staged
-                staged, batch = asyncio.create_task(staging.add(batch)), []
-        if staged is not None:
-            await staged
+                if staging_task is not None:
+                    await staging_task
+                staging_task, batch = asyncio.create_task(staging.add(batch)), []
+        if staging_task is not None:
+            await staging_task
     finally:
         # The connection must not be used by a task that outlives this function.
-        if staged is not None and not staged.done():
-            staged.cancel()
-            await asyncio.wait([staged])
+        if staging_task is not None and not staging_task.done():
+            staging_task.cancel()
+            await asyncio.wait([staging_task])
     if batch:
         await staging.add(batch)
     return removals

@@ -45,7 +45,7 @@ class RepositoryReader(Protocol):
     """A reader of repositories."""
 
     async def check_readable(self, repository: Repository) -> None:
-        """Return if the repository can be read. Raises the error that prevents it."""
+        """Check that the repository can be read. Raises the error that prevents it."""
         ...
 
     async def branches(self, repository: Repository) -> Mapping[str, str]:

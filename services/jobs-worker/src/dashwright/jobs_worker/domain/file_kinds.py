@@ -27,9 +27,9 @@ def kind_and_version(api_version: Any, kind_name: Any) -> tuple[Kind, str]:
     group, _, version = api_version.partition("/")
     kind = _BY_NAME.get((group, kind_name))
     if kind is None:
-        known = ", ".join(f"{known_kind.kind} of {known_kind.group}" for known_kind in FILE_KINDS)
-        raise Invalid(f"{kind_name} of {api_version} is not synced: files hold {known}; folders come from directories")
+        kinds_text = ", ".join(f"{known_kind.kind} of {known_kind.group}" for known_kind in FILE_KINDS)
+        raise Invalid(f"{kind_name} of {api_version} is not synced: files hold {kinds_text}; folders come from directories")
     if version not in kind.versions:
-        known = ", ".join(kind.api_version(known_version) for known_version in kind.versions)
-        raise Invalid(f"apiVersion {api_version!r} is not supported for {kind_name}; known: {known}")
+        versions_text = ", ".join(kind.api_version(known_version) for known_version in kind.versions)
+        raise Invalid(f"apiVersion {api_version!r} is not supported for {kind_name}; known: {versions_text}")
     return kind, version

@@ -96,5 +96,5 @@ def _read_document(reader: ResourceReader, path: str, text: str, document: YamlD
 
 
 def _joined(messages: Sequence[str]) -> str:
-    described = "; ".join(messages[:_MAX_MESSAGES])
-    return described if len(messages) <= _MAX_MESSAGES else f"{described}; and {len(messages) - _MAX_MESSAGES} more documents"
+    text = "; ".join(messages[:_MAX_MESSAGES])
+    return text if len(messages) <= _MAX_MESSAGES else f"{text}; and {len(messages) - _MAX_MESSAGES} more documents"

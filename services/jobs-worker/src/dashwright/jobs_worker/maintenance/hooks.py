@@ -185,8 +185,8 @@ class Hooks:
             await self._host.delete_hook(Repository(removal.namespace, removal.name, "", 0, spec), removal.hook)
         except NotFound:
             pass
-        except DashwrightError as raised:
-            error = raised
+        except DashwrightError as host_error:
+            error = host_error
         if error is None or removal.is_old:
             log.info("hook_removed" if error is None else "hook_left_behind", repository=removal.name, hook=removal.hook)
             await self._execute(lambda connection: hooks.delete_removal(connection, removal.id))

@@ -48,7 +48,7 @@ class Prober:
     async def probe(self, namespace: str, name: str) -> HealthStatus:
         """Probe a repository and return the recorded health. Raises NotFound for an unknown repository.
 
-        If the host may not be called now, the health is unchanged and its message says why.
+        If requests to the host are paused, the health is unchanged and its message says why.
         """
         async with self._database.connection() as connection:
             repository = await load(connection, namespace, name)

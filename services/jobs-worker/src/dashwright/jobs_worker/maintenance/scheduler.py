@@ -164,17 +164,17 @@ class Scheduler:
             probe_interval=probe_interval,
         )
 
-    async def _handle(self, listed: ListedRepository, step: NextStep) -> None:
+    async def _handle(self, listed_repository: ListedRepository, step: NextStep) -> None:
         """Run a step. A failing repository delays no other repository, and is retried when it is due again."""
         # The host's slot comes first: waiting for a slow host must not occupy a slot that others could use.
-        async with self._slots_by_host.setdefault(listed.host, asyncio.Semaphore(_MAX_STEPS_PER_HOST)), self._slots:
+        async with self._slots_by_host.setdefault(listed_repository.host, asyncio.Semaphore(_MAX_STEPS_PER_HOST)), self._slots:
             # The pause and the number of jobs may have changed while this step waited for its slots.
-            if (listed.host, listed.namespace) in self._paused_until or (
+            if (listed_repository.host, listed_repository.namespace) in self._paused_until or (
                 step is not NextStep.PROBE and self._waiting_jobs >= MAX_WAITING_JOBS
             ):
                 return
             # Parsed only now: hundreds of steps may wait for a slot.
-            repository = listed.parse()
+            repository = listed_repository.parse()
             # Recorded before the step, so that a failing repository is not due again immediately.
             self._last_step_at[repository.uid] = self._clock.milliseconds()
             try:
@@ -182,7 +182,7 @@ class Scheduler:
             except Unavailable as error:
                 log.info("repository_waits", repository=repository.name, error=error.message)
             except TooManyRequests as error:
-                await self._pause_host(repository, listed.host, error)
+                await self._pause_host(repository, listed_repository.host, error)
             except DashwrightError as error:
                 log.info("scheduled_step_failed", repository=repository.name, error=error.message)
                 await self._prober.record(repository.namespace, repository.name, error)

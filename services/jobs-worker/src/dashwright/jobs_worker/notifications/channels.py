@@ -30,20 +30,20 @@ Deliver = Callable[[ClaimedNotification], Awaitable[None]]
 def channels(broker: Broker, webhooks: Webhooks, cipher: SecretCipher, clock: Clock) -> Mapping[ReceiverType, Deliver]:
     """Return the channels by the type of receiver."""
 
-    async def send_to_queue(claimed: ClaimedNotification) -> None:
+    async def send_to_queue(notification: ClaimedNotification) -> None:
         try:
-            await broker.publish("", claimed.target, _message(claimed))
+            await broker.publish("", notification.target, _message(notification))
         except Unroutable as error:
-            raise SourceFailed(f"the queue '{claimed.target}' does not exist; declare it at the broker") from error
+            raise SourceFailed(f"the queue '{notification.target}' does not exist; declare it at the broker") from error
 
-    async def send_to_exchange(claimed: ClaimedNotification) -> None:
+    async def send_to_exchange(notification: ClaimedNotification) -> None:
         # Without a queue that is bound to the exchange, the event has no receiver.
         with suppress(Unroutable):
-            await broker.publish(broker.topology.events, claimed.target, _message(claimed))
+            await broker.publish(broker.topology.events, notification.target, _message(notification))
 
-    async def post_to_webhook(claimed: ClaimedNotification) -> None:
-        target, body = target_of(claimed), claimed.event.encode()
-        headers = _signed_headers(target.signing_key(cipher), str(claimed.id), int(clock.seconds()), body)
+    async def post_to_webhook(notification: ClaimedNotification) -> None:
+        target, body = target_of(notification), notification.event.encode()
+        headers = _signed_headers(target.signing_key(cipher), str(notification.id), int(clock.seconds()), body)
         response = await webhooks.post(target.url, {**headers, "Content-Type": CONTENT_TYPE}, body)
         if response.status == _GONE:
             raise Gone("the webhook responded with status 410, so the notification is not repeated")
@@ -55,8 +55,8 @@ def channels(broker: Broker, webhooks: Webhooks, cipher: SecretCipher, clock: Cl
     return {"queue": send_to_queue, "exchange": send_to_exchange, "webhook": post_to_webhook}
 
 
-def _message(claimed: ClaimedNotification) -> Message:
-    return Message(body=claimed.event.encode(), message_id=str(claimed.id), content_type=CONTENT_TYPE)
+def _message(notification: ClaimedNotification) -> Message:
+    return Message(body=notification.event.encode(), message_id=str(notification.id), content_type=CONTENT_TYPE)
 
 
 def _signed_headers(key: bytes, message_id: str, timestamp: int, body: bytes) -> Mapping[str, str]:

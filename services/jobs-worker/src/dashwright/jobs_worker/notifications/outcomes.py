@@ -83,12 +83,12 @@ class NotificationBacklog:
 
 async def _write_status(connection: Connection, namespace: str, name: str, outcomes: list[AttemptOutcome]) -> None:
     def change(status: RepositoryStatus, repository: StoredObject) -> None:
-        known = {item.name: item for item in status.notifications or ()}
+        statuses = {item.name: item for item in status.notifications or ()}
         for outcome in outcomes:
             if outcome.subject == repository.uid:
-                known[outcome.target] = _status_of(outcome, known.get(outcome.target))
+                statuses[outcome.target] = _status_of(outcome, statuses.get(outcome.target))
         receivers = RepositorySpec.model_validate_json(repository.spec).notifications or ()
-        status.notifications = [known[receiver.name] for receiver in receivers if receiver.name in known] or None
+        status.notifications = [statuses[receiver.name] for receiver in receivers if receiver.name in statuses] or None
 
     with suppress(NotFound):  # The repository was deleted, and its status with it.
         await resources.update_status(connection, REPOSITORY, namespace, name, RepositoryStatus, change)

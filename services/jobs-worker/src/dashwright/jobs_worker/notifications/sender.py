@@ -85,54 +85,57 @@ class NotificationSender:
         running = list(self._deliveries.values())
         async with self._database.connection() as connection:
             claimed_notifications = await notifications.claim(connection, LIMITS, running=running, lease=_LEASE)
-        for claimed in claimed_notifications:
-            task = asyncio.create_task(self._deliver(claimed), name=f"notification-{claimed.id}")
-            self._deliveries[task] = claimed
+        for notification in claimed_notifications:
+            task = asyncio.create_task(self._deliver(notification), name=f"notification-{notification.id}")
+            self._deliveries[task] = notification
             task.add_done_callback(self._on_done)
 
     def _on_done(self, task: asyncio.Task[None]) -> None:
         del self._deliveries[task]
         self._changed.set()
 
-    async def _deliver(self, claimed: ClaimedNotification) -> None:
+    async def _deliver(self, notification: ClaimedNotification) -> None:
         """Make one attempt and record its outcome."""
         event = log.bind(
-            **{claimed.subject_kind: claimed.name}, namespace=claimed.namespace, receiver=claimed.receiver, attempt=claimed.attempts
+            **{notification.subject_kind: notification.name},
+            namespace=notification.namespace,
+            receiver=notification.receiver,
+            attempt=notification.attempts,
         )
         try:
-            await self._attempt(claimed)
+            await self._attempt(notification)
         except DashwrightError as error:
-            retry_after = self._retry_after(claimed, error)
+            retry_after = self._retry_after(notification, error)
             outcome = "given_up" if retry_after is None else "failed"
-            metrics.notifications.labels(receiver=claimed.receiver, outcome=outcome).inc()
+            metrics.notifications.labels(receiver=notification.receiver, outcome=outcome).inc()
             event.info("notification_not_delivered", error=error.message, is_last=retry_after is None)
             with suppress(Unavailable):
                 async with self._database.transaction() as connection:
-                    await notifications.record_failure(connection, claimed, error=error.message, retry_after=retry_after)
+                    await notifications.record_failure(connection, notification, error=error.message, retry_after=retry_after)
             return
         except Exception:  # noqa: BLE001 - the lease expires, and the attempt is repeated
             event.exception("notification_not_delivered")
             return
-        metrics.notifications.labels(receiver=claimed.receiver, outcome="delivered").inc()
+        metrics.notifications.labels(receiver=notification.receiver, outcome="delivered").inc()
         event.info("notification_delivered")
         with suppress(Unavailable):
             async with self._database.transaction() as connection:
-                await notifications.record_delivery(connection, claimed)
+                await notifications.record_delivery(connection, notification)
 
-    async def _attempt(self, claimed: ClaimedNotification) -> None:
+    async def _attempt(self, notification: ClaimedNotification) -> None:
         """Send a notification. Raises a DashwrightError if the receiver did not accept it, Gone if it never will."""
         try:
             async with asyncio.timeout(_ATTEMPT_SECONDS):
-                await self._channels[claimed.receiver](claimed)
+                await self._channels[notification.receiver](notification)
         except TimeoutError as error:
-            raise SourceFailed(f"the {claimed.receiver} did not accept the notification within {_ATTEMPT_SECONDS:g} s") from error
+            raise SourceFailed(f"the {notification.receiver} did not accept the notification within {_ATTEMPT_SECONDS:g} s") from error
 
-    def _retry_after(self, claimed: ClaimedNotification, error: DashwrightError) -> timedelta | None:
+    def _retry_after(self, notification: ClaimedNotification, error: DashwrightError) -> timedelta | None:
         """Return the time until the next attempt, which doubles with each one, or None after the last."""
         if isinstance(error, Gone):
             return None
-        delay = min(_MAX_DELAY, _FIRST_DELAY * 2 ** min(claimed.attempts - 1, 20))
+        delay = min(_MAX_DELAY, _FIRST_DELAY * 2 ** min(notification.attempts - 1, 20))
         # Receivers that failed at the same time are not all called again at the same time.
         delay *= random.uniform(0.75, 1.25)
         delay = max(delay, min(_MAX_DELAY, timedelta(seconds=error.retry_after or 0)))
-        return delay if self._clock.now() + delay < claimed.created_at + self._period else None
+        return delay if self._clock.now() + delay < notification.created_at + self._period else None

@@ -31,13 +31,18 @@ class WebhookTarget:
             raise BadRequest(f"the stored secret of the webhook is damaged; send {self.secret_field}.create") from error
 
 
-def target_of(claimed: ClaimedNotification) -> WebhookTarget:
+def target_of(notification: ClaimedNotification) -> WebhookTarget:
     """Return the webhook of a notification. Raises Gone if the repository, or its receiver, was deleted in the meantime."""
-    if claimed.subject_kind == "batch":
-        return WebhookTarget(claimed.target, claimed.secret, signing_secret_owner(claimed.namespace, claimed.name), "secure.webhookSecret")
-    receivers = RepositorySpec.model_validate_json(claimed.spec).notifications or () if claimed.spec is not None else ()
+    if notification.subject_kind == "batch":
+        return WebhookTarget(
+            notification.target,
+            notification.secret,
+            signing_secret_owner(notification.namespace, notification.name),
+            "secure.webhookSecret",
+        )
+    receivers = RepositorySpec.model_validate_json(notification.spec).notifications or () if notification.spec is not None else ()
     for receiver in receivers:
-        if receiver.name == claimed.target:
-            owner = receiver_secret_owner(claimed.namespace, claimed.name, receiver.name)
+        if receiver.name == notification.target:
+            owner = receiver_secret_owner(notification.namespace, notification.name, receiver.name)
             return WebhookTarget(receiver.url, receiver.encrypted_secret, owner, f"secure.notifications.{receiver.name}")
-    raise Gone(f"the repository has no receiver '{claimed.target}' any more, so the notification is not sent")
+    raise Gone(f"the repository has no receiver '{notification.target}' any more, so the notification is not sent")

@@ -73,7 +73,7 @@ async def complete(connection: Connection, segment: ClaimedSegment, path: str, *
 
 
 async def list_untrimmed(connection: Connection, uid: uuid.UUID) -> Sequence[int]:
-    """Return the numbers of the stored segments whose evaluations may not be deleted yet."""
+    """Return the numbers of the stored segments whose evaluations are not all recorded as deleted."""
     return [row["number"] for row in await connection.fetch(_sql.list_untrimmed, uid)]
 
 
@@ -89,7 +89,7 @@ async def record_trimmed(connection: Connection, uid: uuid.UUID, number: int) ->
 
 
 async def record_stored(connection: Connection, uid: uuid.UUID) -> None:
-    """Record that a batch has no more segments to store, if it is finished and that is so."""
+    """Record that all results of a batch are stored. Does nothing if the batch is not finished or a result is not stored yet."""
     await connection.execute(*_sql.bind("record_stored", batch=uid, segment_items=SEGMENT_ITEMS))
 
 
@@ -99,6 +99,6 @@ async def list_deleted(connection: Connection, *, limit: int) -> Sequence[uuid.U
 
 
 async def delete_batch(connection: Connection, uid: uuid.UUID) -> None:
-    """Delete the rows of a deleted batch without items and objects. Call this in a transaction."""
+    """Delete the rows of a deleted batch whose items and objects are deleted. Call this in a transaction."""
     await connection.execute(_sql.delete_segments, uid)
     await connection.execute(_sql.delete_batch, uid)

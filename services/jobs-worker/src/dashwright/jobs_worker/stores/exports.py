@@ -24,7 +24,7 @@ class ExportRow:
     title: str
     #: Empty at the root.
     folder: str
-    #: Other managed objects are not listed. Managed folders are, because exported objects may be in them.
+    #: Only a folder can be managed: exported objects may be in it. Other managed objects are not listed.
     is_managed: bool
     #: Description of a folder; None for other kinds.
     description: str | None = None

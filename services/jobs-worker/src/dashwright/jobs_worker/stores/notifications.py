@@ -96,8 +96,8 @@ async def claim(
     ``running`` are those that this process is delivering. After ``lease``, another process may claim a notification whose attempt was
     not recorded.
     """
-    by_namespace = Counter(claimed.namespace for claimed in running if claimed.receiver != "exchange")
-    by_host = Counter(claimed.host for claimed in running)
+    by_namespace = Counter(notification.namespace for notification in running if notification.receiver != "exchange")
+    by_host = Counter(notification.host for notification in running)
     query = _sql.bind(
         "claim",
         full_namespaces=[namespace for namespace, count in by_namespace.items() if count >= limits.per_namespace],
@@ -115,26 +115,26 @@ async def claim(
     return [ClaimedNotification(**row) for row in await connection.fetch(*query)]
 
 
-async def record_delivery(connection: Connection, claimed: ClaimedNotification) -> None:
+async def record_delivery(connection: Connection, notification: ClaimedNotification) -> None:
     """Record that a receiver accepted a notification. Call this in a transaction."""
-    await connection.execute(_sql.record_delivery, claimed.id, claimed.receiver, claimed.target)
-    await connection.execute(_sql.delete_if_unneeded, claimed.id, claimed.receiver, claimed.target)
+    await connection.execute(_sql.record_delivery, notification.id, notification.receiver, notification.target)
+    await connection.execute(_sql.delete_if_unneeded, notification.id, notification.receiver, notification.target)
     notify_after_commit(connection, "job")
 
 
-async def record_failure(connection: Connection, claimed: ClaimedNotification, *, error: str, retry_after: timedelta | None) -> None:
+async def record_failure(connection: Connection, notification: ClaimedNotification, *, error: str, retry_after: timedelta | None) -> None:
     """Record a failed attempt. Without ``retry_after``, it is the last one. Call this in a transaction."""
     query = _sql.bind(
         "record_failure",
-        id=claimed.id,
-        receiver=claimed.receiver,
-        target=claimed.target,
-        attempts=claimed.attempts,
+        id=notification.id,
+        receiver=notification.receiver,
+        target=notification.target,
+        attempts=notification.attempts,
         error=error,
         retry_after=retry_after,
     )
     await connection.execute(*query)
-    await connection.execute(_sql.delete_if_unneeded, claimed.id, claimed.receiver, claimed.target)
+    await connection.execute(_sql.delete_if_unneeded, notification.id, notification.receiver, notification.target)
     notify_after_commit(connection, "job")
 
 

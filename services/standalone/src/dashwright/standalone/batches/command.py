@@ -388,12 +388,12 @@ def _refusal(verdict: ItemVerdict) -> str:
 
 async def _parts(source: BinaryIO, display: ProgressDisplay | None) -> AsyncIterator[bytes]:
     """Yield a file in parts. A ``display`` shows how much of it was sent."""
-    sent = 0
+    sent_bytes = 0
     while part := await asyncio.to_thread(source.read, _PART_BYTES):
         yield part
-        sent += len(part)
+        sent_bytes += len(part)
         if display is not None:
-            display.update("upload", f"sent {sent / 1e6:.1f} MB", None)
+            display.update("upload", f"sent {sent_bytes / 1e6:.1f} MB", None)
 
 
 def _write_line(document: dict[str, Any]) -> None:

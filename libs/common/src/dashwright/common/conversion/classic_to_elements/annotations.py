@@ -63,8 +63,8 @@ def _spec(annotation: Members, form: ElementsForm) -> dict[str, Any]:
 
 def _panel_filter(panels: Members) -> dict[str, Any]:
     """Return the filter for the panels that show an annotation query."""
-    listed = panels.get("ids")
-    numbers = [truncated(number) for number in listed] if isinstance(listed, list) else []
+    panel_ids = panels.get("ids")
+    numbers = [truncated(number) for number in panel_ids] if isinstance(panel_ids, list) else []
     ids = [number for number in numbers if number is not None and 0 <= number <= _LARGEST_PANEL_ID]
     return {"exclude": True, "ids": ids} if flag(panels, "exclude") else {"ids": ids}
 

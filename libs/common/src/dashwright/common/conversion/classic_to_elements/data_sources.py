@@ -47,8 +47,8 @@ def query_source(target: Members, inherited: SourceReference, index: DataSourceI
 
 def variable_source(variable: Members, index: DataSourceIndex) -> SourceReference:
     """Return the data source of a variable. A variable that names none has the type of the default data source."""
-    named = _named_source(variable, index)
-    return (default_type(index), "") if named == _UNKNOWN else named
+    source = _named_source(variable, index)
+    return (default_type(index), "") if source == _UNKNOWN else source
 
 
 def group_by_source(variable: Members, index: DataSourceIndex) -> SourceReference:

@@ -48,9 +48,9 @@ def _filter(entry: Members) -> dict[str, Any]:
 
 def _default_keys(variable: Members) -> list[dict[str, str]]:
     """Return the keys that are offered for filters, each with its text as value."""
-    listed = variable.get("defaultKeys")
+    default_keys = variable.get("defaultKeys")
     keys = []
-    for key in listed if isinstance(listed, list) else ():
+    for key in default_keys if isinstance(default_keys, list) else ():
         if isinstance(key, str):
             keys.append({"text": key, "value": key})
         elif isinstance(key, dict) and (label := text(key, "text")):

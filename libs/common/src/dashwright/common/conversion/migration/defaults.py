@@ -87,8 +87,8 @@ def _name_queries(panel: Object) -> None:
 def add_own_annotations(dashboard: Object) -> None:
     """Put the query of the dashboard's own annotations first, unless the dashboard has one that is built in."""
     holder = copy_object(dashboard, "annotations")
-    listed = holder and holder.get("list")
-    if holder is None or not isinstance(listed, list):
+    annotations = holder and holder.get("list")
+    if holder is None or not isinstance(annotations, list):
         return
-    if not any(query.get("builtIn") == 1 and query["builtIn"] is not True for query in objects(listed)):
-        holder["list"] = [_OWN_ANNOTATIONS | {"datasource": dict(_OWN_ANNOTATIONS["datasource"])}, *listed]
+    if not any(query.get("builtIn") == 1 and query["builtIn"] is not True for query in objects(annotations)):
+        holder["list"] = [_OWN_ANNOTATIONS | {"datasource": dict(_OWN_ANNOTATIONS["datasource"])}, *annotations]

@@ -18,13 +18,13 @@ def free_ref_ids(used: set[str]) -> Iterator[str]:
 
 def make_ids_unique(panels: Iterable[Object]) -> None:
     """Give each panel without a positive id, or with the id of a panel before it, an id above all others."""
-    listed = list(panels)
-    panel_ids = [_panel_id(panel) for panel in listed]
+    all_panels = list(panels)
+    panel_ids = [_panel_id(panel) for panel in all_panels]
     used = {0.0}
     if used.isdisjoint(panel_ids) and len(set(panel_ids)) == len(panel_ids):
         return
     following = count(int(max(panel_ids)) + 1)
-    for panel, panel_id in zip(listed, panel_ids, strict=True):
+    for panel, panel_id in zip(all_panels, panel_ids, strict=True):
         if panel_id in used:
             panel["id"] = next(following)
         used.add(panel_id)

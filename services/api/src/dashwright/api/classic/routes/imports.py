@@ -121,7 +121,7 @@ def _parse_body(source: bytes) -> _ParsedBody:
     if body.dashboard is None:
         reason = "Dashboard must be set" if not body.plugin_id else "Dashboard must be set: there are no plugins that bring dashboards"
         raise Invalid(reason)
-    inputs = [InputValue(sent.name, sent.type, sent.value) for sent in body.inputs]
+    inputs = [InputValue(form.name, form.type, form.value) for form in body.inputs]
     return _ParsedBody(body, resolve(body.dashboard, inputs, max_characters=MAX_OBJECT_BYTES))
 
 

@@ -79,21 +79,21 @@ def _decide_push(deliveries: Deliveries, host_event: str, payload: Any, branch: 
 
 
 def _decide_pull_request(deliveries: Deliveries, host_event: str, payload: Any, branch: str, name: str) -> Decision:
-    described, reader = deliveries.pull_requests, MemberReader(payload)
-    if member_of(payload, described.member) is None:
+    description, reader = deliveries.pull_requests, MemberReader(payload)
+    if member_of(payload, description.member) is None:
         raise BadRequest("expected PR in event")
-    action = reader.optional_text(described.action) if described.action else host_event
-    base, head = reader.text(described.base), reader.text(described.head)
-    commit, page = reader.optional_text(described.head_commit), reader.text(described.page) if described.page else None
-    number = reader.number(described.number, MAX_SHORT_NUMBER)
+    action = reader.optional_text(description.action) if description.action else host_event
+    base, head = reader.text(description.base), reader.text(description.head)
+    commit, page = reader.optional_text(description.head_commit), reader.text(description.page) if description.page else None
+    number = reader.number(description.number, MAX_SHORT_NUMBER)
     if reader.faults:
         raise _malformed(host_event, reader)
     if branch and base != branch:
         # Grafana's message has the same two spaces.
         return Decision(200, f"ignoring pull request event as {base[:200]} is not  the configured branch")
-    may_be_changed = described.changed is not None and action == described.changed[0]
-    is_changed = may_be_changed and described.changed is not None and bool(member_of(payload, described.changed[1]))
-    if action not in described.actions and not is_changed:
+    may_be_changed = description.changed is not None and action == description.changed[0]
+    is_changed = may_be_changed and description.changed is not None and bool(member_of(payload, description.changed[1]))
+    if action not in description.actions and not is_changed:
         return Decision(200, f"ignore pull request event: {action[:80]}")
     job_options = PullRequestJobOptions(ref=head, hash=commit, pr=number, url=page)
     return Decision(202, f"pull request: {action}", JobSpec(action=Action.PR, repository=name, pr=job_options))

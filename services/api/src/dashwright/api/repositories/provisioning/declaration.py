@@ -85,8 +85,10 @@ def read_declaration(file: str, document: Any) -> Declaration:
         raise Invalid("the document is not an object: write a Repository with apiVersion, kind, metadata and spec")
     api_version, kind = document.get("apiVersion"), document.get("kind")
     if kind != REPOSITORY.kind or not isinstance(api_version, str) or api_version not in _VERSIONS:
-        sent = f"{str(kind)[:80]!r} of {str(api_version)[:80]!r}"
-        raise Invalid(f"{sent} is not a {REPOSITORY.kind} of {', '.join(_VERSIONS)}: correct kind and apiVersion, or remove the document")
+        sent_type = f"{str(kind)[:80]!r} of {str(api_version)[:80]!r}"
+        raise Invalid(
+            f"{sent_type} is not a {REPOSITORY.kind} of {', '.join(_VERSIONS)}: correct kind and apiVersion, or remove the document"
+        )
     metadata = document.get("metadata")
     if not isinstance(metadata, dict):
         raise Invalid("metadata is missing: give metadata.name")

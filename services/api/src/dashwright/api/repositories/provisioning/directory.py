@@ -89,15 +89,15 @@ def _declarations_in(document: Any, file: str, position: str, faults: list[Provi
     if document is None:
         return
     try:
-        listed = declared_objects(document)
+        declared = declared_objects(document)
     except Invalid as error:
         faults.append(ProvisioningFault(file, position + error.message))
         return
-    for number, item in enumerate(listed, 1):
+    for number, item in enumerate(declared, 1):
         try:
             yield read_declaration(file, item)
         except Invalid as error:
-            item_position = f"{position}item {number}: " if len(listed) > 1 else position
+            item_position = f"{position}item {number}: " if len(declared) > 1 else position
             faults.append(ProvisioningFault(file, item_position + error.message))
 
 

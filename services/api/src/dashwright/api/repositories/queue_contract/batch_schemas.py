@@ -63,7 +63,7 @@ def _is_part_of_spec(name: str) -> bool:
 
 
 def _closed(schema: Schema) -> Schema:
-    """Return the schema of a model without unknown members, whose parts are those of submissions."""
+    """Return the schema of a model that refuses unknown members, with references to the schemas of submitted parts."""
     renamed: Schema = orjson.loads(orjson.dumps(schema).replace(REFERENCE.encode(), f"{REFERENCE}{_PREFIX}".encode()))
     return {**renamed, "additionalProperties": False}
 

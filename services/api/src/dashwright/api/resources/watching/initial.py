@@ -11,7 +11,7 @@ from dashwright.api.resources.watching.stream import Watch, WatchRequest
 from dashwright.common.database.pool import Database
 
 _PAGE_SIZE: Final = 200
-"""Number of objects that are read in one batch. It has no bodies, because it remains in memory while a slow watcher reads."""
+"""Number of objects on a page. A page has no bodies, because it remains in memory while a slow watcher reads."""
 
 _CHUNK_BYTES: Final = 64 * 1024
 """Limit on the bytes of bodies in one chunk. A larger object has a chunk of its own, which all watches share."""

@@ -154,7 +154,7 @@ class TokenSealer:
 def _with_token_of(
     config: GitHostRepositoryConfig, sent_secrets: Mapping[_Credential, SecureValue], desired: DesiredObject, name: str
 ) -> Mapping[_Credential, SecureValue]:
-    """Return the sent secrets with the token in the configuration of a git host, which is removed from there."""
+    """Move the token from the configuration of a git host to the sent secrets, and return the latter."""
     token, config.token = config.token, None
     if not token:
         return sent_secrets

@@ -122,6 +122,6 @@ def _describe(binary: Binary, unpaired: UnpairedLabels) -> str:
 
 
 def _list_labels(labels: tuple[Labels, ...]) -> str:
-    listed = " ".join(f"{{{label_set}}}" for label_set in labels[:_MAX_LISTED_LABELS])
+    label_texts = " ".join(f"{{{label_set}}}" for label_set in labels[:_MAX_LISTED_LABELS])
     omitted_count = len(labels) - _MAX_LISTED_LABELS
-    return f"{listed} ...{omitted_count} more..." if omitted_count > 0 else listed
+    return f"{label_texts} ...{omitted_count} more..." if omitted_count > 0 else label_texts

@@ -129,10 +129,10 @@ def with_row_values(template: str, siblings: Sequence[DisplayColumn], row: int) 
 
     def text_of_field(match: re.Match[str]) -> str:
         name = match[1] or match[2]
-        named = next((sibling for sibling in siblings if name in (sibling.field.name, sibling.name)), None)
-        if named is None and name.isdecimal() and int(name) < len(siblings):
-            named = siblings[int(name)]
-        return match[0] if named is None else _text_at(named, row)
+        field = next((sibling for sibling in siblings if name in (sibling.field.name, sibling.name)), None)
+        if field is None and name.isdecimal() and int(name) < len(siblings):
+            field = siblings[int(name)]
+        return match[0] if field is None else _text_at(field, row)
 
     return _ROW_FIELD.sub(text_of_field, _CELL.sub(text_of_cell, template))
 

@@ -26,14 +26,14 @@ def values_of(field: Field, limit: int | None = None) -> list[Value]:
     """Return the values of a column, or the first ones: times in milliseconds since 1970, and JSON as text."""
     values = field.values[:limit]
     if field.type is FieldType.TIME:
-        listed: list[Value] = (values / _NANOS_PER_MILLISECOND).tolist()
+        numbers: list[Value] = (values / _NANOS_PER_MILLISECOND).tolist()
     elif field.type.is_numeric or field.type is FieldType.ENUM:
-        listed = values.astype(np.float64).tolist()
+        numbers = values.astype(np.float64).tolist()
     else:
-        listed = [_scalar(value) for value in values.tolist()]
+        numbers = [_scalar(value) for value in values.tolist()]
     if field.nulls is not None:
-        listed = [None if is_null else value for value, is_null in zip(listed, field.nulls[:limit].tolist(), strict=True)]
-    return listed
+        numbers = [None if is_null else value for value, is_null in zip(numbers, field.nulls[:limit].tolist(), strict=True)]
+    return numbers
 
 
 def document_text(value: Any) -> str:

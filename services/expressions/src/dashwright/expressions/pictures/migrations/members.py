@@ -32,13 +32,13 @@ def successor(
     config = object_of(panel.get("fieldConfig"))
     old_defaults = object_of(config.get("defaults"))
     custom = {**object_of(defaults.get("custom")), **object_of(old_defaults.get("custom"))}
-    known = {name: value for name, value in defaults.items() if value is not None}
+    set_defaults = {name: value for name, value in defaults.items() if value is not None}
     return {
         **panel,
         "type": kind,
         "options": {**options, **object_of(panel.get("options"))},
         "fieldConfig": {
-            "defaults": {**known, **old_defaults, **({"custom": custom} if custom else {})},
+            "defaults": {**set_defaults, **old_defaults, **({"custom": custom} if custom else {})},
             "overrides": [*overrides, *objects_of(config.get("overrides"))],
         },
     }
@@ -47,8 +47,8 @@ def successor(
 def override(name: str, properties: Mapping[str, Any]) -> dict[str, Any]:
     """Return an override of the series with a name, or of those that a pattern in slashes matches. ``properties`` are values by id."""
     is_pattern = len(name) > 1 and name.startswith("/")
-    listed = [{"id": id_, "value": value} for id_, value in properties.items()]
-    return {"matcher": {"id": "byRegexp" if is_pattern else "byName", "options": name}, "properties": listed}
+    members = [{"id": id_, "value": value} for id_, value in properties.items()]
+    return {"matcher": {"id": "byRegexp" if is_pattern else "byName", "options": name}, "properties": members}
 
 
 def fixed_colour(colour: Any) -> dict[str, Any]:

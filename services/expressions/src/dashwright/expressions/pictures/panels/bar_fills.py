@@ -100,18 +100,21 @@ def _stops(bar: GaugeBar, props: PanelProps) -> list[Stop]:
     if mode_of(config) != "thresholds":
         return []
     thresholds = thresholds_of(config, props.theme)
-    reached = [
+    reached_stops = [
         (bar.scale.share(start), step.colour)
         for index, (start, step) in enumerate(zip(thresholds.starts(bar.scale.low, bar.scale.high), thresholds.steps, strict=True))
         if index == 0 or start <= bar.item.display.number
     ]
-    reached = [(share, colour) for share, colour in reached if colour != TRANSPARENT]
-    if len(reached) < 2:
+    reached_stops = [(share, colour) for share, colour in reached_stops if colour != TRANSPARENT]
+    if len(reached_stops) < 2:
         return []
     # As in Grafana, a colour ends halfway between its threshold and the next one, and the last one at the value.
-    before = [0.0, *(share for share, _ in reached[1:])]
+    before = [0.0, *(share for share, _ in reached_stops[1:])]
     middles = [(start + end) / 2 for start, end in pairwise(before)]
-    return [Stop(0, reached[0][1]), *(Stop(share, colour) for share, (_, colour) in zip([*middles, bar.share], reached, strict=True))]
+    return [
+        Stop(0, reached_stops[0][1]),
+        *(Stop(share, colour) for share, (_, colour) in zip([*middles, bar.share], reached_stops, strict=True)),
+    ]
 
 
 def _colour(bar: GaugeBar) -> str:

@@ -53,28 +53,30 @@ def bar_table(props: PanelProps) -> BarTable:
     joined by their categories.
     """
     x_name = props.panel.options.get("xField")
-    joined = [(frame, x_field) for frame in props.frames if frame.row_count and (x_field := _category_field(frame, x_name))]
-    joined = joined[:MAX_SERIES]
-    if not joined:
+    category_fields = [(frame, x_field) for frame in props.frames if frame.row_count and (x_field := _category_field(frame, x_name))]
+    category_fields = category_fields[:MAX_SERIES]
+    if not category_fields:
         is_empty = not any(frame.row_count for frame in props.frames)
         raise NothingToDraw("No data" if is_empty else "No categories in the data, which bars need: a column of texts or times")
-    labels = [_labels(props, x_field) for _, x_field in joined]
+    labels = [_labels(props, x_field) for _, x_field in category_fields]
     # A single frame has one category for each row, even for equal texts. Several frames share equal categories.
-    categories = list(labels[0]) if len(joined) == 1 else list(dict.fromkeys(label for frame_labels in labels for label in frame_labels))
-    category_count = joined[0][0].row_count if len(joined) == 1 else len(categories)
+    categories = (
+        list(labels[0]) if len(category_fields) == 1 else list(dict.fromkeys(label for frame_labels in labels for label in frame_labels))
+    )
+    category_count = category_fields[0][0].row_count if len(category_fields) == 1 else len(categories)
     categories = categories[: max(int(max(props.width, props.height) // MIN_CATEGORY_SIZE), 1)]
     indexes = {label: index for index, label in reversed(list(enumerate(categories)))}
     numbers, rows_of = [], []
     for columns, (_, x_field), frame_labels in zip(
-        columns_of([frame for frame, _ in joined], props.field_settings), joined, labels, strict=True
+        columns_of([frame for frame, _ in category_fields], props.field_settings), category_fields, labels, strict=True
     ):
-        rows = range(len(categories)) if len(joined) == 1 else [indexes.get(label, -1) for label in frame_labels]
+        rows = range(len(categories)) if len(category_fields) == 1 else [indexes.get(label, -1) for label in frame_labels]
         number_columns = [column for column in columns if column.type == "number" and column.field is not x_field]
         numbers += number_columns
         rows_of += [rows] * len(number_columns)
     if not numbers:
         raise NothingToDraw("No numbers in the data")
-    row_colours = _row_colours(props, joined, len(categories))
+    row_colours = _row_colours(props, category_fields, len(categories))
     all_series = []
     for column, rows in zip(as_series(numbers[:MAX_SERIES], props.theme), rows_of, strict=False):
         if is_hidden(column):
@@ -87,15 +89,15 @@ def bar_table(props: PanelProps) -> BarTable:
         all_series.append(BarSeries(column.name, Style(column.config, props.theme), series_colour(column), values, colours))
     if not any(np.isfinite(series.values).any() for series in all_series):
         raise NothingToDraw("No data")
-    return BarTable(categories, all_series, category_count, joined[0][1].type is FieldType.TIME)
+    return BarTable(categories, all_series, category_count, category_fields[0][1].type is FieldType.TIME)
 
 
 def _category_field(frame: Frame, name: Any) -> Field | None:
     """Return the column with a name, else the first one of texts, else of times, or None."""
-    named = [field for field in frame.fields if field.name == name]
+    fields_of_name = [field for field in frame.fields if field.name == name]
     texts = [field for field in frame.fields if field.type in (FieldType.STRING, FieldType.BOOL, FieldType.ENUM)]
     times = [field for field in frame.fields if field.type is FieldType.TIME]
-    return next(iter([*named, *texts, *times]), None)
+    return next(iter([*fields_of_name, *texts, *times]), None)
 
 
 def _labels(props: PanelProps, field: Field) -> list[str]:
@@ -109,12 +111,12 @@ def _labels(props: PanelProps, field: Field) -> list[str]:
     return [str(column.processor.display(value))[:_MAX_LENGTH] for value in column.values(limit)]
 
 
-def _row_colours(props: PanelProps, joined: Sequence[tuple[Frame, Field]], count: int) -> list[str]:
+def _row_colours(props: PanelProps, category_fields: Sequence[tuple[Frame, Field]], count: int) -> list[str]:
     """Return the colours of categories, if the panel colours bars by a column; empty otherwise."""
     name = props.panel.options.get("colorByField")
-    frame = joined[0][0]
+    frame = category_fields[0][0]
     field = next((field for field in frame.fields if field.name == name), None)
-    if not isinstance(name, str) or field is None or len(joined) > 1:
+    if not isinstance(name, str) or field is None or len(category_fields) > 1:
         return []
     ((column,),) = columns_of([Frame([field])], props.field_settings)
     return [column.processor.display(value).colour for value in column.values(count)]

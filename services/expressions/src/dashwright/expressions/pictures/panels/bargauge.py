@@ -185,8 +185,8 @@ def _column(item: DisplayItem, title: str, cell: Cell, look: _Look) -> list[str]
         min_height, max_height = _VALUE_HEIGHTS
         value_height = min(max(cell.height * _VALUE_HEIGHT_SHARE, min_height), max_height)
         # Values of narrow bars are smaller than configured, because they would cover each other.
-        fitting = font_size(look.longest_value, cell.width + _DEFAULT_GAP / 2, math.inf)
-        value_size = min(look.text_size("valueSize", min(fitting, value_height)), fitting)
+        fitting_size = font_size(look.longest_value, cell.width + _DEFAULT_GAP / 2, math.inf)
+        value_size = min(look.text_size("valueSize", min(fitting_size, value_height)), fitting_size)
         top = max(value_size, value_height if value_size < value_height else 0.0)
     if title:
         size = min(font_size(look.longest_title, cell.width, math.inf), _TITLE_SIZE)

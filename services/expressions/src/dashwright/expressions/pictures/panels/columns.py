@@ -24,5 +24,5 @@ def series_colour(column: DisplayColumn) -> str:
     if not is_by_value(column.config):
         return column.processor.display(None).colour
     values = float_values(column.field)
-    known = values[values == values]
-    return column.processor.display(float(known[-1]) if len(known) else None).colour
+    numbers = values[values == values]
+    return column.processor.display(float(numbers[-1]) if len(numbers) else None).colour

@@ -57,11 +57,11 @@ def grid_of_cells(frame: Frame, props: PanelProps) -> HeatGrid:
 
 
 def _bounds(fields: dict[str, Field]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Return the lower and the upper bound of each cell. If there is only one of them, the other is that of the neighbour."""
-    known = {name: float_values(fields[name]) for name in ("yMin", "yMax", "y") if name in fields}
-    if "yMin" in known and "yMax" in known:
-        return known["yMin"], known["yMax"]
-    name, values = next(iter(known.items()))
+    """Return the lower and the upper bound of each cell. A missing bound is the bound of the neighbour."""
+    values_by_name = {name: float_values(fields[name]) for name in ("yMin", "yMax", "y") if name in fields}
+    if "yMin" in values_by_name and "yMax" in values_by_name:
+        return values_by_name["yMin"], values_by_name["yMax"]
+    name, values = next(iter(values_by_name.items()))
     levels = np.unique(values[~np.isnan(values)])
     if not len(levels):
         return values, values
@@ -76,8 +76,8 @@ def _extended(levels: NDArray[np.float64], *, is_upper: bool) -> NDArray[np.floa
     if len(levels) == 1:
         return np.array([levels[0] - 1, levels[0]]) if is_upper else np.array([levels[0], levels[0] + 1])
     end, neighbour = (levels[0], levels[1]) if is_upper else (levels[-1], levels[-2])
-    added = end * end / neighbour if levels[0] > 0 and not _are_regular(levels) else 2 * end - neighbour
-    return np.concatenate([[added], levels] if is_upper else [levels, [added]])
+    last_bound = end * end / neighbour if levels[0] > 0 and not _are_regular(levels) else 2 * end - neighbour
+    return np.concatenate([[last_bound], levels] if is_upper else [levels, [last_bound]])
 
 
 def _are_regular(edges: NDArray[np.float64]) -> bool:

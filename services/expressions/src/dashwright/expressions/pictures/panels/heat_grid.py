@@ -22,7 +22,7 @@ _DEFAULT_COLUMNS: Final = 20
 _DEFAULT_ROWS: Final = 10
 #: Counts below it are rounding errors of differences, as in Grafana.
 _SMALLEST_COUNT: Final = 1e-9
-#: Values beyond it are in the outermost rows, so that distances of values are finite.
+#: Larger values are in the outermost rows, so that distances of values are finite.
 _MAX_VALUE: Final = 1e300
 _MIN_HEIGHT: Final = 1e-300
 _BUCKET_LABEL: Final = "le"

@@ -176,7 +176,10 @@ def _legend(props: PanelProps, palette: Sequence[str], colour_range: tuple[float
 
 
 def _count_style(props: PanelProps) -> Style:
-    """Return the style of counts: that of the option ``cellValues``, or else that of the panel without its unit, which applies to rows."""
+    """Return the style of counts: the option ``cellValues``, or else the style of the panel.
+
+    If the counts are calculated, the unit of the panel applies to the rows, not to the counts.
+    """
     cell_values = object_of(props.panel.options.get("cellValues"))
     config = {name: cell_values[name] for name in ("unit", "decimals") if cell_values.get(name) is not None}
     if config or props.panel.options.get("calculate") is True:

@@ -34,7 +34,7 @@ _MIN_BUCKET_WIDTH: Final = 2.0
 _LABEL_SHARE: Final = 0.3
 _LABEL_SPACING: Final = 70.0
 _MARGIN: Final = 8.0
-#: Values beyond it are in the outermost buckets, so that their distances are finite.
+#: Larger values are in the outermost buckets, so that their distances are finite.
 _MAX_VALUE: Final = 1e300
 _MIN_SIZE: Final = 1e-300
 #: The columns with the edges of buckets, in a frame that a transformation has already divided into buckets.

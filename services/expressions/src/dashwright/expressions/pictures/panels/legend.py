@@ -221,7 +221,7 @@ def _values_title(props: PanelProps, header: _Header, title: str, position: tupl
 
 def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: float) -> tuple[float, list[float]]:
     """Return the size of texts, and the widths of the first columns, as many as leave a part of a width in pixels to the names."""
-    fitting: list[tuple[float, list[float]]] = []
+    fitting_choices: list[tuple[float, list[float]]] = []
     widths: list[float] = []
     values_limit = 0.0
     for size in _TABLE_SIZES:
@@ -232,10 +232,10 @@ def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: floa
             return size, widths
         values_limit = width - min(names_width, width * _MIN_NAME_SHARE)
         if sum(widths) <= values_limit:
-            fitting.append((size, widths))
-    if fitting:
+            fitting_choices.append((size, widths))
+    if fitting_choices:
         names = [entry.name for entry in entries]
-        return max(fitting, key=lambda found: len(set(distinct_names(names, found[0], _name_room(width, found[1])))))
+        return max(fitting_choices, key=lambda found: len(set(distinct_names(names, found[0], _name_room(width, found[1])))))
     return _TABLE_SIZES[-1], widths[: sum(total <= values_limit for total in accumulate(widths))]
 
 

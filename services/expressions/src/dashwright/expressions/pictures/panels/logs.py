@@ -21,7 +21,7 @@ _ROW_HEIGHT: Final = 18.0
 _NOTE_SIZE: Final = 10.0
 _LEFT: Final = 14.0
 _MAX_LENGTH: Final = 5_000
-#: Lines that are compared with the line before, to count repetitions.
+#: Limit on the lines of a panel, which bounds the search for repetitions.
 _MAX_LINES: Final = 20_000
 #: Names of columns that Grafana's data plane contract defines for logs.
 _BODY_NAMES: Final = ("body", "Line", "line", "message")
@@ -74,7 +74,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         elements, shown_count = _rows(props, lines, props.height - _ROW_HEIGHT)
     note = f"{shown_count} of {sum(frame.row_count for frame in props.frames)} lines"
     if not has_title:
-        # Notes are next to titles, so the last row has the note of a panel without one.
+        # Notes are next to titles. In a panel without a title, the note is in the last row.
         elements.append(text_element(note, props.width - 6, props.height - 5, size=_NOTE_SIZE, colour=props.theme.muted, anchor="end"))
     return PanelDrawing(elements, notes=[note])
 
@@ -127,11 +127,11 @@ def log_lines(frames: Sequence[Frame], *, is_ascending: bool) -> list[LogLine]:
 def _lines_of(frame: Frame, *, is_ascending: bool) -> Iterator[LogLine]:
     time_field = frame.time_field
     text_fields = [field for field in frame.fields if field.type is FieldType.STRING]
-    named = {field.name: field for field in text_fields}
-    body = next((named[name] for name in _BODY_NAMES if name in named), text_fields[0] if text_fields else None)
+    fields_by_name = {field.name: field for field in text_fields}
+    body = next((fields_by_name[name] for name in _BODY_NAMES if name in fields_by_name), text_fields[0] if text_fields else None)
     if time_field is None or body is None:
         return
-    level_field = next((named[name] for name in _LEVEL_NAMES if name in named and named[name] is not body), None)
+    level_field = next((fields_by_name[name] for name in _LEVEL_NAMES if name in fields_by_name and fields_by_name[name] is not body), None)
     labels_field = next((field for field in frame.fields if field.name == "labels" and field is not body), None)
     order = np.argsort(time_field.values, kind="stable")
     for row in (order if is_ascending else order[::-1])[:_MAX_LINES].tolist():

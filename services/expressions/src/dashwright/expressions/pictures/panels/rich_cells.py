@@ -56,11 +56,11 @@ def pills(cell: TableCell) -> list[str]:
 
 def pill_texts(value: Any) -> list[str]:
     """Return the texts of the pills of a value."""
-    listed = value
+    items = value
     if isinstance(value, str) and value.startswith("["):
-        listed = _read_json(value)
-    if isinstance(listed, list):
-        return [text_of(item)[:_MAX_LENGTH] for item in listed[:_MAX_PILLS]]
+        items = _read_json(value)
+    if isinstance(items, list):
+        return [text_of(item)[:_MAX_LENGTH] for item in items[:_MAX_PILLS]]
     text = "" if value is None else text_of(value)[:_MAX_LENGTH].strip()
     return [part.strip() for part in text.split(",")][:_MAX_PILLS] if text else []
 
@@ -139,14 +139,14 @@ def _read_json(text: str) -> Any:
 
 def _line(runs: Sequence[TextRun], cell: TableCell) -> list[str]:
     """Return runs of text in one line, as far as they fit."""
-    width, fitting = cell.area.width - 2 * PADDING, []
+    width, fitting_runs = cell.area.width - 2 * PADDING, []
     for run in runs:
         is_too_wide = text_width(run.text, run.size, code=run.code) > width
         text = truncated(run.text, run.size, width, code=run.code) if is_too_wide else run.text.replace("\n", " ")
         if not text:
             break
-        fitting.append(replace(run, text=text))
+        fitting_runs.append(replace(run, text=text))
         width -= text_width(text, run.size, code=run.code)
-    if not fitting:
+    if not fitting_runs:
         return []
-    return [rich_text_element(fitting, cell.area.x + PADDING, cell.area.y + cell.area.height / 2 + FONT_SIZE * BASELINE)]
+    return [rich_text_element(fitting_runs, cell.area.x + PADDING, cell.area.y + cell.area.height / 2 + FONT_SIZE * BASELINE)]

@@ -48,11 +48,11 @@ class StateColumn:
 
 def state_columns(props: PanelProps) -> list[StateColumn]:
     """Return the visible columns that are not times, at most ``MAX_SERIES``. Raises NothingToDraw if no frame has times."""
-    timed = [(frame, times) for frame in props.frames if frame.row_count and (times := _times(frame))][:MAX_SERIES]
-    if not timed:
+    timed_frames = [(frame, times) for frame in props.frames if frame.row_count and (times := _times(frame))][:MAX_SERIES]
+    if not timed_frames:
         raise NothingToDraw("No time in the data" if any(frame.row_count for frame in props.frames) else "No data")
-    columns = columns_of([frame for frame, _ in timed], props.field_settings)
-    state_columns = [StateColumn(column, times) for (_, times), listed in zip(timed, columns, strict=True) for column in listed]
+    columns = columns_of([frame for frame, _ in timed_frames], props.field_settings)
+    state_columns = [StateColumn(column, times) for (_, times), listed in zip(timed_frames, columns, strict=True) for column in listed]
     visible = [item for item in state_columns if item.column.type != "time" and not is_hidden(item.column)]
     if not visible:
         raise NothingToDraw("No data")
@@ -147,8 +147,8 @@ class _Appearance:
         return self._known[key]
 
     def _band(self, value: float) -> tuple[str, str | None]:
-        reached = [band for band in self._bands if band[0] is None or value >= band[0]]
-        return reached[-1][1:] if reached else self._bands[0][1:]
+        reached_bands = [band for band in self._bands if band[0] is None or value >= band[0]]
+        return reached_bands[-1][1:] if reached_bands else self._bands[0][1:]
 
     def _display(self, value: Value) -> tuple[str, str | None]:
         display = self._processor.display(value)

@@ -12,9 +12,9 @@ from dashwright.expressions.pictures.display.values import Value, values_of
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelProps
 from dashwright.expressions.pictures.panels.table_frames import shown_frame
 
-#: The least width of a column without a configured one, in pixels.
+#: The minimum width in pixels of a column without a configured width.
 _DEFAULT_MIN_WIDTH: Final = 150.0
-#: The least width of a column whose texts are cut, in pixels.
+#: The minimum width in pixels of a column whose texts are cut.
 _MIN_CUT_WIDTH: Final = 80.0
 _MAX_COLUMNS: Final = 50
 MIN_ROW_HEIGHT: Final = 36.0
@@ -74,9 +74,9 @@ def table_columns(props: PanelProps) -> list[TableColumn]:
 def widths(columns: Sequence[TableColumn], contents: Sequence[float], available: float) -> list[float]:
     """Return the widths of columns in pixels. ``contents`` are the widths that their texts need.
 
-    As in Grafana, columns without a configured width share the rest equally, but none is narrower than its minimum. If the table then
-    is wider than the panel, columns are only as wide as their texts, those with configured widths last, because pictures are not
-    scrolled. If that is not enough, the widest columns are cut, as long as they remain legible.
+    As in Grafana, columns without a configured width share the rest equally, but none is narrower than its minimum. Pictures are
+    not scrolled, so a table that would be wider than the panel is narrowed: columns become as wide as their texts, those with configured
+    widths last. If that is not enough, the widest columns are cut, as long as they remain legible.
     """
     fixed = [min(width, available) if (width := number_of(column.custom.get("width"))) and width > 0 else None for column in columns]
     minimums = [number_of(column.custom.get("minWidth")) for column in columns]
@@ -101,7 +101,7 @@ def widths(columns: Sequence[TableColumn], contents: Sequence[float], available:
 
 
 def _limited(widths: Sequence[float], available: float) -> list[float]:
-    """Return widths of which the largest are reduced to one limit, so that all fit into a width, unless they became illegible."""
+    """Return the widths, the largest reduced to one limit so that all fit. No width becomes less than ``_MIN_CUT_WIDTH``."""
     remaining, limit = available, math.inf
     for count, width in zip(range(len(widths), 0, -1), sorted(widths), strict=True):
         if width * count > remaining:
@@ -122,7 +122,7 @@ def _is_hidden(column: DisplayColumn) -> bool:
 
 
 def _order_of_rows(columns: Sequence[DisplayColumn], sorting: Sequence[dict[str, Any]]) -> list[int]:
-    """Return the indexes of rows sorted by the columns that the panel names, the first one first."""
+    """Return the indexes of rows sorted by the columns that the panel names; the first of these columns has priority."""
     order = list(range(min(len(columns[0].field), _MAX_ROWS)))
     for rule in reversed(sorting[:10]):
         column = next((column for column in columns if column.name == rule.get("displayName")), None)

@@ -62,12 +62,12 @@ def _filled_page(props: PanelProps, blocks: Sequence[TextBlock], gap: float) -> 
     """Return a page with the blocks that fit, with gaps in pixels between them."""
     page = _Page(props, gap)
     for index, (row, group) in enumerate(groupby(blocks, key=lambda block: block.row)):
-        listed = list(group)
-        cells = [list(cell) for _, cell in groupby(listed, key=lambda block: block.cell)]
+        row_blocks = list(group)
+        cells = [list(cell) for _, cell in groupby(row_blocks, key=lambda block: block.cell)]
         if row and 1 < len(cells) <= props.width // _MIN_CELL_WIDTH:
             page.add_cells(cells, gap=gap if index else 0.0)
             continue
-        for position, block in enumerate(listed):
+        for position, block in enumerate(row_blocks):
             page.add(block, gap=0.0 if block.is_tight or not (index or position) else gap)
             if page.is_full:
                 return page

@@ -32,7 +32,7 @@ _TITLE_HEIGHT: Final = 14.0
 _DEFAULT_POINT_SIZE: Final = 5.0
 _MAX_POINT_SIZE: Final = 100.0
 _POINT_OPACITY: Final = 0.5
-#: Values beyond it are drawn at it, so that distances are finite.
+#: Larger values are drawn at this value, so that distances are finite.
 _MAX_VALUE: Final = 1e300
 
 
@@ -47,7 +47,7 @@ class XySeries:
 
 
 def draw_points(props: PanelProps) -> PanelDrawing:
-    """Return an XY chart: points, by default of the first column of numbers against each further one."""
+    """Return an XY chart of points. By default, the first column of numbers has the x values, and each further one has y values."""
     columns = columns_of(props.frames[:MAX_SERIES], props.field_settings)
     pairs = _configured(props, columns)
     if not pairs:
@@ -128,7 +128,7 @@ def _draw(props: PanelProps, all_series: Sequence[XySeries], *, default_look: st
 
 
 def _range(all_values: Sequence[NDArray[np.float64]], style: Style, *, padding: float) -> tuple[float, float]:
-    """Return the limits of an axis: as configured, else those of the values with a part of their distance as padding."""
+    """Return the limits of an axis: the configured ones, else the lowest and highest value with ``padding`` (a share of the range)."""
     low, high = min(float(values.min()) for values in all_values), max(float(values.max()) for values in all_values)
     margin = (high - low) * padding or (abs(high) / 2 or 1.0) * (high == low)
     low, high = (

@@ -53,7 +53,7 @@ def colours_of(styles: Sequence[Style], names: Sequence[str], values: Sequence[N
 
 
 def _range_of(style: Style, values: NDArray[np.float64], common_range: tuple[float, float]) -> tuple[float, float]:
-    """Return the range of a series: the configured one, or else its own if so configured, or else that of all series."""
+    """Return the range of a series: the configured limits, or else those of its values (``fieldMinMax``) or of all series."""
     low, high = (_ends(values) if style.config.get("fieldMinMax") is True else None) or common_range
     return low if style.minimum is None else style.minimum, high if style.maximum is None else style.maximum
 

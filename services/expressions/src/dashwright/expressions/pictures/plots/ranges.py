@@ -12,7 +12,7 @@ _SPAN_OF_ZERO: Final = 1e3
 _MAX_MAGNITUDES: Final = 10
 _MIN_SPAN: Final = 1e-24
 _FALLBACK_HIGH: Final = 100.0
-#: Values beyond it are drawn at the end of an axis.
+#: Larger values are drawn at the end of an axis.
 _MAX_VALUE: Final = 1e300
 
 

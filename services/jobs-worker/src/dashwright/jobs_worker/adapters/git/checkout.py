@@ -26,7 +26,7 @@ from dashwright.jobs_worker.domain.objects import Difference, Entry, File, LastC
 MAX_ENTRIES: Final = 50_000
 
 _MIN_FILES_AHEAD: Final = 200
-"""Number of files from which reading ahead saves more time than starting git takes."""
+"""Minimum number of files for which reading ahead saves more time than starting git takes."""
 
 _LFS_HEADER: Final = b"version https://git-lfs.github.com/spec/"
 _SPECIAL_MODES: Final = {

@@ -97,7 +97,7 @@ class Remote:
     async def run(self, *arguments: str, directory: Path, settings: Mapping[str, str] | None = None) -> bytes:
         """Run a command that talks to the host and return its output.
 
-        Raises the error that ``error_for`` returns for a failure, and BadRequest for a host that may not be reached.
+        Raises the error that ``error_for`` returns for a failure, and BadRequest for a forbidden host.
         """
         try:
             return await self._run(*arguments, directory=directory, settings=settings or {})
@@ -271,7 +271,7 @@ class Remote:
             raise await self._throttled(retry_after(refusal)) from refusal
 
     async def _charged(self, requests: int) -> Sequence[Address]:
-        """Return the addresses of the host after requests are charged. Raises BadRequest for a host that may not be reached."""
+        """Return the addresses of the host after requests are charged. Raises BadRequest for a forbidden host."""
         # The address is checked before the budget is charged, because no request is sent to a forbidden host.
         address = self._address()
         ip_addresses = await self.resolver.resolve(address.host, address.port, encrypted=address.scheme != "http")

@@ -28,7 +28,7 @@ class Signing:
 
 
 async def check_signature(commit: Commit, signing: Signing) -> None:
-    """Return if a commit has the required signature.
+    """Check that a commit has the required signature.
 
     Raises Conflict, with the commit and the reason, if it does not, and SourceFailed if ssh-keygen is missing.
     """

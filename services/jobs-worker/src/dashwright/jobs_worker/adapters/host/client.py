@@ -72,8 +72,8 @@ class HostClient:
 
         A GET follows redirects to other paths of the same repository.
 
-        Raises BadRequest if the host may not be reached or rejects the request, Forbidden, NotFound, Conflict, TooManyRequests while the
-        host may not be called, SourceFailed if it fails, does not respond in time or does not send JSON.
+        Raises BadRequest if requests to the host are forbidden or the host rejects the request, Forbidden, NotFound, Conflict,
+        TooManyRequests while requests to the host are paused, and SourceFailed if it fails, does not respond in time or does not send JSON.
         """
         url = URL(f"{api.root}/{path}".rstrip("/"), encoded=True).with_query(query or {})
         return await self._request(method, api, url, None if body is None else orjson.dumps(body))
@@ -88,7 +88,7 @@ class HostClient:
     async def probe(self, url: URL, namespace: str) -> tuple[int, Any]:
         """Send a GET without a token, and return the status and the parsed JSON of the response; None for other content.
 
-        Raises BadRequest if the host may not be reached, TooManyRequests while it may not be called, and SourceFailed if it fails.
+        Raises BadRequest if requests to the host are forbidden, TooManyRequests while they are paused, and SourceFailed if it fails.
         """
         await self._charge(url, namespace)
         try:

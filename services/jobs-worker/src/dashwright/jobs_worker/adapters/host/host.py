@@ -57,8 +57,8 @@ class RestHost:
     async def open_pull_requests(self, repository: Repository) -> Sequence[PullRequest]:
         """Return the first 1,000 open pull requests."""
         api = await self._api(repository)
-        described = api.host.pull_requests
-        items = self._items(api, described.list_path, limit=_MAX_PULL_REQUESTS, query=described.open_query)
+        description = api.host.pull_requests
+        items = self._items(api, description.list_path, limit=_MAX_PULL_REQUESTS, query=description.open_query)
         return [pull_request_of(api.host, item) async for item in items]
 
     async def changed_files(self, repository: Repository, number: int) -> Sequence[ChangedFile]:
@@ -85,40 +85,40 @@ class RestHost:
     async def comment(self, repository: Repository, number: int, text: str, *, may_create: bool = True) -> str:
         """Write this repository's comment on a pull request and return its address; see ``Host.comment``."""
         api = await self._api(repository)
-        described = api.host.comments
-        mark = described.mark.format(mark=f"dashwright:{repository.uid}")
+        description = api.host.comments
+        mark = description.mark.format(mark=f"dashwright:{repository.uid}")
         body = _comment_body(api, f"{mark}\n{text}")
-        list_path = described.list_path.format(number=number)
-        async for item in self._items(api, list_path, limit=_MAX_COMMENTS, query=described.list_query):
-            if described.item and member_of(item, described.item) is None:
+        list_path = description.list_path.format(number=number)
+        async for item in self._items(api, list_path, limit=_MAX_COMMENTS, query=description.list_query):
+            if description.item and member_of(item, description.item) is None:
                 continue
-            comment = comment_of(api.host, member_of(item, described.item))
+            comment = comment_of(api.host, member_of(item, description.item))
             if not comment.text.startswith(mark.rstrip("\n")):
                 continue
-            path = described.path.format(number=number, id=comment.id)
+            path = description.path.format(number=number, id=comment.id)
             try:
-                versions = {described.version: comment.version} if described.version else {}
-                response = await self._client.request(described.update_method, api, path, body={**body, **document_of(versions)})
+                versions = {description.version: comment.version} if description.version else {}
+                response = await self._client.request(description.update_method, api, path, body={**body, **document_of(versions)})
             except (Forbidden, NotFound):
                 # Another account copied the mark, or the comment was just deleted.
                 continue
             return _comment_page(api, number, comment_of(api.host, response.data))
         if not may_create:
             return ""
-        creation_path = described.creation_path.format(number=number) or list_path
+        creation_path = description.creation_path.format(number=number) or list_path
         response = await self._client.request("POST", api, creation_path, body=body)
         return _comment_page(api, number, comment_of(api.host, response.data))
 
     async def set_commit_status(self, repository: Repository, status: CommitStatus) -> None:
         """Set this repository's status on a commit."""
         api = await self._api(repository)
-        described = api.host.statuses
+        description = api.host.statuses
         try:
             await self._client.request(
-                "POST", api, described.path.format(commit=status.commit), body=status_body(api.host, repository.name, status)
+                "POST", api, description.path.format(commit=status.commit), body=status_body(api.host, repository.name, status)
             )
         except BadRequest as error:
-            if not described.unchanged or described.unchanged not in error.message:
+            if not description.unchanged or description.unchanged not in error.message:
                 raise
 
     async def hooks(self, repository: Repository) -> Sequence[Hook]:
@@ -146,12 +146,12 @@ class RestHost:
 
     async def _hook_path(self, api: Api, hook_id: int) -> str:
         """Return the path of a webhook. Raises NotFound if the host identifies webhooks by UUIDs, and no UUID has this number."""
-        described = api.host.hooks
-        if not described.has_uuids:
-            return described.hook_path.format(id=hook_id)
-        async for item in self._items(api, described.path, limit=_MAX_HOOKS):
+        description = api.host.hooks
+        if not description.has_uuids:
+            return description.hook_path.format(id=hook_id)
+        async for item in self._items(api, description.path, limit=_MAX_HOOKS):
             if hook_of(api.host, item).id == hook_id:
-                return described.hook_path.format(id=quote(str(member_of(item, described.id)), safe=""))
+                return description.hook_path.format(id=quote(str(member_of(item, description.id)), safe=""))
         raise NotFound("the git host's API finds no webhook with this number: it is deleted, or the token may not see it")
 
     async def _items(self, api: Api, path: str, *, limit: int, query: Mapping[str, str] | None = None) -> AsyncIterator[Any]:
@@ -189,11 +189,11 @@ def _comment_page(api: Api, number: int, comment: Comment) -> str:
 
 
 def _comment_body(api: Api, text: str) -> dict[str, Any]:
-    described = api.host.comments
-    if len(text) > described.max_characters:
+    description = api.host.comments
+    if len(text) > description.max_characters:
         # A cut inside a code block would hide the note in it, so whole blocks are omitted.
-        text = text[: described.max_characters - len(_CUT_NOTE)].rpartition("\n\n#")[0] + _CUT_NOTE
-    return document_of({described.text: text})
+        text = text[: description.max_characters - len(_CUT_NOTE)].rpartition("\n\n#")[0] + _CUT_NOTE
+    return document_of({description.text: text})
 
 
 def _page_number(api: Api, page: int) -> dict[str, int]:

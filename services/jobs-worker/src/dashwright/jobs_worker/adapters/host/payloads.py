@@ -31,25 +31,25 @@ class Comment:
 
 def pull_request_of(host: Host, data: Any) -> PullRequest:
     """Return a pull request. Raises SourceFailed if members are missing."""
-    described, reader = host.pull_requests, MemberReader(data)
-    number, head = reader.number(described.number, MAX_SHORT_NUMBER), reader.text(described.head)
-    base_repository, head_repository = member_of(data, described.base_repository), member_of(data, described.head_repository)
+    description, reader = host.pull_requests, MemberReader(data)
+    number, head = reader.number(description.number, MAX_SHORT_NUMBER), reader.text(description.head)
+    base_repository, head_repository = member_of(data, description.base_repository), member_of(data, description.head_repository)
     is_from_fork = base_repository is None or base_repository != head_repository
-    reference, fork_path = described.fork_reference if is_from_fork else described.reference, ""
-    if is_from_fork and described.are_forks_separate:
+    reference, fork_path = description.fork_reference if is_from_fork else description.reference, ""
+    if is_from_fork and description.are_forks_separate:
         fork_path = head_repository if isinstance(head_repository, str) and _REPOSITORY_PATH.fullmatch(head_repository) else ""
         reference = reference if fork_path else ""
     pull_request = PullRequest(
         number=number,
-        title=reader.text(described.title),
-        url=reader.text(described.page),
-        is_open=member_of(data, described.open[0]) == described.open[1],
-        is_merged=member_of(data, described.merged[0]) == described.merged[1],
-        base=reader.text(described.base),
+        title=reader.text(description.title),
+        url=reader.text(description.page),
+        is_open=member_of(data, description.open[0]) == description.open[1],
+        is_merged=member_of(data, description.merged[0]) == description.merged[1],
+        base=reader.text(description.base),
         head=head,
-        head_commit=reader.text(described.head_commit),
+        head_commit=reader.text(description.head_commit),
         is_from_fork=is_from_fork,
-        changed_file_count=_count(member_of(data, described.changed_files) if described.changed_files else 0),
+        changed_file_count=_count(member_of(data, description.changed_files) if description.changed_files else 0),
         reference=reference.format(number=number, head=head),
         fork_path=fork_path,
     )
@@ -59,55 +59,55 @@ def pull_request_of(host: Host, data: Any) -> PullRequest:
 
 def changed_file_of(host: Host, data: Any) -> ChangedFile:
     """Return a changed file. Raises SourceFailed if its name is missing."""
-    described, reader = host.changed_files, MemberReader(data)
-    statuses = (FileStatus(status) for path, value, status in described.statuses if member_of(data, path) == value)
+    description, reader = host.changed_files, MemberReader(data)
+    statuses = (FileStatus(status) for path, value, status in description.statuses if member_of(data, path) == value)
     status = next(statuses, FileStatus.MODIFIED)
-    previous_name = reader.optional_text(described.previous_name) if status is FileStatus.RENAMED else ""
-    file = ChangedFile(reader.text(*described.names), status, previous_name)
+    previous_name = reader.optional_text(description.previous_name) if status is FileStatus.RENAMED else ""
+    file = ChangedFile(reader.text(*description.names), status, previous_name)
     _check(reader)
     return file
 
 
 def comment_of(host: Host, data: Any) -> Comment:
     """Return a comment. Raises SourceFailed if its id or address is missing."""
-    described, reader = host.comments, MemberReader(data)
-    page = reader.text(described.page) if described.page else ""
-    version = reader.number(described.version) if described.version else None
-    comment = Comment(reader.number("id"), page, reader.optional_text(described.text), version)
+    description, reader = host.comments, MemberReader(data)
+    page = reader.text(description.page) if description.page else ""
+    version = reader.number(description.version) if description.version else None
+    comment = Comment(reader.number("id"), page, reader.optional_text(description.text), version)
     _check(reader)
     return comment
 
 
 def status_body(host: Host, repository: str, status: CommitStatus) -> dict[str, Any]:
     """Return the body of a request that sets the status of ``repository``. Empty values are omitted."""
-    described, name = host.statuses, f"dashwright/{repository}"
-    is_long = len(name) > described.max_key_characters
+    description, name = host.statuses, f"dashwright/{repository}"
+    is_long = len(name) > description.max_key_characters
     values = {
-        "state": described.states[status.state.value],
-        "text": status.text[: described.max_text_characters],
+        "state": description.states[status.state.value],
+        "text": status.text[: description.max_text_characters],
         "name": name,
-        "key": hashlib.sha256(name.encode()).hexdigest()[: described.max_key_characters] if is_long else name,
+        "key": hashlib.sha256(name.encode()).hexdigest()[: description.max_key_characters] if is_long else name,
         "url": status.url,
     }
-    return document_of({member: values[source] for member, source in described.members.items() if values[source]})
+    return document_of({member: values[source] for member, source in description.members.items() if values[source]})
 
 
 def hook_of(host: Host, data: Any) -> Hook:
     """Return a webhook. An event is subscribed if all of the host's events for it are. Raises SourceFailed if members are missing."""
-    described, reader = host.hooks, MemberReader(data)
-    names = member_of(data, described.event_list) if described.event_list else None
-    if described.event_list and not isinstance(names, list):
-        reader.faults.append(described.event_list)
+    description, reader = host.hooks, MemberReader(data)
+    names = member_of(data, description.event_list) if description.event_list else None
+    if description.event_list and not isinstance(names, list):
+        reader.faults.append(description.event_list)
         names = []
     hook = Hook(
-        id=_hook_number(reader, described.id) if described.has_uuids else reader.number(described.id),
-        url=reader.optional_text(described.url),
+        id=_hook_number(reader, description.id) if description.has_uuids else reader.number(description.id),
+        url=reader.optional_text(description.url),
         events=frozenset(
             event
-            for event, host_events in described.events.items()
+            for event, host_events in description.events.items()
             if all(name in names if isinstance(names, list) else member_of(data, name) is True for name in host_events)
         ),
-        is_active=not described.active or member_of(data, described.active) is not False,
+        is_active=not description.active or member_of(data, description.active) is not False,
     )
     _check(reader)
     return hook
@@ -115,15 +115,15 @@ def hook_of(host: Host, data: Any) -> Hook:
 
 def hook_body(host: Host, spec: HookSpec, *, is_new: bool) -> dict[str, Any]:
     """Return the body of a request that creates or replaces a webhook."""
-    described = host.hooks
-    values: dict[str, Any] = {described.url: spec.url, described.key: spec.secret, **described.settings}
-    if described.active:
-        values[described.active] = True
-    if described.event_list:
-        values[described.event_list] = sorted({name for event in spec.events for name in described.events[event]})
+    description = host.hooks
+    values: dict[str, Any] = {description.url: spec.url, description.key: spec.secret, **description.settings}
+    if description.active:
+        values[description.active] = True
+    if description.event_list:
+        values[description.event_list] = sorted({name for event in spec.events for name in description.events[event]})
     else:
-        values |= {name: event in spec.events for event, names in described.events.items() for name in names}
-    return document_of({**values, **(described.creation_settings if is_new else {})})
+        values |= {name: event in spec.events for event, names in description.events.items() for name in names}
+    return document_of({**values, **(description.creation_settings if is_new else {})})
 
 
 def _hook_number(reader: MemberReader, path: str) -> int:

@@ -18,35 +18,35 @@ def split_queries(panel: Object) -> None:
         return
     used = {ref_id for target in objects(targets) if isinstance(ref_id := target.get("refId"), str)}
     free = free_ref_ids(used)
-    changed: list[Any] = []
-    added: list[Object] = []
+    first_targets: list[Any] = []
+    added_targets: list[Object] = []
     for target in targets:
         if not isinstance(target, dict) or not target.keys() >= _QUERY_MEMBERS:
-            changed.append(target)
+            first_targets.append(target)
             continue
         query_type = target.get("metricQueryType", _SEARCH)
         mode = _CODE if number(query_type) == _INSIGHTS or text(target, "expression") else _BUILDER
         first, *further_targets = _split({"metricEditorMode": mode, "metricQueryType": query_type, **target})
-        changed.append(first)
-        added += [{**further_target, "refId": next(free)} for further_target in further_targets]
-    panel["targets"] = changed + added
+        first_targets.append(first)
+        added_targets += [{**further_target, "refId": next(free)} for further_target in further_targets]
+    panel["targets"] = first_targets + added_targets
 
 
 def split_annotations(dashboard: Object) -> None:
     """Replace each annotation query with several statistics by one for each statistic (version 34)."""
     holder = dashboard.get("annotations")
-    listed = holder.get("list") if isinstance(holder, dict) else None
-    if not isinstance(listed, list):
+    annotations = holder.get("list") if isinstance(holder, dict) else None
+    if not isinstance(annotations, list):
         return
-    added: list[Object] = []
-    for index, query in enumerate(listed):
+    added_annotations: list[Object] = []
+    for index, query in enumerate(annotations):
         if isinstance(query, dict) and query.keys() >= _ANNOTATION_MEMBERS:
             parts = _split(query)
             if len(parts) > 1 and isinstance(name := query.get("name"), str) and name:
                 parts = [{**part, "name": f"{name} - {_suffix(part)}"} for part in parts]
-            listed[index], *further_parts = parts
-            added += further_parts
-    listed += added
+            annotations[index], *further_parts = parts
+            added_annotations += further_parts
+    annotations += added_annotations
 
 
 def _suffix(part: Object) -> str:

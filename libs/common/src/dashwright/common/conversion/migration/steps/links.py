@@ -37,7 +37,7 @@ def use_dotted_names(panel: Object) -> None:
     _change_data_links(panel, _with_dotted_names)
     title = (object_at(panel, "options", "fieldOptions", "defaults") or {}).get("title")
     if isinstance(title, str) and (changed := _with_dotted_names(title)) != title:
-        defaults = _own_field_defaults(panel)
+        defaults = _copy_field_defaults(panel)
         if defaults is not None:
             defaults["title"] = changed
 
@@ -63,7 +63,7 @@ def _change_data_links(panel: Object, change: Callable[[str], str]) -> None:
         _change_urls(copy_object(panel, "options"), "dataLinks", change)
     defaults = object_at(options, "fieldOptions", "defaults")
     if defaults is not None and _is_changed(defaults.get("links"), change):
-        _change_urls(_own_field_defaults(panel), "links", change)
+        _change_urls(_copy_field_defaults(panel), "links", change)
 
 
 def _is_changed(links: Any, change: Callable[[str], str]) -> bool:
@@ -76,8 +76,8 @@ def _change_urls(holder: Object | None, name: str, change: Callable[[str], str])
             link["url"] = change(link["url"])
 
 
-def _own_field_defaults(panel: Object) -> Object | None:
-    """Make copies of the defaults of fields and of all objects that contain them."""
+def _copy_field_defaults(panel: Object) -> Object | None:
+    """Replace the defaults of fields, and the objects that contain them, by copies. Return the copy of the defaults, or None."""
     options = copy_object(panel, "options")
     fields = copy_object(options, "fieldOptions") if options is not None else None
     return copy_object(fields, "defaults") if fields is not None else None

@@ -5,20 +5,20 @@ from dashwright.common.conversion.migration.document import Object, copy_list, o
 
 def merge_after_labels(panel: Object) -> None:
     """Merge the frames after each ``labelsToFields``, which did so itself before (version 31)."""
-    listed = panel.get("transformations")
-    if isinstance(listed, list) and any(_is(item, "labelsToFields") for item in listed):
-        changed = []
-        for item in listed:
-            changed.append(item)
+    transformations = panel.get("transformations")
+    if isinstance(transformations, list) and any(_is(item, "labelsToFields") for item in transformations):
+        with_merges = []
+        for item in transformations:
+            with_merges.append(item)
             if _is(item, "labelsToFields"):
-                changed.append({"id": "merge", "options": {}})
-        panel["transformations"] = changed
+                with_merges.append({"id": "merge", "options": {}})
+        panel["transformations"] = with_merges
 
 
 def structure_statistics(panel: Object) -> None:
     """Give each query of ``timeSeriesTable`` an object of options (version 39)."""
-    listed = panel.get("transformations")
-    if any(_statistics(item) is not None for item in objects(listed)):
+    transformations = panel.get("transformations")
+    if any(_statistics(item) is not None for item in objects(transformations)):
         for item in objects(copy_list(panel, "transformations")):
             if (statistics := _statistics(item)) is not None:
                 item["options"] = {ref_id: {"stat": statistic} for ref_id, statistic in statistics.items()}
