@@ -13,5 +13,5 @@ class ElementsForm(NamedTuple):
     visualization: Callable[[str, str, dict[str, Any]], dict[str, Any]]
     #: Returns a transformation from its id and the other members of its spec.
     transformation: Callable[[str, dict[str, Any]], dict[str, Any]]
-    #: Returns a variable of filters or keys from one of ``v2alpha1``, whose data source is in its spec.
+    #: Returns an ad hoc or group-by variable from one of ``v2alpha1``, whose data source is in its spec.
     filter_variable: Callable[[Mapping[str, Any]], Mapping[str, Any]]

@@ -88,7 +88,7 @@ def _without_viz_config(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _with_group(variable: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a variable of filters or keys with the data source next to its spec."""
+    """Return an ad hoc or group-by variable with the data source next to its spec."""
     spec = dict(object_in(variable, "spec"))
     source = object_in(spec, "datasource")
     spec.pop("datasource", None)
@@ -96,7 +96,7 @@ def _with_group(variable: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _without_group(variable: Mapping[str, Any]) -> dict[str, Any]:
-    """Return a variable of filters or keys with the data source in its spec."""
+    """Return an ad hoc or group-by variable with the data source in its spec."""
     changed = dict(variable)
     group = text_in(variable, "group")
     uid = object_in(variable, "datasource").get("name")

@@ -308,7 +308,7 @@ async def delete_items(connection: Connection, uid: uuid.UUID) -> int:
 
 
 async def delete(connection: Connection, uid: uuid.UUID) -> None:
-    """Delete a batch without items. If it may have objects in storage, only end its control: its row is deleted after the objects."""
+    """Delete the row of a batch without items. The row of a batch that may have objects in storage is deleted after the objects."""
     await connection.execute(_sql.delete, uid)
     await connection.execute(_sql.end_control, uid)
 

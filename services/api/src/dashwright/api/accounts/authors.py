@@ -10,7 +10,7 @@ from dashwright.common.identity import CallerType, Identity
 from dashwright.common.models.repository_calls import CommitAuthor
 
 _NO_MAIL_DOMAIN: Final = "users.noreply.dashwright.invalid"
-"""Domain of the e-mail addresses that are generated for callers without one. The top-level domain ``invalid`` never receives mail."""
+"""Domain of generated e-mail addresses, for callers without an address. The top-level domain ``invalid`` never receives mail."""
 
 _EMAIL: Final = re.compile(r"[^\s<>@\x00-\x20\x7f]+@[^\s<>@\x00-\x20\x7f]+")
 _INVALID_IN_NAMES: Final = re.compile(r"[\x00-\x20\x7f<>]+")

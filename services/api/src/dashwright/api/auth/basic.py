@@ -23,7 +23,7 @@ log = structlog.get_logger()
 
 _TOKEN_LOGIN: Final = "api_key"  # noqa: S105
 _VERIFIED_TTL_SECONDS: Final = 300.0
-"""Seconds after its last use for which a verified password needs no new hash."""
+"""Seconds after the last use of a verified password during which it is not hashed again."""
 _MAX_CACHED_PASSWORDS: Final = 4096
 _MUST_CHANGE: Final = (
     "This password is too weak for a server that other hosts can reach; set another by PUT /api/user/password "

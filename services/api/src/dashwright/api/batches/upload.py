@@ -103,8 +103,8 @@ class _Upload:
         self._added = 0
         self._counted_lines = 0
         self._decided = 0  #: Number of items with a verdict.
-        #: Why the batch accepts no items, if it did not at first. Those that it has are duplicates, so that a request whose response
-        #: was lost can be repeated.
+        #: Why the batch accepted no new items when the upload began; None if it did. Items that the batch has are then reported as
+        #: duplicates, so that a request whose response was lost can be repeated.
         self._conflict: Conflict | None = None
         self._recognized = 0
         #: Why the batch accepts no further items, if it was closed or deleted during the upload.

@@ -23,7 +23,7 @@ from dashwright.common.messaging.message import Message
 log = structlog.get_logger()
 
 MAX_REPLAYED: Final = 1000
-"""Letters that one request may replay, so that it ends within the time limit of requests."""
+"""Maximum number of letters that one request replays, so that it ends within the time limit of requests."""
 
 _PAGE_SIZE: Final = 500
 _BATCH_SIZE: Final = 100

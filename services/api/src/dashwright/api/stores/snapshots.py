@@ -90,7 +90,7 @@ async def find(
 async def list_all(
     connection: Connection, org_id: int, *, user_id: int | None, containing: str, now: datetime, limit: int
 ) -> Sequence[SnapshotRow]:
-    """Return unexpired snapshots by name: those of a user, or without ``user_id`` those of all creators."""
+    """Return the unexpired snapshots of a user, or of all users if ``user_id`` is None, sorted by name."""
     rows = await connection.fetch(_sql.list, org_id, user_id, containing, now, limit)
     return [SnapshotRow(**row) for row in rows]
 

@@ -62,7 +62,9 @@ class TextPattern:
         return self._matches(text, 1)
 
     def named_groups(self, text: str) -> "dict[str, str | Undefined] | None":
-        """Return the named groups of the first match, undefined for those that did not match; None without any.
+        """Return the named groups of the first match, undefined for a group that did not match.
+
+        The result is None without a match, or if the pattern has no named groups.
 
         Raises BadRequest if the matches of this pattern take too long.
         """

@@ -8,7 +8,7 @@ from typing import Final
 
 from dashwright.expressions.pictures.display.colour_math import hexadecimal
 
-#: A function with its arguments, of which a colour has at most as many characters as any notation needs.
+#: A function with its arguments. No notation of a colour needs more than 80 characters of arguments.
 NOTATION: Final = r"(?:rgba?|hsla?|oklab|oklch)\(\s*[\w\s.,%/+-]{5,80}\)"
 _FUNCTION: Final = re.compile(r"(rgb|hsl|oklab|oklch)a?\(\s*([^()]{5,80}?)\s*\)", re.IGNORECASE)
 _SEPARATOR: Final = re.compile(r"\s*[,/]\s*|\s+")

@@ -47,7 +47,7 @@ _NAMED_COLOURS: Final = tuple(
     {**CSS_COLOURS} | {f"{shade}{hue}": codes[index + is_light] for hue, codes in _HUES.items() for index, shade in enumerate(_SHADES)}
     for is_light in (0, 1)
 )
-#: The most digits of the notation with one digit for each component.
+#: The maximum number of digits of the notation with one digit for each component.
 _SHORT_LENGTH: Final = 4
 _HEX: Final = re.compile(r"#(?:[0-9a-fA-F]{3,4}|[0-9a-fA-F]{6}|[0-9a-fA-F]{8})")
 

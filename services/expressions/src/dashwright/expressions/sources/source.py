@@ -49,7 +49,7 @@ class Source(Protocol):
         raise BadRequest("this type of data source has no queries for variables; use one of another type")
 
     def prepare(self, query: SourceQuery, time_range: TimeRange) -> PreparedQuery:
-        """Return the query with its key. Sources override it that read queries first, or that round the time range.
+        """Return the query with its key. A source that reads queries first, or that rounds the time range, overrides it.
 
         Raises BadRequest if the query is invalid, or cannot be written as JSON.
         """

@@ -22,7 +22,7 @@ from dashwright.expressions.sql.relation import Relation, RelationColumn
 _ALIGNMENT_BYTES = 64
 _MAX_STRING_BYTES = 2**31 - 1
 _OFFSET_BYTES = 4
-#: Strings whose sizes are added in one step.
+#: Number of strings whose sizes are added in one step.
 _CHUNK_LENGTH = 10_000
 
 

@@ -25,7 +25,7 @@ from dashwright.jobs_worker.stored_repositories import load
 log = structlog.get_logger()
 
 CheckReadable = Callable[[Repository], Awaitable[None]]
-"""Returns if a repository can be read. Otherwise raises SourceFailed or an error below 500 with the reason."""
+"""Checks that a repository can be read. Otherwise it raises SourceFailed or an error below 500 with the reason."""
 
 
 class Prober:

@@ -50,7 +50,7 @@ _ROUND_INTERVAL_SECONDS: Final = 1.0
 _RETRY_SECONDS: Final = 5.0
 
 FetchHead = Callable[[Repository], Awaitable[str | None]]
-"""Returns the newest commit of a repository, None if it has none or is a folder. Raises an error if it cannot be read."""
+"""Returns the newest commit of a repository; None for an empty repository and a local directory. Raises an error if it cannot be read."""
 
 
 class Scheduler:

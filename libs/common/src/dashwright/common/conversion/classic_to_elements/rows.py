@@ -1,4 +1,4 @@
-"""Rows of a classic dashboard, which row panels in the list of panels begin."""
+"""Rows of a classic dashboard. Each row begins with a row panel in the list of panels."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
@@ -31,9 +31,9 @@ def rows_of(dashboard: Members) -> list[Row]:
         if not _is_header(panel):
             current.panels.append(panel)
             continue
-        opened = _opened_rows(panel, current.top if current.header or current.panels else _ROW_HEIGHT)
-        rows += opened
-        current = opened[0]
+        new_rows = _rows_of_header(panel, current.top if current.header or current.panels else _ROW_HEIGHT)
+        rows += new_rows
+        current = new_rows[0]
     return rows if rows[0].panels or len(rows) == 1 else rows[1:]
 
 
@@ -49,7 +49,7 @@ def panel_numbers(rows: Iterable[Row]) -> list[int]:
     return _unique(ids)
 
 
-def _opened_rows(header: Members, previous_top: int) -> list[Row]:
+def _rows_of_header(header: Members, previous_top: int) -> list[Row]:
     """Return the row of a row panel, and then the rows of the row panels within it."""
     rows = [Row(header, _top(header, previous_top))]
     for row in rows:

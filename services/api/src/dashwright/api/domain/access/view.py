@@ -106,8 +106,8 @@ class AccessView:
     def shows_same_objects(self, newer: "AccessView") -> bool:
         """Return True if folders and rules show the same objects in this view and in a newer view; False if this is not certain.
 
-        Folders that only one view has are ignored, and so are the objects in them. The exception are deleted folders whose objects this
-        view shows: the result is then False.
+        Folders that only one view has are ignored, and so are the objects in them. But if this view shows objects in a deleted
+        folder, the result is False.
         """
         # The newer view does not show objects in deleted folders, so their delete events would be lost.
         deleted_folders = self.tree.parents.keys() - newer.tree.parents.keys()

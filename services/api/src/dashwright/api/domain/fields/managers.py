@@ -33,7 +33,7 @@ _MAX_STRING_LENGTH = 256
 """Limit on the characters of a manager, version, time or sub-resource. An entry with a longer string is invalid."""
 
 _DETAILED_DEPTH = 8
-"""The greatest depth at which the fields of a too large entry are cut."""
+"""The maximum depth of the fields of an entry that is too large to store all of its fields."""
 
 _MEMBER_PREFIX = "f:"
 _ITEM_PREFIX = "v:"

@@ -15,7 +15,7 @@ from dashwright.common.yaml import read_json_documents
 _YAML_SUFFIXES: Final = (".yaml", ".yml")
 _JSON_SUFFIX: Final = ".json"
 _MAX_FILE_BYTES: Final = 5 * 1024 * 1024
-#: Maximum number of files and directories: a read of a file system by mistake ends soon.
+#: Maximum number of files and directories. The limit ends the search if, for example, the root directory is configured by mistake.
 _MAX_ENTRIES: Final = 10_000
 
 

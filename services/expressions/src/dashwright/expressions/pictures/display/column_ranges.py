@@ -8,7 +8,7 @@ from dashwright.common.json_shapes import number_of
 from dashwright.expressions.calculations.table import CALCULATIONS
 from dashwright.expressions.pictures.field_overrides import PanelColumn
 
-#: The least and the greatest number; None if they are not known.
+#: The lowest and the highest number; None if they are not known.
 Range = tuple[float | None, float | None]
 
 

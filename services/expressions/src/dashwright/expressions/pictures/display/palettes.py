@@ -19,7 +19,7 @@ _CLASSIC: Final = (
 #: The first colours of the palette in old versions; named colours replace them now.
 _OLD: Final = ("#7eb26d", "#eab839", "#6ed0e0", "#ef843c", "#e24d42", "#1f78c1", "#ba43a9", "#705da0", "#508642", "#cca300")
 _FIRST_OLD: Final = 18
-#: The least contrast with the panel of colours that are chosen by a name.
+#: The minimum contrast between the panel and a colour that is chosen by a name.
 _MIN_CONTRAST: Final = 3.0
 
 

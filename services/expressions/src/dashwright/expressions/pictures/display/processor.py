@@ -19,10 +19,10 @@ from dashwright.expressions.value_formats.formatted import DateContext
 from dashwright.expressions.value_formats.registry import SYSTEM_DATE, value_format
 
 _MAX_TEXT_LENGTH: Final = 1_000
-#: The range of columns without one.
+#: The range of a column without numbers.
 _DEFAULT_RANGE: Final = (0.0, 100.0)
 _STRING_UNIT: Final = "string"
-#: The unit of booleans, and the beginning of the other ones.
+#: The default unit of booleans. The other units of booleans begin with it.
 _BOOLEAN_UNIT: Final = "bool"
 
 
@@ -51,7 +51,7 @@ class ColumnTraits:
     """Properties of a column, in addition to its configuration, on which the display of its values depends."""
 
     type: str = "number"  #: Grafana's name of the column's type.
-    range: tuple[float | None, float | None] = (None, None)  #: The least and the greatest number of the column or panel.
+    range: tuple[float | None, float | None] = (None, None)  #: The lowest and the highest number of the column or panel.
     series_index: int = 0  #: The position of the column among all columns of the panel that are not times.
     name: str = ""  #: The display name.
     dates: DateContext = field(default_factory=DateContext)
@@ -146,7 +146,7 @@ class DisplayProcessor:
     def _share(self, number: float) -> float:
         """Return the place of a number in the range, 0 at its start and 1 at its end.
 
-        NaN and negative infinity are at the start; among booleans, NaN is 1. In an empty range, all others are infinitely far.
+        NaN and negative infinity are at the start. In an empty range, the place of any other number is infinite. Booleans are at 0 or 1.
         """
         if self.traits.type == "boolean":
             return float(math.isnan(number) or number != 0)

@@ -13,7 +13,7 @@ from dashwright.expressions.pictures.display.values import Value, text_of
 
 #: Further mappings of a column are ignored.
 _MAX_MAPPINGS: Final = 500
-#: Regular expressions of a column. Further ones are ignored, because each may take a second.
+#: The maximum number of regular expressions of a column. Further ones are ignored, because each may take a second.
 _MAX_PATTERNS: Final = 20
 
 

@@ -15,7 +15,7 @@ from dashwright.expressions.pictures.plots.time_ticks import local_time
 from dashwright.expressions.pictures.series import MAX_SERIES, float_values
 from dashwright.expressions.pictures.style import Style
 
-#: The fewest pixels of a category.
+#: The minimum width of a category in pixels.
 MIN_CATEGORY_SIZE: Final = 3.0
 #: The maximum number of categories that are read from a frame. In a single frame, further ones are counted.
 _MAX_CATEGORIES: Final = 4_000

@@ -30,10 +30,11 @@ from dashwright.expressions.pictures.svg import rotated, text_element, text_widt
 
 _DEFAULT_GROUP_WIDTH: Final = 0.7
 _DEFAULT_BAR_WIDTH: Final = 0.97
-#: Pixels of labels below bars: the gap between two of them, the least width of a label of each category, and the most that a label
-#: takes if categories are narrower, so that only some of them have one.
+#: Pixels between two labels below bars.
 _LABEL_GAP: Final = 6.0
+#: If categories are narrower than this, in pixels, only some of them have a label.
 _MIN_LABEL_WIDTH: Final = 24.0
+#: The maximum width in pixels of a label if only some categories have one.
 _MAX_SPARSE_WIDTH: Final = 80.0
 #: The part of a panel that the labels of an axis may take.
 _LABEL_SHARE: Final = 0.3

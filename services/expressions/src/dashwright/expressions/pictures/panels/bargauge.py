@@ -29,12 +29,12 @@ _DEFAULT_GAP: Final = 10.0
 _TITLE_SIZE: Final = 14.0
 _MIN_TITLE_SIZE: Final = 9.0
 _TITLE_LINE_HEIGHT: Final = 1.5
-#: The height from which a row has its name above the bar.
+#: The minimum height of a row whose name is above the bar.
 _MIN_HEIGHT_WITH_TITLE: Final = 40.0
-#: The least and the greatest height of a name above a bar, and the part of the row that it takes between them.
+#: The minimum and maximum height of a name above a bar, and its share of the height of the row between these limits.
 _TITLE_HEIGHTS: Final = (17.0, 50.0)
 _TITLE_SHARE: Final = 0.45
-#: The least height of a name to the left of a bar, and the parts of the height and width of the row that it takes.
+#: The minimum height of a name to the left of a bar, and its shares of the height and width of the row.
 _MIN_LEFT_HEIGHT: Final = 18.0
 _LEFT_HEIGHT_SHARE: Final = 0.6
 _LEFT_WIDTH_SHARE: Final = 0.4
@@ -45,7 +45,7 @@ _MAX_VALUE_WIDTH: Final = 150.0
 _MAX_VALUE_SHARE: Final = 0.5
 _VALUE_PADDING: Final = 10.0
 _MIN_VALUE_SIZE: Final = 12.0
-#: The least and the greatest height of a value above an upright bar, and the part of its height between them.
+#: The minimum and maximum height of a value above an upright bar, and its share of the cell's height between these limits.
 _VALUE_HEIGHTS: Final = (18.0, 50.0)
 _VALUE_HEIGHT_SHARE: Final = 0.1
 _MIN_SIZE: Final = 4.0

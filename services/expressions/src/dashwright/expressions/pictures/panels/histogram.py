@@ -29,7 +29,7 @@ from dashwright.expressions.pictures.series import MAX_SERIES, float_values
 from dashwright.expressions.pictures.style import Style
 
 _DEFAULT_COUNT: Final = 30
-#: The fewest pixels of a bucket.
+#: The minimum width of a bucket in pixels.
 _MIN_BUCKET_WIDTH: Final = 2.0
 _LABEL_SHARE: Final = 0.3
 _LABEL_SPACING: Final = 70.0

@@ -11,7 +11,7 @@ from dashwright.expressions.pictures.svg import BOLD_WIDTH, text_width
 
 #: The calculation of panels that do not configure one.
 _DEFAULT_CALCULATION: Final = "lastNotNull"
-#: Pixels between the cells and the border of the panel, and the size of panels from which there are such margins.
+#: Pixels between the cells and the border of the panel, and the minimum size of panels with these margins.
 _MARGIN: Final = 6.0
 _MIN_SIZE_WITH_MARGIN: Final = 60.0
 #: Pixels between two cells.

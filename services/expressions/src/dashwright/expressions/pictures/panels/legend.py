@@ -12,7 +12,7 @@ from dashwright.expressions.pictures.svg import BOLD_WIDTH, path, rectangle, tex
 
 _SIZE: Final = 11.0
 _ROW_HEIGHT: Final = 17.0
-#: The heights of the rows of a table, from which the largest is chosen that leaves room for all entries.
+#: The possible heights of the rows of a table. The largest one with which all entries fit is used.
 _TABLE_ROW_HEIGHTS: Final = (_ROW_HEIGHT, 15.0, 13.0)
 _SWATCH_WIDTH: Final = 14.0
 _SWATCH_HEIGHT: Final = 4.0
@@ -23,11 +23,12 @@ _BOTTOM_SHARE: Final = 0.35
 _RIGHT_SHARE: Final = 0.6
 #: The possible font sizes of a table. The largest one with which all columns fit is used.
 _TABLE_SIZES: Final = (_SIZE, 10.0, 9.0)
-#: The part of a table that whole names may take before fonts are smaller, and the part that they have at least.
+#: The share of a table's width up to which names are not cut, if necessary in a smaller font, and the minimum share of names.
 _MAX_NAME_SHARE: Final = 0.6
 _MIN_NAME_SHARE: Final = 0.25
-#: Pixels between a swatch and a name, and from the title of the column that orders a table to the end of its sign.
+#: Pixels between a swatch and a name.
 _SWATCH_GAP: Final = 5.0
+#: Pixels of the sign after the title of the column that orders a table, and of the gap before it.
 _SIGN_WIDTH: Final = 10.0
 NAME_COLUMN: Final = "Name"
 _MIN_PANEL_HEIGHT: Final = 100

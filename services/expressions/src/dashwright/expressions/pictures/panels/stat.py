@@ -36,7 +36,7 @@ _WIDE_VALUE_SHARE_OVER_CHART: Final = 0.4
 _WIDE_TITLE_SHARE: Final = 0.6
 _WIDE_CHART_SHARE: Final = 0.5
 _CHART_SHARE: Final = 0.25
-#: The size up to which a wide value may take more than its share of the width, as far as the names leave room.
+#: The font size of a value next to a name up to which the value may exceed its share of the width, if the names leave room.
 _LEGIBLE_SIZE: Final = 11.0
 _GAP: Final = 8.0
 #: The lightness in percent that the line of a chart has in addition to its background, and the colour of the area below it.

@@ -21,7 +21,7 @@ _NAME_SHARE: Final = 0.33
 _TEXT_SIZE: Final = 12.0
 _TEXT_MARGIN: Final = 4.0
 _MAX_LEGEND: Final = 50
-#: The fewest characters of a shortened text that is shown, as in Grafana.
+#: The minimum number of characters of a shortened text that is shown, as in Grafana.
 _MIN_CHARACTERS: Final = 2
 
 

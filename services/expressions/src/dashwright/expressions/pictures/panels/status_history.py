@@ -23,7 +23,7 @@ from dashwright.expressions.pictures.panels.states import Sample, StateRow, stat
 from dashwright.expressions.pictures.svg import cells_path, text_element, text_width
 
 _TEXT_SIZE: Final = 12.0
-#: The fewest pixels of a box and its gap, as in Grafana.
+#: The minimum width of a box and its gap in pixels, as in Grafana.
 _MIN_BOX_WIDTH: Final = 2.0
 
 

@@ -18,9 +18,9 @@ from dashwright.expressions.pictures.svg import polyline, rectangle, text_elemen
 # In pixels.
 _ROW_HEIGHTS: Final = {"sm": MIN_ROW_HEIGHT, "md": 42.0, "lg": 48.0}
 _HEADER_HEIGHT: Final = 30.0
-#: The least part of a column that is worth showing.
+#: The minimum width in pixels of a column that is cut by the edge of the panel. A narrower part is not shown.
 _MIN_VISIBLE_WIDTH: Final = 60.0
-#: The rows and the characters by which widths are computed.
+#: The number of rows, and of characters of each text, that are measured to compute the width of a column.
 _MEASURED_ROWS: Final = 50
 _MEASURED_LENGTH: Final = 200
 _NOTE_HEIGHT: Final = 18.0

@@ -22,7 +22,7 @@ _BAR_MARGIN: Final = 4.0
 _GAUGE_TEXT_SHARE: Final = 0.5
 #: The ends of the gradient of backgrounds, relative to the cell.
 _GRADIENT: Final = ((0.07, 0.25), (0.93, 0.75))
-#: The lines of a text that is wrapped.
+#: The maximum number of lines of a wrapped text.
 _MAX_LINES: Final = 8
 #: The types of cells whose texts may be wrapped.
 _WRAPPED_TYPES: Final = frozenset({"", "auto", "color-text", "color-background", "data-links"})

@@ -39,7 +39,7 @@ _SMALL_GAP: Final = 3.0
 _CELL_TOP: Final = 6.0
 #: Between a box with a background and the border of the panel.
 _BOX_MARGIN: Final = 4.0
-#: The least width of texts that are next to each other; narrower ones are below each other.
+#: The minimum width of texts that are next to each other; narrower ones are below each other.
 _MIN_CELL_WIDTH: Final = 110.0
 _WORD: Final = re.compile(r"\n| +|[^ \n]+")
 

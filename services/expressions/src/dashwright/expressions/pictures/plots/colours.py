@@ -18,7 +18,7 @@ from dashwright.expressions.pictures.style import Style
 class SeriesColours:
     """The colours of a series."""
 
-    whole: str  #: The colour of its line, ``none`` if it is transparent.
+    line: str  #: The colour of the line, ``none`` if it is transparent.
     is_by_value: bool  #: True if values have colours of their own.
     is_stepped: bool  #: True if these are the colours of thresholds.
     colouring: Colouring

@@ -34,7 +34,7 @@ class Look:
     gradient: str = "none"
     dash: tuple[float, ...] = ()  #: Lengths of dashes and gaps in pixels; empty for a continuous line.
     has_round_ends: bool = False
-    spanned_distance: float = 0.0  #: Gaps shorter than it are spanned, in milliseconds.
+    spanned_distance: float = 0.0  #: Gaps shorter than this are spanned, in milliseconds.
     points: str = "auto"
     point_size: float = 5.0  #: In pixels.
     bar_alignment: float = 0.0  #: -1 for bars before their times, 0 for centred ones, 1 for bars after their times.

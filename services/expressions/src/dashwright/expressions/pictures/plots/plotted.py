@@ -41,7 +41,7 @@ class PlottedSeries:
     @property
     def colour(self) -> str:
         """The colour of the series."""
-        return self.colours.whole
+        return self.colours.line
 
     @property
     def is_percent(self) -> bool:

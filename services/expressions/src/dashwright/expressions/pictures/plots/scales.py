@@ -14,7 +14,7 @@ from dashwright.expressions.pictures.plots.ranges import RangeSettings
 _NO_UNIT: Final = "__fixed"
 _UNSET: Final = "na"
 _BASES: Final = (2, 10)
-#: Positions beyond the plot by more pixels are moved there, because renderers limit coordinates.
+#: Maximum distance of a position from the plot in pixels, because renderers limit coordinates.
 _MAX_POSITION: Final = 20_000.0
 #: The span of a scale below which divisions by it are not accurate.
 _MIN_SPAN: Final = 1e-300

@@ -14,7 +14,7 @@ _BINARY_UNITS: Final = frozenset(
     + [f"{prefix}{unit}" for prefix in ("Ki", "Mi", "Gi", "Ti", "Pi") for unit in ("Bs", "bits")]
     + ["binbps", "binBps"]
 )
-#: The distance between two ticks in pixels on a high and on a low axis, and the greatest height of a low one.
+#: The distance between two ticks in pixels on a high and on a low axis, and the maximum height of a low axis.
 _SPACE, _SMALL_SPACE, _LOW_HEIGHT = 30.0, 15.0, 150.0
 _MAX_TICKS: Final = 200
 

@@ -24,12 +24,12 @@ _STEPS: Final = (
 )
 _EPOCH: Final = datetime(1970, 1, 1, tzinfo=UTC)
 _LOCAL_EPOCH: Final = _EPOCH.replace(tzinfo=None)
-#: The change of the offset of a zone, at most, in milliseconds.
+#: The maximum change of the offset of a zone, in milliseconds.
 _MAX_CHANGE: Final = 3 * _HOUR
-#: The least width of a label, and the least gap between two labels, in pixels.
+#: The minimum width of a label, and the minimum gap between two labels, in pixels.
 _SPACE: Final = 40.0
 _GAP: Final = 18.0
-#: The least distance between two ticks as a share of the usual one.
+#: The minimum distance between two ticks, as a share of the usual distance.
 _MIN_SHARE: Final = 0.6
 
 

@@ -19,7 +19,7 @@ _PLAIN_NAME: Final = re.compile(r"[a-zA-Z_]\w*", re.ASCII)
 _OPERATORS: Final = {"=": "=", "!=": "!=", "=~": "=~", "!~": "!~", "=|": "=~", "!=|": "!~"}
 
 
-#: The spaces and comments that are read between two tokens.
+#: The maximum number of spaces and comments between two tokens.
 _MAX_GAP: Final = 100
 
 
