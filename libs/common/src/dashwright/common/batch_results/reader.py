@@ -79,7 +79,7 @@ class BatchResultReader:
                     position += 1
 
     async def _small_lines(self, items: Sequence[ItemResult]) -> Sequence[bytes]:
-        """Return lines of items whose results are small, up to the first whose result has been moved. Raises ObjectMissing for none."""
+        """Return the lines of items with small results, up to the first moved result. Raises ObjectMissing if the first item has one."""
         jobs = [item.job for item in items if item.job is not None and item.body_size is not None]
         bodies: Mapping[uuid.UUID, bytes] = {}
         if jobs:

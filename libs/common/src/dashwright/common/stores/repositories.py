@@ -62,8 +62,8 @@ class ListedRepository:
 async def list_all(connection: Connection, known: Mapping[uuid.UUID, ListedRepository]) -> Mapping[uuid.UUID, ListedRepository]:
     """Return all repositories by uid, in no particular order.
 
-    ``known`` is an earlier result. The spec and the status of a repository that has not changed since are taken from it, because parsing
-    those of a thousand repositories takes a tenth of a second.
+    ``known`` is an earlier result. It provides the spec and the status of repositories that have not changed since, because parsing a
+    thousand of them takes a tenth of a second.
     """
     versions = [repository.resource_version for repository in known.values()]
     rows = await connection.fetch(_sql.list_all, list(known), versions)

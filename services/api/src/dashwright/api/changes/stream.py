@@ -194,7 +194,7 @@ class ChangeStream:
         return dict.fromkeys(namespaces, version)
 
     async def read_from_database(self, cursor: Cursor) -> tuple[Sequence[Change], int | None]:
-        """Return a page of the changes that a cursor selects, and the index up to which it has read the stream after them."""
+        """Return a page of the changes that a cursor selects, and the index of the stream up to which the cursor has then read."""
         snapshot, index = self._snapshot, self.index
         assert snapshot is not None, "a cursor reads only what the stream has read"
         async with self._database_readers, self._database.connection() as connection:

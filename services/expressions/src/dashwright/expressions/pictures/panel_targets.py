@@ -64,7 +64,9 @@ def _with_distinct_ids(targets: Sequence[Mapping[str, Any] | str]) -> list[Mappi
 
 
 def _resolved(source: Any, targets: Sequence[Mapping[str, Any]], catalog: Catalog, scope: Scope) -> Iterator[Mapping[str, Any] | str]:
-    """Yield each target with its data source, or the problem of one that is not hidden.
+    """Yield each target with its data source, or the problem of a target without one.
+
+    The problem of a hidden target counts only if an expression may read it.
 
     All targets of a panel use the data source of the panel, unless it is mixed or unset.
     """

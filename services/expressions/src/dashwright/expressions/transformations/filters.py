@@ -21,7 +21,7 @@ def filter_fields_by_name(frames: Frames, options: Mapping[str, Any], _context: 
 
 
 def _name_condition(options: Any, *, by_variable: bool) -> _Condition:
-    """Return the condition of fields for names, a pattern or both; None without any."""
+    """Return the condition of fields for names, a pattern or both; None without names and pattern."""
     settings = object_of(options)
     variable = string_of(settings.get("variable"))
     if by_variable and variable:

@@ -17,7 +17,7 @@ _FLAGS: Final = frozenset({"allIsNull", "allIsZero"})
 def group_by(frames: Frames, options: Mapping[str, Any], context: Context) -> Frames:
     """Return a row for each group of rows with equal values in the columns whose ``operation`` is ``groupby``.
 
-    The columns with ``aggregations`` become one column for each of them. Frames without a column to group by are left out.
+    A column with ``aggregations`` becomes several columns, one for each aggregation. Frames without a column to group by are left out.
     """
     settings = {name: object_of(setting) for name, setting in object_of(options.get("fields")).items()}
     key_names = {name for name, setting in settings.items() if setting.get("operation") == "groupby"}

@@ -71,8 +71,8 @@ def quarantined_file(faults: Sequence[Fault], fingerprint: str) -> QuarantinedFi
 def _prepared_files(candidate: Candidate, checksum: str, content: FileResources, spool: Spool) -> Iterator[PreparedFile]:
     """Yield the resources of a file, each with the stored objects that are kept if it is refused.
 
-    These are the objects of the same name. If none has that name, or an earlier document has it, these are the objects of
-    the file that no resource names.
+    A resource keeps the object with its name. A resource without such an object, or whose name an earlier document has, keeps the
+    objects of the file that no resource names.
     """
     has_one_resource = len(content.resources) == 1 and not content.fault
     unnamed_objects = _unnamed_objects(candidate, content)

@@ -96,7 +96,7 @@ class Prober:
         return status.health
 
     async def _fault(self, repository: Repository) -> DashwrightError | None:
-        """Return why a repository cannot be read, None if it can. Raises errors that are neither its fault nor its host's."""
+        """Return why a repository cannot be read, None if it can. Raises errors that neither the repository nor its host caused."""
         try:
             await self._check_readable(repository)
         except TooManyRequests:

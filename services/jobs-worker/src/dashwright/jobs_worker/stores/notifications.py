@@ -170,7 +170,7 @@ async def take_outcomes(connection: Connection, namespace: str, *, limit: int) -
 
 
 async def measure_backlog(connection: Connection) -> Sequence[ReceiverBacklog]:
-    """Return the numbers of waiting notifications of the whole installation, by type of receiver. Types without any are missing."""
+    """Return the numbers of waiting notifications of the whole installation by type of receiver, without types for which none waits."""
     return [ReceiverBacklog(**row) for row in await connection.fetch(_sql.measure_backlog)]
 
 

@@ -20,7 +20,7 @@ _DECIMAL: Final = re.compile(r"[+-]?(\d+\.?\d*|\.\d+)(e[+-]?\d+)?", re.IGNORECAS
 def insertion_distance(settings: Iterable[Any], interval: Any) -> float | None:
     """Return the distance of times in milliseconds at which nulls are inserted into a frame, or None.
 
-    It is the ``insertNulls`` of the frame's columns, else the ``interval`` of its times. Columns that differ have none.
+    The distance is ``insertNulls`` of the frame's columns, else the ``interval`` of its times. It is None if the columns differ.
     """
     distances = {number for setting in settings if (number := number_of(setting)) and number > 0}
     if len(distances) > 1:

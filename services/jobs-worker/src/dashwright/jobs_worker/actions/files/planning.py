@@ -195,9 +195,9 @@ def touches_of_repository(
 ) -> list[Touch]:
     """Return a touch of the repository if the rights on the directory of one of ``files`` are unknown; else an empty list.
 
-    On another branch (``ref``) the rights on every directory without a stored folder are unknown. On the repository's own branch they are
-    unknown for a directory of ``existing_directories`` without a stored folder at or above it. A directory that the change creates has
-    the rights of the folder above it.
+    On another branch (``ref``), the rights on every directory without a stored folder are unknown. On the repository's own branch, the
+    rights on a directory of ``existing_directories`` are unknown if neither the directory nor a directory above it has a stored folder.
+    A directory that the change creates has the rights of the folder above it.
     """
     if ref:
         are_rights_unknown = any(

@@ -4,7 +4,7 @@ from dashwright.common.conversion.migration.document import Object, copy_list, o
 
 
 def merge_after_labels(panel: Object) -> None:
-    """Merge the frames after each ``labelsToFields``, which did so itself before (version 31)."""
+    """Add ``merge`` after each ``labelsToFields``, which merged its frames itself in older versions (version 31)."""
     transformations = panel.get("transformations")
     if isinstance(transformations, list) and any(_is(item, "labelsToFields") for item in transformations):
         with_merges = []
