@@ -22,7 +22,7 @@ from tests.unit.expressions.pictures.panel_samples import (
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.panels.drawing import Cell, NothingToDraw, PanelProps
-from dashwright.expressions.pictures.panels.state_timeline import placed
+from dashwright.expressions.pictures.panels.state_timeline import placed_samples
 from dashwright.expressions.pictures.panels.states import Sample, StateRow, merged, state_columns, state_rows
 
 MAPPINGS = [
@@ -142,7 +142,7 @@ def test_a_row_has_at_most_a_cell_for_each_pixel(count: int, width: int) -> None
     """More samples than pixels are thinned."""
     props: PanelProps = props_of(panel_of("state-timeline"))
     samples = [Sample(index * END / 3_000, (index + 1) * END / 3_000, str(index), "#ffffff") for index in range(count)]
-    assert len(placed(samples, props, Cell(0, 0, width, 10))) <= width + 1
+    assert len(placed_samples(samples, props, Cell(0, 0, width, 10))) <= width + 1
 
 
 def test_the_legend_has_the_states_or_the_bands() -> None:

@@ -97,18 +97,18 @@ def _merge_items(base: Sequence[Any], original: Sequence[Any], changed: Sequence
 
 def _with_lost_items(ordered: Sequence[Hashable], merged: Mapping[Hashable, Any], original_keys: Sequence[Hashable]) -> list[Hashable]:
     """Return the ordered identities together with all others: lost items after their predecessors in the original, new ones last."""
-    placed = set(ordered)
+    ordered_keys = set(ordered)
     followers: dict[Hashable, list[Hashable]] = {}
     predecessor: Hashable = None
     for key in original_keys:
-        if key in placed:
+        if key in ordered_keys:
             predecessor = key
         elif key in merged:
             followers.setdefault(predecessor, []).append(key)
     complete = followers.get(None, [])
     for key in ordered:
         complete += [key, *followers.get(key, ())]
-    placed_keys = {*placed, *original_keys}
+    placed_keys = {*ordered_keys, *original_keys}
     return complete + [key for key in merged if key not in placed_keys]
 
 

@@ -85,7 +85,9 @@ class GroupAdditions:
                 refusal = error
             ids = [item.id for addition in additions for item in addition.items if isinstance(item, NewItem)]
             capacity = await self._limits.capacity(connection, batch)
-            plan = AdditionPlan(await batches.find_by_id(connection, batch.uid, ids), first_index=batch.total, room=capacity.batch_room)
+            plan = AdditionPlan(
+                await batches.find_by_id(connection, batch.uid, ids), first_index=batch.total, allowance=capacity.batch_allowance
+            )
             results: list[_Result] = []
             for addition in additions:
                 added = plan.count_new(addition.items)

@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 import orjson
 
-from dashwright.api.batches.plan import Room
+from dashwright.api.batches.plan import Allowance
 from dashwright.common.database.pool import Connection
 from dashwright.common.errors import Conflict
 from dashwright.common.kinds.registry import BATCH
@@ -29,18 +29,18 @@ class Capacity:
         return TooManyWaitingJobs(waiting=self.waiting, added=added, limit=self.max_waiting) if is_full else None
 
     @property
-    def batch_room(self) -> Room:
-        """The room in the batch."""
+    def batch_allowance(self) -> Allowance:
+        """The items that the batch can accept."""
         message = f"a batch may have {self.max_items:,} items (DASHWRIGHT_BATCH_ITEMS); submit the rest as another batch"
-        return Room(max(0, self.free_in_batch), message)
+        return Allowance(max(0, self.free_in_batch), message)
 
     @property
-    def room(self) -> Room:
-        """The room in the batch, or in the organization if that is smaller."""
+    def allowance(self) -> Allowance:
+        """The items that both the batch and the organization can accept."""
         free = max(0, self.max_waiting - self.waiting)
         if self.free_in_batch <= free or (error := self.waiting_error(free + 1)) is None:
-            return self.batch_room
-        return Room(free, error.message)
+            return self.batch_allowance
+        return Allowance(free, error.message)
 
 
 class ItemLimits:

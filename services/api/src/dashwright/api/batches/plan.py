@@ -9,7 +9,7 @@ from dashwright.common.stores.batches import KnownItem, NewItem
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class Allowance:
     """The number of items that can be added, and why no more."""
 
     free: int
@@ -24,11 +24,11 @@ def refusal(position: int, item_id: str | None, message: str) -> ItemVerdict:
 class AdditionPlan:
     """Plan of an addition. An item may equal an earlier item of the same plan."""
 
-    def __init__(self, known: Mapping[str, KnownItem], *, first_index: int, room: Room) -> None:
+    def __init__(self, known: Mapping[str, KnownItem], *, first_index: int, allowance: Allowance) -> None:
         """Create a plan. ``known`` has the items of the batch by id, and ``first_index`` is the index of the first new item."""
         self._known = dict(known)
         self._first_index = first_index
-        self._room = room
+        self._allowance = allowance
         self.new_items: list[NewItem] = []
 
     def count_new(self, items: Sequence[NewItem | RefusedItem]) -> int:
@@ -51,8 +51,8 @@ class AdditionPlan:
         if known_item is not None:
             message = f"the batch has another item with this id, at index {known_item.index}; give every item an id of its own"
             return refusal(position, item.id, message)
-        if len(self.new_items) >= self._room.free:
-            return refusal(position, item.id, self._room.message)
+        if len(self.new_items) >= self._allowance.free:
+            return refusal(position, item.id, self._allowance.message)
         index = self._first_index + len(self.new_items)
         self._known[item.id] = KnownItem(index, item.kind, item.spec)
         self.new_items.append(item)

@@ -13,7 +13,7 @@ import structlog
 
 from dashwright.api.batches.item_checks import ItemChecks
 from dashwright.api.batches.open_batch import ItemLimits, lock_batch, require_open
-from dashwright.api.batches.plan import AdditionPlan, Room, refusal
+from dashwright.api.batches.plan import AdditionPlan, Allowance, refusal
 from dashwright.api.batches.verdict_file import VerdictFile
 from dashwright.api.domain.actor import Actor
 from dashwright.api.domain.batch_items import MAX_ITEM_BYTES, SUBMIT_VERB, CheckedItem, RefusedItem, read_line, too_large
@@ -178,7 +178,7 @@ class _Upload:
         async with self._database.connection() as connection:
             stored_object = await resources.get(connection, BATCH, self._namespace, self._name)
             known = await batches.find_by_id(connection, stored_object.uid, [item.id for item in items if isinstance(item, NewItem)])
-        plan = AdditionPlan(known, first_index=0, room=Room(0, conflict.message))
+        plan = AdditionPlan(known, first_index=0, allowance=Allowance(0, conflict.message))
         if plan.count_new(items):
             raise conflict
         self._recognized += len(known)
@@ -192,7 +192,7 @@ class _Upload:
             require_open(stored_object, batch)
             known = await batches.find_by_id(connection, batch.uid, [item.id for item in new_items])
             capacity = await self._limits.capacity(connection, batch, added=offset)
-            plan = AdditionPlan(known, first_index=batch.total + offset, room=capacity.room)
+            plan = AdditionPlan(known, first_index=batch.total + offset, allowance=capacity.allowance)
             verdicts = plan.decide(items, first_position=self._decided)
             if plan.new_items and not self._options.dry_run:
                 context = tracing.current()

@@ -160,8 +160,8 @@ def with_first_meta(frames: Sequence[Frame], meta: Mapping[str, Any]) -> Sequenc
     """Return frames, at least one, of which the first one has another meta."""
     if isinstance(frames, FrameSet):
         return frames.with_first_meta(meta)
-    first, *others = frames
-    return [replace(first, meta=meta), *others]
+    first, *other_frames = frames
+    return [replace(first, meta=meta), *other_frames]
 
 
 def _arrays_of(cells: Cells) -> Iterator[np.ndarray[Any, Any]]:

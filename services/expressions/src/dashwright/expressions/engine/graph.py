@@ -226,8 +226,8 @@ def _cycle_of(node: str, root: str, previous_nodes: Mapping[str, str], next_node
     outward = _path_to_root(node, root, next_nodes)
     # The path from the root to the node, in reverse.
     reversed_return = _path_to_root(node, root, previous_nodes)
-    return_positions = {other: position for position, other in enumerate(reversed_return)}
-    meeting_position = next(position for position, other in enumerate(outward) if position and other in return_positions)
+    return_positions = {path_node: position for position, path_node in enumerate(reversed_return)}
+    meeting_position = next(position for position, path_node in enumerate(outward) if position and path_node in return_positions)
     remainder = reversed_return[: return_positions[outward[meeting_position]]]
     return outward[: meeting_position + 1] + remainder[::-1]
 

@@ -124,11 +124,11 @@ def read_dashboard(
     catalog = catalog or Catalog()
     sections = read_sections(spec) if sections is None else sections
     placement = place(sections, resolution.scope, expanded=expanded or panel_id is not None)
-    placed = sorted(placement.panels, key=lambda panel: (panel.position.y, panel.position.x))
+    placed_panels = sorted(placement.panels, key=lambda panel: (panel.position.y, panel.position.x))
     if panel_id is not None:
-        placed = [panel for panel in placed if id_of(panel) == panel_id and panel.source.get("type") != "row"][:1]
+        placed_panels = [panel for panel in placed_panels if id_of(panel) == panel_id and panel.source.get("type") != "row"][:1]
     sources = {text_of(panel.source.get("id")): panel.source for section in sections for panel in section.panels}
-    panels = [_panel(panel, sources, catalog, time, is_complete=index < MAX_PANELS) for index, panel in enumerate(placed)]
+    panels = [_panel(panel, sources, catalog, time, is_complete=index < MAX_PANELS) for index, panel in enumerate(placed_panels)]
     title = resolution.scope.interpolate(string_of(spec.get("title")), _TITLE_FORMAT)
     return Dashboard(title, panels, [*resolution.notices, *placement.notices])
 
@@ -140,16 +140,16 @@ def id_of(panel: PlacedPanel) -> int:
 
 
 def _panel(
-    placed: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalog: Catalog, time: PictureTime | None, *, is_complete: bool
+    placed_panel: PlacedPanel, sources: Mapping[str, Mapping[str, Any]], catalog: Catalog, time: PictureTime | None, *, is_complete: bool
 ) -> Panel:
-    panel, scope = migrated(placed.source), placed.scope
+    panel, scope = migrated(placed_panel.source), placed_panel.scope
     current_type = string_of(panel.get("type"))
     title = scope.interpolate(string_of(panel.get("title")), _TITLE_FORMAT)
-    is_collapsed = placed.hidden_count is not None
+    is_collapsed = placed_panel.hidden_count is not None
     if is_collapsed:
-        title = f"{title} ({placed.hidden_count} {'panel' if placed.hidden_count == 1 else 'panels'})"
+        title = f"{title} ({placed_panel.hidden_count} {'panel' if placed_panel.hidden_count == 1 else 'panels'})"
     if not is_complete:
-        return Panel(id_of(placed), current_type, title, placed.position, is_collapsed=is_collapsed)
+        return Panel(id_of(placed_panel), current_type, title, placed_panel.position, is_collapsed=is_collapsed)
     own_time = panel_time(panel, scope, time) if time and (panel.get("timeFrom") or panel.get("timeShift")) else None
     if own_time:
         scope = scope.with_values(end_values(own_time.range))
@@ -157,10 +157,10 @@ def _panel(
     points = number_of(panel.get("maxDataPoints"))
     panel_targets = PanelTargets() if current_type in ("row", "text") else read_targets(panel, sources, catalog, scope)
     return Panel(
-        id=id_of(placed),
+        id=id_of(placed_panel),
         type=current_type,
         title=title,
-        position=placed.position,
+        position=placed_panel.position,
         options=scope.interpolate_tree(_options(panel)),
         defaults=_defaults(object_of(field_config.get("defaults")), scope),
         overrides=[_override(rule, scope) for rule in objects_of(field_config.get("overrides"))],

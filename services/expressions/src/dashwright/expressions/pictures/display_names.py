@@ -45,6 +45,6 @@ def frame_display_name(frame: Frame, index: int | None = None) -> str:
 
 def _numbered_name(field: Field, frame: Frame) -> str:
     """Return the name of a column, with its number if several columns of the frame have the name."""
-    namesakes = [other for other in frame.fields if other.name == field.name]
-    position = next((number for number, other in enumerate(namesakes, 1) if other is field), None)
+    namesakes = [sibling for sibling in frame.fields if sibling.name == field.name]
+    position = next((number for number, sibling in enumerate(namesakes, 1) if sibling is field), None)
     return f"{field.name} {position}" if position and len(namesakes) > 1 else field.name

@@ -36,11 +36,11 @@ def _sections(layout: Mapping[str, Any], elements: Mapping[str, Mapping[str, Any
         sections = list(_sections(object_of(item_spec.get("layout")), elements, depth + 1))
         is_collapsed = item_spec.get("collapse") is True
         # The first section of a row or tab is below its heading.
-        first, *others = sections if sections and not sections[0].has_heading else [Section(), *sections]
+        first, *further_sections = sections if sections and not sections[0].has_heading else [Section(), *sections]
         repeat = Repeat.of(object_of(item_spec.get("repeat")), "value")
         yield Section(string_of(item_spec.get("title")), first.panels, True, is_collapsed, repeat)
         if not is_collapsed:
-            yield from others
+            yield from further_sections
 
 
 def _panels(kind: Any, spec: Mapping[str, Any], elements: Mapping[str, Mapping[str, Any]]) -> Iterator[SourcePanel]:

@@ -85,8 +85,8 @@ def _sections(sections: Sequence[Section], scope: Scope, notices: list[str], pan
         notices += [notice for notice in placement.notices if notice not in notices]
         repeats = [section.repeat, *(panel.repeat for panel in section.panels)]
         names = sorted({repeat.variable for repeat in repeats if repeat})
-        for heading, placed in _below_headings(placement.panels):
-            panels = sorted(placed, key=lambda panel: (panel.position.y, panel.position.x))
+        for heading, placed_panels in _below_headings(placement.panels):
+            panels = sorted(placed_panels, key=lambda panel: (panel.position.y, panel.position.x))
             if panel_id is not None:
                 panels = [panel for panel in panels if id_of(panel) == panel_id]
             if panel_count + len(panels) > MAX_PLACED:
@@ -124,11 +124,11 @@ def _page_of(sections: Sequence[OutlineSection], page: int) -> list[OutlineSecti
     return page_sections
 
 
-def _below_headings(placed: Sequence[PlacedPanel]) -> Iterator[tuple[PlacedPanel | None, list[PlacedPanel]]]:
+def _below_headings(placed_panels: Sequence[PlacedPanel]) -> Iterator[tuple[PlacedPanel | None, list[PlacedPanel]]]:
     """Yield each heading with the panels below it, and None with the panels above the first heading."""
     heading: PlacedPanel | None = None
     panels: list[PlacedPanel] = []
-    for panel in placed:
+    for panel in placed_panels:
         if panel.source.get("type") != "row":
             panels.append(panel)
             continue
@@ -139,21 +139,21 @@ def _below_headings(placed: Sequence[PlacedPanel]) -> Iterator[tuple[PlacedPanel
         yield heading, panels
 
 
-def _panel(placed: PlacedPanel, scope: Scope, names: Sequence[str]) -> OutlinePanel:
+def _panel(placed_panel: PlacedPanel, scope: Scope, names: Sequence[str]) -> OutlinePanel:
     """Return a panel at its place. ``names`` are the variables for whose values it may be repeated."""
-    own = {name: placed.scope.values[name] for name in names if placed.scope.values.get(name) != scope.values.get(name)}
-    position = placed.position
+    own_values = {name: placed_panel.scope.values[name] for name in names if placed_panel.scope.values.get(name) != scope.values.get(name)}
+    position = placed_panel.position
     return OutlinePanel(
-        id=id_of(placed),
-        title=_text(placed.scope, placed.source.get("title")),
-        stored_title=string_of(placed.source.get("title"))[:_MAX_TEXT],
-        type=string_of(placed.source.get("type")),
-        description=_text(placed.scope, placed.source.get("description")),
+        id=id_of(placed_panel),
+        title=_text(placed_panel.scope, placed_panel.source.get("title")),
+        stored_title=string_of(placed_panel.source.get("title"))[:_MAX_TEXT],
+        type=string_of(placed_panel.source.get("type")),
+        description=_text(placed_panel.scope, placed_panel.source.get("description")),
         x=position.x,
         y=position.y,
         width=position.width,
         height=position.height,
-        variables={name: list(value.values) for name, value in own.items()},
+        variables={name: list(value.values) for name, value in own_values.items()},
     )
 
 

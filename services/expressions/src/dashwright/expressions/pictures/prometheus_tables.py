@@ -23,15 +23,15 @@ def with_tables(frames: Sequence[Frame], targets: Sequence[Mapping[str, Any]], c
     """
     table_ref_ids = {target.get("refId") for target in targets if _is_table(target)}
     series_by_ref_id: dict[str, list[Frame]] = {}
-    others = []
+    ordered_frames = []
     for frame in frames:
         if frame.ref_id in table_ref_ids and _is_series(frame):
             series_by_ref_id.setdefault(frame.ref_id, []).append(frame)
         else:
-            others.append(frame)
+            ordered_frames.append(frame)
     for ref_id, series_frames in series_by_ref_id.items():
-        others.append(_table_of(series_frames, f"{_VALUE_NAME} #{ref_id}" if len(series_by_ref_id) > 1 else _VALUE_NAME, context))
-    return others
+        ordered_frames.append(_table_of(series_frames, f"{_VALUE_NAME} #{ref_id}" if len(series_by_ref_id) > 1 else _VALUE_NAME, context))
+    return ordered_frames
 
 
 def _is_table(target: Mapping[str, Any]) -> bool:

@@ -62,8 +62,8 @@ def _sorted_automatically(frame: DataFrame, names: DisplayNames, rules: Sequence
         return 0
 
     time_column = frame.time_column
-    others = sorted((column for column in frame.columns if column is not time_column), key=cmp_to_key(compare))
-    return [*([time_column] if time_column else []), *others]
+    value_columns = sorted((column for column in frame.columns if column is not time_column), key=cmp_to_key(compare))
+    return [*([time_column] if time_column else []), *value_columns]
 
 
 def rename(frames: Frames, options: Mapping[str, Any], _context: Context) -> Frames:

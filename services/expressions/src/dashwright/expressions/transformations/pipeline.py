@@ -75,6 +75,6 @@ def _apply(frames: Frames, step: Step, context: Context) -> Frames:
         return transformation.apply(frames, options, context)
     matches = frame_matcher(step.filter)
     result = list(transformation.apply([frame for frame in frames if matches(frame)], options, context))
-    others = [(index, frame) for index, frame in enumerate(frames) if not matches(frame)]
-    position = next((index for index, _ in others if index), 0)
-    return [*result[:position], *(frame for _, frame in others), *result[position:]]
+    other_frames = [(index, frame) for index, frame in enumerate(frames) if not matches(frame)]
+    position = next((index for index, _ in other_frames if index), 0)
+    return [*result[:position], *(frame for _, frame in other_frames), *result[position:]]

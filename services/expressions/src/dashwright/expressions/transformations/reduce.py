@@ -69,9 +69,9 @@ def _appended(tables: Sequence[Sequence[Column]]) -> list[Column]:
     for index, column in enumerate(tables[0]):
         values = list(column.values)
         for table in tables[1:]:
-            for other_index, other in enumerate(table):
-                if index == other_index == 0 or (other.name == column.name and other.type is column.type):
-                    values += other.values
+            for other_index, other_column in enumerate(table):
+                if index == other_index == 0 or (other_column.name == column.name and other_column.type is column.type):
+                    values += other_column.values
         merged.append(column.with_values(padded(values, length)))
     return merged
 

@@ -30,11 +30,13 @@ def transformed_for_drawing(results: Sequence[Sequence[Frame]], steps: Sequence[
     """
     frames = _transformed(results, steps, context)
     single_label = single_label_of(frames)
-    drawn = [[_drawn(column, single_label) for column in frame.columns if column.type is not CellType.FRAMES] for frame in frames]
-    return [to_frame(frame.with_columns(columns), keeps_trends=True) for frame, columns in zip(frames, drawn, strict=True)]
+    drawn_columns = [
+        [_drawn_column(column, single_label) for column in frame.columns if column.type is not CellType.FRAMES] for frame in frames
+    ]
+    return [to_frame(frame.with_columns(columns), keeps_trends=True) for frame, columns in zip(frames, drawn_columns, strict=True)]
 
 
-def _drawn(column: Column, single_label: str | None) -> Column:
+def _drawn_column(column: Column, single_label: str | None) -> Column:
     if single_label and column.labels and not is_true(column.labels.get(single_label)):
         # A matrix has labels of any type. As in Grafana, null and 0 are not part of names.
         column = replace(column, labels={**column.labels, single_label: ""})

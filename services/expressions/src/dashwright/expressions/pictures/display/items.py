@@ -113,9 +113,9 @@ def _row_title(column: DisplayColumn, siblings: Sequence[DisplayColumn], row: in
     """
     if template := string_of(column.config.get("displayName")):
         return with_row_values(template, siblings, row)
-    others = [sibling for sibling in siblings if sibling is not column]
-    parts = [text for other in others if other.type == "string" and (text := _label_at(other, row))]
-    if not parts or any(other.type == "number" for other in others):
+    other_columns = [sibling for sibling in siblings if sibling is not column]
+    parts = [text for other_column in other_columns if other_column.type == "string" and (text := _label_at(other_column, row))]
+    if not parts or any(other_column.type == "number" for other_column in other_columns):
         parts.append(ColumnNames([column.frame]).of_field(column.field, column.frame, column.config))
     return " ".join(parts)
 

@@ -108,8 +108,8 @@ def _number_columns(props: PanelProps, frames: Sequence[Frame]) -> list[DisplayC
     """Return the visible columns of numbers of frames, at most ``MAX_SERIES``."""
     columns = [column for columns in columns_of(frames[:MAX_SERIES], props.field_settings) for column in columns if column.type == "number"]
     edges = [column for column in columns if column.field.name in _EDGE_NAMES]
-    others = [column for column in columns if column.field.name not in _EDGE_NAMES]
-    return [*edges, *(column for column in as_series(others[:MAX_SERIES], props.theme) if not is_hidden(column))]
+    value_columns = [column for column in columns if column.field.name not in _EDGE_NAMES]
+    return [*edges, *(column for column in as_series(value_columns[:MAX_SERIES], props.theme) if not is_hidden(column))]
 
 
 def _buckets(

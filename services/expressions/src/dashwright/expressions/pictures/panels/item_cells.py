@@ -86,11 +86,11 @@ def _automatic_columns(area: Cell, count: int) -> int:
     return -(-count // -(-count // columns))
 
 
-def _largest_side(length: float, other: float, count: int) -> float:
+def _largest_side(length: float, cross_length: float, count: int) -> float:
     """Return the side of the largest squares of which ``count`` fit into a rectangle and fill its ``length``."""
-    parts = math.ceil(math.sqrt(count * length / other))
-    lines = parts * other / length
-    return length / parts if math.floor(lines) * parts >= count else other / math.ceil(lines)
+    parts = math.ceil(math.sqrt(count * length / cross_length))
+    lines = parts * cross_length / length
+    return length / parts if math.floor(lines) * parts >= count else cross_length / math.ceil(lines)
 
 
 def font_size(text: str, width: float, height: float, limit: float = math.inf) -> float:

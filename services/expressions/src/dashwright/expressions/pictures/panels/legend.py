@@ -236,7 +236,7 @@ def _fitting_widths(entries: Sequence[LegendEntry], header: _Header, width: floa
             fitting_choices.append((size, widths))
     if fitting_choices:
         names = [entry.name for entry in entries]
-        return max(fitting_choices, key=lambda found: len(set(distinct_names(names, found[0], _name_room(width, found[1])))))
+        return max(fitting_choices, key=lambda choice: len(set(distinct_names(names, choice[0], _name_room(width, choice[1])))))
     return _TABLE_SIZES[-1], widths[: sum(total <= values_limit for total in accumulate(widths))]
 
 

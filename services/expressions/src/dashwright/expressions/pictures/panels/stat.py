@@ -147,7 +147,7 @@ def _draw_item(props: PanelProps, item: DisplayItem, texts: _Texts, cell: Cell, 
     least_height = _MIN_HEIGHT_OF_WIDE_CHART if is_wide else _MIN_HEIGHT_OF_CHART
     has_chart = bool(look.has_chart and cell.height > least_height and item.column and series_of_column(item.column))
     place_texts = _place_wide if is_wide else _place_stacked
-    placed, chart_height = place_texts(texts, inner, cell, look, has_chart=has_chart)
+    placed_texts, chart_height = place_texts(texts, inner, cell, look, has_chart=has_chart)
     if has_chart and chart_height > 0:
         chart = Cell(cell.x, cell.y + cell.height - chart_height, cell.width, chart_height)
         colour = item.display.colour
@@ -157,7 +157,7 @@ def _draw_item(props: PanelProps, item: DisplayItem, texts: _Texts, cell: Cell, 
             elements += sparkline(props, item.column, chart, brightened(colour, _CHART_BRIGHTNESS), area=_CHART_AREA)
         else:
             elements += sparkline(props, item.column, chart, colour)
-    return elements + [_drawn_text(text, item, look) for text in placed if text.text]
+    return elements + [_drawn_text(text, item, look) for text in placed_texts if text.text]
 
 
 @dataclass(frozen=True, slots=True)
@@ -202,8 +202,8 @@ def _place_wide(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_char
     # A configured size may make the value wider than its share.
     taken_width = max(value_width, text_width(texts.value, value_size) * BOLD_WIDTH)
     title = truncated(texts.title, title_size, inner.width - taken_width - _GAP)
-    placed = [_PlacedText(title, "title", inner.x, middle + title_size * _BASELINE, title_size, "start")]
-    return placed + _value_and_change(texts, inner.x + inner.width, middle, value_size, "end"), chart_height
+    placed_texts = [_PlacedText(title, "title", inner.x, middle + title_size * _BASELINE, title_size, "start")]
+    return placed_texts + _value_and_change(texts, inner.x + inner.width, middle, value_size, "end"), chart_height
 
 
 def _centred_line(texts: _Texts, inner: Cell, middle: float, title_size: float, value_size: float) -> list[_PlacedText]:
@@ -213,8 +213,8 @@ def _centred_line(texts: _Texts, inner: Cell, middle: float, title_size: float, 
     title = truncated(texts.title, title_size, max(inner.width - value_width - gap, 0))
     left = inner.x + max(inner.width - text_width(title, title_size) - gap - value_width, 0) / 2
     value_x = left + text_width(title, title_size) + gap
-    placed = [_PlacedText(title, "title", left, middle + title_size * _BASELINE, title_size, "start")]
-    return placed + _value_and_change(texts, value_x, middle, value_size, "start")
+    placed_texts = [_PlacedText(title, "title", left, middle + title_size * _BASELINE, title_size, "start")]
+    return placed_texts + _value_and_change(texts, value_x, middle, value_size, "start")
 
 
 def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_chart: bool) -> tuple[list[_PlacedText], float]:
@@ -237,9 +237,9 @@ def _place_stacked(texts: _Texts, inner: Cell, cell: Cell, look: _Look, *, has_c
     title_y = top + title_size * (LINE_HEIGHT / 2 + _BASELINE)
     title = _PlacedText(truncated(texts.title, title_size, inner.width), "title", x, title_y, title_size, side)
     value_middle = top + title_size * LINE_HEIGHT + value_size * LINE_HEIGHT / 2
-    placed = [title] if texts.title else []
+    placed_texts = [title] if texts.title else []
     chart_height = max(cell.height - (top - cell.y) - height, 0.0) if has_chart else 0.0
-    return placed + _value_and_change(texts, x, value_middle, value_size, side), chart_height
+    return placed_texts + _value_and_change(texts, x, value_middle, value_size, side), chart_height
 
 
 def _value_and_change(texts: _Texts, x: float, middle: float, size: float, anchor: Literal["start", "middle", "end"]) -> list[_PlacedText]:

@@ -38,7 +38,7 @@ def draw(props: PanelProps) -> PanelDrawing:
         height = slot * row_share(options.get("rowHeight"))
         bar = Cell(area.x, area.y + slot * index + (slot - height) / 2, area.width, height)
         samples = merged(row.samples) if merges else row.samples
-        elements += _states(props, row.style, placed(samples, props, area), bar)
+        elements += _states(props, row.style, placed_samples(samples, props, area), bar)
     axis = time_axis(area, props.start, props.end, props.zone, props.theme)
     return PanelDrawing([*elements, *axis, *legend_elements], notes=omitted_rows(columns, rows))
 
@@ -87,7 +87,7 @@ def lay_out_rows(rows: Sequence[StateRow], cell: Cell, theme: Theme) -> tuple[Ce
     return area, names
 
 
-def placed(samples: Sequence[Sample], props: PanelProps, area: Cell) -> list[tuple[Sample, float, float]]:
+def placed_samples(samples: Sequence[Sample], props: PanelProps, area: Cell) -> list[tuple[Sample, float, float]]:
     """Return the visible samples with their left and right edges in pixels, at most one for each pixel of the area."""
     scale = area.width / ((props.end - props.start) or 1)
     visible_samples: list[tuple[Sample, float, float]] = []

@@ -80,9 +80,11 @@ def _times(frame: Frame) -> _Times | None:
     fields = [field for field in frame.fields if field.type is FieldType.TIME][:2]
     if not fields:
         return None
-    starts, *others = (float_values(field) / 1e6 for field in fields)
+    starts, *further_times = (float_values(field) / 1e6 for field in fields)
     interval = (fields[0].config or {}).get("interval")
-    return _Times(starts, others[0] if others else None, interval if isinstance(interval, int | float) and interval > 0 else None)
+    return _Times(
+        starts, further_times[0] if further_times else None, interval if isinstance(interval, int | float) and interval > 0 else None
+    )
 
 
 def _row(props: PanelProps, item: StateColumn, *, names_bands: bool) -> StateRow:

@@ -25,10 +25,10 @@ def _coalesce(arguments: Sequence[exp.Expr]) -> exp.Expr:
 
 
 def _nullif(arguments: Sequence[exp.Expr]) -> exp.Expr:
-    value, other = arguments
+    value, compared_value = arguments
     if _are_strings_and_numbers(arguments):
-        other = coerce(other, SqlType.STRING if type_of(value) is SqlType.STRING else SqlType.NUMBER)
-    return call("mysql_nullif", value, other, result_type=type_of(value))
+        compared_value = coerce(compared_value, SqlType.STRING if type_of(value) is SqlType.STRING else SqlType.NUMBER)
+    return call("mysql_nullif", value, compared_value, result_type=type_of(value))
 
 
 def _are_strings_and_numbers(arguments: Sequence[exp.Expr]) -> bool:

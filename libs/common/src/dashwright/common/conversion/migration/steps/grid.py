@@ -27,9 +27,9 @@ def place_on_grid(dashboard: Object) -> None:
     if not isinstance(rows, list):
         return
     existing = dashboard.get("panels")
-    placed = list(existing) if isinstance(existing, list) else []
+    grid_panels = list(existing) if isinstance(existing, list) else []
     row_id = highest_panel_id(panels_in_any_layout(dashboard)) + 1
-    layout = _Layout(placed, next_id=row_id, shows_rows=any(_shows_row(row) for row in objects(rows)))
+    layout = _Layout(grid_panels, next_id=row_id, shows_rows=any(_shows_row(row) for row in objects(rows)))
     for row in objects(rows):
         if row.get("repeatIteration") is None:
             layout.add_row(row)
