@@ -1,9 +1,8 @@
 """The language check of ``make check``: phrases that docs/style.md rules out, in code, tests and docs.
 
-Python: comments and strings of the product and of its tools (benchmarks, deploy, docs, examples), and names of the tools; of tests,
-comments, docstrings and names. Names of tests are sentences. Markdown: prose
-outside of code. A finding is one line, ``path:line: 'phrase': what to write instead``. What ruff ignores by ``D`` in pyproject.toml is
-not checked.
+Python: names, comments and strings of the product and of its tools (benchmarks, deploy, docs, examples); names, comments and docstrings
+of tests. Names of tests are sentences. Markdown: prose outside of code. A finding is one line, ``path:line: 'phrase': what to write
+instead``. What ruff ignores by ``D`` in pyproject.toml is not checked.
 """
 
 import ast
@@ -50,6 +49,10 @@ _NOT_A_NAME = re.compile(
     r"_?(?:asks?|asked|said|told|wanted|answers?|answered|heard|given|away|theirs|mine|ours|it|they|them|who|whose"
     r"|what|here|there|behind|apart|found|got|shown|seen|looked|kept|begun|gone|room|one|each|rest)"
 )
+# Names of the product must also be more specific than these. ``what`` is a member of Graphite's events.
+_NOT_A_NAME_OF_PRODUCT = re.compile(
+    rf"(?!what\b)(?:{_NOT_A_NAME.pattern}|_?(?:placed|drawn|beside|beyond|others|some|few|both|same|either|every|several|made|taken))"
+)
 # Names of tools must also be more specific than these.
 TOOLS = ("benchmarks/", "deploy/", "docs/", "examples/")
 _NOT_A_NAME_OF_TOOLS = re.compile(
@@ -66,14 +69,14 @@ def findings(text: str) -> Iterator[tuple[str, str]]:
 
 
 def of_python(text: str, *, strings: bool, is_tool: bool = False) -> Iterator[tuple[int, str, str]]:
-    """Yield line, phrase and advice for comments and docstrings, with ``strings`` for every string; for tests and tools also for names."""
-    not_a_name = _NOT_A_NAME_OF_TOOLS if is_tool else None if strings else _NOT_A_NAME
+    """Yield line, phrase and advice for names, comments and docstrings, with ``strings`` (the product and tools) for every string."""
+    not_a_name = _NOT_A_NAME_OF_TOOLS if is_tool else _NOT_A_NAME_OF_PRODUCT if strings else _NOT_A_NAME
     tokens = tokenize.generate_tokens(io.StringIO(text).readline)
     texts = [(token.start[0], token.string) for token in tokens if token.type == tokenize.COMMENT]
     for node in ast.walk(ast.parse(text)):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef) and node.name.startswith("test_"):
             texts.append((node.lineno, node.name.replace("_", " ")))
-        if not_a_name and (line_and_name := _named(node)) and not_a_name.fullmatch(line_and_name[1]):
+        if (line_and_name := _named(node, with_attributes=strings)) and not_a_name.fullmatch(line_and_name[1]):
             yield *line_and_name, "a noun for a thing, a verb for a function"
         if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef) and (docstring := ast.get_docstring(node)):
             if match := _HEADLESS.match(docstring):
@@ -89,10 +92,12 @@ def of_python(text: str, *, strings: bool, is_tool: bool = False) -> Iterator[tu
             yield line, phrase, advice
 
 
-def _named(node: ast.AST) -> tuple[int, str] | None:
-    """Return the line and the name of a function, a parameter or a variable, where the name is defined."""
+def _named(node: ast.AST, *, with_attributes: bool) -> tuple[int, str] | None:
+    """Return the line and the name of a function, a parameter or a variable, where the name is defined; optionally also of an attribute."""
     match node:
         case ast.FunctionDef(name=name) | ast.AsyncFunctionDef(name=name) | ast.arg(arg=name) | ast.Name(id=name, ctx=ast.Store()):
+            return node.lineno, name
+        case ast.Attribute(attr=name, ctx=ast.Store()) if with_attributes:
             return node.lineno, name
         case _:
             return None

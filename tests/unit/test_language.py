@@ -26,11 +26,8 @@ def test_usual_english_passes(text: str) -> None:
 
 
 def test_python_is_judged_by_its_strings_and_comments() -> None:
-    """Names in the product may be any words.
-
-    Its docstrings begin with a verb or a noun, and its strings and comments contain no ruled-out phrase.
-    """
-    code = '"""What is read."""\ntold = 1  # told\nmessage = "it lies here"\n'
+    """Docstrings of the product begin with a verb or a noun, and its strings and comments contain no ruled-out phrase."""
+    code = '"""What is read."""\nrow = 1  # told\nmessage = "it lies here"\n'
     assert [finding[:2] for finding in language.of_python(code, strings=True)] == [(1, "What"), (2, "told"), (3, "lies")]
 
 
@@ -59,16 +56,32 @@ def test_tests_are_named_and_described_in_sentences(code: str, phrase: str | Non
 
 @pytest.mark.parametrize("name", ["asked", "_found", "one", "there"])
 @pytest.mark.parametrize("code", ["def {}(): ...", "async def {}(): ...", "{} = 1", "def rows({}): ..."])
-def test_names_of_tests_are_nouns_and_verbs(code: str, name: str) -> None:
-    """Functions, parameters and variables of tests have no participles, pronouns and adverbs as names; names of the product are free."""
+def test_names_are_nouns_and_verbs(code: str, name: str) -> None:
+    """Functions, parameters and variables of tests and of the product have no participles, pronouns and adverbs as names."""
     assert [finding[1] for finding in language.of_python(code.format(name), strings=False)] == [name]
-    assert not list(language.of_python(code.format(name), strings=True))
+    assert [finding[1] for finding in language.of_python(code.format(name), strings=True)] == [name]
+
+
+def test_attributes_of_the_product_are_nouns() -> None:
+    """An attribute is judged where it is set, in the product but not in tests."""
+    assert [finding[1] for finding in language.of_python("row.found = 1", strings=True)] == ["found"]
+    assert not list(language.of_python("rows(row.found)", strings=True))
+    assert not list(language.of_python("row.found = 1", strings=False))
 
 
 @pytest.mark.parametrize("name", ["found_rows", "one_row", "kept_items"])
 def test_words_are_permitted_in_longer_names(name: str) -> None:
     """A name that also has a noun is permitted."""
     assert not list(language.of_python(f"{name} = 1", strings=False))
+    assert not list(language.of_python(f"{name} = 1", strings=True))
+
+
+@pytest.mark.parametrize("name", ["others", "both", "_placed"])
+def test_names_of_the_product_name_their_subject(name: str) -> None:
+    """The product has stricter rules for names than tests. ``what`` is permitted, which Graphite's events have as a member."""
+    assert [finding[1] for finding in language.of_python(f"{name} = 1", strings=True)] == [name]
+    assert not list(language.of_python(f"{name} = 1", strings=False))
+    assert not list(language.of_python("what = 1", strings=True))
 
 
 @pytest.mark.parametrize("code", ["served = 1", "_AT_ONCE = 10", "def placed(): ...", "def rows(some): ..."])
