@@ -1,4 +1,4 @@
-"""Fixtures of a repository on a git server of each test, with a jobs worker and a schedule."""
+"""Fixture that gives each test a repository on a git server, a jobs worker and a schedule."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path

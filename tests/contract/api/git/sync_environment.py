@@ -66,7 +66,7 @@ class SyncEnvironment:
         checkouts = RepositoryCheckouts(loaded, SecretCipher.from_keys(SECRET))
         prober = Prober(database, self.clock, checkouts.check_readable)
         self.scheduler = Scheduler(
-            database, WakeupPublisher(self.broker), prober, self.clock, checkouts.head, rules_fingerprint="these", max_waiting_jobs=1_000
+            database, WakeupPublisher(self.broker), prober, self.clock, checkouts.head, rules_fingerprint="of tests", max_waiting_jobs=1_000
         )
 
     async def stop(self) -> None:
@@ -74,7 +74,7 @@ class SyncEnvironment:
             await self.worker.stop()
 
     async def create_repository(self, **block: Any) -> None:
-        """Create the repository ``team`` and sync it once."""
+        """Create the repository ``team`` and sync it once. ``block`` has further members of the block ``githost``."""
         sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
         githost = {"url": self.server.url("team.git"), "branch": "main", **block}
         spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": githost}
@@ -97,6 +97,7 @@ class SyncEnvironment:
         await self.scheduler.wait_idle()
 
     async def is_at_rest(self) -> bool:
+        """Return whether all jobs have ended."""
         return bool(await self.api.sql(_AT_REST))
 
     async def status(self) -> dict[str, Any]:
@@ -121,12 +122,13 @@ class SyncEnvironment:
         assert (await self.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
 
     async def titles(self) -> dict[str, str]:
+        """Return the title of each dashboard by name."""
         _, body = await self.api("GET", DASHBOARDS)
         return {item["metadata"]["name"]: item["spec"]["title"] for item in body["items"]}
 
 
 async def wait_until(database: Database, condition: Callable[[], Awaitable[bool]]) -> None:
-    """Return when ``holds`` returns true. It is called after every notification of a change."""
+    """Return once ``condition`` returns true. It is called first, and after every notification of a change."""
     changed = asyncio.Event()
     async with asyncio.timeout(60), database.listen("change", lambda _: changed.set(), changed.set):
         while not await condition():

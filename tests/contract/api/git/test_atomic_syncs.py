@@ -10,6 +10,7 @@ from tests.contract.api.watching import watching
 
 DASHBOARD_COUNT = 500
 REVISIONS = 3
+PAGE_SIZE = 97  # Not a divisor of the number of dashboards.
 READERS = ("a list", "a list in pages", "a watch at a bookmark", "a new watch")
 
 
@@ -29,7 +30,7 @@ class Observations:
         self.seen[reader].update(titles)
         self._changed.set()
 
-    async def all_saw(self, number: int) -> None:
+    async def wait_for_revision(self, number: int) -> None:
         """Wait until every reader has seen a revision."""
         async with asyncio.timeout(60):
             while not all(str(number) in titles for titles in self.seen.values()):
@@ -49,53 +50,56 @@ def revision(number: int) -> dict[str, str | bytes | None]:
     return files
 
 
-async def list_in_one_response(observed: Observations) -> None:
+async def list_in_one_response(observations: Observations) -> None:
     """List all objects in one response, repeatedly."""
-    while not observed.is_over:
-        status, body = await observed.api("GET", DASHBOARDS)
+    while not observations.is_over:
+        status, body = await observations.api("GET", DASHBOARDS)
         assert status == 200
         assert len(body["items"]) == DASHBOARD_COUNT + DASHBOARD_COUNT // 10
-        observed.check("a list", body["items"])
+        observations.check("a list", body["items"])
 
 
-async def list_in_pages(observed: Observations) -> None:
+async def list_in_pages(observations: Observations) -> None:
     """List the objects in pages, repeatedly. All pages have the version of the first one."""
-    while not observed.is_over:
+    while not observations.is_over:
         items, token = [], ""
         while True:
-            status, page = await observed.api("GET", f"{DASHBOARDS}?limit=97&continue={token}")
+            status, page = await observations.api("GET", f"{DASHBOARDS}?limit={PAGE_SIZE}&continue={token}")
             assert status == 200, page
             items += page["items"]
             if not (token := page["metadata"].get("continue", "")):
                 break
         assert len(items) == DASHBOARD_COUNT + DASHBOARD_COUNT // 10
-        observed.check("a list in pages", items)
+        observations.check("a list in pages", items)
 
 
-async def watch_between_bookmarks(observed: Observations) -> None:
-    """List once, then watch from bookmark to bookmark. Between two bookmarks, changes may arrive one by one."""
-    _, body = await observed.api("GET", DASHBOARDS)
+async def watch_between_bookmarks(observations: Observations) -> None:
+    """List once, then watch from bookmark to bookmark, until the watch has reached a list made after the last sync.
+
+    Between two bookmarks, changes may arrive one by one.
+    """
+    _, body = await observations.api("GET", DASHBOARDS)
     objects = {item["metadata"]["name"]: item for item in body["items"]}
     version = body["metadata"]["resourceVersion"]
-    last: Any = None
-    while last is None or int(version) < int(last["metadata"]["resourceVersion"]):
-        if observed.is_over and last is None:
-            _, last = await observed.api("GET", DASHBOARDS)
-        async with watching(observed.api, resourceVersion=version, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
+    final_list: Any = None
+    while final_list is None or int(version) < int(final_list["metadata"]["resourceVersion"]):
+        if observations.is_over and final_list is None:
+            _, final_list = await observations.api("GET", DASHBOARDS)
+        async with watching(observations.api, resourceVersion=version, timeoutSeconds=1, allowWatchBookmarks="true") as watch:
             while (event := await watch.event()) is not None:
                 version = event["object"]["metadata"]["resourceVersion"]
                 if event["type"] == "BOOKMARK":
-                    observed.check("a watch at a bookmark", objects.values())
+                    observations.check("a watch at a bookmark", objects.values())
                 elif event["type"] == "DELETED":
                     del objects[event["object"]["metadata"]["name"]]
                 else:
                     objects[event["object"]["metadata"]["name"]] = event["object"]
-    stored = {item["metadata"]["name"]: item for item in last["items"]}
+    stored = {item["metadata"]["name"]: item for item in final_list["items"]}
     assert objects.keys() == stored.keys()
     assert [name for name in stored if objects[name] != stored[name]] == []
 
 
-async def watch_with_initial_events(observed: Observations) -> None:
+async def watch_with_initial_events(observations: Observations) -> None:
     """Start watches with initial events, repeatedly. The initial events of a watch must show one revision, too."""
     query: dict[str, Any] = {
         "sendInitialEvents": "true",
@@ -103,25 +107,25 @@ async def watch_with_initial_events(observed: Observations) -> None:
         "allowWatchBookmarks": "true",
         "timeoutSeconds": "1",
     }
-    while not observed.is_over:
+    while not observations.is_over:
         objects = []
-        async with watching(observed.api, **query) as watch:
+        async with watching(observations.api, **query) as watch:
             while (event := await watch.event())["type"] != "BOOKMARK":
                 objects.append(event["object"])
-        observed.check("a new watch", objects)
+        observations.check("a new watch", objects)
 
 
 async def test_readers_never_see_a_partial_sync(environment: SyncEnvironment) -> None:
     """Lists, pages, watches at bookmarks and new watches each show one revision while hundreds of objects are synced."""
     environment.work_tree.commit(revision(0))
     await environment.create_repository()
-    observed = Observations(environment.api)
+    observations = Observations(environment.api)
     async with asyncio.TaskGroup() as group:
         for reader in (list_in_one_response, list_in_pages, watch_between_bookmarks, watch_with_initial_events):
-            group.create_task(reader(observed))
-        await observed.all_saw(0)
+            group.create_task(reader(observations))
+        await observations.wait_for_revision(0)
         for index in range(1, REVISIONS):
             environment.work_tree.commit(revision(index))
             assert is_healthy(await environment.advance())
-            await observed.all_saw(index)
-        observed.is_over = True
+            await observations.wait_for_revision(index)
+        observations.is_over = True

@@ -126,7 +126,7 @@ async def run_job(environment: SyncEnvironment, coverage: FieldCoverage, action:
 
 @pytest.fixture
 async def coverage(environment: SyncEnvironment) -> FieldCoverage:
-    """Run two repositories through their life and record the fields of every response."""
+    """Create, sync, change, export and break repositories, and record the fields of every response."""
     coverage = FieldCoverage()
     files = {"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B"), "folder/c.json": dashboard("c", "C")}
     first = environment.work_tree.commit(dict(files))
@@ -177,7 +177,7 @@ async def coverage(environment: SyncEnvironment) -> FieldCoverage:
     await run_job(environment, coverage, "pr", ref="r", pr=1, hash="h", url="https://git.example/1")
     environment.server.fault = refuse
     await environment.advance(400)
-    await record_views(environment, coverage, hosted=False)
+    await record_views(environment, coverage, host_responds=False)
     return coverage
 
 
@@ -191,8 +191,8 @@ async def refuse(_: web.Request) -> web.StreamResponse:
     return web.Response(status=403)
 
 
-async def record_views(environment: SyncEnvironment, coverage: FieldCoverage, *, hosted: bool = True) -> None:
-    """Record the fields of all views of the repositories in their present state."""
+async def record_views(environment: SyncEnvironment, coverage: FieldCoverage, *, host_responds: bool = True) -> None:
+    """Record the fields of all views of the repositories; those of files and commits only if the git host responds."""
     team = await request(environment, f"{REPOSITORIES}/team")
     coverage.add(RepositorySpec, team["spec"])
     coverage.add(RepositoryStatus, team["status"])
@@ -202,7 +202,7 @@ async def record_views(environment: SyncEnvironment, coverage: FieldCoverage, *,
     coverage.add(ResourceList, await request(environment, f"{REPOSITORIES}/team/resources"))
     _, tested = await environment.api("POST", f"{REPOSITORIES}/team/test")
     coverage.add(repository_views.TestResults, tested)
-    if hosted:
+    if host_responds:
         coverage.add(RefList, await request(environment, f"{REPOSITORIES}/team/refs"))
         coverage.add(HistoryList, await request(environment, f"{REPOSITORIES}/team/history"))
         coverage.add(FileList, await request(environment, f"{REPOSITORIES}/team/files"))

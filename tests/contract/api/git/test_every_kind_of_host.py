@@ -1,4 +1,4 @@
-"""Webhooks and reviews with a git host of every kind, whose git is real: from its deliveries to its comments and statuses."""
+"""Webhooks and reviews with every kind of git host: a real git server that has the host's API and sends its deliveries."""
 
 import shutil
 from collections.abc import AsyncIterator, Mapping
@@ -92,7 +92,10 @@ async def test_a_push_delivery_starts_a_sync(proposals: Proposals) -> None:
 
 
 async def test_a_pull_request_is_reviewed_and_reviewed_again(proposals: Proposals, kind: str) -> None:
-    """The deliveries start jobs for both commits, which write one comment and one status each, pending first."""
+    """The deliveries start a job for each commit. The jobs share one comment; each writes a pending and a final status.
+
+    The pending status links to the pull request, and the final one to the comment.
+    """
     number, delivery = await open_pull_request(proposals)
     assert delivery.status == 202, delivery
     (job,) = await jobs(proposals, "pr")
@@ -168,10 +171,10 @@ async def test_a_delivery_is_accepted_once(proposals: Proposals) -> None:
 
 
 @pytest.mark.parametrize("kind", ["gitlab"])
-async def test_a_late_delivery_brings_no_earlier_commit_back(proposals: Proposals) -> None:
+async def test_a_late_delivery_does_not_restore_an_earlier_commit(proposals: Proposals) -> None:
     """Deliveries may arrive in any order: each starts a sync of the newest commit.
 
-    The test uses GitLab, whose token does not sign the body.
+    The test uses GitLab, whose token does not sign the body: with a changed body, the delivery counts as a new one.
     """
     deliveries = []
     for title in ("First", "Second"):
@@ -218,14 +221,14 @@ async def test_a_malformed_delivery_is_refused(proposals: Proposals) -> None:
 
 async def test_a_changed_hook_is_repaired_and_removed(proposals: Proposals) -> None:
     """A webhook whose address was changed at the host is repaired with a new secret, and deleted with the repository."""
-    remaining = proposals.host.repositories[NAME].hooks
-    ((number, hook),) = remaining.items()
+    hooks = proposals.host.repositories[NAME].hooks
+    ((number, hook),) = hooks.items()
     before = orjson.dumps(hook)
     url_holder = hook if "url" in hook else hook["config"]
     address, url_holder["url"] = url_holder["url"], "https://elsewhere.example.org"
     await proposals.api.sql("update repository_hook set due = now()")
     await proposals.worker.hooks.refresh()
-    ((repaired_id, repaired),) = remaining.items()
+    ((repaired_id, repaired),) = hooks.items()
     assert (repaired_id, (repaired if "url" in repaired else repaired["config"])["url"]) == (number, address)
     assert orjson.dumps(repaired) != before
     await proposals.worker.hooks.refresh()
@@ -233,7 +236,7 @@ async def test_a_changed_hook_is_repaired_and_removed(proposals: Proposals) -> N
     assert delivery.status == 202, delivery
     assert (await proposals.api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     await proposals.worker.hooks.remove()
-    assert remaining == {}
+    assert hooks == {}
 
 
 async def test_a_correct_hook_is_not_written_again(proposals: Proposals) -> None:

@@ -15,7 +15,7 @@ FILES = f"{REPOSITORIES}/team/files"
 CLASSIC = DASHBOARDS.replace("v2alpha1", "v0alpha1")
 StartRepository = Callable[..., Awaitable[WorkTree]]
 
-FIRST = "# Dashboards of the team\nuid: a\ntitle: A   # without quotes\npanels: []\n"
+FIRST_DOCUMENT = "# Dashboards of the team\nuid: a\ntitle: A   # without quotes\npanels: []\n"
 SECOND_DOCUMENT = "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nmetadata: {name: b}\nspec: {title: B, panels: []}\n"
 FOREIGN_DOCUMENT = "apiVersion: v1\nkind: Service # not ours\nmetadata: {name: s}\n"
 
@@ -31,7 +31,7 @@ async def read_object(api: Api, name: str) -> Any:
 
 async def test_an_edit_changes_its_document_only(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """An edit keeps the other documents of the file byte for byte, with their versions. A further edit is accepted."""
-    await start_repository({"all.yaml": f"{FIRST}---\n{SECOND_DOCUMENT}---\n{FOREIGN_DOCUMENT}"})
+    await start_repository({"all.yaml": f"{FIRST_DOCUMENT}---\n{SECOND_DOCUMENT}---\n{FOREIGN_DOCUMENT}"})
     assert await titles(git_api) == {"a": "A", "b": "B"}
     edited, other = await read_object(git_api, "b"), await read_object(git_api, "a")
     for title in ("B2", "B3"):
@@ -39,7 +39,7 @@ async def test_an_edit_changes_its_document_only(git_api: Api, git_server: GitSe
         status, edited = await git_api("PUT", f"{CLASSIC}/b", edited)
         assert status == 200, edited
     document = "apiVersion: dashboard.grafana.app/v1beta1\nkind: Dashboard\nmetadata:\n  name: b\nspec:\n  title: B3\n  panels: []\n"
-    assert file_on_host(git_server) == f"{FIRST}---\n{document}---\n{FOREIGN_DOCUMENT}"
+    assert file_on_host(git_server) == f"{FIRST_DOCUMENT}---\n{document}---\n{FOREIGN_DOCUMENT}"
     assert (await read_object(git_api, "a"))["metadata"]["generation"] == other["metadata"]["generation"]
     assert (await run_sync(git_api))["message"] == "same commit as last time"
 
@@ -51,7 +51,7 @@ async def test_a_deleted_dashboard_removes_its_document_only(
 
     The last dashboard of a file with other documents cannot be deleted by a request.
     """
-    await start_repository({"all.yaml": f"{FIRST}---\n{SECOND_DOCUMENT}---\n{FOREIGN_DOCUMENT}"})
+    await start_repository({"all.yaml": f"{FIRST_DOCUMENT}---\n{SECOND_DOCUMENT}---\n{FOREIGN_DOCUMENT}"})
     assert (await git_api("DELETE", f"{CLASSIC}/a"))[0] == 200
     assert file_on_host(git_server) == f"---\n{SECOND_DOCUMENT}---\n{FOREIGN_DOCUMENT}"
     assert git(git_server.root / "team.git", "log", "-1", "--format=%s", "main") == "Delete a from all.yaml"
@@ -65,8 +65,10 @@ async def test_documents_next_to_an_invalid_one_can_be_edited(
     git_api: Api, git_server: GitServer, start_repository: StartRepository
 ) -> None:
     """The valid documents can be edited, the invalid one remains an error, and a move of a document is refused."""
-    work_tree = await start_repository({"all.yaml": f"{FIRST}---\n{SECOND_DOCUMENT}", "web/c.yaml": "uid: c\ntitle: C\npanels: []\n"})
-    work_tree.commit({"all.yaml": f"{FIRST}---\n{SECOND_DOCUMENT.replace('title: B', 'title: 7')}"})
+    work_tree = await start_repository(
+        {"all.yaml": f"{FIRST_DOCUMENT}---\n{SECOND_DOCUMENT}", "web/c.yaml": "uid: c\ntitle: C\npanels: []\n"}
+    )
+    work_tree.commit({"all.yaml": f"{FIRST_DOCUMENT}---\n{SECOND_DOCUMENT.replace('title: B', 'title: 7')}"})
     assert (await run_sync(git_api, incremental=True))["state"] == "error"
     edited = await read_object(git_api, "a")
     assert (await git_api("PUT", f"{CLASSIC}/a", {**edited, "spec": {**edited["spec"], "title": "A2"}}))[0] == 200
@@ -79,7 +81,11 @@ async def test_documents_next_to_an_invalid_one_can_be_edited(
     assert (status, "has several documents" in edited["message"]) == (400, True)
 
 
-@pytest.mark.parametrize(("text", "status"), [(f"{FIRST}---\n{SECOND_DOCUMENT}", 200), (f"{FIRST}---\nkind: Dashboard\n", 422)])
+@pytest.mark.parametrize(
+    ("text", "status"),
+    [(f"{FIRST_DOCUMENT}---\n{SECOND_DOCUMENT}", 200), (f"{FIRST_DOCUMENT}---\nkind: Dashboard\n", 422)],
+    ids=["valid", "second document is invalid"],
+)
 async def test_a_file_of_several_documents_is_written(
     git_api: Api, git_server: GitServer, start_repository: StartRepository, text: str, status: int
 ) -> None:

@@ -45,15 +45,15 @@ def content(server: GitServer, path: str) -> Any:
 async def folders(api: Api) -> dict[str, tuple[str, str, str]]:
     """Return path, title and parent of each folder by name."""
     _, body = await api("GET", FOLDERS)
-    described = {}
+    folders_by_name = {}
     for item in body["items"]:
-        notes = item["metadata"]["annotations"]
-        described[item["metadata"]["name"]] = (
-            notes.get("grafana.app/sourcePath", ""),
+        annotations = item["metadata"]["annotations"]
+        folders_by_name[item["metadata"]["name"]] = (
+            annotations.get("grafana.app/sourcePath", ""),
             item["spec"]["title"],
-            notes.get("grafana.app/folder", ""),
+            annotations.get("grafana.app/folder", ""),
         )
-    return described
+    return folders_by_name
 
 
 async def folder_of(api: Api, name: str) -> str:
@@ -61,11 +61,13 @@ async def folder_of(api: Api, name: str) -> str:
     return str(body["metadata"]["annotations"].get("grafana.app/folder", ""))
 
 
-@pytest.mark.parametrize("incremental", [True, False], ids=["difference", "whole"])
+@pytest.mark.parametrize("incremental", [True, False], ids=["incremental", "full"])
 async def test_a_moved_and_renamed_directory_keeps_its_folder_and_access_rules(
     git_api: Api, start_repository: StartRepository, *, incremental: bool
 ) -> None:
-    """The folder has the name, title and description of its file; the directory moves with all files changed."""
+    """A folder has the name, title and description of its file. One commit moves the directory, changes all its files and
+    renames the folder: a sync keeps the folder with its access rules.
+    """
     work_tree = await start_repository(
         {"web/_folder.json": folder_file("team-web", "The Web", description="All"), "web/a.json": dashboard("a", "A")}
     )
@@ -137,9 +139,10 @@ async def test_requests_write_the_files_of_folders(git_api: Api, git_server: Git
     assert content(git_server, "deep/er/_folder.json")["spec"] == {"title": "Deeper", "description": "New"}
     status, response = await git_api("GET", f"{FILES}/deep/er/_folder.json")
     assert (status, response["resource"]["file"]["spec"]["title"], response.get("errors")) == (200, "Deeper", None)
-    refused = [folder_file("other", "Deeper"), folder_file(name, "x" * 5001), folder_file("x" * 41, "T"), dashboard("b", "B"), "{"]
+    # Titles have at most 5,000 characters, and names at most 40.
+    invalid_files = [folder_file("other", "Deeper"), folder_file(name, "x" * 5001), folder_file("x" * 41, "T"), dashboard("b", "B"), "{"]
     commits = git(git_server.root / "team.git", "rev-list", "--count", "main")
-    for text in refused:
+    for text in invalid_files:
         assert (await git_api("PUT", f"{FILES}/deep/er/_folder.json", data=text.encode()))[0] in (400, 422), text
     assert git(git_server.root / "team.git", "rev-list", "--count", "main") == commits
     assert (await git_api("POST", f"{FILES}/else/", params={"originalPath": "deep/er/"}))[0] == 200

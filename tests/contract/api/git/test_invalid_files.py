@@ -28,7 +28,7 @@ INVALID_FILES: dict[bytes, tuple[str, bytes, str]] = {
     "\N{RIGHT-TO-LEFT OVERRIDE}nosj.json".encode(): ("100644", b"{}", "invalid characters"),
     b"x" * 1100 + b".json": ("100644", b"{}", "path too long"),
 }
-"""Mode, body and error message by name, for entries that git accepts."""
+"""Mode, body and error message by name, for entries that git accepts. An empty message matches any error."""
 
 IGNORED_FILES: dict[bytes, tuple[str, bytes]] = {
     b".hidden.json": ("100644", b"{"),
@@ -87,8 +87,8 @@ def commit_raw(work_tree: Path, files: list[tuple[bytes, str, bytes]]) -> None:
 async def test_entries_that_lead_out_of_the_tree_are_ignored(environment: SyncEnvironment) -> None:
     """Tree entries such as ``..`` and ``.git`` are ignored, and the other files are stored."""
     environment.work_tree.commit({"good.json": dashboard("good", "Good")})
-    entries_of_directories = [(b"evil.json", "100644", dashboard("evil", "Evil").encode())]
-    commit_raw(environment.work_tree.folder, [(b"..", "100644", b"x"), (b".git", "100644", b"x"), *entries_of_directories])
+    valid_file = (b"evil.json", "100644", dashboard("evil", "Evil").encode())
+    commit_raw(environment.work_tree.folder, [(b"..", "100644", b"x"), (b".git", "100644", b"x"), valid_file])
     await environment.create_repository()
     assert await environment.titles() == {"good": "Good", "evil": "Evil"}
 

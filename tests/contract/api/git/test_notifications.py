@@ -227,23 +227,22 @@ async def test_a_slow_receiver_delays_neither_syncs_nor_other_receivers(
         for title in ("B", "C"):
             environment.work_tree.commit({"a.json": dashboard("a", title)})
             await environment.advance()
-        states = {(await receiver.next()).event["data"]["commit"] for _ in range(3)}
-        assert len(states) == 3
+        commits = {(await receiver.next()).event["data"]["commit"] for _ in range(3)}
+        assert len(commits) == 3
         await outcome(environment, lambda item: "did not respond within 0.5 s" in item.get("error", ""), "slow")
         release.set()
         await outcome(environment, lambda item: "delivered" in item and "error" not in item, "slow")
 
 
-@pytest.mark.parametrize(("statuses", "error"), [((410,), "410"), ((307,), "redirect 307")])
+@pytest.mark.parametrize(("status", "seconds", "error"), [(410, 3600, "410"), (307, 0.001, "redirect 307")])
 async def test_attempts_end_at_410_and_at_their_time_limit(
-    environment: SyncEnvironment, receiver: WebhookReceiver, statuses: tuple[int, ...], error: str
+    environment: SyncEnvironment, receiver: WebhookReceiver, status: int, seconds: float, error: str
 ) -> None:
     """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
-    receiver.respond = respond_with(*statuses)
-    await environment.start(notification_seconds=0.001)
+    receiver.respond = respond_with(status)
+    await environment.start(notification_seconds=seconds)
     await create_repository(environment, receiver_spec(receiver))
-    status = await outcome(environment, lambda item: error in item.get("error", ""))
-    assert "delivered" not in status
+    assert "delivered" not in await outcome(environment, lambda item: error in item.get("error", ""))
     assert await environment.api.sql("select count(*) from notification where receiver = 'webhook'") == 0
     assert [request.path for request in receiver.received] == ["/hooks/secret-path"]
 
@@ -343,6 +342,23 @@ CHAT = {"chat": {"create": SECRET}}
         ([{**RECEIVER, "encryptedSecret": "AAAA"}], CHAT, "spec.notifications[0].encryptedSecret"),
         ([], CHAT, "secure.notifications.chat"),
         ([RECEIVER], "secret", "secure.notifications"),
+    ],
+    ids=[
+        "private address",
+        "http",
+        "ftp",
+        "password in the address",
+        "blank in the name",
+        "unknown event",
+        "no events",
+        "two with one name",
+        "eleven",
+        "no secret",
+        "malformed secret",
+        "unknown secret",
+        "sealed secret",
+        "secret without a receiver",
+        "secrets are a text",
     ],
 )
 async def test_an_invalid_receiver_is_refused(environment: SyncEnvironment, receivers: Any, secrets: Any, field: str) -> None:

@@ -56,8 +56,8 @@ async def test_only_the_directory_is_stored(team: SyncEnvironment) -> None:
     """Full and incremental syncs store the files of the directory by relative path, and report no file outside."""
     assert is_healthy(await team.status())
     assert await stored_titles(team) == {"": "Team", "a.json": "A", "in": "in", "in/b.json": "B"}
-    _, spec = await team.api("GET", f"{REPOSITORIES}/team")
-    assert spec["spec"]["githost"]["path"] == "deploy/boards"
+    _, repository = await team.api("GET", f"{REPOSITORIES}/team")
+    assert repository["spec"]["githost"]["path"] == "deploy/boards"
     team.work_tree.commit(
         {"deploy/boards/a.json": None, "deploy/boards/c.json": dashboard("c", "C"), "c.json": "{", "deploy/in/b.json": "{"}
     )
@@ -73,14 +73,14 @@ async def test_only_the_directory_is_stored(team: SyncEnvironment) -> None:
 
 async def test_a_commit_outside_of_the_directory_changes_nothing(team: SyncEnvironment) -> None:
     """A commit outside of the directory is recorded by one sync, which writes no object, and causes no further job."""
-    changes = await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'")
+    newest_version = await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'")
     newest = team.work_tree.commit({"a.json": "{{", "deploy/boards.json": None, "elsewhere/c.json": dashboard("c", "C")})
     status = await team.advance()
     assert (is_healthy(status), status["sync"]["lastRef"], status["sync"]["incremental"]) == (True, newest, True)
     before = await count_jobs(team)
     await team.advance(600)
     assert await count_jobs(team) == before
-    assert await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'") == changes
+    assert await team.api.sql("select max(resource_version) from resource where resource <> 'repositories'") == newest_version
 
 
 async def test_file_paths_are_relative_to_the_directory(team: SyncEnvironment) -> None:

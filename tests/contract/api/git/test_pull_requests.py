@@ -209,7 +209,7 @@ async def test_library_panels_are_drawn_in_pictures(proposals: Proposals, databa
     panels: dict[str, dict[str, Any]] = {
         "own": model,
         "reference": {"libraryPanel": {"uid": "shared", "name": "Shared"}},
-        "lost": {"libraryPanel": {"uid": "lost", "name": "Shared"}},
+        "missing": {"libraryPanel": {"uid": "missing", "name": "Shared"}},
     }
     files = {f"{name}.json": json.dumps({"uid": name, "title": "T", "panels": [position | panel]}) for name, panel in panels.items()}
     expressions_worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
@@ -226,10 +226,10 @@ async def test_library_panels_are_drawn_in_pictures(proposals: Proposals, databa
         async with proposals.api.session.get(picture_path) as response:
             pictures[name] = await response.read()
     assert pictures["reference"] == pictures["own"]
-    assert pictures["lost"] != pictures["own"]
+    assert pictures["missing"] != pictures["own"]
 
 
-@pytest.mark.parametrize("is_merged", [True, False])
+@pytest.mark.parametrize("is_merged", [True, False], ids=["merged", "into another branch"])
 async def test_a_merged_or_unrelated_pull_request_is_ignored(proposals: Proposals, is_merged: bool) -> None:
     """A review of a merged pull request, or of one into another branch, writes neither comment nor status."""
     proposals.push({}, "other")
@@ -293,7 +293,7 @@ async def test_a_failing_host_fails_the_review(proposals: Proposals) -> None:
     """
     number = proposals.propose({"a.json": dashboard("a", "Other")})
 
-    def failing(path_part: str, refusal_status: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
+    def fail_at(path_part: str, refusal_status: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
         async def fail(request: web.Request) -> web.StreamResponse | None:
             return web.json_response({"message": "no"}, status=refusal_status) if path_part in request.path else None
 
@@ -306,7 +306,7 @@ async def test_a_failing_host_fails_the_review(proposals: Proposals) -> None:
         ("/comments", 422, "422"),
         ("/statuses/", 500, "responds with status 500"),
     ]:
-        proposals.host.api_fault = failing(path_part, refusal_status)
+        proposals.host.api_fault = fail_at(path_part, refusal_status)
         status = await proposals.review(number)
         assert (status["state"], expected in status["message"]) == ("error", True), status
         if path_part in ("/files", "/comments"):
@@ -352,7 +352,7 @@ async def test_a_rate_limited_review_waits(proposals: Proposals) -> None:
     assert len(proposals.comments(number)) == 1
 
 
-@pytest.mark.parametrize(("seconds", "state"), [(600, "success"), (0, "error")])
+@pytest.mark.parametrize(("seconds", "state"), [(600, "success"), (0, "error")], ids=["in time", "too late"])
 async def test_a_review_for_a_webhook_is_repeated(proposals: Proposals, monkeypatch: pytest.MonkeyPatch, seconds: int, state: str) -> None:
     """If the host fails, the review that a webhook has requested is repeated until its time is over."""
     monkeypatch.setattr(jobs, "is_automatic", lambda _: True)

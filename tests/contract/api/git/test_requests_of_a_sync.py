@@ -31,11 +31,11 @@ async def test_requests_do_not_grow_with_the_repository(environment: SyncEnviron
         request_counts[f"{count} files are changed"] = await count_requests()
     for number in range(20):
         work_tree.commit({"0.json": dashboard("n0", f"commit {number}")})
-    request_counts["20 commits"] = await count_requests()
+    request_counts["20 commits are new"] = await count_requests()
     work_tree.push(amend=True)
-    request_counts["another commit in place of the last"] = await count_requests()
+    request_counts["the last commit is amended"] = await count_requests()
     await environment.rename("Team B")
-    request_counts["everything is looked at"] = await count_requests()
+    request_counts["the sync is a full one"] = await count_requests()
     assert all(number <= MAX_REQUESTS + SCHEDULE_REQUESTS for number in request_counts.values()), request_counts
     assert await count_requests() == SCHEDULE_REQUESTS, "nothing is new"
 
