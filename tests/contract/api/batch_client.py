@@ -51,10 +51,8 @@ class BatchClient:
     async def upload(self, name: str, items: Iterable[Any], *, close: bool) -> None:
         """Add items to a batch, and optionally close it."""
         lines = "\n".join(map(json.dumps, items))
-        address, headers = (
-            f"{BATCHES}/{name}/items?close={str(close).lower()}",
-            {"Content-Type": "application/x-ndjson", "Authorization": ADMIN},
-        )
+        address = f"{BATCHES}/{name}/items?close={str(close).lower()}"
+        headers = {"Content-Type": "application/x-ndjson", "Authorization": ADMIN}
         async with self.api.session.post(address, data=lines, headers=headers) as response:
             assert response.status == 200, await response.text()
 
@@ -72,7 +70,7 @@ class BatchClient:
         return status
 
     async def wait_until(self, name: str, condition: Condition) -> dict[str, Any]:
-        """Return the status of a batch once it meets a condition, by a watch."""
+        """Watch a batch until its status meets a condition, and return that status."""
         async with asyncio.timeout(60):
             async with self.watch(name) as statuses:
                 async for status in statuses:

@@ -46,7 +46,7 @@ DEFAULT_SETTINGS = {"http_port": 0, "password_min_length": 4, "secret_key": "of 
 
 @dataclass(frozen=True)
 class Api:
-    """A running gateway and its database. Calling it sends one request, as the first user unless ``auth`` differs.
+    """A running gateway and its database. Calling it sends one request, as the server admin unless ``auth`` differs.
 
     ``data`` is the folder that may contain repositories.
     """
@@ -67,9 +67,9 @@ class Api:
         await self._gateway.stop()
 
     async def __call__(self, method: str, path: str, body: Any = None, *, auth: str | None = ADMIN, **options: Any) -> tuple[int, Any]:
-        """Return the status and the decoded body, a list for lines of JSON.
+        """Return the status and the decoded body, which is a list if the response has lines of JSON.
 
-        ``body`` is sent as JSON; without ``auth`` no credentials are sent.
+        ``body`` is sent as JSON. If ``auth`` is None, no credentials are sent.
         """
         headers = {**({"Authorization": auth} if auth else {}), **options.pop("headers", {})}
         if body is not None:
@@ -142,11 +142,13 @@ StartApi = Callable[..., Awaitable[Api]]
 
 @pytest.fixture
 def _function_scoped_runner(shared_runner: asyncio.Runner) -> asyncio.Runner:
+    """Replace the event loop that pytest-asyncio starts for each test by one for all tests."""
     return shared_runner
 
 
 @pytest.fixture
 def database(listening_database: Database) -> Database:
+    """Replace the database by one whose connections remain open between tests."""
     return listening_database
 
 
@@ -168,7 +170,7 @@ def _light_passwords(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def _no_cleaning(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Leave out the first round of each gateway's cleaner, which finds nothing and takes as long as many a test."""
+    """Leave out the first round of each gateway's cleaner, which deletes nothing in a new database and takes as long as a short test."""
 
     async def clean() -> None:
         """Do nothing. An AsyncMock would take longer than most requests."""
@@ -178,7 +180,7 @@ def _no_cleaning(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 async def rabbitmq_broker(amqp_url: str) -> AsyncIterator[AmqpBroker]:
-    """Start a connection to RabbitMQ, by which a module may replace the fixture ``broker``, which the gateways use."""
+    """Connect to RabbitMQ. Modules whose gateways use RabbitMQ return this broker from their own fixture ``broker``."""
     broker = AmqpBroker(amqp_url)
     await broker.start()
     yield broker

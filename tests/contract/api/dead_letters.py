@@ -1,4 +1,4 @@
-"""Functions of the tests of dead letters: submissions that are refused, and a wait for handled deliveries."""
+"""Helpers of the tests of dead letters: submissions that are refused, and a count of the deliveries that were handled."""
 
 import asyncio
 from typing import Any, Final
@@ -17,14 +17,14 @@ LETTERS: Final = f"/apis/{GROUP}/v0alpha1/namespaces/default/deadletters"
 STATE: Final = f"{GROUP}/state"
 #: A submission that is refused as long as there is no repository ``team``.
 SYNC: Final = b'{"action": "sync", "repository": "team", "sync": {}}'
-_PATIENCE_SECONDS: Final = 20
+_TIMEOUT_SECONDS: Final = 20
 
 
 class HandledDeliveries:
     """The number of deliveries that the consumers of one class have handled in this test."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch, consumer_class: type[DeadLetterConsumer | QueueSubmissions]) -> None:
-        """Count the deliveries of all consumers that are started from now on."""
+        """Count the deliveries of all consumers that are started after this call."""
         self._count = 0
         self._changed = asyncio.Condition()
         handle = consumer_class.handle
@@ -40,7 +40,7 @@ class HandledDeliveries:
 
     async def reach(self, count: int) -> None:
         """Wait until ``count`` deliveries are handled."""
-        async with asyncio.timeout(_PATIENCE_SECONDS), self._changed:
+        async with asyncio.timeout(_TIMEOUT_SECONDS), self._changed:
             await self._changed.wait_for(lambda: self._count >= count)
 
 

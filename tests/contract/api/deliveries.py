@@ -21,19 +21,19 @@ PUSH: Final = {"ref": "refs/heads/main", "after": "ab" * 20, "repository": {"ful
 
 
 async def create_hooked_repository(
-    api: Api, name: str = "boards", full_name: str = "team/boards", *, branch: str = "main", healthy: bool = True, sealed: bool = True
+    api: Api, name: str = "boards", full_name: str = "team/boards", *, branch: str = "main", healthy: bool = True, has_secret: bool = True
 ) -> None:
-    """Create a repository on a git host with the given health; if ``sealed``, with the secret of a webhook."""
+    """Create a repository on a git host with the given health, and with a webhook and its secret if ``has_secret``."""
     spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": f"https://git.example.org/{full_name}", "branch": branch}}
     status, body = await api("POST", REPOSITORIES, {"metadata": {"name": name}, "spec": spec})
     assert status == 201, body
-    sealing = SecretCipher.from_keys("of tests only").encrypt(SECRET, webhook_secret_owner("default", name))
+    sealed_secret = SecretCipher.from_keys("of tests only").encrypt(SECRET, webhook_secret_owner("default", name))
 
     def change(status: RepositoryStatus, _: resources.StoredObject) -> None:
         status.health = HealthStatus(healthy=healthy, checked=1, message=None if healthy else ["branch not found"])
-        if sealed:
-            status.webhook = WebhookStatus(id=1, encrypted_secret=base64.b64encode(sealing).decode())
+        if has_secret:
+            status.webhook = WebhookStatus(id=1, encrypted_secret=base64.b64encode(sealed_secret).decode())
 
     async with api.database.transaction() as connection:
         await resources.update_status(connection, REPOSITORY, "default", name, RepositoryStatus, change)
@@ -45,15 +45,15 @@ async def deliver(
     *,
     name: str = "boards",
     event: str = "push",
-    number: str = "d-1",
+    delivery_id: str = "d-1",
     secret: str = SECRET,
     headers: Mapping[str, str] | None = None,
 ) -> tuple[int, Any]:
-    """Send a delivery as a host does, without credentials. A payload of bytes is sent unchanged."""
+    """Send a delivery as a host does, without credentials. A payload of bytes is sent_headers unchanged."""
     body = payload if isinstance(payload, bytes) else json.dumps(payload).encode()
-    sent = {"Content-Type": "application/json", "X-GitHub-Event": event, "X-GitHub-Delivery": number}
-    sent |= {"X-Hub-Signature-256": signature(secret, body), **(headers or {})}
-    async with api.session.post(f"{REPOSITORIES}/{name}/webhook", data=BytesIO(body), headers=sent) as response:
+    sent_headers = {"Content-Type": "application/json", "X-GitHub-Event": event, "X-GitHub-Delivery": delivery_id}
+    sent_headers |= {"X-Hub-Signature-256": signature(secret, body), **(headers or {})}
+    async with api.session.post(f"{REPOSITORIES}/{name}/webhook", data=BytesIO(body), headers=sent_headers) as response:
         return response.status, await response.json()
 
 

@@ -1,4 +1,4 @@
-"""Files that declare repositories, applied to the database of a gateway by its writer, one read at a time."""
+"""Files that declare repositories, and a provisioner that applies them to a gateway's database each time it reads them."""
 
 import json
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ class FileProvisioning:
         self.restart()
 
     def restart(self) -> None:
-        """Replace the provisioner by a new one without remembered state, like that of another gateway."""
+        """Replace the provisioner by a new one, which has read no file yet, like that of another gateway."""
         database, clock, settings = self.api.database, Clock(), AdmissionSettings(permitted_paths=(str(self.api.data),))
         sealers, policy = secret_sealers(SecretCipher.from_keys(SECRET_KEY)), AccessPolicy(database, Feed(database))
         edits = Edits(database, None, clock)  # type: ignore[arg-type]  # no repository has a file that is edited

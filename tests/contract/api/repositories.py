@@ -17,19 +17,22 @@ TYPE: Final = {"group": "dashboard.grafana.app", "version": "v0alpha1", "kind": 
 
 
 class FakeJobsWorker:
-    """Server of the repository queue. Its replies contain ``touches`` for every file.
-
-    ``resource`` are the objects in every file, and ``problems`` its errors. ``moved_to`` is the file of the dashboard of a missing
-    one. ``faults`` are raised by the calls that change something, one each. ``requests`` are the decoded requests.
-    """
+    """Server of the repository queue, which returns the same response for every file."""
 
     def __init__(self) -> None:
+        #: The requests that were received, decoded.
         self.requests: list[dict[str, Any]] = []
+        #: The touches of every file.
         self.touches: list[dict[str, Any]] = []
+        #: The object of every file, in its forms.
         self.resource: dict[str, Any] = {"type": TYPE, "file": {"spec": {"title": "T"}}}
+        #: The errors of every file.
         self.problems: list[str] = []
+        #: The path to which a missing file was moved.
         self.moved_to = ""
+        #: Errors that the next calls with a change raise, one each.
         self.faults: list[DashwrightError] = []
+        #: Whether no request gets a response.
         self.is_silent = False
 
     @property

@@ -38,9 +38,9 @@ async def test_a_delivery_is_accepted_once(api: Api) -> None:
         await connection.execute("update job set state = 'success', finished_at = now() where repository = 'boards'")
     assert (await deliver(api))[1]["message"] == "delivery was received before"
     assert len(await jobs(api)) == 1
-    assert (await deliver(api, number="d-2"))[1]["message"] == "delivery was received before"
+    assert (await deliver(api, delivery_id="d-2"))[1]["message"] == "delivery was received before"
     assert len(await jobs(api)) == 1
-    assert (await deliver(api, {**PUSH, "pushed_at": 2}, number="d-2"))[0] == 202
+    assert (await deliver(api, {**PUSH, "pushed_at": 2}, delivery_id="d-2"))[0] == 202
     assert len(await jobs(api)) == 2
 
 
@@ -117,18 +117,18 @@ async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
     sending = asyncio.create_task(send_slowly())
     await is_under_way.wait()
     another = large_body.replace(b"x", b"y")
-    assert (await deliver(api, another, number="refused"))[0] == 429
-    assert (await deliver(api, number="small"))[0] == 202
+    assert (await deliver(api, another, delivery_id="refused"))[0] == 429
+    assert (await deliver(api, delivery_id="small"))[0] == 202
     may_end.set()
     assert await sending == 202
-    assert (await deliver(api, another, number="refused"))[0] == 202
+    assert (await deliver(api, another, delivery_id="refused"))[0] == 202
 
 
 async def test_the_size_of_deliveries_is_limited(api: Api) -> None:
     """Deliveries of up to 25 MB, the maximum that hosts send, are accepted."""
     await create_hooked_repository(api)
     assert (await deliver(api, {**PUSH, "filler": "x" * (24 << 20)}))[0] == 202
-    assert (await deliver(api, {**PUSH, "filler": "x" * (25 << 20)}, number="d-2"))[0] == 413
+    assert (await deliver(api, {**PUSH, "filler": "x" * (25 << 20)}, delivery_id="d-2"))[0] == 413
 
 
 @pytest.mark.parametrize("media_type", ["application/json", "application/x-www-form-urlencoded"])
@@ -157,17 +157,17 @@ async def test_signed_rubbish_is_a_bad_request(api: Api, body: bytes, media_type
     assert (await deliver(api, body, headers={"Content-Type": media_type}))[0] == 400
 
 
-@pytest.mark.parametrize("number", ["", "x" * 101])
-async def test_a_delivery_needs_an_id(api: Api, number: str) -> None:
+@pytest.mark.parametrize("delivery_id", ["", "x" * 101])
+async def test_a_delivery_needs_an_id(api: Api, delivery_id: str) -> None:
     """A delivery without an id is rejected, as its repetition could not be detected."""
     await create_hooked_repository(api)
-    assert (await deliver(api, number=number))[0] == 400
+    assert (await deliver(api, delivery_id=delivery_id))[0] == 400
 
 
 async def test_a_wrong_signature_reveals_no_repository(api: Api) -> None:
     """A missing repository, one without a webhook and one with another secret give the same response."""
     missing = await deliver(api, secret="a stranger's")
-    await create_hooked_repository(api, sealed=False)
+    await create_hooked_repository(api, has_secret=False)
     assert await deliver(api, secret="a stranger's") == missing
     assert missing[0] == 401
 
