@@ -39,9 +39,10 @@ async def review(api: Api, auth: str, **attributes: str) -> dict[str, Any]:
         (Role.ADMIN, {"group": "*", "resource": "*", "verb": "delete"}, True),
         (Role.NONE, {**DASHBOARDS, "verb": "get"}, False),
     ],
+    ids=lambda value: " ".join(value.values()) if isinstance(value, dict) else None,
 )
 async def test_the_response_follows_from_the_role(api: Api, role: Role, attributes: dict[str, str], *, allowed: bool) -> None:
-    """A star means every verb, group or resource, so a review with a star is allowed only if all of them are allowed."""
+    """A review allows what the role of the caller allows. With a star, each verb, group or resource must be allowed."""
     result = await review(api, await api.person("anna", role), **attributes)
     assert result["allowed"] is allowed
     assert ("reason" in result) is not allowed
@@ -52,10 +53,10 @@ async def test_one_object_is_judged_by_the_rules_on_it(api: Api) -> None:
     viewer = await api.person("vic", Role.VIEWER)
     for uid in ("open", "shut"):
         assert (await api("POST", "/api/folders", {"uid": uid, "title": uid}))[0] == 200
-    listed = (
+    statement = (
         "insert into access_list (uid, namespace, resource, name) select uid, namespace, resource, name from resource where name = 'shut'"
     )
-    uid = await api.sql(f"{listed} returning uid")
+    uid = await api.sql(f"{statement} returning uid")
     await api.sql("insert into access_rule (uid, role, permission) values ($1, 'Editor', 1)", uid)
     assert (await review(api, viewer, **FOLDERS, verb="get", name="open"))["allowed"] is True
     assert await review(api, viewer, **FOLDERS, verb="get", name="shut") == {"allowed": False, "reason": "vic needs folders:read"}
@@ -78,16 +79,17 @@ async def test_reviews_are_about_the_organization_of_the_namespace(api: Api) -> 
         ({**DASHBOARDS, "verb": "get", "subresource": "log"}, 'do not support "get" of "log"'),
         ({**DASHBOARDS, "verb": "get", "namespace": "kube-system"}, 'no namespace "kube-system"'),
     ],
+    ids=["resource", "verb", "subresource", "namespace"],
 )
 async def test_unknown_resources_are_not_allowed(api: Api, attributes: dict[str, str], reason: str) -> None:
-    """A review of an unknown resource denies access, with the reason."""
+    """A review of an unknown resource, verb, subresource or namespace denies access, with the reason."""
     result = await review(api, ADMIN, **attributes)
     assert result["allowed"] is False
     assert reason in result["reason"]
 
 
 async def test_unusual_reviews_are_decided_or_refused(api: Api) -> None:
-    """A review of an unknown resource denies access. Protobuf is refused with 415, and a body that is not a review with 400."""
+    """A review of a path outside of the resource API denies access. Protobuf gets 415, and a body that is not a review gets 400."""
     status, response = await api("POST", PATH, {"spec": {"nonResourceAttributes": {"path": "/metrics", "verb": "get"}}})
     assert (status, response["status"]["allowed"]) == (201, False)
     status, response = await api("POST", PATH, data=b"k8s\0", headers={"Content-Type": "application/vnd.kubernetes.protobuf"})

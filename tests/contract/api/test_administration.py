@@ -37,8 +37,8 @@ async def test_a_created_user_logs_in(api: Api) -> None:
 
 async def test_login_and_email_default_to_each_other(api: Api) -> None:
     """A login or an e-mail address alone is used as both. Surrounding blanks are removed."""
-    by_mail = await api("POST", "/api/admin/users", {"email": " a@x.org ", "password": "secret"})
-    profile = (await api("GET", f"/api/users/{by_mail[1]['id']}"))[1]
+    _, created = await api("POST", "/api/admin/users", {"email": " a@x.org ", "password": "secret"})
+    profile = (await api("GET", f"/api/users/{created['id']}"))[1]
     assert (profile["login"], profile["email"]) == ("a@x.org", "a@x.org")
 
 
@@ -69,14 +69,14 @@ async def test_an_invalid_user_is_refused(api: Api, body: Any, text: str) -> Non
     "body", [{"login": "ADMIN"}, {"login": "x", "email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}]
 )
 async def test_a_user_is_created_once(api: Api, body: dict[str, str]) -> None:
-    """A login or e-mail is unique among all logins and e-mails, in any case."""
+    """A login or e-mail is unique among all logins and e-mails, ignoring case."""
     status, error = await api("POST", "/api/admin/users", {**body, "password": "secret"})
     login, email = body.get("login") or body["email"], body.get("email") or body["login"]
     assert (status, error) == (412, {"message": f"User with email '{email}' or username '{login}' already exists"})
 
 
-async def test_one_of_concurrent_users_with_crossing_names_is_created(api: Api) -> None:
-    """One of several concurrent users is created if their logins and e-mails are equal, which no index detects across the two."""
+async def test_one_of_concurrent_users_with_equal_login_and_email_is_created(api: Api) -> None:
+    """If one new user's login is another one's e-mail, only one of their concurrent requests succeeds, although no index spans both."""
     bodies = [{"login": "same", "email": "a@x"}, {"login": "other", "email": "same"}, {"login": "SAME", "email": "b@x"}]
     responses = await asyncio.gather(*(api("POST", "/api/admin/users", {**body, "password": "secret"}) for body in bodies))
     assert sorted(status for status, _ in responses) == [200, 412, 412]
@@ -151,7 +151,7 @@ async def test_a_user_is_disabled_and_enabled(api: Api) -> None:
 
 
 async def test_a_user_is_deleted(api: Api) -> None:
-    """Deleting a user deletes memberships, stars and grants; the id is not found afterwards and not used again."""
+    """A deleted user cannot log in and is not found, and the id is not used again."""
     number = await create_user(api)
     assert await api("DELETE", f"/api/admin/users/{number}") == (200, {"message": "User deleted"})
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 401
@@ -178,6 +178,7 @@ async def test_logging_out_clears_the_cached_identity(api: Api) -> None:
     ],
 )
 async def test_unknown_users_are_not_found(api: Api, method: str, path: str, body: Any) -> None:
+    """A change of an unknown user gets 404, and one with an invalid id gets 400."""
     assert await api(method, path.format(9999), body) == (404, {"message": "user not found"})
     assert await api(method, path.format("x"), body) == (400, {"message": "id is invalid"})
 
@@ -197,7 +198,7 @@ async def test_the_last_server_admin_is_protected(api: Api) -> None:
     assert (await api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": False}))[0] == 200
 
 
-@pytest.mark.parametrize("change", ["unmake", "disable", "delete", "mixed"])
+@pytest.mark.parametrize("change", ["demote", "disable", "delete", "mixed"])
 async def test_concurrent_demotions_leave_one_server_admin(api: Api, change: str) -> None:
     """A caller who is not a server admin concurrently demotes, disables and deletes all server admins: one of them remains."""
     anna = await api.person("anna", Role.VIEWER, *ALL_GRANTS, grants_in=0)
@@ -206,12 +207,12 @@ async def test_concurrent_demotions_leave_one_server_admin(api: Api, change: str
     await api.sql("""update "user" set is_admin = true where id = any($1::bigint[])""", numbers)
     numbers.append(1)
     changes: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
-        "unmake": lambda number: api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": False}, auth=anna),
+        "demote": lambda number: api("PUT", f"/api/admin/users/{number}/permissions", {"isGrafanaAdmin": False}, auth=anna),
         "disable": lambda number: api("POST", f"/api/admin/users/{number}/disable", auth=anna),
         "delete": lambda number: api("DELETE", f"/api/admin/users/{number}", auth=anna),
     }
-    chosen = [changes[change] if change != "mixed" else list(changes.values())[index % 3] for index in range(6)]
-    responses = await asyncio.gather(*(apply_change(number) for apply_change, number in zip(chosen, numbers, strict=True)))
+    requests = [changes[change] if change != "mixed" else list(changes.values())[index % 3] for index in range(6)]
+    responses = await asyncio.gather(*(apply_change(number) for apply_change, number in zip(requests, numbers, strict=True)))
     assert sorted(status for status, _ in responses) == [200] * 5 + [400]
     assert await api.sql("select count(*) from person where is_admin and not is_disabled") == 1
 
@@ -258,8 +259,8 @@ async def test_statistics_count_objects(api: Api) -> None:
     assert status == 200
     assert len(stats) >= 10
     assert all(isinstance(number, int) for number in stats.values())
-    counted = {"orgs": 1, "users": 2, "admins": 1, "editors": 0, "viewers": 1, "dashboards": 0, "serviceaccounts": 1}
-    assert {name: stats[name] for name in counted} == counted
+    expected_counts = {"orgs": 1, "users": 2, "admins": 1, "editors": 0, "viewers": 1, "dashboards": 0, "serviceaccounts": 1}
+    assert {name: stats[name] for name in expected_counts} == expected_counts
 
 
 @pytest.mark.parametrize("path", ["/api/admin/settings", "/api/admin/stats"])
@@ -310,23 +311,24 @@ async def test_changing_a_server_admin_needs_all_permissions(api: Api, action: s
     status, error = await api(method, path.format(number), body, auth=helper)
     assert (status, error["title"]) == (403, "Access denied")
     assert (await api("GET", "/api/user", auth=basic("testdrive", "secret")))[0] == 200
-    named = body and ({**body, "login": "other"} if "login" in body else body)
-    assert (await api(method, path.format(other), named, auth=helper))[0] == 200
-    maker = await api.person("maker", Role.NONE, *ALL_GRANTS, grants_in=0)
+    other_body = body and ({**body, "login": "other"} if "login" in body else body)
+    assert (await api(method, path.format(other), other_body, auth=helper))[0] == 200
+    holder_of_all = await api.person("holder", Role.NONE, *ALL_GRANTS, grants_in=0)
     body = body and ({**body, "email": "mine@x"} if "login" in body else body)
-    assert (await api(method, path.format(number), body, auth=maker))[0] == 200
+    assert (await api(method, path.format(number), body, auth=holder_of_all))[0] == 200
 
 
-GRANTS_OF_A_SERVER_ADMIN = [
+CHANGES_OF_A_USER = [
+    # The granted action, and the request that it permits.
     ("users.password:write", "PUT", "/api/admin/users/{}/password", {"password": "stolen"}),
     ("users:logout", "POST", "/api/admin/users/{}/logout", None),
     ("users.permissions:write", "PUT", "/api/admin/users/{}/permissions", {"isGrafanaAdmin": False}),
 ]
 
 
-@pytest.mark.parametrize(("action", "method", "path", "body"), GRANTS_OF_A_SERVER_ADMIN)
+@pytest.mark.parametrize(("action", "method", "path", "body"), CHANGES_OF_A_USER)
 async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, method: str, path: str, body: Any) -> None:
-    """A caller may change a user with equal rights, but no user with a grant or role that the caller lacks. The refusal names it."""
+    """A caller may change a user with equal rights, but no user with a right that the caller lacks. The refusal names the action."""
     second_org_id = await api.organization("Two")
     helper = await api.person("helper", Role.EDITOR, (action, "*"), grants_in=0)
     without_grants, global_, local, admin, in_other_org = [
@@ -337,15 +339,15 @@ async def test_users_above_the_caller_cannot_be_changed(api: Api, action: str, m
     await api.sql("update org_user set role = 'Admin' where user_id = $1", admin)
     await api.sql("insert into org_user (org_id, user_id, role) values ($1, $2, 'Viewer')", second_org_id, in_other_org)
     assert (await api(method, path.format(without_grants), body, auth=helper))[0] == 200
-    lacking = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", in_other_org: "annotations:read"}
-    for number, needed in lacking.items():
+    missing_actions = {global_: "orgs:delete", local: "teams:read", admin: "apikeys:create", in_other_org: "annotations:read"}
+    for number, needed in missing_actions.items():
         status, error = await api(method, path.format(number), body, auth=helper)
         assert (status, error["message"].rpartition(" ")[2]) == (403, needed)
     equal = await api.person("equal", Role.ADMIN, (action, "*"), ("orgs:delete", "org:*"), grants_in=0)
     await api.sql(
         """insert into org_user (org_id, user_id, role) select $1, id, 'Viewer' from "user" where login = 'equal'""", second_org_id
     )
-    for number in lacking:
+    for number in missing_actions:
         assert (await api(method, path.format(number), body, auth=equal))[0] == 200
 
 
@@ -360,13 +362,13 @@ async def test_a_rejected_password_changes_nothing(api: Api) -> None:
     assert await api.sql("select count(*) from audit_event where outcome = 'ok'") == before
 
 
-async def test_server_admins_are_made_only_with_all_permissions(api: Api) -> None:
-    """Making a server admin, also of oneself, needs every permission; a token with all grants suffices."""
+async def test_a_promotion_to_server_admin_needs_all_permissions(api: Api) -> None:
+    """Only callers with every permission may promote a user, or themselves, to server admin. A token may have them, too."""
     number = await create_user(api)
     helper = await api.person("helper", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
     own_id = await api.sql("""select id from "user" where login = 'helper'""")
-    for expected in (number, own_id):
-        assert (await api("PUT", f"/api/admin/users/{expected}/permissions", {"isGrafanaAdmin": True}, auth=helper))[0] == 403
+    for user_id in (number, own_id):
+        assert (await api("PUT", f"/api/admin/users/{user_id}/permissions", {"isGrafanaAdmin": True}, auth=helper))[0] == 403
     account = await api.account("robot", Role.NONE)
     for action, scope in ALL_GRANTS:
         await api.grant(account, action, scope, 0)

@@ -35,7 +35,7 @@ def refusal(message: str, reason: str) -> tuple[int, Any]:
     return 400, {"message": message, "extra": {"error": reason}}
 
 
-async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
+async def test_an_annotation_is_created_read_and_deleted(api: Api) -> None:
     """An annotation on a panel is created, read with its data to the last digit, and deleted."""
     dashboard = await save_dashboard(api, "abc", "A")
     data = '{"dashboardUID":"abc","panelId":7,"time":1000,"timeEnd":2000,"tags":[" a ","b","a",""],"text":"T","data":{"n":1.10}}'
@@ -68,12 +68,12 @@ async def test_an_annotation_is_made_read_and_removed(api: Api) -> None:
     async with api.session.get(PATH, headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
         assert '"data":{"n":1.10}' in await response.text()
     assert await api("DELETE", f"{PATH}/{number}") == (200, {"message": "Annotation deleted"})
-    for method, sent in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):
-        assert await api(method, f"{PATH}/{number}", sent) == NOT_FOUND
-        assert await api(method, f"{PATH}/None", sent) == (400, {"message": "annotationId is invalid"})
+    for method, body in (("GET", None), ("PUT", {"text": "x"}), ("PATCH", {"text": "x"}), ("DELETE", None)):
+        assert await api(method, f"{PATH}/{number}", body) == NOT_FOUND
+        assert await api(method, f"{PATH}/None", body) == (400, {"message": "annotationId is invalid"})
 
 
-async def test_an_annotation_without_a_dashboard_is_of_the_organization(api: Api) -> None:
+async def test_an_annotation_without_a_dashboard_belongs_to_the_organization(api: Api) -> None:
     """An annotation without a dashboard and a time belongs to the organization and has the current time.
 
     A dashboard may also be given by its id instead of its uid.
@@ -86,7 +86,7 @@ async def test_an_annotation_without_a_dashboard_is_of_the_organization(api: Api
 
 
 @pytest.mark.parametrize(
-    ("sent", "span"),
+    ("times", "span"),
     [
         ({"time": 5}, (5, 5)),
         ({"timeEnd": 5}, (5, 5)),
@@ -94,9 +94,9 @@ async def test_an_annotation_without_a_dashboard_is_of_the_organization(api: Api
         ({"time": -9, "timeEnd": 5}, (-9, 5)),
     ],
 )
-async def test_the_times_of_a_span_are_ordered(api: Api, sent: Any, span: tuple[int, int]) -> None:
+async def test_the_times_of_a_span_are_ordered(api: Api, times: Any, span: tuple[int, int]) -> None:
     """The two times of a span may be given in any order; with one of them the annotation is a point in time."""
-    annotation = await read_annotation(api, await create_annotation(api, **sent))
+    annotation = await read_annotation(api, await create_annotation(api, **times))
     assert (annotation["time"], annotation["timeEnd"]) == span
 
 
@@ -137,6 +137,7 @@ async def test_invalid_annotations_are_refused(api: Api, body: Any, response: An
 
 async def test_content_at_the_limits_is_accepted(api: Api) -> None:
     """A text and data of 64 KiB before escaping, and 100 tags of 190 characters, are accepted."""
+    # The text has 2 * 32,768 bytes, and the data 8 bytes of JSON around 2 * 32,764.
     annotation = await read_annotation(
         api, await create_annotation(api, "é" * 32768, tags=[f"{n:0190}" for n in range(100)], data={"a": "é" * 32764})
     )
@@ -247,7 +248,7 @@ async def test_graphite_events_are_annotations(api: Api, tags: Any, expected: li
     ],
 )
 async def test_invalid_graphite_events_are_refused(api: Api, body: Any, response: Any) -> None:
-    """An invalid event is refused with Graphite's message."""
+    """An invalid event is refused with Grafana's message for Graphite events."""
     assert await api("POST", f"{PATH}/graphite", body) == response
 
 
@@ -279,7 +280,7 @@ async def test_the_annotations_of_a_panel_are_deleted_together(api: Api) -> None
 
 
 async def test_annotations_are_deleted_with_their_dashboard(api: Api) -> None:
-    """Annotations of the organization are kept, and the author of an annotation can be deleted without it."""
+    """Deleting a dashboard deletes its annotations, and keeps those of the organization. Deleting an author deletes none."""
     await save_dashboard(api, "abc", "A")
     await create_annotation(api, "of the dashboard", dashboardUID="abc")
     auth = await api.person("ed", Role.EDITOR)
@@ -334,6 +335,7 @@ async def permitted_verbs(api: Api, auth: str, number: int, dashboard_members: A
         (Role.NONE, ("dashboards:write", "*"), "", "", ""),
         (Role.NONE, ("annotations:delete", "*"), "", "", ""),
     ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else None,
 )
 async def test_permissions_are_those_of_the_dashboard(
     api: Api, role: Role, grant: tuple[str, str] | None, organization_verbs: str, root_verbs: str, folder_verbs: str
