@@ -21,7 +21,7 @@ from dashwright.common.identity import Role
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.rpc import RpcServer
 
-READING: Final = frozenset({"GET", "HEAD"})
+READ_METHODS: Final = frozenset({"GET", "HEAD"})
 
 # These routes return a response or 410, and change nothing.
 CHANGES_NOTHING: Final = frozenset(
@@ -52,9 +52,10 @@ REFUSED_ROUTES: Final = frozenset(
 # Git hosts send these requests with a signature; tests/contract/api/test_webhooks.py tests their events.
 SIGNED_ROUTES: Final = frozenset({"POST /apis/provisioning.grafana.app/v0alpha1/namespaces/{namespace}/repositories/{name}/webhook"})
 
-Made = dict[str, Any]
-Maker = Callable[[Api, Made], Awaitable[Any]]
-"""Creates the object that a parameter of the path names, and returns its value. It receives the values of the parameters before."""
+CreatedValues = dict[str, Any]
+"""The values of path parameters by name, and what else the functions that create them have noted."""
+CreateValue = Callable[[Api, CreatedValues], Awaitable[Any]]
+"""Creates the object that a parameter of the path names, and returns the parameter's value. Receives the values of earlier parameters."""
 
 _numbers = itertools.count(1)
 
@@ -63,11 +64,11 @@ def unused_name(prefix: str) -> str:
     return f"{prefix}{next(_numbers)}"
 
 
-async def organization(api: Api, _: Made) -> int:
+async def organization(api: Api, _: CreatedValues) -> int:
     return await api.organization(unused_name("Org "))
 
 
-async def user(api: Api, created: Made) -> int:
+async def user(api: Api, created: CreatedValues) -> int:
     """Create a user and note their login as ``login``; in an organization they are a Viewer next to an Admin."""
     created["login"] = unused_name("user")
     org_id = created.get("org_id", 1)
@@ -77,41 +78,41 @@ async def user(api: Api, created: Made) -> int:
     return number
 
 
-async def other_organization(api: Api, created: Made) -> int:
+async def other_organization(api: Api, created: CreatedValues) -> int:
     """Create an organization with a user, whose login is noted as ``login``, and return the id of a further organization."""
     created["login"] = unused_name("outsider")
     await api.person(created["login"], Role.VIEWER, org_id=await api.organization(unused_name("Org ")))
     return await api.organization(unused_name("Org "))
 
 
-async def login(api: Api, created: Made) -> str:
+async def login(api: Api, created: CreatedValues) -> str:
     await user(api, created)
     return str(created["login"])
 
 
-async def account(api: Api, _: Made) -> int:
+async def account(api: Api, _: CreatedValues) -> int:
     return await api.account(unused_name("robot"))
 
 
-async def token(api: Api, created: Made) -> int:
+async def token(api: Api, created: CreatedValues) -> int:
     return (await api.token(created["id"], unused_name("token")))[0]
 
 
-async def key(api: Api, _: Made) -> int:
+async def key(api: Api, _: CreatedValues) -> int:
     return await api.legacy_key(unused_name("key"))
 
 
-async def team(api: Api, _: Made) -> int:
+async def team(api: Api, _: CreatedValues) -> int:
     return int((await api("POST", "/api/teams", {"name": unused_name("team")}))[1]["teamId"])
 
 
-async def team_member(api: Api, created: Made) -> int:
+async def team_member(api: Api, created: CreatedValues) -> int:
     number = await user(api, created)
     assert (await api("POST", f"/api/teams/{created['team_id']}/members", {"userId": number}))[0] == 200
     return number
 
 
-async def data_source(api: Api, _: Made) -> Any:
+async def data_source(api: Api, _: CreatedValues) -> Any:
     """Create a data source whose uid is its name."""
     uid = unused_name("source")
     status, created = await api("POST", "/api/datasources", {"uid": uid, "name": uid, "type": "other"})
@@ -119,21 +120,21 @@ async def data_source(api: Api, _: Made) -> Any:
     return created
 
 
-async def source_uid(api: Api, created: Made) -> str:
+async def source_uid(api: Api, created: CreatedValues) -> str:
     return str((await data_source(api, created))["name"])
 
 
-async def source_id(api: Api, created: Made) -> int:
+async def source_id(api: Api, created: CreatedValues) -> int:
     return int((await data_source(api, created))["id"])
 
 
-async def dashboard(api: Api, _: Made) -> str:
+async def dashboard(api: Api, _: CreatedValues) -> str:
     uid = unused_name("dashboard")
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": uid, "title": uid}}))[0] == 200
     return uid
 
 
-async def changed_dashboard(api: Api, created: Made) -> str:
+async def changed_dashboard(api: Api, created: CreatedValues) -> str:
     """Create a dashboard with two versions."""
     uid = await dashboard(api, created)
     body = {"dashboard": {"uid": uid, "title": "Changed"}, "overwrite": True}
@@ -141,56 +142,56 @@ async def changed_dashboard(api: Api, created: Made) -> str:
     return uid
 
 
-async def deleted_dashboard(api: Api, created: Made) -> str:
+async def deleted_dashboard(api: Api, created: CreatedValues) -> str:
     uid = await dashboard(api, created)
     assert (await api("DELETE", f"/api/dashboards/uid/{uid}"))[0] == 200
     return uid
 
 
-async def number_of(api: Api, uid: str) -> int:
+async def dashboard_number(api: Api, uid: str) -> int:
     return int(await api.sql("select number from resource where resource = 'dashboards' and name = $1", uid))
 
 
-async def dashboard_id(api: Api, created: Made) -> int:
-    return await number_of(api, await dashboard(api, created))
+async def dashboard_id(api: Api, created: CreatedValues) -> int:
+    return await dashboard_number(api, await dashboard(api, created))
 
 
-async def changed_dashboard_id(api: Api, created: Made) -> int:
-    return await number_of(api, await changed_dashboard(api, created))
+async def changed_dashboard_id(api: Api, created: CreatedValues) -> int:
+    return await dashboard_number(api, await changed_dashboard(api, created))
 
 
-async def panel(api: Api, _: Made) -> str:
+async def panel(api: Api, _: CreatedValues) -> str:
     name = unused_name("panel")
     created = {"metadata": {"name": name}, "spec": PANEL}
     assert (await api("POST", PANELS.format(namespace="default"), created))[0] == 201
     return name
 
 
-async def annotation(api: Api, _: Made) -> int:
+async def annotation(api: Api, _: CreatedValues) -> int:
     status, created = await api("POST", "/api/annotations", {"text": "Deployed"})
     assert status == 200, created
     return int(created["id"])
 
 
-async def snapshot(api: Api, _: Made) -> str:
+async def snapshot(api: Api, _: CreatedValues) -> str:
     status, created = await api("POST", "/api/snapshots", {"dashboard": {"title": "S"}})
     assert status == 200, created
     return str(created["key"])
 
 
-async def playlist(api: Api, _: Made) -> str:
+async def playlist(api: Api, _: CreatedValues) -> str:
     status, created = await api("POST", "/api/playlists", PLAYLIST)
     assert status == 200, created
     return str(created["uid"])
 
 
-async def history_entry(api: Api, _: Made) -> str:
+async def history_entry(api: Api, _: CreatedValues) -> str:
     status, created = await api("POST", "/api/query-history", HISTORY_ENTRY)
     assert status == 200, created
     return str(created["result"]["uid"])
 
 
-async def folder(api: Api, _: Made) -> str:
+async def folder(api: Api, _: CreatedValues) -> str:
     uid = unused_name("folder")
     assert (await api("POST", "/api/folders", {"uid": uid, "title": uid}))[0] == 200
     return uid
@@ -202,7 +203,7 @@ def repository_named(name: str, root: Path) -> Any:
     return {"metadata": {"name": name}, "spec": spec}
 
 
-async def repository(api: Api, _: Made) -> str:
+async def repository(api: Api, _: CreatedValues) -> str:
     """Create a repository that was healthy just now."""
     name = unused_name("repository")
     status, created = await api("POST", f"{PROVISIONING}/repositories", repository_named(name, api.data))
@@ -214,7 +215,7 @@ async def repository(api: Api, _: Made) -> str:
     return name
 
 
-async def synced_repository(api: Api, _: Made) -> str:
+async def synced_repository(api: Api, _: CreatedValues) -> str:
     """Create a healthy repository on a git host, with a synced commit to roll back to, and return its name."""
     name = unused_name("repository")
     complete = repository_named(name, api.data)
@@ -227,7 +228,7 @@ async def synced_repository(api: Api, _: Made) -> str:
     return name
 
 
-async def job(api: Api, created: Made) -> str:
+async def job(api: Api, created: CreatedValues) -> str:
     status, body = await api("POST", f"{PROVISIONING}/repositories/{await repository(api, created)}/sync")
     assert status == 202, body
     return str(body["metadata"]["name"])
@@ -236,13 +237,13 @@ async def job(api: Api, created: Made) -> str:
 EVALUATION: Final = {"panel": {"type": "timeseries", "targets": [{"refId": "A", "type": "math", "expression": "1"}]}}
 
 
-async def evaluation(api: Api, _: Made) -> str:
+async def evaluation(api: Api, _: CreatedValues) -> str:
     status, body = await api("POST", f"{EVALUATIONS}/evaluations", {"metadata": {"name": unused_name("evaluation")}, "spec": EVALUATION})
     assert status == 202, body
     return str(body["metadata"]["name"])
 
 
-async def dead_letter(api: Api, _: Made) -> str:
+async def dead_letter(api: Api, _: CreatedValues) -> str:
     name: str = await api.sql(
         """
         insert into dead_letter (name, namespace, server_only, delivery_hash, routing_key, exchange, queue, reason, headers,
@@ -256,35 +257,30 @@ async def dead_letter(api: Api, _: Made) -> str:
     return name
 
 
-def renamed_repository(created: Made) -> Any:
-    """Return the repository with another title."""
-    spec = repository_named(created["name"], created["data"])["spec"]
-    return {"spec": {**spec, "title": "Other"}}
-
-
 @dataclass(frozen=True)
 class CallTemplate:
-    """A call that succeeds once its objects are created. ``body`` may be a function of them. With ``own``, the created user sends it.
+    """A call that succeeds once its objects are created."""
 
-    ``query`` is a template like the path.
-    """
-
+    #: The body, or a function that returns it for the created values.
     body: Any = None
-    created: Mapping[str, Maker | str | int] = field(default_factory=dict)
-    own: bool = False
+    #: The value of each path parameter, or the function that creates it.
+    created: Mapping[str, CreateValue | str | int] = field(default_factory=dict)
+    #: Whether the created user sends the call, instead of the server admin.
+    as_created_user: bool = False
+    #: A template like the path.
     query: str = ""
 
 
-def template_selecting(make: Maker) -> CallTemplate:
+def template_selecting(make: CreateValue) -> CallTemplate:
     """Return a call to a collection that selects one object."""
     return CallTemplate(created={"name": make}, query="?fieldSelector=metadata.name={name}")
 
 
-def template(body: Any = None, *, own: bool = False, **created: Maker | str | int) -> CallTemplate:
-    return CallTemplate(body, created, own)
+def template(body: Any = None, *, as_created_user: bool = False, **created: CreateValue | str | int) -> CallTemplate:
+    return CallTemplate(body, created, as_created_user)
 
 
-def template_naming(name: str, make: Maker, body: Callable[[Made], Any], **created: Maker | str | int) -> CallTemplate:
+def template_naming(name: str, make: CreateValue, body: Callable[[CreatedValues], Any], **created: CreateValue | str | int) -> CallTemplate:
     """Return a call whose body names the object that ``make`` creates."""
     return CallTemplate(body, {**created, name: make})
 
@@ -310,22 +306,22 @@ OTHER_PANEL: Final = {"spec": {**PANEL, "title": "Other"}}
 THEME: Final = {"theme": "dark"}
 
 
-def new_object(_: Made) -> Any:
+def new_object(_: CreatedValues) -> Any:
     return {"metadata": {"name": unused_name("object")}, **TITLED}
 
 
-def new_panel(_: Made) -> Any:
+def new_panel(_: CreatedValues) -> Any:
     return {"metadata": {"name": unused_name("object")}, "spec": PANEL}
 
 
-async def batch(api: Api, _: Made) -> str:
+async def batch(api: Api, _: CreatedValues) -> str:
     name = unused_name("batch")
     body = {"metadata": {"name": name}, "spec": {}}
     assert (await api("POST", BATCH.format(namespace="default", name="").rstrip("/"), body))[0] == 201
     return name
 
 
-async def failed_batch(api: Api, created: Made) -> str:
+async def failed_batch(api: Api, created: CreatedValues) -> str:
     """Create a batch with an item that failed."""
     name = await batch(api, created)
     columns = "(batch, index, id, kind, spec, state, status)"
@@ -335,7 +331,7 @@ async def failed_batch(api: Api, created: Made) -> str:
     return name
 
 
-def source(_: Made) -> Any:
+def new_source(_: CreatedValues) -> Any:
     return {"name": unused_name("source"), "type": "other"}
 
 
@@ -412,9 +408,9 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     "DELETE /api/orgs/{org_id}/users/{user_id}": template(org_id=organization, user_id=user),
     "PUT /api/users/{id}": template(lambda _: {"login": unused_name("renamed")}, id=user),
     "POST /api/users/{id}/using/{orgId}": template(id=user, orgId=1),
-    "PUT /api/user": template(lambda _: {"login": unused_name("renamed")}, own=True, login=login),
-    "POST /api/user/using/{orgId}": template(own=True, login=login, orgId=1),
-    "PUT /api/user/password": template({"oldPassword": PASSWORD, "newPassword": "another-one"}, own=True, login=login),
+    "PUT /api/user": template(lambda _: {"login": unused_name("renamed")}, as_created_user=True, login=login),
+    "POST /api/user/using/{orgId}": template(as_created_user=True, login=login, orgId=1),
+    "PUT /api/user/password": template({"oldPassword": PASSWORD, "newPassword": "another-one"}, as_created_user=True, login=login),
     "POST /api/user/stars/dashboard/uid/{uid}": template(uid=dashboard),
     "DELETE /api/user/stars/dashboard/uid/{uid}": template(uid=dashboard),
     "POST /api/user/stars/dashboard/{id}": template(id=dashboard_id),
@@ -450,10 +446,10 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
     "PATCH /api/org/preferences": template(THEME),
     "PUT /api/teams/{team_id}/preferences": template(THEME, team_id=team),
     "PATCH /api/teams/{team_id}/preferences": template(THEME, team_id=team),
-    "POST /api/datasources": template(source),
-    "PUT /api/datasources/{id}": template(source, id=source_id),
+    "POST /api/datasources": template(new_source),
+    "PUT /api/datasources/{id}": template(new_source, id=source_id),
     "DELETE /api/datasources/{id}": template(id=source_id),
-    "PUT /api/datasources/uid/{uid}": template(source, uid=source_uid),
+    "PUT /api/datasources/uid/{uid}": template(new_source, uid=source_uid),
     "DELETE /api/datasources/uid/{uid}": template(uid=source_uid),
     "DELETE /api/datasources/name/{name}": template(name=source_uid),
     "POST /api/folders": template(lambda _: {"title": unused_name("folder")}),
@@ -512,9 +508,9 @@ TEMPLATES: Final[Mapping[str, CallTemplate]] = {
 }
 
 
-def changing(routes: list[Route]) -> dict[str, Route]:
+def changing_routes(routes: list[Route]) -> dict[str, Route]:
     """Return the routes that change something, by method and path."""
-    table = {f"{route.method} {route.path}": route for route in in_preferred_versions(routes) if route.method not in READING}
+    table = {f"{route.method} {route.path}": route for route in in_preferred_versions(routes) if route.method not in READ_METHODS}
     return {name: route for name, route in table.items() if name not in CHANGES_NOTHING | REFUSED_ROUTES | FORWARDED | SIGNED_ROUTES}
 
 
@@ -539,19 +535,19 @@ class PreparedCall:
         return await api(self.method, path, self.body, auth=self.auth, headers={**self.headers, **(headers or {})})
 
 
-async def prepare_call(api: Api, route: Route, chosen: CallTemplate) -> PreparedCall:
+async def prepare_call(api: Api, route: Route, call_template: CallTemplate) -> PreparedCall:
     """Create the objects of a call, and return the call."""
-    created: Made = {"namespace": "default", "data": api.data}
-    for parameter, maker in chosen.created.items():
+    created: CreatedValues = {"namespace": "default", "data": api.data}
+    for parameter, maker in call_template.created.items():
         created[parameter] = await maker(api, created) if callable(maker) else maker
-    path = re.sub(r"\{(\w+)(?::rest)?\}", lambda match: str(created[match[1]]), route.path + chosen.query)
-    body = chosen.body(created) if callable(chosen.body) else chosen.body
-    auth = basic(created["login"], PASSWORD) if chosen.own else ADMIN
+    path = re.sub(r"\{(\w+)(?::rest)?\}", lambda match: str(created[match[1]]), route.path + call_template.query)
+    body = call_template.body(created) if callable(call_template.body) else call_template.body
+    auth = basic(created["login"], PASSWORD) if call_template.as_created_user else ADMIN
     return PreparedCall(route.method, path, body, auth, content_type(route))
 
 
-async def send_prepared(api: Api, route: Route, chosen: CallTemplate, request: str) -> tuple[int, Any]:
-    return await (await prepare_call(api, route, chosen)).send(api, headers={"X-Request-Id": request})
+async def send_prepared(api: Api, route: Route, call_template: CallTemplate, request: str) -> tuple[int, Any]:
+    return await (await prepare_call(api, route, call_template)).send(api, headers={"X-Request-Id": request})
 
 
 def content_type(route: Route) -> Mapping[str, str]:
@@ -562,7 +558,7 @@ def content_type(route: Route) -> Mapping[str, str]:
 
 
 @pytest.fixture
-async def files(broker: MemoryBroker) -> AsyncIterator[None]:
+async def jobs_worker(broker: MemoryBroker) -> AsyncIterator[None]:
     """Start a fake jobs worker that reports every change of a file as successful."""
     server = RpcServer(broker, broker.topology.repositories, FakeJobsWorker().respond, SIGNER, prefetch=1)
     await server.start()
@@ -570,9 +566,9 @@ async def files(broker: MemoryBroker) -> AsyncIterator[None]:
     await server.stop(drain=0)
 
 
-async def test_every_change_is_one_event(api: Api, files: None) -> None:
+async def test_every_change_is_one_event(api: Api, jobs_worker: None) -> None:
     """One successful call of each changing route writes exactly one event: the event that the route declares."""
-    table = changing(api.routes)
+    table = changing_routes(api.routes)
     assert table.keys() == TEMPLATES.keys()
     for name, route in table.items():
         request = unused_name("call-")
@@ -588,7 +584,7 @@ async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:
     """
     api = await start_api(last_used_seconds=3600)
     _, bearer = await api.token(await api.account("unprivileged", Role.NONE), "t")
-    table = changing(api.routes)
+    table = changing_routes(api.routes)
     for index, (name, route) in enumerate(table.items()):
         headers = {"X-Request-Id": f"call-{index}"}
         status, response = await api(route.method, address(route), {}, auth=f"Bearer {bearer}", headers=headers)
@@ -598,18 +594,18 @@ async def test_every_refused_change_is_one_event(start_api: StartApi) -> None:
         assert await events_of(api, f"call-{index}") == [(route.audit, "refused", 403)], name
 
 
-@pytest.mark.parametrize("auth", [None, basic("admin", "wrong")])
+@pytest.mark.parametrize("auth", [None, basic("admin", "wrong")], ids=["no credentials", "wrong password"])
 async def test_an_unauthenticated_request_writes_an_event(start_api: StartApi, auth: str | None) -> None:
     """An unauthenticated request writes an event without an organization."""
     api = await start_api(last_used_seconds=3600)
-    assert (await api("PUT", "/api/org", {"name": "x"}, auth=auth, headers={"X-Request-Id": "stranger"}))[0] == 401
+    assert (await api("PUT", "/api/org", {"name": "x"}, auth=auth, headers={"X-Request-Id": "unauthenticated"}))[0] == 401
     await api.stop()
-    assert await events_of(api, "stranger") == [("org.update", "refused", 401)]
+    assert await events_of(api, "unauthenticated") == [("org.update", "refused", 401)]
     assert await api.sql("select count(*) from audit_event where org_id is not null") == 0
 
 
 async def test_only_routes_that_change_nothing_have_no_event(api: Api) -> None:
-    """The listed routes are public, or queries; every other route names its event."""
-    table = {f"{route.method} {route.path}": route for route in in_preferred_versions(api.routes) if route.method not in READING}
+    """Every route that changes something declares its event. Of the routes without an event, one is public."""
+    table = {f"{route.method} {route.path}": route for route in in_preferred_versions(api.routes) if route.method not in READ_METHODS}
     assert {name for name, route in table.items() if route.audit is None} == CHANGES_NOTHING | REFUSED_ROUTES
     assert {name for name in CHANGES_NOTHING if table[name].required_access is PUBLIC} == {"POST /api/auth/keys"}

@@ -26,7 +26,7 @@ async def test_changes_are_listed_with_actor_and_address(api: Api) -> None:
 
 
 async def test_a_rejected_change_is_not_listed_as_a_change(api: Api) -> None:
-    """The audit log does not list a rejected change as a change."""
+    """The filter ``outcome=ok`` omits changes that were rejected."""
     await api("POST", "/api/serviceaccounts", {"name": "x", "role": "Boss"})
     await api("DELETE", "/api/serviceaccounts/9999")
     assert (await api("GET", f"{AUDIT}?outcome=ok"))[1] == {"events": [], "next": None}
@@ -37,7 +37,7 @@ async def test_pages_follow_one_another(api: Api) -> None:
     for number in range(5):
         await api.account(f"robot {number}")
     first = (await api("GET", f"{AUDIT}?limit=2"))[1]
-    await api.account("meanwhile")
+    await api.account("added between two pages")
     second = (await api("GET", f"{AUDIT}?limit=2&before={first['next']}"))[1]
     third = (await api("GET", f"{AUDIT}?limit=2&before={second['next']}"))[1]
     names = [event["details"]["name"] for page in (first, second, third) for event in page["events"]]
@@ -80,7 +80,7 @@ async def test_an_event_belongs_to_the_changed_organization(api: Api) -> None:
     """
     second_org_id = await api.organization("Two")
     second_admin = await api.person("boss", Role.ADMIN, org_id=second_org_id)
-    first = await api.person("first", Role.ADMIN)
+    first_admin = await api.person("first", Role.ADMIN)
     await api.person("anna", Role.VIEWER)
     anna = await api.sql("""select id from "user" where login = 'anna'""")
     await api("PUT", f"/api/orgs/{second_org_id}", {"name": "Zwei"})
@@ -100,12 +100,12 @@ async def test_an_event_belongs_to_the_changed_organization(api: Api) -> None:
         return [event["action"] for event in reversed(body["events"])]
 
     assert await list_actions(auth=second_admin) == await list_actions(f"?orgId={second_org_id}") == events_of_second_org
-    assert await list_actions(auth=first) == await list_actions("?orgId=1") == []
+    assert await list_actions(auth=first_admin) == await list_actions("?orgId=1") == []
     assert await list_actions() == [*events_of_second_org, *events_of_server]
 
 
 async def test_admins_see_their_own_organization_only(api: Api) -> None:
-    """The server admin sees all events; other callers see none."""
+    """An Admin sees the events of the own organization, the server admin sees all, and other callers see none."""
     org_id = await api.organization("Two")
     second_admin = await api.person("two", Role.ADMIN, org_id=org_id)
     await api.account("first")

@@ -39,8 +39,8 @@ class RunningGateway:
             while await self._invalidations.get() != subject:
                 pass
 
-    async def settle(self, database: Database) -> None:
-        """Wait until every notification sent so far was received."""
+    async def wait_for_notifications(self, database: Database) -> None:
+        """Wait until every notification that was sent before this call is received."""
         payload = f"mark:{uuid4()}"
         await sql(database, "select pg_notify('identity', $1)", payload)
         await self.wait_for(payload)
@@ -60,13 +60,13 @@ StartGateway = Callable[..., Awaitable[RunningGateway]]
 
 @pytest.fixture
 async def start_gateway(database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> AsyncIterator[StartGateway]:
-    """Start a gateway with the given settings, which receives notifications."""
+    """Return a function that starts a gateway with the given settings, and returns it once it receives notifications."""
     async with AsyncExitStack() as stack:
         broker = MemoryBroker()
         await broker.start()
         stack.push_async_callback(broker.close)
 
-        async def begin(**settings: Any) -> RunningGateway:
+        async def start(**settings: Any) -> RunningGateway:
             gateway = Gateway(
                 load(http_port=0, data_dir=tmp_path, permitted_paths=str(tmp_path), secret_key="of tests only", **settings),
                 database,
@@ -77,24 +77,24 @@ async def start_gateway(database: Database, tmp_path: Path, monkeypatch: pytest.
             identities = gateway.authentication.identity_cache
             invalidate, resume = identities.invalidate, identities.resume
 
-            def record(subject: str) -> None:
+            def record_invalidation(subject: str) -> None:
                 invalidate(subject)
                 invalidations.put_nowait(subject)
 
-            def listening() -> None:
+            def record_resume() -> None:
                 resume()
-                invalidations.put_nowait("begin")
+                invalidations.put_nowait("resume")
 
-            monkeypatch.setattr(identities, "invalidate", record)
-            monkeypatch.setattr(identities, "resume", listening)
+            monkeypatch.setattr(identities, "invalidate", record_invalidation)
+            monkeypatch.setattr(identities, "resume", record_resume)
             address = await gateway.start()
             stack.push_async_callback(gateway.stop)
             session = await stack.enter_async_context(aiohttp.ClientSession(address, cookie_jar=aiohttp.DummyCookieJar()))
             running = RunningGateway(gateway, session, invalidations)
-            await running.wait_for("begin")
+            await running.wait_for("resume")
             return running
 
-        yield begin
+        yield start
 
 
 async def sql(database: Database, statement: str, *values: object) -> None:
@@ -115,12 +115,12 @@ async def add_token(database: Database, text: str = TOKEN) -> None:
     )
 
 
-async def test_a_token_revoked_by_one_gateway_is_refused_by_the_next(start_gateway: StartGateway, database: Database) -> None:
-    """The next request after the notification is refused, in the error shape of its API."""
+async def test_a_revoked_token_is_refused_by_every_gateway(start_gateway: StartGateway, database: Database) -> None:
+    """A gateway that cached a token refuses it once the database has notified the gateway of the revocation."""
     first, second = await start_gateway(), await start_gateway()
     await add_token(database)
     for gateway in (first, second):
-        await gateway.settle(database)
+        await gateway.wait_for_notifications(database)
         assert (await gateway.get(f"Bearer {TOKEN}"))[0] == 200
         assert (await gateway.get(f"bearer {TOKEN}", **{"X-Grafana-Org-Id": "1"}))[0] == 200
     await sql(database, "update api_key set is_revoked = true where id = 5")
@@ -130,12 +130,12 @@ async def test_a_token_revoked_by_one_gateway_is_refused_by_the_next(start_gatew
         assert (status, body["reason"], body["message"]) == (401, "Unauthorized", "Revoked API key")
 
 
-async def test_a_change_of_rights_is_in_force_immediately(start_gateway: StartGateway, database: Database) -> None:
-    """A permission removed at one gateway is refused at the other, with the missing action."""
+async def test_a_change_of_a_role_applies_at_every_gateway(start_gateway: StartGateway, database: Database) -> None:
+    """A gateway that cached an identity applies a new role once the database has notified the gateway of the change."""
     first, second = await start_gateway(), await start_gateway()
     await add_token(database)
     for gateway in (first, second):
-        await gateway.settle(database)
+        await gateway.wait_for_notifications(database)
         assert (await gateway.get(f"Bearer {TOKEN}"))[0] == 200
     await sql(database, "update org_user set role = 'None' where user_id = 9")
     for gateway in (first, second):
@@ -159,15 +159,19 @@ class Change:
     path: str
     body: Any
     caller: str
-    sends: str
+    requested_path: str
     responses: tuple[int, int]
     headers: dict[str, str] = field(default_factory=dict)
 
 
 CHANGES: Final = {
     "a member's role": Change("PATCH", "/api/orgs/1/users/7", {"role": "Viewer"}, ANNA, "/api/org/users", (200, 403)),
-    "a member's role elsewhere": Change("PATCH", "/api/orgs/2/users/7", {"role": "Viewer"}, ANNA, "/api/orgs/2/users", (200, 403)),
-    "a member's higher role": Change("PATCH", "/api/orgs/2/users/7", {"role": "Admin"}, ANNA, "/api/org/quotas", (403, 200), IN_SECOND_ORG),
+    "a member's role in another organization": Change(
+        "PATCH", "/api/orgs/2/users/7", {"role": "Viewer"}, ANNA, "/api/orgs/2/users", (200, 403)
+    ),
+    "a member's higher role in another organization": Change(
+        "PATCH", "/api/orgs/2/users/7", {"role": "Admin"}, ANNA, "/api/org/quotas", (403, 200), IN_SECOND_ORG
+    ),
     "a membership that ends": Change("DELETE", "/api/orgs/2/users/7", None, ANNA, NAMESPACE.replace("default", "org-2"), (200, 403)),
     "a membership that begins": Change(
         "POST", "/api/orgs/3/users", {"loginOrEmail": "anna", "role": "Viewer"}, ANNA, NAMESPACE.replace("default", "org-3"), (403, 200)
@@ -175,7 +179,9 @@ CHANGES: Final = {
     "a disabled user": Change("POST", "/api/admin/users/7/disable", None, ANNA, "/api/user", (200, 401)),
     "a deleted user": Change("DELETE", "/api/admin/users/7", None, ANNA, "/api/user", (200, 401)),
     "a password": Change("PUT", "/api/admin/users/7/password", {"password": "another-one"}, ANNA, "/api/user", (200, 401)),
-    "a server admin made": Change("PUT", "/api/admin/users/7/permissions", {"isGrafanaAdmin": True}, ANNA, "/api/users", (403, 200)),
+    "a promotion to server admin": Change(
+        "PUT", "/api/admin/users/7/permissions", {"isGrafanaAdmin": True}, ANNA, "/api/users", (403, 200)
+    ),
     "a grant": Change(
         "PUT",
         "/api/access-control/users/7/permissions?orgId=0",
@@ -194,7 +200,7 @@ CHANGES: Final = {
 
 
 @pytest.mark.parametrize("name", CHANGES)
-async def test_a_change_at_one_gateway_is_in_force_at_the_other(start_gateway: StartGateway, database: Database, name: str) -> None:
+async def test_a_change_at_one_gateway_applies_at_the_other(start_gateway: StartGateway, database: Database, name: str) -> None:
     """A change applies at the other gateway once it has received the notification of the commit."""
     change = CHANGES[name]
     first, second = await start_gateway(), await start_gateway()
@@ -206,13 +212,13 @@ async def test_a_change_at_one_gateway_is_in_force_at_the_other(start_gateway: S
     await add_token(database)
     before, after = change.responses
     for gateway in (first, second):
-        await gateway.settle(database)
-        assert (await gateway.get(change.caller, change.sends, **change.headers))[0] == before
+        await gateway.wait_for_notifications(database)
+        assert (await gateway.get(change.caller, change.requested_path, **change.headers))[0] == before
     status, response = await first.change(ADMIN, change.method, change.path, change.body)
     assert status == 200, response
-    assert (await first.get(change.caller, change.sends, **change.headers))[0] == after
-    await second.settle(database)
-    assert (await second.get(change.caller, change.sends, **change.headers))[0] == after
+    assert (await first.get(change.caller, change.requested_path, **change.headers))[0] == after
+    await second.wait_for_notifications(database)
+    assert (await second.get(change.caller, change.requested_path, **change.headers))[0] == after
 
 
 def _role_in_organization_2(change: Change) -> str:
@@ -220,7 +226,7 @@ def _role_in_organization_2(change: Change) -> str:
 
 
 async def test_a_foreign_namespace_is_forbidden_to_a_token(start_gateway: StartGateway, database: Database) -> None:
-    """A token is refused like a user who is not a member. In the classic API, a header names the organization, so the status is 401."""
+    """A token is refused in the namespace of another organization. The resource API ignores the header that names an organization."""
     gateway = await start_gateway()
     await add_token(database)
     status, body = await gateway.get(f"Bearer {TOKEN}", NAMESPACE.replace("default", "org-2"))
@@ -236,8 +242,8 @@ async def test_without_basic_auth_tokens_are_still_accepted(start_gateway: Start
     as_password = "Basic " + base64.b64encode(f"api_key:{TOKEN}".encode()).decode()
     for authorization in (f"Bearer {TOKEN}", as_password):
         assert (await gateway.get(authorization))[0] == 200
-    for password in (ADMIN, ADMIN[:-4], None):
-        status, body = await gateway.get(password)
+    for credentials in (ADMIN, ADMIN[:-4], None):
+        status, body = await gateway.get(credentials)
         assert (status, body["message"]) == (401, "Unauthorized")
 
 

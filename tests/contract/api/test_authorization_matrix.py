@@ -269,7 +269,7 @@ DOCUMENTS: Final = ("/openapi.json", "/asyncapi.json", "/openapi/v2", "/openapi/
 ADMITTED: Final = "admitted"
 UNAUTHENTICATED: Final = "401"
 NOT_A_MEMBER: Final = "403: not in the namespace"
-FAILURE: Final = "a failure of ours"
+FAILURE: Final = "a server error"
 
 
 def refusal_of(action: str) -> str:
@@ -297,7 +297,10 @@ def name_of(route: Route) -> str:
 
 
 def address(route: Route) -> str:
-    """Return the path with objects that do not exist, in organization 1. Active organizations are set to an invalid id: 400, never 401."""
+    """Return the path with objects that do not exist, in organization 1.
+
+    A route that selects the active organization gets an invalid id: it returns 400 to each admitted caller, and selects none.
+    """
     parameters = {
         "namespace": "default",
         "org_id": str(UNKNOWN_ID if route.method == "DELETE" and route.path == "/api/orgs/{org_id}" else 1),
@@ -333,13 +336,13 @@ def expected_outcome(caller: Caller, route: Route) -> str:
 def holds(caller: Caller, action: str, scope: OrganizationScope | OrganizationInPath, path: str) -> bool:
     if caller.role == SERVER_ADMIN:
         return True
-    is_theirs = scope is OrganizationScope.CURRENT or (
+    is_own_organization = scope is OrganizationScope.CURRENT or (
         isinstance(scope, OrganizationInPath) and f"{path}/".startswith(f"/api/orgs/{caller.org_id}/")
     )
-    return is_theirs and ROLES.index(str(caller.role)) >= ROLES.index(GOLDEN[action])
+    return is_own_organization and ROLES.index(str(caller.role)) >= ROLES.index(GOLDEN[action])
 
 
-class MatrixTest:
+class AuthorizationMatrix:
     """A gateway, callers of every kind, and a limited number of concurrent requests."""
 
     def __init__(self, gateway: Gateway, session: aiohttp.ClientSession, database: Database) -> None:
@@ -349,7 +352,7 @@ class MatrixTest:
         self._gateway = gateway
         self._session = session
         self._database = database
-        self._hands = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
+        self._request_slots = asyncio.Semaphore(MAX_CONCURRENT_REQUESTS)
 
     async def sql(self, statement: str, *values: object) -> int:
         async with self._database.connection() as connection:
@@ -405,10 +408,10 @@ class MatrixTest:
         return f"Bearer {base64.b64encode(orjson.dumps({'k': 's3cret', 'n': name, 'id': 1})).decode()}"
 
     async def outcome(self, caller: Caller, route: Route) -> tuple[int, str]:
-        """Return the status of one request, and its class: ADMITTED, UNAUTHENTICATED, NOT_A_MEMBER, FAILURE or ``denied(action)``."""
+        """Return the status of one request, and its class: ADMITTED, UNAUTHENTICATED, NOT_A_MEMBER, FAILURE or a refusal of an action."""
         has_body = route.method in ("POST", "PUT", "PATCH")
         async with (
-            self._hands,
+            self._request_slots,
             self._session.request(
                 route.method, address(route), headers=caller.headers, json={} if has_body else None, allow_redirects=False
             ) as response,
@@ -441,7 +444,7 @@ def basic(login: str, password: str) -> str:
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[MatrixTest]:
+async def matrix(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[AuthorizationMatrix]:
     """Yield one gateway, database and worker for the module. Failed logins are not limited, because some callers send wrong passwords."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(databases.fresh(postgres_dsn, _template))
@@ -464,38 +467,38 @@ async def stage(postgres_dsn: str, _template: str, tmp_path_factory: pytest.Temp
         for path in DOCUMENTS:  # The first request builds a document, which takes the processor from other requests for seconds.
             async with session.get(path) as response:
                 assert response.status == 200, path
-        stage = MatrixTest(gateway, session, database)
-        assert await stage.sql("insert into org (name) values ('Other') returning id") == OTHER_ORG
-        yield stage
+        matrix = AuthorizationMatrix(gateway, session, database)
+        assert await matrix.sql("insert into org (name) values ('Other') returning id") == OTHER_ORG
+        yield matrix
 
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
-async def callers(stage: MatrixTest) -> list[Caller]:
-    """Return every kind of caller but those with one granted permission. The second organization's Admin is unknown in the first."""
-    disabled = await stage.person("disabled", ADMIN)
-    await stage.sql("""update "user" set is_disabled = true where login = 'disabled'""")
-    stopped = await stage.token("stopped", ADMIN)
-    await stage.sql("""update "user" set is_disabled = true where login = 'stopped'""")
-    token = await stage.token("abroad", ADMIN)
+async def callers(matrix: AuthorizationMatrix) -> list[Caller]:
+    """Return every kind of caller, except for those with a single grant. The Admin of another organization is unknown in the first."""
+    disabled = await matrix.person("disabled", ADMIN)
+    await matrix.sql("""update "user" set is_disabled = true where login = 'disabled'""")
+    token_of_disabled = await matrix.token("disabled-account", ADMIN)
+    await matrix.sql("""update "user" set is_disabled = true where login = 'disabled-account'""")
+    token = await matrix.token("abroad", ADMIN)
     return [
         Caller("anonymous", None, None),
         Caller("an unknown login", basic("unknown", PASSWORD), None),
         Caller("wrong password", basic("admin", "wrong"), None),
         Caller("disabled user", disabled, None),
-        Caller("token of a disabled account", stopped, None),
-        Caller("expired token", await stage.token("expired", ADMIN, expires=1_000_000_000), None),
-        Caller("revoked token", await stage.token("revoked", ADMIN, is_revoked=True), None),
-        Caller("token that is none", "Bearer glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f249", None),
+        Caller("token of a disabled account", token_of_disabled, None),
+        Caller("expired token", await matrix.token("expired", ADMIN, expires=1_000_000_000), None),
+        Caller("revoked token", await matrix.token("revoked", ADMIN, is_revoked=True), None),
+        Caller("invalid token", "Bearer glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f249", None),
         Caller("token with another organization in the header", token, ADMIN, header_org=OTHER_ORG),
-        Caller("Admin of another organization", await stage.person("abroad-admin", ADMIN, OTHER_ORG), ADMIN, OTHER_ORG),
+        Caller("Admin of another organization", await matrix.person("abroad-admin", ADMIN, OTHER_ORG), ADMIN, OTHER_ORG),
         Caller("server admin", basic("admin", "admin"), SERVER_ADMIN),
-        *[Caller(f"{role}", await stage.person(f"user-{role}", role), role) for role in ROLES[:-1]],
-        *[Caller(f"token of {role}", await stage.token(f"token-{role}", role), role) for role in ROLES[:-1]],
-        *[Caller(f"legacy key of {role}", await stage.legacy_key(f"key-{role}", role), role) for role in ROLES[:-1]],
+        *[Caller(f"{role}", await matrix.person(f"user-{role}", role), role) for role in ROLES[:-1]],
+        *[Caller(f"token of {role}", await matrix.token(f"token-{role}", role), role) for role in ROLES[:-1]],
+        *[Caller(f"legacy key of {role}", await matrix.legacy_key(f"key-{role}", role), role) for role in ROLES[:-1]],
     ]
 
 
-def wrong(route: str, expected: str, status: int, actual: str, caller: str) -> str:
+def fault_line(route: str, expected: str, status: int, actual: str, caller: str) -> str:
     return f"{caller}: {route} should be {expected!r}, is {actual!r} ({status})"
 
 
@@ -504,61 +507,61 @@ async def test_the_golden_table_names_every_action() -> None:
     assert set(GOLDEN) == ACTIONS
 
 
-async def test_only_the_listed_routes_need_no_permission(stage: MatrixTest) -> None:
+async def test_only_the_listed_routes_need_no_permission(matrix: AuthorizationMatrix) -> None:
     """Each route without a required permission is in one of the lists above."""
-    assert {name_of(route) for route in stage.all_routes if route.required_access is PUBLIC} == PUBLIC_ROUTES
-    assert {name_of(route) for route in stage.all_routes if route.required_access is SIGNED_IN} == SIGNED_IN_ROUTES | ALERTING_ROUTES
+    assert {name_of(route) for route in matrix.all_routes if route.required_access is PUBLIC} == PUBLIC_ROUTES
+    assert {name_of(route) for route in matrix.all_routes if route.required_access is SIGNED_IN} == SIGNED_IN_ROUTES | ALERTING_ROUTES
 
 
 @pytest.mark.parametrize("version", REPOSITORY.versions)
-async def test_repository_routes_need_the_documented_roles(stage: MatrixTest, version: str) -> None:
+async def test_repository_routes_need_the_documented_roles(matrix: AuthorizationMatrix, version: str) -> None:
     """The lowest role that may use each repository route is as documented."""
     base = f"/apis/{REPOSITORY.api_version(version)}/namespaces/{{namespace}}/"
     needed = {
         f"{route.method} {route.path.removeprefix(base)}": route.required_access
-        for route in stage.all_routes
+        for route in matrix.all_routes
         if route.path.startswith(base)
     }
     selected = {route: needed[route] for route in REPOSITORY_ROUTES}
     assert {route: GOLDEN[required.action] for route, required in selected.items() if isinstance(required, Permission)} == REPOSITORY_ROUTES
 
 
-async def test_every_route_admits_exactly_the_permitted_callers(stage: MatrixTest, callers: list[Caller]) -> None:
+async def test_every_route_admits_exactly_the_permitted_callers(matrix: AuthorizationMatrix, callers: list[Caller]) -> None:
     """Each type of caller requests each route: unauthenticated ones get 401, and a refusal names the missing action."""
     keys = [caller for caller in callers if caller.name.startswith("legacy key")]
     others = [caller for caller in callers if caller not in keys]
     faults = []
     # Callers that may migrate keys come last: a migration turns the keys into tokens.
     for caller in [*keys, *others]:
-        row = await stage.row(caller, stage.routes if caller not in keys else [r for r in stage.routes if "/migrate" not in r.path])
+        row = await matrix.row(caller, matrix.routes if caller not in keys else [r for r in matrix.routes if "/migrate" not in r.path])
         faults += [
-            wrong(name_of(route), expected_outcome(caller, route), *row[name_of(route)], caller.name)
-            for route in stage.routes
+            fault_line(name_of(route), expected_outcome(caller, route), *row[name_of(route)], caller.name)
+            for route in matrix.routes
             if name_of(route) in row and row[name_of(route)][1] != expected_outcome(caller, route)
         ]
     assert not faults, "\n".join(faults)
 
 
-async def test_only_the_key_of_an_admin_may_migrate_keys(stage: MatrixTest) -> None:
+async def test_only_the_key_of_an_admin_may_migrate_keys(matrix: AuthorizationMatrix) -> None:
     """An Admin's key may migrate keys, and no other key may.
 
     Each such request gets new keys, because a migration turns keys into service accounts.
     """
-    routes = [route for route in stage.routes if "/migrate" in route.path]
+    routes = [route for route in matrix.routes if "/migrate" in route.path]
     assert len(routes) == 2
     for role in ROLES[:-1]:
-        caller = Caller(f"legacy key of {role}", await stage.legacy_key(f"late-{role}", role), role)
-        outcomes = await stage.row(caller, routes)
+        caller = Caller(f"legacy key of {role}", await matrix.legacy_key(f"late-{role}", role), role)
+        outcomes = await matrix.row(caller, routes)
         assert {outcome for _, outcome in outcomes.values()} == {expected_outcome(caller, route) for route in routes}
 
 
-async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> None:
+async def test_each_route_needs_exactly_its_permission(matrix: AuthorizationMatrix) -> None:
     """An account of role None may use a route only with a grant of the route's action and scope.
 
     The grant is in organization 1 if the route checks there, and otherwise a global one.
     """
-    guarded = [route for route in stage.routes if isinstance(route.required_access, Permission)]
-    bare = Caller("without grants", await stage.token("bare", NONE), NONE)
+    guarded = [route for route in matrix.routes if isinstance(route.required_access, Permission)]
+    without_grants = Caller("without grants", await matrix.token("bare", NONE), NONE)
     holders: dict[tuple[str, str, int], Caller] = {}
     faults = []
     for route in guarded:
@@ -573,51 +576,51 @@ async def test_each_route_needs_exactly_its_permission(stage: MatrixTest) -> Non
             0 if required.organization is OrganizationScope.GLOBAL or address(route) == f"/api/orgs/{UNKNOWN_ID}" else 1,
         )
         if grant not in holders:
-            holders[grant] = await stage.holder("only " + " ".join(map(str, grant)), *grant)
-        selected = await asyncio.gather(stage.outcome(bare, route), stage.outcome(holders[grant], route))
+            holders[grant] = await matrix.holder("only " + " ".join(map(str, grant)), *grant)
+        selected = await asyncio.gather(matrix.outcome(without_grants, route), matrix.outcome(holders[grant], route))
         second = SECOND_PERMISSIONS.get(name_of(route))
         expected = (refusal_of(required.action), ADMITTED if second is None else refusal_of(f"all of {required.action}, {second}"))
-        for caller, outcome, (status, actual) in zip((bare, holders[grant]), expected, selected, strict=True):
+        for caller, outcome, (status, actual) in zip((without_grants, holders[grant]), expected, selected, strict=True):
             if actual != outcome:
-                faults.append(wrong(name_of(route), outcome, status, actual, caller.name))
+                faults.append(fault_line(name_of(route), outcome, status, actual, caller.name))
     assert not faults, "\n".join(faults)
 
 
-async def test_a_grant_is_limited_to_its_object(stage: MatrixTest) -> None:
+async def test_a_grant_is_limited_to_its_object(matrix: AuthorizationMatrix) -> None:
     """The action granted on another object's scope does not allow a route on this object."""
     faults = []
-    for route in stage.routes:
+    for route in matrix.routes:
         required = route.required_access
         if not isinstance(required, Permission) or "{" not in required.scope:
             continue
         scope = re.sub(r"\{\w+\}", str(UNKNOWN_ID + 1), required.scope)
-        caller = await stage.holder(f"next {name_of(route)}", required.action, scope, 0)
-        status, actual = await stage.outcome(caller, route)
+        caller = await matrix.holder(f"next {name_of(route)}", required.action, scope, 0)
+        status, actual = await matrix.outcome(caller, route)
         if actual != refusal_of(required.action):
-            faults.append(wrong(name_of(route), refusal_of(required.action), status, actual, f"{required.action} on {scope}"))
+            faults.append(fault_line(name_of(route), refusal_of(required.action), status, actual, f"{required.action} on {scope}"))
     assert not faults, "\n".join(faults)
 
 
-@pytest.mark.parametrize(("level", "number"), [("View", 1), ("Edit", 2), ("Admin", 4)])
-async def test_a_rule_on_one_folder_passes_the_first_check(stage: MatrixTest, level: str, number: int) -> None:
-    """A rule on one folder lets a member of role None pass the first check of the routes about objects in folders, and of no others."""
+@pytest.mark.parametrize(("level", "number"), [("View", 1), ("Edit", 2), ("Admin", 4)])  # as Grafana numbers permissions
+async def test_a_rule_on_one_folder_passes_the_first_check(matrix: AuthorizationMatrix, level: str, number: int) -> None:
+    """A member of role None with a rule on one folder passes the check that precedes the read of an object in a folder, and no other."""
     login, uid = f"by-rule-{level}", f"open-{level}"
-    caller = Caller(login, await stage.person(login, NONE), NONE)
-    user = await stage.sql("""select id from "user" where login = $1""", login)
-    await stage.change("/api/folders", {"uid": uid, "title": "T"})
-    await stage.change(f"/api/access-control/folders/{uid}/users/{user}", {"permission": level})
+    caller = Caller(login, await matrix.person(login, NONE), NONE)
+    user = await matrix.sql("""select id from "user" where login = $1""", login)
+    await matrix.change("/api/folders", {"uid": uid, "title": "T"})
+    await matrix.change(f"/api/access-control/folders/{uid}/users/{user}", {"permission": level})
     # Deletes of whole collections are omitted, because they would delete the folder and with it the rule.
-    lasting = [route for route in stage.routes if route.method != "DELETE" or route.path.endswith("}")]
-    guarded = [route for route in lasting if isinstance(route.required_access, Permission)]
-    row = await stage.row(caller, [route for route in guarded if name_of(route) not in SECOND_PERMISSIONS])
+    routes = [route for route in matrix.routes if route.method != "DELETE" or route.path.endswith("}")]
+    guarded = [route for route in routes if isinstance(route.required_access, Permission)]
+    row = await matrix.row(caller, [route for route in guarded if name_of(route) not in SECOND_PERMISSIONS])
     faults = []
     for route in guarded:
         if name_of(route) in row:
             required = route.required_access
             assert isinstance(required, Permission)
-            least = 4 if ".permissions:" in required.action else 1 if required.action.endswith(":read") else 2
-            expected = ADMITTED if required.object_rules_suffice and number >= least else refusal_of(required.action)
+            required_number = 4 if ".permissions:" in required.action else 1 if required.action.endswith(":read") else 2
+            expected = ADMITTED if required.object_rules_suffice and number >= required_number else refusal_of(required.action)
             status, actual = row[name_of(route)]
             if actual != expected:
-                faults.append(wrong(name_of(route), expected, status, actual, login))
+                faults.append(fault_line(name_of(route), expected, status, actual, login))
     assert not faults, "\n".join(faults)

@@ -14,12 +14,12 @@ from tests.contract.api.preferred_versions import in_preferred_versions
 from tests.contract.api.repositories import REPOSITORIES
 from tests.contract.api.test_audit_of_every_route import (
     BATCH,
-    READING,
+    READ_METHODS,
     REPOSITORY,
     TEMPLATES,
     CallTemplate,
-    Made,
-    Maker,
+    CreatedValues,
+    CreateValue,
     PreparedCall,
     batch,
     failed_batch,
@@ -44,29 +44,29 @@ VARYING_TABLES: Final = frozenset({"git_host", "git_host_share", "user"})
 """Tables that a dry run may change: they count requests to git hosts, and have the times when users were last seen."""
 
 
-async def team(_: Api, __: Made) -> str:
+async def team(_: Api, __: CreatedValues) -> str:
     """Return the name of the fixture's repository."""
     return "team"
 
 
-async def make_settled(api: Api, maker: Maker, created: Made) -> str:
+async def create_and_settle(api: Api, create_batch: CreateValue, created: CreatedValues) -> str:
     """Create a batch and wait until the worker has nothing to do for it."""
-    name = str(await maker(api, created))
+    name = str(await create_batch(api, created))
     async with asyncio.timeout(30):
         while await api.sql("select is_changed or not is_reported from batch where name = $1", name):
             pass
     return name
 
 
-async def settled_batch(api: Api, created: Made) -> str:
-    return await make_settled(api, batch, created)
+async def settled_batch(api: Api, created: CreatedValues) -> str:
+    return await create_and_settle(api, batch, created)
 
 
-async def settled_failed_batch(api: Api, created: Made) -> str:
-    return await make_settled(api, failed_batch, created)
+async def settled_failed_batch(api: Api, created: CreatedValues) -> str:
+    return await create_and_settle(api, failed_batch, created)
 
 
-async def hooked_repository(api: Api, _: Made) -> str:
+async def hooked_repository(api: Api, _: CreatedValues) -> str:
     await create_hooked_repository(api)
     return "boards"
 
@@ -107,7 +107,7 @@ class Snapshot:
 
 @dataclass(frozen=True)
 class System:
-    """A gateway, a worker, and a repository ``team`` with two commits, of which both were synced and a third was not."""
+    """A gateway, a worker, and a repository ``team`` with two synced commits and a third one that is not synced."""
 
     api: Api
     root: Path
@@ -151,19 +151,19 @@ def routes_under_test(routes: list[Route]) -> dict[str, Route]:
     return {
         f"{route.method} {route.path}": route
         for route in in_preferred_versions(routes)
-        if route.method not in READING and route.error_shape is ErrorShape.STATUS
+        if route.method not in READ_METHODS and route.error_shape is ErrorShape.STATUS
     }
 
 
 async def prepare_all(system: System) -> dict[str, PreparedCall]:
-    requests, calls = {**TEMPLATES, **OWN_CALLS}, {}
+    """Create the objects of each route's call, and return the calls by method and path."""
+    templates, calls = {**TEMPLATES, **OWN_CALLS}, {}
     for name, route in routes_under_test(system.api.routes).items():
-        assert name in requests, f"give {name} a call that this test can try"
-        calls[name] = await prepare_call(system.api, route, requests[name])
+        assert name in templates, f"give {name} a call that this test can try"
+        calls[name] = await prepare_call(system.api, route, templates[name])
     body = json.dumps(PUSH).encode()
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1", "X-Hub-Signature-256": signature(SECRET, body)}
-    delivered = calls[WEBHOOK]
-    calls[WEBHOOK] = PreparedCall("POST", delivered.path, PUSH, None, headers)
+    calls[WEBHOOK] = PreparedCall("POST", calls[WEBHOOK].path, PUSH, None, headers)
     # The health of repositories is known during the test, because a request that has to check it first records the result.
     await system.api.sql(
         "update resource set status = jsonb_set(status::jsonb, '{health}', '{\"healthy\": true, \"checked\": 9000000000000}')::text "
