@@ -22,7 +22,7 @@ INVALID = "$A +"
 
 
 class Terminal:
-    """Runs commands against a server, and reads what they print."""
+    """A terminal that runs commands against a server, and returns what they print."""
 
     def __init__(self, client: BatchClient, capsys: pytest.CaptureFixture[str]) -> None:
         self.client = client
@@ -46,7 +46,7 @@ async def terminal(
 
 
 async def test_a_batch_is_created_and_followed_to_its_end(terminal: Terminal, tmp_path: Path) -> None:
-    """A follower of a batch ends with status 1 after a failed item, 0 after a successful retry, and 2 for an unknown batch."""
+    """A command that waits for a batch exits with status 1 if an item failed. Other commands exit with 0, or 2 for an unknown batch."""
     file = tmp_path / "batch.json"
     items = [evaluation(1), evaluation(2, expression=INVALID)]
     file.write_text(json.dumps({"metadata": {"name": "b"}, "spec": {"items": items}}))
@@ -66,7 +66,10 @@ async def test_a_batch_is_created_and_followed_to_its_end(terminal: Terminal, tm
 
 
 async def test_items_of_a_file_are_submitted_once(terminal: Terminal, tmp_path: Path) -> None:
-    """A batch is created, filled and closed. A repetition adds nothing, and refused items are reported. A new item is an error."""
+    """The items of a file are added to a batch, and refused lines are counted. A repetition adds nothing.
+
+    The batch is then closed, so that a new item is an error.
+    """
     file = tmp_path / "items.ndjson"
     items = [evaluation(value, item_id=f"item {value}") for value in range(30)]
     file.write_text("".join(f"{json.dumps(item)}\n" for item in items))

@@ -133,6 +133,7 @@ async def test_a_batch_is_closed_after_its_items(api: Api) -> None:
         ({}, "update batch set stop_reason = 'cancelled', is_closed = true", "was stopped"),
         ({}, "update batch set finished_at = now(), is_closed = true", "has ended"),
     ],
+    ids=["items in the spec", "stopped", "ended"],
 )
 async def test_a_batch_that_accepts_no_items_is_a_conflict(api: Api, spec: dict[str, Any], statement: str | None, reason: str) -> None:
     """Items for a batch whose items are in its spec, that was stopped or that has ended get 409 with the reason, and are not stored."""
@@ -175,9 +176,9 @@ async def test_a_dry_run_has_the_same_verdicts_and_stores_nothing(api: Api) -> N
     """The verdicts and indices of a dry run are those of the request itself."""
     await create_batch(api)
     items = [evaluation(value, item_id=f"item {value}") for value in range(1001)]
-    dry = await submit_items(api, [*items, {"spec": {}}], "?dryRun=All&close=true")
+    dry_run = await submit_items(api, [*items, {"spec": {}}], "?dryRun=All&close=true")
     assert (await stored_ids(api), await api.sql("select is_closed from batch")) == ([], False)
-    assert await submit_items(api, [*items, {"spec": {}}]) == dry
+    assert await submit_items(api, [*items, {"spec": {}}]) == dry_run
 
 
 async def test_a_full_batch_refuses_further_items(start_api: StartApi) -> None:
@@ -230,19 +231,20 @@ async def test_exports_need_the_permissions_of_single_exports(api: Api) -> None:
 async def test_items_after_a_close_by_another_client_are_refused(api: Api) -> None:
     """A batch that is closed during an upload accepts the items before the close, and refuses later ones with the reason."""
     await create_batch(api)
-    accepted = asyncio.Event()
+    is_closed = asyncio.Event()
 
     async def body() -> AsyncIterator[bytes]:
+        # 500 items are one transaction, which is committed before the next item arrives.
         yield lines(evaluation(value) for value in range(500))
         async with asyncio.timeout(30):
             while not await api.sql("select total from batch"):
                 pass
         assert (await api("POST", f"{BATCHES}/b/close"))[0] == 200
-        accepted.set()
+        is_closed.set()
         yield lines([evaluation(501)])
 
     _, verdicts = await submit_items(api, body())
-    assert accepted.is_set()
+    assert is_closed.is_set()
     assert statuses(verdicts) == ["accepted"] * 500 + ["refused"]
     assert (verdicts[-1]["index"], "is closed" in verdicts[-1]["message"]) == (500, True)
 

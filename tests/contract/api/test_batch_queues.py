@@ -3,7 +3,6 @@
 import asyncio
 import json
 from collections.abc import AsyncIterator
-from datetime import timedelta
 from pathlib import Path
 
 import aio_pika
@@ -18,7 +17,6 @@ from tests.contract.api.test_batches import INVALID
 from dashwright.api.repositories.queue_contract.document import document
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.amqp import AmqpBroker
-from dashwright.jobs_worker.notifications import sender
 
 QUEUE = "notify.default.reports"
 
@@ -38,9 +36,8 @@ async def channel(amqp_url: str) -> AsyncIterator[AbstractChannel]:
 
 @pytest.fixture
 async def client(
-    start_api: StartApi, database: Database, broker: AmqpBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    start_api: StartApi, database: Database, broker: AmqpBroker, tmp_path: Path, no_delays: None
 ) -> AsyncIterator[BatchClient]:
-    monkeypatch.setattr(sender, "_FIRST_DELAY", timedelta(0))
     async with batch_workers(database, broker, data_dir=tmp_path, permitted_paths=str(tmp_path)):
         yield BatchClient(await start_api())
 
@@ -63,7 +60,7 @@ async def next_message(queue: AbstractQueue) -> aio_pika.abc.AbstractIncomingMes
 
 async def test_the_end_of_a_batch_is_published(client: BatchClient, channel: AbstractChannel) -> None:
     """The queue gets one persistent message with the CloudEvent, whose id is also the message id. The exchange gets the same one."""
-    queue, bound = await channel.declare_queue(QUEUE, durable=True), await bound_queue(channel, "batch.#")
+    queue, queue_of_events = await channel.declare_queue(QUEUE, durable=True), await bound_queue(channel, "batch.#")
     await client.create("b", items=[evaluation(1)], notify={"queue": QUEUE})
     message = await next_message(queue)
     event = json.loads(message.body)
@@ -75,11 +72,11 @@ async def test_the_end_of_a_batch_is_published(client: BatchClient, channel: Abs
     assert (event["type"], event["data"]["status"]["state"], event["id"]) == ("io.dashwright.batch.finished", "success", message.message_id)
     await client.wait_until("b", lambda status: "notified" in status)
     assert await queue.get(fail=False) is None
-    assert (await next_message(bound)).body == message.body
+    assert (await next_message(queue_of_events)).body == message.body
 
 
 async def test_every_end_is_published_to_the_exchange(client: BatchClient, channel: AbstractChannel) -> None:
-    """Each end of a batch without receivers is published, also that after a retry. The status of such a batch has no notification."""
+    """Each end of a batch without receivers is published, even one after a retry. The status of such a batch has no notification."""
     queue_of_ends, queue_of_errors, queue_of_other_org = [
         await bound_queue(channel, key) for key in ("batch.#", "batch.finished.error.default", "*.*.*.org-2")
     ]

@@ -29,6 +29,7 @@ from dashwright.jobs_worker.batches.archiver import BatchArchiver
 from dashwright.jobs_worker.stores import batch_segments
 
 INVALID = "$A +"
+in_database_and_storage = pytest.mark.parametrize("is_archived", [False, True], ids=["in the database", "in storage"])
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 
 
@@ -91,7 +92,7 @@ def values_of_results(lines: list[dict[str, Any]]) -> list[float]:
     return [line["result"]["results"]["B"]["frames"][0]["data"]["values"][1][0] for line in lines]
 
 
-async def ended_batch(client: BatchClient, count: int = 25, *, failed: int = -1, **spec: Any) -> dict[str, Any]:
+async def run_batch(client: BatchClient, count: int = 25, *, failed: int = -1, **spec: Any) -> dict[str, Any]:
     """Run a batch whose item ``failed`` fails, and return its status."""
     await client.create(
         "b", items=[evaluation(value, expression=INVALID if value == failed else "$A * 2") for value in range(count)], **spec
@@ -103,16 +104,16 @@ def objects(tmp_path: Path) -> list[Path]:
     return sorted(path for path in (tmp_path / "batches").rglob("*") if path.is_file())
 
 
-async def count(database: Database, table: str) -> int:
+async def count_rows(database: Database, table: str) -> int:
     async with database.connection() as connection:
         number: int = await connection.fetchval(f"select count(*) from {table}")
         return number
 
 
-@pytest.mark.parametrize("is_archived", [False, True])
+@in_database_and_storage
 async def test_results_are_in_the_order_of_items(client: BatchClient, archiver: BatchArchiver, is_archived: bool) -> None:
     """Each item has one line with its state, and the result that its evaluation has, or its error."""
-    await ended_batch(client, failed=13)
+    await run_batch(client, failed=13)
     expected = await read_results(client)
     if is_archived:
         await archiver.run_once()
@@ -127,7 +128,7 @@ async def test_results_are_in_the_order_of_items(client: BatchClient, archiver: 
 
 async def test_the_result_of_an_evaluation_is_that_of_its_subresource(client: BatchClient) -> None:
     """A line contains the same JSON as the subresource of the evaluation."""
-    await ended_batch(client, 2)
+    await run_batch(client, 2)
     for line, item in zip(await read_results(client), await client.items("b"), strict=True):
         assert await client.api("GET", f"{EVALUATIONS}/{item['job']}/result") == (200, line["result"])
 
@@ -150,10 +151,10 @@ async def test_items_that_have_not_ended_have_no_result(client: BatchClient) -> 
     assert await read_results(client) == [{"index": 0, "id": "#0", "state": "pending"}, {"index": 1, "id": "late", "state": "pending"}]
 
 
-@pytest.mark.parametrize("is_archived", [False, True])
+@in_database_and_storage
 async def test_results_are_filtered_and_resumed(client: BatchClient, archiver: BatchArchiver, is_archived: bool) -> None:
     """The parameter state selects items, and first continues an interrupted stream."""
-    await ended_batch(client, failed=13)
+    await run_batch(client, failed=13)
     if is_archived:
         await archiver.run_once()
     assert [line["index"] for line in await read_results(client, state="error")] == [13]
@@ -164,10 +165,10 @@ async def test_results_are_filtered_and_resumed(client: BatchClient, archiver: B
     assert (await client.api("GET", f"{BATCHES}/absent/results"))[0] == 404
 
 
-@pytest.mark.parametrize("is_archived", [False, True])
+@in_database_and_storage
 async def test_arrow_has_the_same_results(client: BatchClient, archiver: BatchArchiver, is_archived: bool) -> None:
     """If Accept names Arrow, the results are one Arrow stream with a row for each item."""
-    await ended_batch(client, failed=3)
+    await run_batch(client, failed=3)
     if is_archived:
         await archiver.run_once()
     async with client.api.session.get(f"{BATCHES}/b/results", headers={"Authorization": ADMIN, "Accept": ARROW}) as response:
@@ -193,9 +194,9 @@ async def test_archived_results_leave_the_database(
     client: BatchClient, archiver: BatchArchiver, database: Database, tmp_path: Path
 ) -> None:
     """The evaluations of a stored segment are deleted with their results, and nothing is stored twice."""
-    await ended_batch(client, failed=4, retry={"attempts": 2, "backoff": 0})
+    await run_batch(client, failed=4, retry={"attempts": 2, "backoff": 0})
     await archiver.run_once()
-    assert [await count(database, table) for table in ("job", "evaluation", "evaluation_piece")] == [0, 0, 0]
+    assert [await count_rows(database, table) for table in ("job", "evaluation", "evaluation_piece")] == [0, 0, 0]
     paths = objects(tmp_path)
     lines = [line for path in paths for line in gzip.decompress(path.read_bytes()).splitlines()]
     assert [json.loads(line)["index"] for line in lines] == [*range(25)]
@@ -225,7 +226,7 @@ async def test_a_retry_of_stored_items_replaces_their_segment(
     client: BatchClient, archiver: BatchArchiver, database: Database, tmp_path: Path
 ) -> None:
     """Retried items have new results, other items keep theirs, and the object of the segment is replaced."""
-    first = await ended_batch(client, failed=13)
+    first = await run_batch(client, failed=13)
     await archiver.run_once()
     before, old_objects = await read_results(client), objects(tmp_path)
     assert (await client.post("b", "retry", {"states": ["success", "error"], "ids": ["#12", "#13"]}))[0] == 200
@@ -235,12 +236,12 @@ async def test_a_retry_of_stored_items_replaces_their_segment(
     assert await read_results(client) == before
     new_objects = objects(tmp_path)
     assert [path in old_objects for path in new_objects] == [True, False, True]
-    assert await count(database, "job") == 0
+    assert await count_rows(database, "job") == 0
 
 
 async def test_retried_items_are_pending_in_the_results(client: BatchClient, archiver: BatchArchiver, database: Database) -> None:
     """The stored line of an item is not returned after the item was retried, and an incomplete segment is not stored."""
-    await ended_batch(client, failed=13)
+    await run_batch(client, failed=13)
     await archiver.run_once()
     before = await read_results(client)
     change = {"spec": {"notBefore": "2199-01-01T00:00:00Z"}}
@@ -257,7 +258,7 @@ async def test_a_crash_before_the_commit_loses_nothing(
     client: BatchClient, archiver: BatchArchiver, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """An object that was written but not recorded is written again after the claim has lapsed, and deleted with the batch."""
-    await ended_batch(client)
+    await run_batch(client)
     before = await read_results(client)
 
     async def crash(*_: object, **__: object) -> bool:
@@ -271,17 +272,18 @@ async def test_a_crash_before_the_commit_loses_nothing(
     orphans = objects(tmp_path)
     assert len(orphans) == 1
     assert await read_results(client) == before
+    # The claim of the crashed round still excludes its segment.
     await archiver.run_once()
     assert len(objects(tmp_path)) == 3
     async with database.transaction() as connection:
         await connection.execute("update batch_segment set claimed_until = now() - interval '1 second' where claim is not null")
     await archiver.run_once()
-    assert await count(database, "job") == 0
+    assert await count_rows(database, "job") == 0
     assert await read_results(client) == before
     await delete(client, database)
     await archiver.run_once()
     assert objects(tmp_path) == []
-    assert [await count(database, table) for table in ("batch", "batch_segment", "batch_item")] == [0, 0, 0]
+    assert [await count_rows(database, table) for table in ("batch", "batch_segment", "batch_item")] == [0, 0, 0]
 
 
 async def send_and_wait(database: Database, condition: str, request: Awaitable[tuple[int, Any]]) -> None:
@@ -292,7 +294,7 @@ async def send_and_wait(database: Database, condition: str, request: Awaitable[t
         await listening.wait()
         status, response = await request
         assert status in (200, 201), response
-        while not await count(database, f"(select where {condition}) rows"):
+        while not await count_rows(database, f"(select where {condition}) rows"):
             await changed.wait()
             changed.clear()
 
@@ -306,7 +308,7 @@ async def test_a_crash_after_the_commit_leaves_no_evaluations(
     client: BatchClient, archiver: BatchArchiver, database: Database, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If a worker is killed before it has deleted the evaluations of a stored segment, the next round deletes them."""
-    await ended_batch(client, 10)
+    await run_batch(client, 10)
     before = await read_results(client)
 
     async def crash(*_: object, **__: object) -> None:
@@ -316,10 +318,10 @@ async def test_a_crash_after_the_commit_leaves_no_evaluations(
         patched.setattr(batch_segments, "list_trimmable", crash)
         with pytest.raises(KeyboardInterrupt):
             await archiver.run_once()
-    assert (await count(database, "batch_segment where is_complete"), await count(database, "job")) == (1, 10)
+    assert (await count_rows(database, "batch_segment where is_complete"), await count_rows(database, "job")) == (1, 10)
     assert await read_results(client) == before
     await archiver.run_once()
-    assert (await count(database, "batch where is_stored"), await count(database, "job")) == (1, 0)
+    assert (await count_rows(database, "batch where is_stored"), await count_rows(database, "job")) == (1, 0)
     assert await read_results(client) == before
 
 
@@ -336,14 +338,14 @@ async def test_a_deleted_organization_leaves_no_objects(
     await delete(client, database, f"/api/orgs/{org_id}")
     await archiver.run_once()
     assert objects(tmp_path) == []
-    assert [await count(database, table) for table in ("batch", "batch_segment")] == [0, 0]
+    assert [await count_rows(database, table) for table in ("batch", "batch_segment")] == [0, 0]
 
 
 async def test_a_segment_is_not_stored_if_its_items_were_retried(
     client: BatchClient, archiver: BatchArchiver, database: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Lines that were read before a retry are not recorded as results."""
-    first = await ended_batch(client, 5, failed=3)
+    first = await run_batch(client, 5, failed=3)
     complete = batch_segments.complete
 
     async def retry_first(*arguments: Any, **options: Any) -> bool:
@@ -353,17 +355,17 @@ async def test_a_segment_is_not_stored_if_its_items_were_retried(
 
     monkeypatch.setattr(batch_segments, "complete", retry_first)
     await archiver.run_once()
-    assert await count(database, "batch_segment where object is not null") == 0
+    assert await count_rows(database, "batch_segment where object is not null") == 0
     await client.wait_until("b", lambda status: status["state"] == "error" and status["finished"] > first["finished"])
     before = await read_results(client)
     await archiver.run_once()
-    assert await count(database, "batch_segment where is_complete") == 1
+    assert await count_rows(database, "batch_segment where is_complete") == 1
     assert await read_results(client) == before
 
 
 async def test_results_are_read_while_they_are_moved(client: BatchClient, archiver: BatchArchiver, monkeypatch: pytest.MonkeyPatch) -> None:
     """A reader finds a result that was moved to storage, or replaced by a new object, after the reader had looked it up."""
-    await ended_batch(client)
+    await run_batch(client)
     before = await read_results(client)
     list_page = batch_results.list_page
 
@@ -381,7 +383,7 @@ async def test_a_missing_object_is_an_error(
     client: BatchClient, archiver: BatchArchiver, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """If an object is lost, the response is an error, or breaks off if it has begun."""
-    await ended_batch(client)
+    await run_batch(client)
     await archiver.run_once()
     objects(tmp_path)[2].unlink()
     status, error = await client.api("GET", f"{BATCHES}/b/results")
@@ -396,7 +398,7 @@ async def test_results_are_stored_in_a_bucket(
     client: BatchClient, archiver: BatchArchiver, storage: ObjectStorage, database: Database
 ) -> None:
     """Results in a bucket are read, replaced and deleted in the same way as those in a directory."""
-    first = await ended_batch(client, failed=13)
+    first = await run_batch(client, failed=13)
     before = await read_results(client)
     await archiver.run_once()
     uid = (await client.api("GET", f"{BATCHES}/b"))[1]["metadata"]["uid"]
@@ -436,7 +438,7 @@ async def test_a_failed_storage_keeps_results_in_the_database(
     client: BatchClient, archiver: BatchArchiver, database: Database, tmp_path: Path
 ) -> None:
     """If the storage does not respond, nothing is lost, and the next round of the archiver repeats the work."""
-    await ended_batch(client)
+    await run_batch(client)
     before = await read_results(client)
     (tmp_path / "batches").touch()
     with pytest.raises(Unavailable):
@@ -444,5 +446,5 @@ async def test_a_failed_storage_keeps_results_in_the_database(
     assert await read_results(client) == before
     (tmp_path / "batches").unlink()
     await archiver.run_once()
-    assert await count(database, "batch_segment where is_complete") == 3
+    assert await count_rows(database, "batch_segment where is_complete") == 3
     assert await read_results(client) == before

@@ -80,7 +80,7 @@ async def wait_for_delivery(client: BatchClient, name: str) -> dict[str, Any]:
 
 
 async def test_the_end_of_a_batch_is_a_signed_event(client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
-    """A signed request has the final status as a CloudEvent. Two workers send one request together, and its time is in the status."""
+    """A signed request has the final status as a CloudEvent. Two workers send only one, and its time is in the status."""
     await start_worker()
     await start_worker()
     created = await create_batch(client, "b", spec_with_receiver(receiver))
@@ -138,16 +138,15 @@ async def test_a_failing_receiver_gets_the_same_event_again(
     assert [request.event["subject"] for request in receiver.received] == ["b"] * 3
 
 
-@pytest.mark.parametrize(("statuses", "error"), [((410,), "410"), ((307,), "redirect 307")])
+@pytest.mark.parametrize(("status", "seconds", "error"), [(410, 3600, "410"), (307, 0.001, "redirect 307")])
 async def test_attempts_end_at_410_and_at_their_time_limit(
-    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, statuses: tuple[int, ...], error: str
+    client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, status: int, seconds: float, error: str
 ) -> None:
     """A response 410 Gone ends the attempts, and so does their time limit. A redirect is not followed."""
-    receiver.respond = respond_with(*statuses)
-    await start_worker(notification_seconds=0.001)
+    receiver.respond = respond_with(status)
+    await start_worker(notification_seconds=seconds)
     await create_batch(client, "b", spec_with_receiver(receiver))
-    status = await client.wait_until("b", lambda status: error in status.get("notifyError", ""))
-    assert "notified" not in status
+    assert "notified" not in await client.wait_until("b", lambda status: error in status.get("notifyError", ""))
     assert await client.api.sql("select count(*) from notification where next_attempt_at is not null") == 0
     assert [request.path for request in receiver.received] == ["/hooks/secret-path"]
 
@@ -232,7 +231,7 @@ async def test_a_corrected_receiver_gets_the_event(client: BatchClient, start_wo
         await wait_for_delivery(client, "b")
 
 
-async def test_a_name_with_a_private_address_is_not_called(api: Api, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
+async def test_a_host_with_a_private_address_gets_no_request(api: Api, start_worker: StartWorker, receiver: WebhookReceiver) -> None:
     """The address of a host name is checked when an event is sent. If the address is refused, the status has the reason."""
     client = BatchClient(api)
     await start_worker(allowed_hosts="192.0.2.1")
@@ -261,6 +260,21 @@ async def test_a_name_with_a_private_address_is_not_called(api: Api, start_worke
         ({"queue": "notify.default."}, {}, "spec.notify.queue"),
         ({"queue": "notify.default.a b"}, {}, "spec.notify.queue"),
     ],
+    ids=[
+        "private address",
+        "private address as IPv6",
+        "http",
+        "ftp",
+        "password in the address",
+        "no secret",
+        "malformed secret",
+        "sealed secret",
+        "secret without a webhook",
+        "own queue of Dashwright",
+        "queue of another organization",
+        "queue without a name",
+        "blank in the name of a queue",
+    ],
 )
 async def test_an_invalid_receiver_is_refused(api: Api, notify: dict[str, Any], secure: dict[str, Any], field: str) -> None:
     """An invalid receiver is refused; the response names the faulty field and shows no secret."""
@@ -279,8 +293,10 @@ async def test_a_secret_is_kept_and_never_shown(
     A write without the secret keeps the stored one, unless the host changes.
     """
     await start_worker()
-    applied = {"kubectl.kubernetes.io/last-applied-configuration": f'{{"spec":{{}},"secure":{{"webhookSecret":{{"create":"{SECRET}"}}}}}}'}
-    created = await create_batch(client, "b", spec_with_receiver(receiver), metadata={"name": "b", "annotations": applied})
+    annotations = {
+        "kubectl.kubernetes.io/last-applied-configuration": f'{{"spec":{{}},"secure":{{"webhookSecret":{{"create":"{SECRET}"}}}}}}'
+    }
+    created = await create_batch(client, "b", spec_with_receiver(receiver), metadata={"name": "b", "annotations": annotations})
     await receiver.next()
     await wait_for_delivery(client, "b")
     sealed = await client.api.sql("select secret from notification")

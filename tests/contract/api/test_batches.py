@@ -23,12 +23,19 @@ async def client(start_api: StartApi, database: Database, broker: MemoryBroker, 
         yield BatchClient(await start_api())
 
 
+def slow_evaluation() -> dict[str, Any]:
+    """Return an item whose data source responds after 30 seconds."""
+    item = evaluation(1)
+    item["spec"]["queries"][0] |= {"scenarioId": "slow_query", "stringInput": "30s"}
+    return item
+
+
 def later(**time: int) -> str:
     return (datetime.now(UTC) + timedelta(**time)).isoformat()
 
 
 async def test_a_batch_with_items_runs_them_and_ends(client: BatchClient) -> None:
-    """The items of the spec run, the counts add up, and the batch ends. The status has its rate and errors even without any."""
+    """The items of the spec run, the counts add up, and the batch ends. The status has a rate of 0 and an empty list of errors."""
     await client.create("b", items=[evaluation(value, item_id=f"item {value}") for value in range(20)])
     status = await client.wait_for_end("b")
     assert (status["state"], status["progress"], status["rate"], status["errors"]) == ("success", 100, 0, [])
@@ -52,7 +59,7 @@ async def test_failed_items_are_named_and_retried(client: BatchClient) -> None:
     assert await client.post("b", "retry") == (200, {"kind": "BatchRetry", "apiVersion": "jobs.dashwright.io/v0alpha1", "retried": 1})
     running = await client.status("b")
     assert (running["state"], running["counts"]["success"], running["counts"]["error"], running["progress"]) == ("running", 2, 0, 66.7)
-    second = await client.wait_until("b", lambda now: now["state"] == "error" and now["finished"] > status["finished"])
+    second = await client.wait_until("b", lambda newest: newest["state"] == "error" and newest["finished"] > status["finished"])
     assert second["counts"] == status["counts"]
 
 
@@ -102,7 +109,7 @@ async def test_a_failure_stops_the_rest_of_a_batch(client: BatchClient) -> None:
     assert "onFailure" in status["message"]
 
 
-async def test_a_batch_waits_for_its_begin_and_can_be_cancelled(client: BatchClient) -> None:
+async def test_a_batch_waits_for_its_start_and_can_be_cancelled(client: BatchClient) -> None:
     """Before notBefore nothing runs. A cancelled batch cancels its items; another cancellation changes nothing."""
     await client.create("b", items=[evaluation(1)], notBefore=later(hours=1))
     await client.wait_until("b", lambda status: status["counts"]["total"] == 1)
@@ -115,9 +122,7 @@ async def test_a_batch_waits_for_its_begin_and_can_be_cancelled(client: BatchCli
 
 async def test_the_running_items_of_a_cancelled_batch_end(client: BatchClient) -> None:
     """An evaluation that waits for its data source ends as cancelled, before the source responds."""
-    item = evaluation(1)
-    item["spec"]["queries"][0] |= {"scenarioId": "slow_query", "stringInput": "30s"}
-    await client.create("b", items=[item])
+    await client.create("b", items=[slow_evaluation()])
     await client.wait_until("b", lambda status: status["counts"]["working"] == 1)
     assert (await client.post("b", "cancel"))[0] == 200
     status = await client.wait_for_end("b")
@@ -138,9 +143,9 @@ async def test_the_status_is_written_at_most_twice_a_second(client: BatchClient)
 
 async def test_items_that_did_not_end_by_the_deadline_are_cancelled(client: BatchClient) -> None:
     """At the deadline the remaining items are cancelled, and the batch ends with an error."""
-    await client.create("b", deadline=later(seconds=1))
+    await client.create("b", items=[slow_evaluation()], deadline=later(seconds=1))
     status = await client.wait_for_end("b")
-    assert (status["state"], status["message"]) == ("error", "the deadline has passed")
+    assert (status["state"], status["message"], status["counts"]["cancelled"]) == ("error", "the deadline has passed", 1)
 
 
 async def test_an_open_batch_ends_after_it_is_closed(client: BatchClient) -> None:
@@ -151,7 +156,7 @@ async def test_an_open_batch_ends_after_it_is_closed(client: BatchClient) -> Non
     assert (await client.wait_for_end("b"))["state"] == "success"
 
 
-async def test_a_deleted_batch_leaves_nothing(client: BatchClient, database: Database) -> None:
+async def test_a_deleted_batch_leaves_nothing(client: BatchClient) -> None:
     """Deleting a batch cancels its jobs and deletes its items, so that its name can be used again."""
     await client.create("b", items=[evaluation(value) for value in range(5)], parallelism=1)
     assert (await client.api("DELETE", f"{BATCHES}/b"))[0] == 200

@@ -1,6 +1,7 @@
 """Batches and their items through the queue, over a gateway with a real database and without workers."""
 
 import asyncio
+import itertools
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from typing import Any, Final
 
@@ -15,7 +16,7 @@ from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.message import Header, Message
 
 AUTHORIZED: Final[Mapping[str, Header]] = {"authorization": ADMIN}
-SYNC: Final = {"spec": {"action": "sync", "repository": "team", "sync": {}}}
+SYNC_ITEM: Final = {"spec": {"action": "sync", "repository": "team", "sync": {}}}
 SPEC: Final = {"priority": 4, "keep": 60}
 
 SendMessage = Callable[..., Awaitable[Any]]
@@ -23,8 +24,9 @@ SendMessage = Callable[..., Awaitable[Any]]
 
 @pytest.fixture
 async def send_message(api: Api, broker: MemoryBroker) -> AsyncIterator[SendMessage]:
-    """Yield a function that publishes a message and returns its reply."""
+    """Yield a function that publishes a message and returns its reply. The first message has the correlation id 0."""
     waiting: dict[str, asyncio.Future[Any]] = {}
+    correlation_ids = itertools.count()
 
     def receive(message: Message) -> None:
         assert message.correlation_id is not None
@@ -33,18 +35,20 @@ async def send_message(api: Api, broker: MemoryBroker) -> AsyncIterator[SendMess
     inbox = await broker.inbox(receive, lambda: None, confirmed=True)
 
     async def publish(body: Any, *, batch: str | None = "b", headers: Mapping[str, Header] = AUTHORIZED, **properties: Any) -> Any:
-        number = str(len(numbers))
-        numbers.append(number)
-        name = {} if batch is None else {"dashwright-batch": batch}
+        correlation_id = str(next(correlation_ids))
+        batch_header = {} if batch is None else {"dashwright-batch": batch}
         message = Message(
-            body=orjson.dumps(body), headers={**headers, **name}, reply_to=inbox._address, correlation_id=number, **properties
+            body=orjson.dumps(body),
+            headers={**headers, **batch_header},
+            reply_to=inbox._address,
+            correlation_id=correlation_id,
+            **properties,
         )
-        waiting[number] = asyncio.get_running_loop().create_future()
+        waiting[correlation_id] = asyncio.get_running_loop().create_future()
         await broker.publish(broker.topology.jobs, "submit.default", message)
         async with asyncio.timeout(30):
-            return await waiting[number]
+            return await waiting[correlation_id]
 
-    numbers: list[str] = []
     yield publish
     await inbox.close()
 
@@ -168,14 +172,14 @@ async def test_items_without_credentials_may_only_be_syncs(api: Api, send_messag
     """The queue identity may create batches, and may add to them only the jobs that it may also submit alone."""
     await repositories.make_local_repository(api, "team", api.data / "team", "write")
     export = {"spec": {"repository": "team", "export": {}}}
-    reply = await send_message([SYNC, evaluation(1), export], headers={}, message_id="m")
+    reply = await send_message([SYNC_ITEM, evaluation(1), export], headers={}, message_id="m")
     assert [item["status"] for item in reply["items"]] == ["accepted", "refused", "refused"]
     assert [item["index"] for item in reply["items"]] == [0, 1, 2]
     assert reply["items"][1]["message"].startswith("[1]: queue:default may not submit evaluations")
 
 
 async def test_refused_items_without_reply_to_are_a_dead_letter(api: Api, broker: MemoryBroker) -> None:
-    """The accepted items are stored, and the letter names the refused ones."""
+    """The accepted items are stored, and a dead letter names the refused ones."""
     body = orjson.dumps([evaluation(1, item_id="a"), {"id": "wrong"}])
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=body, headers={**AUTHORIZED, "dashwright-batch": "b"}))
     async with asyncio.timeout(30):
@@ -185,14 +189,16 @@ async def test_refused_items_without_reply_to_are_a_dead_letter(api: Api, broker
     assert await stored_items(api) == [(0, "a")]
 
 
-@pytest.mark.parametrize(("header", "expected"), [({}, None), ({"dashwright-item-results": True}, "0")])
+@pytest.mark.parametrize(
+    ("header", "correlation_id"), [({}, None), ({"dashwright-item-results": True}, "0")], ids=["without the header", "with the header"]
+)
 async def test_results_of_items_are_requested_by_a_header(
-    api: Api, send_message: SendMessage, header: dict[str, Header], expected: str | None
+    api: Api, send_message: SendMessage, header: dict[str, Header], correlation_id: str | None
 ) -> None:
     """With the header, the address and the correlation id of the message are stored with its items."""
     await send_message(evaluation(1), headers={**AUTHORIZED, **header})
-    assert await api.sql("select correlation_id from batch_item") == expected
-    assert (await api.sql("select reply_to from batch_item") is None) == (expected is None)
+    assert await api.sql("select correlation_id from batch_item") == correlation_id
+    assert (await api.sql("select reply_to from batch_item") is None) == (correlation_id is None)
 
 
 async def test_a_message_waits_while_too_many_items_wait(start_api: StartApi, broker: MemoryBroker) -> None:
