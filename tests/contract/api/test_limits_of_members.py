@@ -24,6 +24,7 @@ def dashboard(name: str, **metadata: Any) -> dict[str, Any]:
         ({"annotations": {MANAGED_BY: "anything else"}}, 403),
         ({"finalizers": ["example.org/theirs"]}, 403),
     ],
+    ids=["terraform", "file provisioning", "unknown manager", "finalizer"],
 )
 async def test_an_editor_cannot_exclude_admins(api: Api, metadata: dict[str, Any], status: int) -> None:
     """An Editor cannot make an object managed by Admins, at creation or later. An Admin can, and Editors may change its other fields."""
@@ -43,15 +44,15 @@ async def test_joining_a_team_with_rules_needs_more_rights(api: Api) -> None:
     manager = await api.person("manager", Role.VIEWER, *grants)
     await api.person("other", Role.VIEWER)
     user_id, other_id = [await api.sql("""select id from "user" where login = $1""", login) for login in ("manager", "other")]
-    _, seeing = await api("POST", "/api/teams", {"name": "Seeing"})
-    _, blind = await api("POST", "/api/teams", {"name": "Blind"})
+    _, team_with_rule = await api("POST", "/api/teams", {"name": "With a rule"})
+    _, team_without_rules = await api("POST", "/api/teams", {"name": "Without rules"})
     assert (await api("POST", "/api/folders", {"uid": "hidden", "title": "Hidden"}))[0] == 200
-    rules = {"items": [{"teamId": seeing["teamId"], "permission": 1}]}
+    rules = {"items": [{"teamId": team_with_rule["teamId"], "permission": 1}]}
     assert (await api("POST", "/api/folders/hidden/permissions", rules))[0] == 200
 
-    status, error = await api("POST", f"/api/teams/{seeing['teamId']}/members", {"userId": user_id}, auth=manager)
+    status, error = await api("POST", f"/api/teams/{team_with_rule['teamId']}/members", {"userId": user_id}, auth=manager)
     assert (status, error["title"]) == (403, "Access denied")
     assert "folders.permissions:write" in error["message"]
     assert (await api("GET", "/api/folders/hidden", auth=manager))[0] == 403
-    assert (await api("POST", f"/api/teams/{seeing['teamId']}/members", {"userId": other_id}, auth=manager))[0] == 200
-    assert (await api("POST", f"/api/teams/{blind['teamId']}/members", {"userId": user_id}, auth=manager))[0] == 200
+    assert (await api("POST", f"/api/teams/{team_with_rule['teamId']}/members", {"userId": other_id}, auth=manager))[0] == 200
+    assert (await api("POST", f"/api/teams/{team_without_rules['teamId']}/members", {"userId": user_id}, auth=manager))[0] == 200
