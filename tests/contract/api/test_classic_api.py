@@ -8,7 +8,7 @@ from tests.contract.api.conftest import Api
 
 from dashwright.common.identity import Role
 
-STORED = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards"
+DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards"
 
 
 async def save_dashboard(api: Api, uid: str, title: str, *, folder: str = "", **spec: Any) -> dict[str, Any]:
@@ -52,7 +52,7 @@ async def test_a_dashboard_is_saved_read_and_deleted(api: Api) -> None:
     meta = dashboard["meta"]
     assert (meta["folderUid"], meta["folderTitle"], meta["createdBy"], meta["version"]) == ("f1", "Test drive", "admin", 1)
     assert (meta["canSave"], meta["canDelete"], meta["provisioned"], meta["slug"]) == (True, True, False, "production-overview")
-    assert (await api("GET", f"{STORED}/abc"))[1]["spec"]["title"] == "Production Overview"
+    assert (await api("GET", f"{DASHBOARDS}/abc"))[1]["spec"]["title"] == "Production Overview"
     assert await api("DELETE", "/api/dashboards/uid/abc") == (
         200,
         {"title": "Production Overview", "message": "Dashboard Production Overview deleted", "uid": "abc", "id": body["id"]},
@@ -160,18 +160,18 @@ async def test_access_rules_apply_to_dashboards(api: Api) -> None:
 async def test_a_save_keeps_resource_metadata(api: Api) -> None:
     """A save keeps labels, annotations and finalizers that were set through the resource API."""
     created = {"metadata": {"name": "abc", "labels": {"team": "a"}, "annotations": {"note": "n"}}, "spec": {"title": "A"}}
-    assert (await api("POST", STORED, created))[0] == 201
+    assert (await api("POST", DASHBOARDS, created))[0] == 201
     await save_dashboard(api, "abc", "B")
-    metadata = (await api("GET", f"{STORED}/abc"))[1]["metadata"]
+    metadata = (await api("GET", f"{DASHBOARDS}/abc"))[1]["metadata"]
     assert (metadata["labels"]["team"], metadata["annotations"]["note"], metadata["generation"]) == ("a", "n", 2)
 
 
 async def test_a_dashboard_with_a_layout_is_saved(api: Api) -> None:
     """A dashboard with a layout is stored unchanged, in a version with layouts. The classic API converts it."""
     await save_dashboard(api, "abc", "A", elements={}, layout={"kind": "GridLayout"}, version=3)
-    _, body = await api("GET", f"{STORED.replace('v0alpha1', 'v2alpha1')}/abc")
+    _, body = await api("GET", f"{DASHBOARDS.replace('v0alpha1', 'v2alpha1')}/abc")
     assert (body["spec"]["layout"], body["spec"]["version"]) == ({"kind": "GridLayout"}, 3)
-    assert (await api("GET", f"{STORED}/abc"))[1]["status"]["conversion"]["storedVersion"] == "v2alpha1"
+    assert (await api("GET", f"{DASHBOARDS}/abc"))[1]["status"]["conversion"]["storedVersion"] == "v2alpha1"
     # Conversions to a classic dashboard have the newest schema version.
     assert (await api("GET", "/api/dashboards/uid/abc"))[1]["dashboard"]["schemaVersion"] == 42
 
@@ -202,7 +202,7 @@ async def test_invalid_saves_are_rejected(api: Api, body: Any, status: int, mess
     assert response["message"].startswith(message)
 
 
-async def test_a_folder_is_made_read_and_removed(api: Api) -> None:
+async def test_a_folder_is_created_read_and_deleted(api: Api) -> None:
     """Creating a folder with a used uid returns 412; a folder inside another one is deleted with it."""
     created = await folder(api, "f1", "Test drive")
     assert (created["uid"], created["url"], created["version"], created["createdBy"]) == ("f1", "/dashboards/f/f1/test-drive", 1, "admin")
@@ -284,8 +284,8 @@ async def test_the_quota_of_dashboards_applies(api: Api) -> None:
     assert (await save_dashboard(api, "d1", "B"))["version"] == 2
 
 
-async def test_each_change_is_on_record(api: Api) -> None:
-    """The audit has an event with the name of the classic operation and the object."""
+async def test_each_change_is_audited(api: Api) -> None:
+    """Each change has an audit event with the name of the classic operation and the object."""
     await folder(api, "f1", "F")
     await save_dashboard(api, "d1", "A")
     await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "d1", "title": "B"}})

@@ -66,8 +66,8 @@ async def test_a_search_finds_by_title_type_tag_folder_and_star(api: Api) -> Non
     ]
 
 
-async def test_a_search_may_be_a_body(api: Api) -> None:
-    """A search may be a body with the members of the query. Invalid values are rejected, and a limit out of range is adjusted."""
+async def test_a_search_may_be_sent_as_a_body(api: Api) -> None:
+    """A POST has the parameters of a search as members of its body. Invalid values are rejected, and a limit out of range is adjusted."""
     created = await folder(api, "f1", "F")
     first = await save_dashboard(api, "d1", "A", folder="f1", tags=["x"])
     await save_dashboard(api, "d2", "B", tags=["x", "y"])
@@ -83,8 +83,8 @@ async def test_a_search_may_be_a_body(api: Api) -> None:
     assert await search(folderIds=[created["id"]]) == ["d1"]
     assert await search(dashboardUIDs=["d2"], query="b", type=["dash-db"], starred=False) == ["d2"]
     assert await search(sort="alpha-desc", limit=10**12, page=1) == ["f1", "d2", "d1"]
-    unfit: list[Any] = [{"tag": "x"}, {"limit": "5"}, {"query": "a\0"}, {"dashboardIds": [2**64]}, [], {"sort": "size"}]
-    for body in unfit:
+    invalid_bodies: list[Any] = [{"tag": "x"}, {"limit": "5"}, {"query": "a\0"}, {"dashboardIds": [2**64]}, [], {"sort": "size"}]
+    for body in invalid_bodies:
         assert await api("POST", "/api/search", body) == (400, {"message": "bad request data"})
 
 
@@ -93,7 +93,7 @@ async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
 
     Of several with one name, the last deleted one is found.
     """
-    folder_number = await folder(api, "f1", "F")
+    created_folder = await folder(api, "f1", "F")
     for uid, title, folder_uid in (("d1", "beta", ""), ("d2", "Alpha", "f1"), ("d3", "Here", "")):
         await save_dashboard(api, uid, title, folder=folder_uid)
     await api("DELETE", "/api/dashboards/uid/d1")
@@ -114,7 +114,7 @@ async def test_deleted_dashboards_are_found_until_restored(api: Api) -> None:
     assert await search("dashboardUIDs=d1&limit=1") == [("d1", "Gamma")]
     assert await search("limit=1&page=2") == [("d1", "Gamma")]
     assert await search("type=dash-folder") == []
-    assert (await api("POST", "/api/search", {"deleted": True, "dashboardUIDs": ["d2"]}))[1][0]["folderId"] == folder_number["id"]
+    assert (await api("POST", "/api/search", {"deleted": True, "dashboardUIDs": ["d2"]}))[1][0]["folderId"] == created_folder["id"]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
     assert await search(auth=viewer) == await search(auth=editor) == []
     assert (await api("DELETE", "/api/dashboards/uid/d3", auth=editor))[0] == 200
@@ -154,10 +154,10 @@ async def test_the_home_dashboard_is_chosen_by_user_team_and_organization(api: A
     assert (await api("POST", f"/api/teams/{team}/members", {"userId": kim_id}))[0] == 200
     account = f"Bearer {(await api.token(await api.account('robot'), 't'))[1]}"
     for owner, auth in (("org", None), (f"teams/{team}", None), ("user", kim)):
-        chosen = owner.partition("/")[0].rstrip("s")
+        level = owner.partition("/")[0].rstrip("s")
         options = {} if auth is None else {"auth": auth}
-        assert (await api("PUT", f"/api/{owner}/preferences", {"homeDashboardId": numbers[chosen]}, **options))[0] == 200
-        assert await api("GET", path, auth=kim) == (200, {"redirectUri": f"/d/{chosen}/of-{chosen}"})
+        assert (await api("PUT", f"/api/{owner}/preferences", {"homeDashboardId": numbers[level]}, **options))[0] == 200
+        assert await api("GET", path, auth=kim) == (200, {"redirectUri": f"/d/{level}/of-{level}"})
         assert await api("GET", path, auth=account) == (200, {"redirectUri": "/d/org/of-org"})
     await api("DELETE", "/api/dashboards/uid/user")
     assert (await api("GET", path, auth=kim))[1] == {"redirectUri": "/d/team/of-team"}

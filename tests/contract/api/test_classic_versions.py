@@ -8,8 +8,8 @@ from tests.contract.api.test_classic_api import folder, save_dashboard
 
 from dashwright.common.identity import Role
 
-ONE = "/api/dashboards/uid/d1"
-STORED = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards/d1"
+DASHBOARD = "/api/dashboards/uid/d1"
+RESOURCE = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/dashboards/d1"
 NO_VERSION = (404, {"message": "Dashboard version not found"})
 
 
@@ -35,7 +35,7 @@ async def list_versions(api: Api, path: str) -> tuple[list[int], str]:
 
 async def test_versions_are_listed_newest_first(api: Api, dashboard_id: int) -> None:
     """Versions are listed by uid or id, in pages by token or offset."""
-    status, body = await api("GET", f"{ONE}/versions")
+    status, body = await api("GET", f"{DASHBOARD}/versions")
     second = body["versions"][1]
     assert (status, body["continueToken"]) == (200, "")
     assert (second["data"]["title"], second["data"]["uid"], second["data"]["version"]) == ("Second", "d1", 2)
@@ -50,16 +50,16 @@ async def test_versions_are_listed_newest_first(api: Api, dashboard_id: int) -> 
         "message": "moved",
     }
     assert await api("GET", f"/api/dashboards/id/{dashboard_id}/versions") == (status, body)
-    assert await list_versions(api, f"{ONE}/versions?limit=2") == ([3, 2], "2")
-    assert await list_versions(api, f"{ONE}/versions?limit=2&continueToken=2") == ([1], "")
-    assert await list_versions(api, f"{ONE}/versions?start=1&limit=1") == ([2], "2")
-    assert await list_versions(api, f"{ONE}/versions?start=3") == ([], "")
-    assert (await api("GET", f"{ONE}/versions?continueToken=x"))[0] == 400
+    assert await list_versions(api, f"{DASHBOARD}/versions?limit=2") == ([3, 2], "2")
+    assert await list_versions(api, f"{DASHBOARD}/versions?limit=2&continueToken=2") == ([1], "")
+    assert await list_versions(api, f"{DASHBOARD}/versions?start=1&limit=1") == ([2], "2")
+    assert await list_versions(api, f"{DASHBOARD}/versions?start=3") == ([], "")
+    assert (await api("GET", f"{DASHBOARD}/versions?continueToken=x"))[0] == 400
 
 
 async def test_a_version_contains_the_old_dashboard(api: Api, dashboard_id: int) -> None:
-    """A version has an id and a uid; an unknown version is 404 and an invalid one 400."""
-    for path in (ONE, f"/api/dashboards/id/{dashboard_id}"):
+    """A version, read by the id or uid of its dashboard, has the old content. An unknown version is 404 and an invalid one 400."""
+    for path in (DASHBOARD, f"/api/dashboards/id/{dashboard_id}"):
         status, body = await api("GET", f"{path}/versions/1")
         assert (status, body["version"], body["uid"], body["message"]) == (200, 1, "d1", "")
         assert body["data"] == {"title": "First", "exact": 1.5, "id": dashboard_id, "uid": "d1", "version": 1}
@@ -76,7 +76,7 @@ async def test_a_version_is_restored_as_a_new_one(api: Api, dashboard_id: int) -
 
     Restoring an equal body changes nothing.
     """
-    status, body = await api("POST", f"{ONE}/restore", {"version": 1})
+    status, body = await api("POST", f"{DASHBOARD}/restore", {"version": 1})
     expected = {
         "id": dashboard_id,
         "uid": "d1",
@@ -87,16 +87,16 @@ async def test_a_version_is_restored_as_a_new_one(api: Api, dashboard_id: int) -
         "folderUid": "f1",
     }
     assert (status, body) == (200, expected)
-    response = (await api("GET", STORED))[1]
+    response = (await api("GET", RESOURCE))[1]
     assert response["spec"] == {"title": "First", "exact": 1.5}
-    newest = (await api("GET", f"{ONE}/versions?limit=1"))[1]["versions"][0]
+    newest = (await api("GET", f"{DASHBOARD}/versions?limit=1"))[1]["versions"][0]
     assert (newest["version"], newest["parentVersion"], newest["restoredFrom"]) == (4, 3, 1)
     assert newest["message"] == "Restored from version 1"
     assert (await api("POST", f"/api/dashboards/id/{dashboard_id}/restore", {"version": 4}))[1] == body
-    assert (await api("GET", STORED))[1] == response
+    assert (await api("GET", RESOURCE))[1] == response
     for version in (0, 9):
-        assert await api("POST", f"{ONE}/restore", {"version": version}) == NO_VERSION
-    assert await api("POST", f"{ONE}/restore", {"version": "1"}) == (400, {"message": "bad request data"})
+        assert await api("POST", f"{DASHBOARD}/restore", {"version": version}) == NO_VERSION
+    assert await api("POST", f"{DASHBOARD}/restore", {"version": "1"}) == (400, {"message": "bad request data"})
     assert (await api("POST", "/api/dashboards/uid/none/restore", {"version": 1}))[0] == 404
 
 
@@ -104,39 +104,39 @@ async def test_a_layout_is_restored_as_a_layout(api: Api) -> None:
     """A version with elements is restored with elements, even if the current version is classic."""
     await save_dashboard(api, "d1", "A", elements={}, layout={"kind": "GridLayout"})
     await save_dashboard(api, "d1", "B")
-    assert (await api("POST", f"{ONE}/restore", {"version": 1}))[1]["version"] == 3
-    _, body = await api("GET", STORED.replace("v0alpha1", "v2alpha1"))
+    assert (await api("POST", f"{DASHBOARD}/restore", {"version": 1}))[1]["version"] == 3
+    _, body = await api("GET", RESOURCE.replace("v0alpha1", "v2alpha1"))
     assert body["spec"]["layout"] == {"kind": "GridLayout"}
-    assert (await api("GET", STORED))[1]["status"]["conversion"]["storedVersion"] == "v2alpha1"
+    assert (await api("GET", RESOURCE))[1]["status"]["conversion"]["storedVersion"] == "v2alpha1"
 
 
 async def test_permissions_apply_to_versions(api: Api, dashboard_id: int) -> None:
     """A Viewer reads versions and cannot restore them; a caller without read access sees none."""
     viewer, unprivileged = await api.person("viewer", Role.VIEWER), await api.person("unprivileged", Role.NONE)
-    assert (await api("GET", f"{ONE}/versions", auth=viewer))[0] == 200
-    assert (await api("POST", f"{ONE}/restore", {"version": 1}, auth=viewer))[0] == 403
-    paths: list[Any] = [f"{ONE}/versions", f"{ONE}/versions/1", f"/api/dashboards/id/{dashboard_id}/versions"]
+    assert (await api("GET", f"{DASHBOARD}/versions", auth=viewer))[0] == 200
+    assert (await api("POST", f"{DASHBOARD}/restore", {"version": 1}, auth=viewer))[0] == 403
+    paths: list[Any] = [f"{DASHBOARD}/versions", f"{DASHBOARD}/versions/1", f"/api/dashboards/id/{dashboard_id}/versions"]
     assert [(await api("GET", path, auth=unprivileged))[0] for path in paths] == [403, 403, 403]
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
-    assert [(await api("GET", path, auth=viewer))[0] for path in (*paths, ONE)] == [403, 403, 403, 403]
+    assert [(await api("GET", path, auth=viewer))[0] for path in (*paths, DASHBOARD)] == [403, 403, 403, 403]
 
 
 async def test_a_deleted_dashboard_is_restored(api: Api, dashboard_id: int) -> None:
     """A restored dashboard has its id, labels and versions, in its old folder or a given one. The last deleted of several is restored."""
-    path = f"{ONE}/trash"
+    path = f"{DASHBOARD}/trash"
     assert (await api("PATCH", path, {}))[0] == 404
-    await api("DELETE", ONE)
+    await api("DELETE", DASHBOARD)
     assert await api("PATCH", path, {}) == (200, {"title": "Third", "message": "Dashboard Third restored", "uid": "d1", "id": dashboard_id})
-    assert (await api("GET", ONE))[1]["meta"]["folderUid"] == "f1"
-    assert (await list_versions(api, f"{ONE}/versions"))[0] == [4, 3, 2, 1]
+    assert (await api("GET", DASHBOARD))[1]["meta"]["folderUid"] == "f1"
+    assert (await list_versions(api, f"{DASHBOARD}/versions"))[0] == [4, 3, 2, 1]
     assert (await api("PATCH", path, {}))[0] == 404
-    await api("DELETE", ONE)
+    await api("DELETE", DASHBOARD)
     await save_dashboard(api, "d1", "Another")
     assert (await api("PATCH", path, {}))[0] == 409
-    await api("DELETE", ONE)
+    await api("DELETE", DASHBOARD)
     assert (await api("PATCH", path, {"folderUid": ""}))[1]["title"] == "Another"
-    assert (await api("GET", ONE))[1]["meta"]["folderUid"] == ""
-    await api("DELETE", ONE)
+    assert (await api("GET", DASHBOARD))[1]["meta"]["folderUid"] == ""
+    await api("DELETE", DASHBOARD)
     assert await api("PATCH", path, {"folderUid": "none"}) == (404, {"message": "folder not found"})
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await api("PATCH", path, {}, auth=viewer))[0] == 403

@@ -41,19 +41,19 @@ async def test_the_classic_address_has_the_same_response(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("role", "able"),
+    ("role", "abilities"),
     [
         (Role.VIEWER, ("canStar",)),
         (Role.EDITOR, ("canSave", "canEdit", "canDelete", "canStar")),
         (Role.ADMIN, ABILITIES),
     ],
 )
-async def test_abilities_are_those_of_the_caller(api: Api, role: Role, able: tuple[str, ...]) -> None:
+async def test_abilities_are_those_of_the_caller(api: Api, role: Role, abilities: tuple[str, ...]) -> None:
     """Responses list all abilities of the caller, true or false; those on annotations follow from the ability to save."""
     await create_dashboard(api)
     _, body = await api("GET", f"{DASHBOARDS}/abc/dto", auth=await api.person("anna", role))
-    assert {key: body["access"][key] for key in ABILITIES} == {key: key in able for key in ABILITIES}
-    actions = dict.fromkeys(("canAdd", "canEdit", "canDelete"), "canSave" in able)
+    assert {key: body["access"][key] for key in ABILITIES} == {key: key in abilities for key in ABILITIES}
+    actions = dict.fromkeys(("canAdd", "canEdit", "canDelete"), "canSave" in abilities)
     assert body["access"]["annotationsPermissions"] == {"dashboard": actions, "organization": actions}
 
 

@@ -285,7 +285,7 @@ async def test_typed_classic_versions_check_the_schema(api: Api, version: str) -
 
 
 async def test_data_sources_and_library_panels_of_the_organization_are_known(api: Api) -> None:
-    """A reference by uid gets the type of the data source, and a library panel its repetition."""
+    """A conversion adds the type of a data source that is given by uid, and the repetition of a library panel."""
     source = {"name": "Metrics", "type": "prometheus", "uid": "metrics", "url": "http://127.0.0.1:9", "access": "proxy"}
     assert (await api("POST", "/api/datasources", source))[0] == 200
     element = {"uid": "lib", "name": "Shared", "kind": 1, "model": {"type": "text", "title": "Shared", "repeat": "host", "maxPerRow": 3}}
@@ -330,7 +330,7 @@ async def test_unknown_versions_are_refused(api: Api) -> None:
     ("refresh", "status"), [("5s", 400), ("10s", 201), ("30s", 201), ("auto", 201), ("soon", 400)], ids=lambda value: str(value)
 )
 async def test_a_refresh_below_the_minimum_is_rejected(start_api: StartApi, refresh: str, status: int) -> None:
-    """A refresh below the setting's minimum is rejected in either layout."""
+    """A refresh below the setting's minimum is rejected in the classic form, and in the form with a layout."""
     api = await start_api(min_refresh=10)
     assert (await create_dashboard(api, {"title": "T", "refresh": refresh}))[0] == status
     assert (await create_dashboard(api, {"title": "T", "timeSettings": {"autoRefresh": refresh}, "layout": {}}, name="e"))[0] == status

@@ -60,7 +60,7 @@ async def test_versions_are_listed_in_pages(api: Api) -> None:
 
 @pytest.mark.parametrize("path", ["d/versions/1", "d/versions?version=1", "d/versions?path=/1"])
 async def test_a_version_contains_the_old_dashboard(api: Api, path: str) -> None:
-    """A version's generation is its id and its message is an annotation."""
+    """A version has the dashboard as it was, with its number as generation and its message as annotation."""
     await save_versions(api, "d", "one", "two")
     status, body = await api("GET", f"{DASHBOARDS}/{path}")
     assert (status, body["kind"], body["spec"], body["metadata"]["generation"]) == (200, "Dashboard", {"title": "one"}, 1)
@@ -79,8 +79,8 @@ async def test_a_version_contains_the_old_dashboard(api: Api, path: str) -> None
         ("d/versions?version=x", 400),
         ("d/versions?limit=x", 400),
         ("d/versions?continue=zzz", 400),
-        ("d/versions?continue=W10=", 400),
-        ("d/versions?continue=eyJiZWZvcmUiOiJhIn0=", 400),
+        ("d/versions?continue=W10=", 400),  # []
+        ("d/versions?continue=eyJiZWZvcmUiOiJhIn0=", 400),  # {"before":"a"}
         ("nothing/versions", 404),
         ("nothing/versions/1", 404),
     ],

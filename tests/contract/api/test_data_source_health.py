@@ -15,7 +15,7 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 PATH = "/api/datasources"
 
 
-class Worker:
+class FakeWorker:
     """A worker that responds by uid and records the requests."""
 
     def __init__(self) -> None:
@@ -30,8 +30,8 @@ class Worker:
 
 
 @pytest.fixture
-async def worker(broker: MemoryBroker) -> AsyncIterator[Worker]:
-    worker = Worker()
+async def worker(broker: MemoryBroker) -> AsyncIterator[FakeWorker]:
+    worker = FakeWorker()
     server = RpcServer(broker, broker.topology.query, worker.respond, SIGNER, prefetch=4)
     await server.start()
     yield worker
@@ -45,10 +45,10 @@ async def create_source(api: Api, uid: str) -> int:
     return number
 
 
-async def test_the_workers_response_is_passed_on(api: Api, worker: Worker) -> None:
-    """The response of the worker is returned with its status, by uid and by id.
+async def test_the_workers_response_is_passed_on(api: Api, worker: FakeWorker) -> None:
+    """The response of the worker is returned with its status, for a data source by uid or by id.
 
-    The worker gets the organization, and uses no cached result.
+    The request to the worker names the organization, and asks for a fresh result.
     """
     healthy_id, failing_id = await create_source(api, "good"), await create_source(api, "bad")
     for path in ("uid/good", str(healthy_id)):
@@ -59,7 +59,7 @@ async def test_the_workers_response_is_passed_on(api: Api, worker: Worker) -> No
     assert len(worker.requests) == 4
 
 
-async def test_a_check_requires_the_right_to_query(api: Api, worker: Worker) -> None:
+async def test_a_check_requires_the_right_to_query(api: Api, worker: FakeWorker) -> None:
     """A check without the right to query is refused. An unknown data source is reported without a call to the worker."""
     number = await create_source(api, "good")
     viewer = await api.person("vic", Role.VIEWER)

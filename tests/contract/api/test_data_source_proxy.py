@@ -24,7 +24,7 @@ QUERY = "datasources:query"
 LIMIT = 300_000
 
 
-def ok(_: web.Request) -> web.StreamResponse:
+def respond_with_success(_: web.Request) -> web.StreamResponse:
     return web.json_response({"status": "success", "data": []})
 
 
@@ -32,7 +32,7 @@ def ok(_: web.Request) -> web.StreamResponse:
 class Source:
     """An HTTP server that records requests, and responds by ``handler``."""
 
-    handler: Callable[[web.Request], web.StreamResponse | Awaitable[web.StreamResponse]] = ok
+    handler: Callable[[web.Request], web.StreamResponse | Awaitable[web.StreamResponse]] = respond_with_success
     requests: list[tuple[str, str, dict[str, str], str]] = field(default_factory=list)
 
     @property
@@ -62,12 +62,12 @@ class ProxyGateway:
         number: int = body["id"]
         return number
 
-    async def get(self, path: str, method: str = "GET", *, auth: str = ADMIN, **options: Any) -> tuple[int, CIMultiDict[str], bytes]:
+    async def request(self, path: str, method: str = "GET", *, auth: str = ADMIN, **options: Any) -> tuple[int, CIMultiDict[str], bytes]:
         headers = {"Authorization": auth, **options.pop("headers", {})}
         async with self.api.session.request(method, path, headers=headers, **options) as response:
             return response.status, response.headers.copy(), await response.read()
 
-    async def raw(self, target: str, *headers: str, method: str = "GET") -> tuple[int, str]:
+    async def send_raw(self, target: str, *headers: str, method: str = "GET") -> tuple[int, str]:
         """Send a request target and further lines unchanged, and return the status and the rest of the response."""
         assert self.api.address.host is not None
         reader, writer = await asyncio.open_connection(self.api.address.host, self.api.address.port)
@@ -98,9 +98,9 @@ async def gateway(start_api: StartApi) -> AsyncIterator[ProxyGateway]:
     source = Source()
     async with serving(source) as url:
         api = await start_api(allowed_hosts="127.0.0.1", proxy_max_bytes=LIMIT, query_seconds=0.5, proxy_streams=4)
-        setup = ProxyGateway(api, source, url)
-        await setup.add("prom")
-        yield setup
+        gateway = ProxyGateway(api, source, url)
+        await gateway.add("prom")
+        yield gateway
 
 
 @pytest.mark.parametrize(
@@ -110,7 +110,7 @@ async def test_each_path_reaches_the_data_source(gateway: ProxyGateway, path: st
     """The proxy and the resources, by uid and by id, forward GET with its parameters and POST with its form."""
     number = await gateway.api.sql("select id from data_source where uid = 'prom'")
     address = path.format(id=number)
-    status, headers, body = await gateway.get(f"{address}/api/v1/series?match[]=up&match[]=%7Ba%3D%22b%26c%22%7D")
+    status, headers, body = await gateway.request(f"{address}/api/v1/series?match[]=up&match[]=%7Ba%3D%22b%26c%22%7D")
     assert (status, body) == (200, b'{"status": "success", "data": []}')
     assert headers["Content-Type"] == "application/json; charset=utf-8"
     method, target, _, _ = gateway.source.last
@@ -119,14 +119,14 @@ async def test_each_path_reaches_the_data_source(gateway: ProxyGateway, path: st
         "/api/v1/series",
         [("match[]", "up"), ("match[]", '{a="b&c"}')],
     )
-    status, _, _ = await gateway.get(f"{address}/api/v1/query", "POST", data={"query": "1+1"})
+    status, _, _ = await gateway.request(f"{address}/api/v1/query", "POST", data={"query": "1+1"})
     assert (status, gateway.source.last[0], gateway.source.last[3]) == (200, "POST", "query=1%2B1")
 
 
 async def test_a_path_below_the_url_and_names_in_utf_8_are_kept(gateway: ProxyGateway) -> None:
     """The path is appended to that of the URL, and a name in it is encoded as the client sent it."""
     await gateway.add("below", url=f"{gateway.url}/tenant/prometheus/")
-    await gateway.get(URL(f"{PROXY}/below/api/v1/label/%C3%A9t%20%C3%A9/values", encoded=True))  # type: ignore[arg-type]
+    await gateway.request(URL(f"{PROXY}/below/api/v1/label/%C3%A9t%20%C3%A9/values", encoded=True))  # type: ignore[arg-type]
     assert gateway.source.last[1] == "/tenant/prometheus/api/v1/label/%C3%A9t%20%C3%A9/values"
 
 
@@ -147,7 +147,7 @@ async def test_credentials_are_those_of_the_data_source(gateway: ProxyGateway) -
         "Proxy-Authorization": "z",
         "Referer": "http://gateway/",
     }
-    _, headers, _ = await gateway.get(f"{PROXY}/auth/api/v1/labels", headers=sent)
+    _, headers, _ = await gateway.request(f"{PROXY}/auth/api/v1/labels", headers=sent)
     received = gateway.source.last[2]
     assert b64decode(received["Authorization"].removeprefix("Basic ")) == b"me:s3cret"
     assert not {*sent} & {*received}
@@ -155,7 +155,7 @@ async def test_credentials_are_those_of_the_data_source(gateway: ProxyGateway) -
     assert headers.get("Server") != "a=b"
     assert headers["Content-Security-Policy"] == "sandbox"
     assert headers["X-Content-Type-Options"] == "nosniff"
-    await gateway.get(f"{PROXY}/prom/api/v1/labels")
+    await gateway.request(f"{PROXY}/prom/api/v1/labels")
     assert "Authorization" not in gateway.source.last[2]
 
 
@@ -200,7 +200,7 @@ async def test_other_types_have_rules_of_their_own(gateway: ProxyGateway, type_:
     """Each type of data source has its own list of permitted paths; a type without a list has no proxy."""
     await gateway.add("other", type=type_, url="db.example.com:5432" if "postgresql" in type_ else gateway.url)
     body: dict[str, Any] = {"data": "{}\n", "headers": {"Content-Type": "application/x-ndjson"}} if method == "POST" else {}
-    assert (await gateway.get(f"{PROXY}/other/{path}", method, **body))[0] == status
+    assert (await gateway.request(f"{PROXY}/other/{path}", method, **body))[0] == status
 
 
 @pytest.mark.parametrize(
@@ -224,7 +224,7 @@ async def test_other_types_have_rules_of_their_own(gateway: ProxyGateway, type_:
 )
 async def test_paths_that_could_lead_elsewhere_are_refused(gateway: ProxyGateway, path: str) -> None:
     """The gateway refuses relative segments, encoded separators and absolute addresses in any encoding."""
-    status, response = await gateway.raw(f"{PROXY}/prom/{path}")
+    status, response = await gateway.send_raw(f"{PROXY}/prom/{path}")
     assert status in (400, 403, 404), response
     assert not gateway.source.requests
 
@@ -243,15 +243,15 @@ async def test_paths_that_could_lead_elsewhere_are_refused(gateway: ProxyGateway
 )
 async def test_a_request_target_with_another_host_is_refused(gateway: ProxyGateway, target: str) -> None:
     """A target in absolute form reaches neither its host nor a data source: the gateway forwards only its own paths."""
-    status, response = await gateway.raw(target)
+    status, response = await gateway.send_raw(target)
     assert status in (400, 403, 404), response
     assert not gateway.source.requests
 
 
 @pytest.mark.parametrize("uid", ["..%2fprom", "%2e%2e/prom", "prom%2f..%2fprom", "prom%00", "*", "../uid/prom"])
 async def test_a_uid_is_never_a_path(gateway: ProxyGateway, uid: str) -> None:
-    """A uid with separators or relative parts names no data source (path traversal in the name of a scope)."""
-    status, response = await gateway.raw(f"{PROXY}/{uid}/api/v1/query")
+    """A uid with separators or relative parts names no data source: the request is refused, and no data source receives it."""
+    status, response = await gateway.send_raw(f"{PROXY}/{uid}/api/v1/query")
     assert status in (400, 403, 404), response
     assert not gateway.source.requests
 
@@ -266,7 +266,7 @@ async def test_the_organization_is_never_taken_from_a_parameter(gateway: ProxyGa
     for options in variants:
         stranger = await api.person(f"stan{len(options)}{'params' in options}", Role.ADMIN)
         for address in (f"{PROXY}/only-theirs", f"/api/datasources/proxy/{number}", "/api/datasources/uid/only-theirs/resources"):
-            status, _, body = await gateway.get(f"{address}/api/v1/query", auth=stranger, **options)
+            status, _, body = await gateway.request(f"{address}/api/v1/query", auth=stranger, **options)
             assert status in (401, 403, 404), body
     assert not gateway.source.requests
 
@@ -275,38 +275,38 @@ async def test_a_grant_on_one_data_source_opens_no_other(gateway: ProxyGateway) 
     """The right to query is checked on the data source of the path, by uid and by id, before its settings are read."""
     number = await gateway.add("secret")
     limited_caller = await gateway.api.person("some", Role.NONE, (QUERY, "datasources:uid:prom"))
-    assert (await gateway.get(f"{PROXY}/prom/api/v1/query", auth=limited_caller))[0] == 200
+    assert (await gateway.request(f"{PROXY}/prom/api/v1/query", auth=limited_caller))[0] == 200
     before = len(gateway.source.requests)
     for address in (f"{PROXY}/secret", f"/api/datasources/proxy/{number}", f"{PROXY}/unknown", "/api/datasources/proxy/999"):
         for query in ("", "?uid=prom", "?datasource=prom"):
-            assert (await gateway.get(f"{address}/api/v1/query{query}", auth=limited_caller))[0] == 403
+            assert (await gateway.request(f"{address}/api/v1/query{query}", auth=limited_caller))[0] == 403
     assert len(gateway.source.requests) == before
-    assert (await gateway.get(f"{PROXY}/unknown/api/v1/query"))[0] == 404
+    assert (await gateway.request(f"{PROXY}/unknown/api/v1/query"))[0] == 404
 
 
 @pytest.mark.parametrize("parameters_in", ["query", "form"])
 async def test_parameters_of_the_settings_cannot_be_replaced(gateway: ProxyGateway, parameters_in: str) -> None:
     """A parameter that the settings fix, such as a tenant's filter, is refused in the URL and in a form."""
     await gateway.add("tenant", jsonData={"customQueryParameters": "tenant=a"})
-    await gateway.get(f"{PROXY}/tenant/api/v1/query?query=up")
+    await gateway.request(f"{PROXY}/tenant/api/v1/query?query=up")
     assert gateway.source.last[1] == "/api/v1/query?tenant=a&query=up"
     options: dict[str, Any] = {"params": {"tenant": "b"}} if parameters_in == "query" else {"data": {"tenant": "b"}}
-    status, _, body = await gateway.get(f"{PROXY}/tenant/api/v1/query", "POST", **options)
+    status, _, body = await gateway.request(f"{PROXY}/tenant/api/v1/query", "POST", **options)
     assert status == 400
     assert b"fix the parameter 'tenant'" in body
     form = aiohttp.FormData({"tenant": "b"}, default_to_multipart=True)
-    assert (await gateway.get(f"{PROXY}/tenant/api/v1/query", "POST", data=form))[0] == 415
+    assert (await gateway.request(f"{PROXY}/tenant/api/v1/query", "POST", data=form))[0] == 415
 
 
 async def test_addresses_follow_the_rules_of_queries(gateway: ProxyGateway) -> None:
     """An address that no query may use is not reached by the proxy, nor is the target of a redirect."""
     await gateway.add("private", url="http://10.255.255.1")
-    status, _, body = await gateway.get(f"{PROXY}/private/api/v1/query")
+    status, _, body = await gateway.request(f"{PROXY}/private/api/v1/query")
     assert status == 400
     assert b"DASHWRIGHT_ALLOWED_HOSTS" in body
 
     gateway.source.handler = lambda _: web.Response(status=302, headers={"Location": "http://169.254.169.254/latest/meta-data"})
-    status, headers, body = await gateway.get(f"{PROXY}/prom/api/v1/query", allow_redirects=False)
+    status, headers, body = await gateway.request(f"{PROXY}/prom/api/v1/query", allow_redirects=False)
     assert status == 502
     assert "Location" not in headers
     assert b"169.254" not in body
@@ -316,7 +316,7 @@ async def test_addresses_follow_the_rules_of_queries(gateway: ProxyGateway) -> N
 async def test_statuses_are_returned(gateway: ProxyGateway, upstream: int, status: int) -> None:
     """The status of the data source is returned, except for 401, which the client would take for its own credentials."""
     gateway.source.handler = lambda _: web.Response(status=upstream, text="reason")
-    received, _, body = await gateway.get(f"{PROXY}/prom/api/v1/query")
+    received, _, body = await gateway.request(f"{PROXY}/prom/api/v1/query")
     assert received == status
     assert body == b"reason" if upstream != 401 else b"Authentication to data source failed" in body
 
@@ -331,7 +331,7 @@ async def test_compressed_responses_pass_unchanged(gateway: ProxyGateway) -> Non
 
     gateway.source.handler = respond
     for encoding in ("gzip", "identity"):
-        status, headers, body = await gateway.get(f"{PROXY}/prom/api/v1/query", headers={"Accept-Encoding": encoding})
+        status, headers, body = await gateway.request(f"{PROXY}/prom/api/v1/query", headers={"Accept-Encoding": encoding})
         assert (status, body) == (200, b"x" * 1000)
         assert headers.get("Content-Encoding", "identity") == encoding
 
@@ -339,7 +339,7 @@ async def test_compressed_responses_pass_unchanged(gateway: ProxyGateway) -> Non
 async def test_an_announced_size_above_the_limit_is_an_error(gateway: ProxyGateway) -> None:
     """A response that is too large by its header is refused before a byte of it is sent."""
     gateway.source.handler = lambda _: web.Response(body=bytes(LIMIT + 1))
-    status, _, body = await gateway.get(f"{PROXY}/prom/api/v1/query")
+    status, _, body = await gateway.request(f"{PROXY}/prom/api/v1/query")
     assert status == 413
     assert b"DASHWRIGHT_PROXY_MAX_BYTES" in body
 
@@ -359,7 +359,7 @@ async def test_an_endless_response_is_cut(gateway: ProxyGateway) -> None:
 
     gateway.source.handler = respond
     with pytest.raises(aiohttp.ClientError):
-        await gateway.get(f"{PROXY}/prom/api/v1/query")
+        await gateway.request(f"{PROXY}/prom/api/v1/query")
     await asyncio.wait_for(ended.wait(), 5)
 
 
@@ -376,7 +376,7 @@ async def test_a_response_that_breaks_off_is_incomplete_for_the_client(gateway: 
 
     gateway.source.handler = respond
     with pytest.raises(aiohttp.ClientError):
-        await gateway.get(f"{PROXY}/prom/api/v1/query")
+        await gateway.request(f"{PROXY}/prom/api/v1/query")
 
 
 async def test_a_silent_data_source_is_a_timeout(gateway: ProxyGateway) -> None:
@@ -385,10 +385,10 @@ async def test_a_silent_data_source_is_a_timeout(gateway: ProxyGateway) -> None:
 
     async def respond(request: web.Request) -> web.StreamResponse:
         await released.wait()
-        return ok(request)
+        return respond_with_success(request)
 
     gateway.source.handler = respond
-    assert (await gateway.get(f"{PROXY}/prom/api/v1/query"))[0] == 504
+    assert (await gateway.request(f"{PROXY}/prom/api/v1/query"))[0] == 504
     released.set()
 
 
@@ -397,12 +397,12 @@ async def test_an_unreachable_data_source_is_a_bad_gateway(gateway: ProxyGateway
     with socket.socket() as unused:
         unused.bind(("127.0.0.1", 0))
         await gateway.add("gone", url=f"http://127.0.0.1:{unused.getsockname()[1]}")
-        assert (await gateway.get(f"{PROXY}/gone/api/v1/query"))[0] == 502
+        assert (await gateway.request(f"{PROXY}/gone/api/v1/query"))[0] == 502
 
 
 async def test_upgrades_are_not_forwarded(gateway: ProxyGateway) -> None:
     """A request for another protocol is served as plain HTTP, without its upgrade."""
-    status, _ = await gateway.raw(f"{PROXY}/prom/api/v1/query", "Connection: Upgrade", "Upgrade: websocket", "TE: trailers")
+    status, _ = await gateway.send_raw(f"{PROXY}/prom/api/v1/query", "Connection: Upgrade", "Upgrade: websocket", "TE: trailers")
     assert status in (200, 400)
     assert all("Upgrade" not in headers and "TE" not in headers for _, _, headers, _ in gateway.source.requests)
 
@@ -410,7 +410,7 @@ async def test_upgrades_are_not_forwarded(gateway: ProxyGateway) -> None:
 async def test_trailers_are_not_forwarded(gateway: ProxyGateway) -> None:
     """Header fields after a body pass the proxy in neither direction, because no filter has seen them."""
     form = ("Content-Type: application/x-www-form-urlencoded", "Transfer-Encoding: chunked", "Trailer: X-Scope-OrgID")
-    status, _ = await gateway.raw(
+    status, _ = await gateway.send_raw(
         f"{PROXY}/prom/api/v1/query", *form, "", "7", "query=1", "0", "X-Scope-OrgID: other", "Authorization: Bearer x", method="POST"
     )
     assert status == 200
@@ -427,7 +427,7 @@ async def test_trailers_are_not_forwarded(gateway: ProxyGateway) -> None:
 
     async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
         await gateway.add("trailing", url=f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}")
-        status, response = await gateway.raw(f"{PROXY}/trailing/api/v1/query")
+        status, response = await gateway.send_raw(f"{PROXY}/trailing/api/v1/query")
     assert (status, "{}" in response) == (200, True)
     assert "Set-Cookie" not in response
 
@@ -451,25 +451,25 @@ async def test_no_caller_or_organization_takes_all_streams(gateway: ProxyGateway
     other_admin = await gateway.api.person("olga", Role.ADMIN, org_id=other)
     await gateway.add("theirs", auth=other_admin)
     async with asyncio.TaskGroup() as tasks:
-        streams = [tasks.create_task(gateway.get(f"{PROXY}/prom/api/v1/query")) for _ in range(2)]
+        streams = [tasks.create_task(gateway.request(f"{PROXY}/prom/api/v1/query")) for _ in range(2)]
         for _ in streams:
             await arrivals.get()
-        assert (await gateway.get(f"{PROXY}/prom/api/v1/query"))[0] == 429
-        streams.append(tasks.create_task(gateway.get(f"{PROXY}/prom/api/v1/query", auth=colleague)))
+        assert (await gateway.request(f"{PROXY}/prom/api/v1/query"))[0] == 429
+        streams.append(tasks.create_task(gateway.request(f"{PROXY}/prom/api/v1/query", auth=colleague)))
         await arrivals.get()
-        assert (await gateway.get(f"{PROXY}/prom/api/v1/query", auth=colleague))[0] == 429
-        streams.append(tasks.create_task(gateway.get(f"{PROXY}/theirs/api/v1/query", auth=other_admin)))
+        assert (await gateway.request(f"{PROXY}/prom/api/v1/query", auth=colleague))[0] == 429
+        streams.append(tasks.create_task(gateway.request(f"{PROXY}/theirs/api/v1/query", auth=other_admin)))
         await arrivals.get()
         released.set()
     assert [stream.result()[0] for stream in streams] == [200] * 4
-    assert (await gateway.get(f"{PROXY}/prom/api/v1/query"))[0] == 200
+    assert (await gateway.request(f"{PROXY}/prom/api/v1/query"))[0] == 200
 
 
 async def test_requests_are_audited(gateway: ProxyGateway) -> None:
     """Each forwarded request is recorded with its method and path, without parameters and body."""
-    await gateway.get(f"{PROXY}/prom/api/v1/query?query=s3cret")
+    await gateway.request(f"{PROXY}/prom/api/v1/query?query=s3cret")
     gateway.source.handler = lambda _: web.Response(status=503)
-    await gateway.get(f"{PROXY}/prom/api/v1/labels", "POST", data={"match[]": "s3cret"})
+    await gateway.request(f"{PROXY}/prom/api/v1/labels", "POST", data={"match[]": "s3cret"})
     status, body = await gateway.api("GET", "/api/audit?action=data-source.proxy")
     assert status == 200
     events = [(event["outcome"], event["status"], event["details"]) for event in body["events"]]

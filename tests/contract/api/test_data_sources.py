@@ -83,8 +83,8 @@ async def test_a_data_source_needs_a_name_and_a_type_only(api: Api) -> None:
 
 
 @pytest.mark.parametrize(("value", "type_name"), [("testdata", "TestData"), ("postgres", "PostgreSQL"), ("my-own-thing", "my-own-thing")])
-async def test_a_type_has_one_name(api: Api, value: str, type_name: str) -> None:
-    """A type's former name means the same type, and an unknown type is kept."""
+async def test_a_former_name_of_a_type_is_replaced(api: Api, value: str, type_name: str) -> None:
+    """The former name of a type is replaced by the present one, and an unknown type is kept."""
     source = await create_data_source(api, name="n", type=value)
     current_names = {"testdata": "grafana-testdata-datasource", "postgres": "grafana-postgresql-datasource"}
     assert source["type"] == current_names.get(value, value)
@@ -122,12 +122,12 @@ async def test_a_type_has_one_name(api: Api, value: str, type_name: str) -> None
 async def test_an_invalid_data_source_is_refused(api: Api, fields: dict[str, Any], message: str) -> None:
     """An invalid field is a 400 with the reason, for creation and update. Nothing is stored, and no secret is returned."""
     body = {**PROMETHEUS, **fields}
-    await create_data_source(api, name="there", uid="there")
-    for response in (await api("POST", PATH, body), await api("PUT", f"{PATH}/uid/there", body)):
+    await create_data_source(api, name="stored", uid="stored")
+    for response in (await api("POST", PATH, body), await api("PUT", f"{PATH}/uid/stored", body)):
         assert response[0] == 400, response
         assert message in response[1]["message"]
         assert "hunter22" not in orjson.dumps(response[1]).decode()
-    assert names(await api("GET", PATH)) == ["there"]
+    assert names(await api("GET", PATH)) == ["stored"]
 
 
 async def test_only_addresses_for_http_are_urls(api: Api) -> None:
@@ -312,10 +312,10 @@ async def test_no_secret_leaves_the_gateway(start_api: StartApi) -> None:
     assert "hunter22" not in str(logged)
     number = events[0]["object"].removeprefix("data-source:")
     result = [(event["action"], event["object"], event["details"]) for event in events if event["action"].startswith("data-source")]
-    was = {"uid": uid, "name": "n", "type": "x"}
+    record = {"uid": uid, "name": "n", "type": "x"}
     assert result == [
-        ("data-source.delete", f"data-source:{number}", was),
-        ("data-source.update", f"data-source:{number}", {**was, "secrets": ["basicAuthPassword", "token"]}),
+        ("data-source.delete", f"data-source:{number}", record),
+        ("data-source.update", f"data-source:{number}", {**record, "secrets": ["basicAuthPassword", "token"]}),
         (
             "data-source.create",
             f"data-source:{number}",
