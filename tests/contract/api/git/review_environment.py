@@ -1,4 +1,4 @@
-"""Test environment for pull requests: a git host, and a gateway and a worker that review them."""
+"""Test environment for reviews of pull requests: a git host, a gateway and a jobs worker."""
 
 import asyncio
 import json
@@ -25,7 +25,7 @@ NAME: Final = "team/boards"
 
 
 @dataclass(frozen=True)
-class Proposals:
+class ReviewEnvironment:
     """Running environment with the repository ``team``, which follows the branch main of ``team/boards``."""
 
     api: Api
@@ -34,6 +34,7 @@ class Proposals:
     worker: JobsWorker
 
     async def create_repository(self, **block: Any) -> None:
+        """Create the repository ``team``. ``block`` has further members of its block ``githost``."""
         spec = {"title": "Team boards", "type": "githost", "workflows": ["branch"], "sync": {"enabled": True, "target": "folder"}}
         spec |= {"githost": {"url": self.host.url(NAME), "branch": "main", **block}}
         status, body = await self.api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
@@ -63,9 +64,11 @@ class Proposals:
         return [await self._wait_for_job(repository, job) for job in jobs]
 
     async def review(self, number: int) -> dict[str, Any]:
+        """Review a pull request, and return the status of the job once it has ended."""
         return (await self.wait_for_jobs(await self.request_review(pr=number)))[0]
 
     async def sync(self) -> dict[str, Any]:
+        """Sync the repository, and return the status of the job once it has ended."""
         status, job = await self.api("POST", f"{REPOSITORIES}/team/jobs", {"action": "sync", "sync": {}})
         assert status == 202, job
         return (await self.wait_for_jobs(job["metadata"]["uid"]))[0]
@@ -78,6 +81,7 @@ class Proposals:
         return [(status["state"], status["description"]) for _, status in self.host.repositories[NAME].statuses]
 
     async def titles(self) -> dict[str, str]:
+        """Return the title of each dashboard by name."""
         _, body = await self.api("GET", DASHBOARDS)
         return {item["metadata"]["name"]: item["spec"]["title"] for item in body["items"]}
 
@@ -93,9 +97,9 @@ class Proposals:
 
 
 @asynccontextmanager
-async def open_proposals(
+async def open_review_environment(
     start_api: StartApi, database: Database, broker: MemoryBroker, folder: Path, kind: type[GitHost] = GitHost, **settings: Any
-) -> AsyncIterator[Proposals]:
+) -> AsyncIterator[ReviewEnvironment]:
     """Run the environment, with two dashboards synced from main, while the block runs."""
     root = folder / "server"
     root.mkdir()
@@ -114,11 +118,11 @@ async def open_proposals(
         loaded.data_dir.mkdir()
         worker = JobsWorker(loaded, database, broker, Clock())
         await worker.start()
-        proposals = Proposals(api, host, host.create_repository(NAME), worker)
-        proposals.work_tree.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta"), "README.md": "#"})
-        await proposals.create_repository()
-        assert (await proposals.sync())["state"] == "success"
-        yield proposals
+        environment = ReviewEnvironment(api, host, host.create_repository(NAME), worker)
+        environment.work_tree.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta"), "README.md": "#"})
+        await environment.create_repository()
+        assert (await environment.sync())["state"] == "success"
+        yield environment
         await worker.stop()
 
 

@@ -10,7 +10,7 @@ import orjson
 import pytest
 from aiohttp import web
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.proposals import NAME, REPOSITORIES, Proposals, dashboard, open_proposals
+from tests.contract.api.git.review_environment import NAME, REPOSITORIES, ReviewEnvironment, dashboard, open_review_environment
 from tests.servers.bitbucket_host import BitbucketHost
 from tests.servers.bitbucket_server import BitbucketServerHost
 from tests.servers.git_host import Delivery, GitHost
@@ -49,199 +49,202 @@ def kind(request: pytest.FixtureRequest) -> str:
 
 
 @pytest.fixture
-async def proposals(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path, kind: str) -> AsyncIterator[Proposals]:
+async def environment(
+    start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path, kind: str
+) -> AsyncIterator[ReviewEnvironment]:
     """Start the environment with a webhook at the host."""
-    async with open_proposals(start_api, database, broker, tmp_path, KINDS[kind]) as proposals:
-        await proposals.worker.hooks.refresh()
-        await proposals.host.wait_for_hooks()
-        proposals.host.deliveries.clear()
-        yield proposals
+    async with open_review_environment(start_api, database, broker, tmp_path, KINDS[kind]) as environment:
+        await environment.worker.hooks.refresh()
+        await environment.host.wait_for_hooks()
+        environment.host.deliveries.clear()
+        yield environment
 
 
-async def jobs(proposals: Proposals, action: str) -> list[dict[str, Any]]:
-    _, body = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
+async def jobs(environment: ReviewEnvironment, action: str) -> list[dict[str, Any]]:
+    _, body = await environment.api("GET", f"{REPOSITORIES}/team/jobs")
     return [job for job in body["items"] if job["spec"]["action"] == action]
 
 
-async def deliver(proposals: Proposals, delivery: Delivery, payload: Any = None, headers: Mapping[str, str | None] | None = None) -> Any:
+async def deliver(
+    environment: ReviewEnvironment, delivery: Delivery, payload: Any = None, headers: Mapping[str, str | None] | None = None
+) -> Any:
     """Repeat a delivery, with changes, and return the status and the message of the response."""
     body = orjson.dumps(delivery.payload if payload is None else payload)
     sent = {name: value for name, value in {**delivery.headers, **(headers or {})}.items() if value is not None}
-    async with proposals.api.session.post(f"{REPOSITORIES}/team/webhook", data=BytesIO(body), headers=sent) as response:
+    async with environment.api.session.post(f"{REPOSITORIES}/team/webhook", data=BytesIO(body), headers=sent) as response:
         return response.status, (await response.json())["message"]
 
 
-async def open_pull_request(proposals: Proposals) -> tuple[int, Delivery]:
+async def open_pull_request(environment: ReviewEnvironment) -> tuple[int, Delivery]:
     """Open a pull request, and return its number and the delivery that reports it."""
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
-    await proposals.host.wait_for_hooks()
-    return number, proposals.host.deliveries[-1]
+    number = environment.propose({"a.json": dashboard("a", "Other")})
+    await environment.host.wait_for_hooks()
+    return number, environment.host.deliveries[-1]
 
 
-async def test_a_push_delivery_starts_a_sync(proposals: Proposals) -> None:
+async def test_a_push_delivery_starts_a_sync(environment: ReviewEnvironment) -> None:
     """A push to the branch is synced; a push to another branch and a deletion are not."""
-    proposals.push({"a.json": dashboard("a", "Pushed")}, "main")
-    await proposals.host.wait_for_hooks()
-    assert [(delivery.status, delivery.response.count("push received")) for delivery in proposals.host.deliveries] == [(202, 1)]
-    newest = max(await jobs(proposals, "sync"), key=lambda job: str(job["metadata"]["creationTimestamp"]))
-    (status,) = await proposals.wait_for_jobs(newest["metadata"]["uid"])
-    assert (status["state"], (await proposals.titles())["a"]) == ("success", "Pushed")
-    proposals.push({"a.json": dashboard("a", "Elsewhere")}, "other")
-    await proposals.host.wait_for_hooks()
-    assert (proposals.host.deliveries[-1].status, "ignoring push" in proposals.host.deliveries[-1].response) == (200, True)
+    environment.push({"a.json": dashboard("a", "Pushed")}, "main")
+    await environment.host.wait_for_hooks()
+    assert [(delivery.status, delivery.response.count("push received")) for delivery in environment.host.deliveries] == [(202, 1)]
+    newest = max(await jobs(environment, "sync"), key=lambda job: str(job["metadata"]["creationTimestamp"]))
+    (status,) = await environment.wait_for_jobs(newest["metadata"]["uid"])
+    assert (status["state"], (await environment.titles())["a"]) == ("success", "Pushed")
+    environment.push({"a.json": dashboard("a", "Elsewhere")}, "other")
+    await environment.host.wait_for_hooks()
+    assert (environment.host.deliveries[-1].status, "ignoring push" in environment.host.deliveries[-1].response) == (200, True)
 
 
-async def test_a_pull_request_is_reviewed_and_reviewed_again(proposals: Proposals, kind: str) -> None:
+async def test_a_pull_request_is_reviewed_and_reviewed_again(environment: ReviewEnvironment, kind: str) -> None:
     """The deliveries start a job for each commit. The jobs share one comment; each writes a pending and a final status.
 
     The pending status links to the pull request, and the final one to the comment.
     """
-    number, delivery = await open_pull_request(proposals)
+    number, delivery = await open_pull_request(environment)
     assert delivery.status == 202, delivery
-    (job,) = await jobs(proposals, "pr")
+    (job,) = await jobs(environment, "pr")
     options = job["spec"]["pr"]
     path = {
         "gitlab": f"{NAME}/-/merge_requests",
         "bitbucket": f"{NAME}/pull-requests",
         "bitbucket-server": "projects/TEAM/repos/boards/pull-requests",
     }.get(kind, f"{NAME}/pull")
-    page = f"{proposals.host.origin}/{path}/{number}"
+    page = f"{environment.host.origin}/{path}/{number}"
     assert (options["pr"], options["ref"], options.get("url")) == (number, "change", None if kind == "bitbucket-server" else page)
-    await proposals.wait_for_jobs(job["metadata"]["uid"])
-    proposals.push({"a.json": dashboard("a", "Third")}, "change", after="change")
-    await proposals.host.wait_for_hooks()
-    (second_job,) = [other for other in await jobs(proposals, "pr") if other["metadata"]["uid"] != job["metadata"]["uid"]]
-    (status,) = await proposals.wait_for_jobs(second_job["metadata"]["uid"])
+    await environment.wait_for_jobs(job["metadata"]["uid"])
+    environment.push({"a.json": dashboard("a", "Third")}, "change", after="change")
+    await environment.host.wait_for_hooks()
+    (second_job,) = [other for other in await jobs(environment, "pr") if other["metadata"]["uid"] != job["metadata"]["uid"]]
+    (status,) = await environment.wait_for_jobs(second_job["metadata"]["uid"])
     assert (status["state"], status["message"]) == ("success", "1 updated")
-    (text,) = proposals.comments(number)
+    (text,) = environment.comments(number)
     assert ("Third" in text, "Other" in text) == (True, False)
     pending, success = ("INPROGRESS", "SUCCESSFUL") if kind.startswith("bitbucket") else ("pending", "success")
-    assert [state for state, _ in proposals.statuses()] == [pending, success] * 2
-    sent = proposals.host.repositories[NAME].statuses
-    links = [status.get("target_url") or status["url"] for _, status in sent]
+    assert [state for state, _ in environment.statuses()] == [pending, success] * 2
+    links = [status.get("target_url") or status["url"] for _, status in environment.host.repositories[NAME].statuses]
     assert links[2] == page
     assert links[3].lower().startswith(page.lower())
     assert len(links[3]) > len(links[2])
 
 
-async def test_a_fork_is_reviewed(proposals: Proposals, kind: str) -> None:
+async def test_a_fork_is_reviewed(environment: ReviewEnvironment, kind: str) -> None:
     """The commits of a fork are read from the repository itself, and on Bitbucket Cloud from the fork while it exists."""
-    number = proposals.propose({"a.json": dashboard("a", "Forked")}, "fork")
-    proposals.host.move_to_fork(NAME, number, "stranger/boards")
-    status = await proposals.review(number)
-    assert (status["state"], status["message"], len(proposals.comments(number))) == ("success", "1 updated", 1)
+    number = environment.propose({"a.json": dashboard("a", "Forked")}, "fork")
+    environment.host.move_to_fork(NAME, number, "stranger/boards")
+    status = await environment.review(number)
+    assert (status["state"], status["message"], len(environment.comments(number))) == ("success", "1 updated", 1)
     if kind == "bitbucket":
-        shutil.rmtree(proposals.host.folder("stranger/boards"))
-        assert (await proposals.review(number))["state"] == "error"
+        shutil.rmtree(environment.host.folder("stranger/boards"))
+        assert (await environment.review(number))["state"] == "error"
 
 
-async def test_a_refused_status_is_a_warning(proposals: Proposals) -> None:
+async def test_a_refused_status_is_a_warning(environment: ReviewEnvironment) -> None:
     """A review whose token may not write statuses writes its comment, and ends with a warning."""
 
     async def refuse(request: web.Request) -> web.Response | None:
         return web.json_response({"message": "no"}, status=403) if {"statuses", "builds"} & {*request.path.split("/")} else None
 
-    proposals.host.api_fault = refuse
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
-    status = await proposals.review(number)
-    assert (status["state"], status["message"], len(proposals.comments(number))) == ("success", "1 updated", 1)
+    environment.host.api_fault = refuse
+    number = environment.propose({"a.json": dashboard("a", "Other")})
+    status = await environment.review(number)
+    assert (status["state"], status["message"], len(environment.comments(number))) == ("success", "1 updated", 1)
     (summary,) = status["summary"]
     assert (summary["total"], summary["warning"]) == (1, 1)
     assert "give the token the right to set commit statuses" in summary["warnings"][0]
 
 
-async def test_a_delivery_without_a_valid_signature_or_token_is_refused(proposals: Proposals, kind: str) -> None:
-    """A delivery is refused if its signature or token is missing, empty, truncated, foreign, or that of another body."""
-    _, delivery = await open_pull_request(proposals)
-    header, before = PROOF_HEADERS[kind], len(await jobs(proposals, "pr"))
+async def test_a_delivery_without_a_valid_signature_or_token_is_refused(environment: ReviewEnvironment, kind: str) -> None:
+    """A delivery is refused if its signature or token is missing, empty, changed, or that of another body."""
+    _, delivery = await open_pull_request(environment)
+    header, before = PROOF_HEADERS[kind], len(await jobs(environment, "pr"))
     proof = delivery.headers[header]
     for wrong_proof in (None, "", proof[:-1], f"{proof}0", "0" * len(proof), "é" * 9, "x" * 4000, proof.upper()):
-        status, message = await deliver(proposals, delivery, headers={header: wrong_proof})
+        status, message = await deliver(environment, delivery, headers={header: wrong_proof})
         assert (status, message) == (401, "missing signature" if wrong_proof is None else "invalid signature"), wrong_proof
     if kind != "gitlab":
-        assert (await deliver(proposals, delivery, {**delivery.payload, "more": 1}))[0] == 401
-    assert len(await jobs(proposals, "pr")) == before
+        assert (await deliver(environment, delivery, {**delivery.payload, "more": 1}))[0] == 401
+    assert len(await jobs(environment, "pr")) == before
 
 
-async def test_a_delivery_is_accepted_once(proposals: Proposals) -> None:
+async def test_a_delivery_is_accepted_once(environment: ReviewEnvironment) -> None:
     """A repeated delivery starts no second job."""
-    _, delivery = await open_pull_request(proposals)
-    assert await deliver(proposals, delivery) == (200, "delivery was received before")
-    assert len(await jobs(proposals, "pr")) == 1
+    _, delivery = await open_pull_request(environment)
+    assert await deliver(environment, delivery) == (200, "delivery was received before")
+    assert len(await jobs(environment, "pr")) == 1
 
 
 @pytest.mark.parametrize("kind", ["gitlab"])
-async def test_a_late_delivery_does_not_restore_an_earlier_commit(proposals: Proposals) -> None:
+async def test_a_late_delivery_does_not_restore_an_earlier_commit(environment: ReviewEnvironment) -> None:
     """Deliveries may arrive in any order: each starts a sync of the newest commit.
 
     The test uses GitLab, whose token does not sign the body: with a changed body, the delivery counts as a new one.
     """
     deliveries = []
     for title in ("First", "Second"):
-        proposals.push({"a.json": dashboard("a", title)}, "main")
-        await proposals.host.wait_for_hooks()
-        deliveries.append(proposals.host.deliveries[-1])
-        await proposals.wait_for_jobs(*(job["metadata"]["uid"] for job in await jobs(proposals, "sync")))
-    assert await deliver(proposals, deliveries[0], {**deliveries[0].payload, "attempt": 2}) == (202, "push received")
-    sync_statuses = await proposals.wait_for_jobs(*(job["metadata"]["uid"] for job in await jobs(proposals, "sync")))
+        environment.push({"a.json": dashboard("a", title)}, "main")
+        await environment.host.wait_for_hooks()
+        deliveries.append(environment.host.deliveries[-1])
+        await environment.wait_for_jobs(*(job["metadata"]["uid"] for job in await jobs(environment, "sync")))
+    assert await deliver(environment, deliveries[0], {**deliveries[0].payload, "attempt": 2}) == (202, "push received")
+    sync_statuses = await environment.wait_for_jobs(*(job["metadata"]["uid"] for job in await jobs(environment, "sync")))
     assert {status["state"] for status in sync_statuses} == {"success"}
-    assert (await proposals.titles())["a"] == "Second"
+    assert (await environment.titles())["a"] == "Second"
 
 
-async def test_other_events_are_ignored(proposals: Proposals, kind: str) -> None:
+async def test_other_events_are_ignored(environment: ReviewEnvironment, kind: str) -> None:
     """An unsupported event of GitHub gets 501, as from Grafana.
 
     An unsupported event of another host gets 200, because other hosts disable webhooks after errors.
     """
-    _, delivery = await open_pull_request(proposals)
+    _, delivery = await open_pull_request(environment)
     header = EVENT_HEADERS[kind]
     expected = 501 if kind == "github" else 200
-    assert await deliver(proposals, delivery, headers={header: "Other"}) == (expected, "unsupported messageType: Other")
+    assert await deliver(environment, delivery, headers={header: "Other"}) == (expected, "unsupported messageType: Other")
 
 
 @pytest.mark.parametrize("kind", ["gitlab"])
-async def test_a_malformed_delivery_is_refused(proposals: Proposals) -> None:
+async def test_a_malformed_delivery_is_refused(environment: ReviewEnvironment) -> None:
     """A delivery without a required member or id, from another repository or with a huge body is refused with the reason.
 
     The test uses GitLab, whose token does not sign the body.
     """
-    _, delivery = await open_pull_request(proposals)
+    _, delivery = await open_pull_request(environment)
     attributes = {name: value for name, value in delivery.payload["object_attributes"].items() if name != "iid"}
-    status, message = await deliver(proposals, delivery, {**delivery.payload, "object_attributes": attributes})
+    status, message = await deliver(environment, delivery, {**delivery.payload, "object_attributes": attributes})
     assert (status, message) == (400, "the Merge Request Hook event has missing or invalid members: object_attributes.iid")
-    other = {"project": {"path_with_namespace": "some/body"}}
-    assert await deliver(proposals, delivery, {**delivery.payload, **other}) == (400, "repository mismatch")
+    other_project = {"project": {"path_with_namespace": "some/body"}}
+    assert await deliver(environment, delivery, {**delivery.payload, **other_project}) == (400, "repository mismatch")
     no_id = {"Idempotency-Key": None, "X-Gitlab-Event-UUID": None}
-    assert await deliver(proposals, delivery, headers=no_id) == (400, "the delivery has no valid id; send Idempotency-Key")
-    async with proposals.api.session.post(
+    assert await deliver(environment, delivery, headers=no_id) == (400, "the delivery has no valid id; send Idempotency-Key")
+    async with environment.api.session.post(
         f"{REPOSITORIES}/team/webhook", data=BytesIO(b"x" * (26 << 20)), headers=delivery.headers
     ) as response:
         assert response.status == 413
 
 
-async def test_a_changed_hook_is_repaired_and_removed(proposals: Proposals) -> None:
+async def test_a_changed_hook_is_repaired_and_removed(environment: ReviewEnvironment) -> None:
     """A webhook whose address was changed at the host is repaired with a new secret, and deleted with the repository."""
-    hooks = proposals.host.repositories[NAME].hooks
+    hooks = environment.host.repositories[NAME].hooks
     ((number, hook),) = hooks.items()
     before = orjson.dumps(hook)
     url_holder = hook if "url" in hook else hook["config"]
     address, url_holder["url"] = url_holder["url"], "https://elsewhere.example.org"
-    await proposals.api.sql("update repository_hook set due = now()")
-    await proposals.worker.hooks.refresh()
+    await environment.api.sql("update repository_hook set due = now()")
+    await environment.worker.hooks.refresh()
     ((repaired_id, repaired),) = hooks.items()
     assert (repaired_id, (repaired if "url" in repaired else repaired["config"])["url"]) == (number, address)
     assert orjson.dumps(repaired) != before
-    await proposals.worker.hooks.refresh()
-    number, delivery = await open_pull_request(proposals)
+    await environment.worker.hooks.refresh()
+    number, delivery = await open_pull_request(environment)
     assert delivery.status == 202, delivery
-    assert (await proposals.api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
-    await proposals.worker.hooks.remove()
+    assert (await environment.api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
+    await environment.worker.hooks.remove()
     assert hooks == {}
 
 
-async def test_a_correct_hook_is_not_written_again(proposals: Proposals) -> None:
+async def test_a_correct_hook_is_not_written_again(environment: ReviewEnvironment) -> None:
     """A check recognizes an unchanged webhook, although the host lists its events in another way than they were sent."""
-    await proposals.api.sql("update repository_hook set due = now()")
-    proposals.host.calls.clear()
-    await proposals.worker.hooks.refresh()
-    assert [call.partition(" ")[0] for call in proposals.host.calls] == ["GET"]
+    await environment.api.sql("update repository_hook set due = now()")
+    environment.host.calls.clear()
+    await environment.worker.hooks.refresh()
+    assert [call.partition(" ")[0] for call in environment.host.calls] == ["GET"]

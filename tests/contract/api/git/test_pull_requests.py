@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.proposals import NAME, REPOSITORIES, Proposals, dashboard, open_proposals
+from tests.contract.api.git.review_environment import NAME, REPOSITORIES, ReviewEnvironment, dashboard, open_review_environment
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -23,19 +23,19 @@ from dashwright.jobs_worker.runners import pull_request
 
 
 @pytest.fixture
-async def proposals(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Proposals]:
+async def environment(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[ReviewEnvironment]:
     """Start the environment with two dashboards synced from main."""
-    async with open_proposals(start_api, database, broker, tmp_path, public_url="https://dash.example") as proposals:
-        yield proposals
+    async with open_review_environment(start_api, database, broker, tmp_path, public_url="https://dash.example") as environment:
+        yield environment
 
 
-async def test_a_review_comments_on_the_changes(proposals: Proposals) -> None:
+async def test_a_review_comments_on_the_changes(environment: ReviewEnvironment) -> None:
     """A review writes one comment with the changed files and panels and one commit status, and stores nothing."""
     files = {"a.json": dashboard("a", "Alpha", "sum(up)"), "b.json": None, "c/new.json": dashboard("c", "New")}
-    number = proposals.propose(files)
-    status = await proposals.review(number)
+    number = environment.propose(files)
+    status = await environment.review(number)
     assert (status["state"], status["message"]) == ("success", "2 created, 1 updated, 1 deleted")
-    [text] = proposals.comments(number)
+    [text] = environment.comments(number)
     assert text.startswith("<!-- dashwright:")
     assert "| a.json | Alpha | updated | 1 panel changed" in text
     assert "| b.json | Beta | deleted |" in text
@@ -46,62 +46,62 @@ async def test_a_review_comments_on_the_changes(proposals: Proposals) -> None:
         "See the [original](https://dash.example/d/a) and [preview](https://dash.example/preview/team/a.json?ref=change) of a.json." in text
     )
     assert "[preview](https://dash.example/preview/team/b.json?ref=change) of b.json." in text
-    assert proposals.statuses() == [("pending", "reviewing the changes"), ("success", "2 created, 1 updated, 1 deleted")]
-    [pending, success] = proposals.host.repositories[NAME].statuses
+    assert environment.statuses() == [("pending", "reviewing the changes"), ("success", "2 created, 1 updated, 1 deleted")]
+    [pending, success] = environment.host.repositories[NAME].statuses
     assert pending[0] == success[0]
-    assert await proposals.titles() == {"a": "Alpha", "b": "Beta"}
+    assert await environment.titles() == {"a": "Alpha", "b": "Beta"}
 
 
-async def test_a_later_review_updates_the_comment(proposals: Proposals) -> None:
+async def test_a_later_review_updates_the_comment(environment: ReviewEnvironment) -> None:
     """A later review replaces the comment, even if no dashboard changes any longer."""
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
-    await proposals.review(number)
-    proposals.push({"a.json": "{"}, "change", after="change")
-    assert (await proposals.review(number))["message"] == "1 refused"
-    [text] = proposals.comments(number)
+    number = environment.propose({"a.json": dashboard("a", "Other")})
+    await environment.review(number)
+    environment.push({"a.json": "{"}, "change", after="change")
+    assert (await environment.review(number))["message"] == "1 refused"
+    [text] = environment.comments(number)
     assert "not valid JSON" in text
     assert "See the [preview](https://dash.example/preview/team/a.json?ref=change) of a.json." in text
-    assert proposals.statuses()[-1] == ("failure", "1 refused")
-    proposals.push({"a.json": dashboard("a", "Alpha")}, "change", after="change")
-    assert (await proposals.review(number))["message"] == "no files to process"
-    assert re.search("no dashboard changes", proposals.comments(number)[0])
-    assert proposals.statuses()[-1] == ("success", "no dashboard changes")
+    assert environment.statuses()[-1] == ("failure", "1 refused")
+    environment.push({"a.json": dashboard("a", "Alpha")}, "change", after="change")
+    assert (await environment.review(number))["message"] == "no files to process"
+    assert re.search("no dashboard changes", environment.comments(number)[0])
+    assert environment.statuses()[-1] == ("success", "no dashboard changes")
 
 
-async def test_a_pull_request_without_dashboards_has_no_comment(proposals: Proposals) -> None:
+async def test_a_pull_request_without_dashboards_has_no_comment(environment: ReviewEnvironment) -> None:
     """A pull request that changes no dashboard receives a commit status and no comment."""
-    number = proposals.propose({"README.md": "# new"})
-    assert (await proposals.review(number))["message"] == "no files to process"
-    assert (proposals.comments(number), proposals.statuses()[-1][0]) == ([], "success")
+    number = environment.propose({"README.md": "# new"})
+    assert (await environment.review(number))["message"] == "no files to process"
+    assert (environment.comments(number), environment.statuses()[-1][0]) == ([], "success")
 
 
-async def test_a_review_reports_folder_files(proposals: Proposals) -> None:
+async def test_a_review_reports_folder_files(environment: ReviewEnvironment) -> None:
     """The comment has the folder that a ``_folder.json`` creates; a file that is invalid fails the commit."""
     body = {"apiVersion": "folder.grafana.app/v1", "kind": "Folder", "metadata": {"name": "web"}, "spec": {"title": "The Web"}}
-    number = proposals.propose({"web/_folder.json": json.dumps(body)})
-    await proposals.review(number)
-    assert "| web/ | The Web | created |" in proposals.comments(number)[0]
-    proposals.push({"web/_folder.json": "{"}, "change", after="change")
-    assert (await proposals.review(number))["message"] == "1 refused"
-    assert "has no effect on the folder: not valid JSON" in proposals.comments(number)[0]
+    number = environment.propose({"web/_folder.json": json.dumps(body)})
+    await environment.review(number)
+    assert "| web/ | The Web | created |" in environment.comments(number)[0]
+    environment.push({"web/_folder.json": "{"}, "change", after="change")
+    assert (await environment.review(number))["message"] == "1 refused"
+    assert "has no effect on the folder: not valid JSON" in environment.comments(number)[0]
 
 
-async def test_a_review_covers_only_the_directory(proposals: Proposals) -> None:
+async def test_a_review_covers_only_the_directory(environment: ReviewEnvironment) -> None:
     """A review lists relative paths in the repository's directory; a move into or out of it is a create or a delete."""
-    proposals.push(
+    environment.push(
         {"ops/a.json": dashboard("a", "Alpha"), "ops/in/c.json": dashboard("c", "Gamma"), "d.json": dashboard("d", "Delta")}, "main"
     )
-    _, team = await proposals.api("GET", f"{REPOSITORIES}/team")
+    _, team = await environment.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["githost"]["path"] = "ops"
-    assert (await proposals.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
-    assert (await proposals.sync())["state"] == "success"
-    other = proposals.propose({"a.json": "{", "ops.json": "{", "opsx/a.json": "{"}, "other")
-    assert (await proposals.review(other))["message"] == "no files to process"
-    assert proposals.comments(other) == []
+    assert (await environment.api("PUT", f"{REPOSITORIES}/team", team))[0] == 200
+    assert (await environment.sync())["state"] == "success"
+    other = environment.propose({"a.json": "{", "ops.json": "{", "opsx/a.json": "{"}, "other")
+    assert (await environment.review(other))["message"] == "no files to process"
+    assert environment.comments(other) == []
     files = {"a.json": "{", "ops/a.json": dashboard("a", "Alpha", "sum(up)"), "d.json": None, "ops/d.json": dashboard("d", "Delta")}
-    number = proposals.propose({**files, "ops/in/c.json": None, "c.json": dashboard("c", "Gamma")})
-    assert (await proposals.review(number))["message"] == "1 created, 1 updated, 2 deleted"
-    [text] = proposals.comments(number)
+    number = environment.propose({**files, "ops/in/c.json": None, "c.json": dashboard("c", "Gamma")})
+    assert (await environment.review(number))["message"] == "1 created, 1 updated, 2 deleted"
+    [text] = environment.comments(number)
     for row in (
         "| a.json | Alpha | updated |",
         "| d.json | Delta | created |",
@@ -110,23 +110,23 @@ async def test_a_review_covers_only_the_directory(proposals: Proposals) -> None:
     ):
         assert row in text
     assert "[preview](https://dash.example/preview/team/a.json?ref=change)" in text
-    removed = proposals.propose({"ops/a.json": None, "ops/in/c.json": None}, "gone")
-    await proposals.review(removed)
-    [text] = proposals.comments(removed)
+    removed = environment.propose({"ops/a.json": None, "ops/in/c.json": None}, "gone")
+    await environment.review(removed)
+    [text] = environment.comments(removed)
     assert "nothing could be stored" in text
-    assert proposals.statuses()[-1][0] == "failure"
+    assert environment.statuses()[-1][0] == "failure"
 
 
-async def test_later_changes_of_main_are_not_reviewed(proposals: Proposals) -> None:
+async def test_later_changes_of_main_are_not_reviewed(environment: ReviewEnvironment) -> None:
     """Changes of main after the branch was created are not part of the review."""
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
-    proposals.push({"later.json": dashboard("later", "Later"), "b.json": dashboard("b", "Changed later")}, "main")
-    await proposals.sync()
-    assert (await proposals.review(number))["message"] == "1 updated"
-    assert not re.search("later|b.json", proposals.comments(number)[0])
+    number = environment.propose({"a.json": dashboard("a", "Other")})
+    environment.push({"later.json": dashboard("later", "Later"), "b.json": dashboard("b", "Changed later")}, "main")
+    await environment.sync()
+    assert (await environment.review(number))["message"] == "1 updated"
+    assert not re.search("later|b.json", environment.comments(number)[0])
 
 
-async def test_a_query_of_a_missing_query_fails_the_commit(proposals: Proposals) -> None:
+async def test_a_query_of_a_missing_query_fails_the_commit(environment: ReviewEnvironment) -> None:
     """A query that refers to a missing one is a problem and the commit status fails; lint warnings do not fail it."""
     panel = {
         "id": 1,
@@ -134,76 +134,76 @@ async def test_a_query_of_a_missing_query_fails_the_commit(proposals: Proposals)
         "type": "timeseries",
         "targets": [{"refId": "A", "datasource": {"uid": "__expr__"}, "type": "math", "expression": "$B"}],
     }
-    number = proposals.propose({"n.json": dashboard("n", "New", panels=[panel]), "m.json": dashboard("m", "More")})
-    assert (await proposals.review(number))["message"] == "2 created, 1 with problems"
-    text = proposals.comments(number)[0]
+    number = environment.propose({"n.json": dashboard("n", "New", panels=[panel]), "m.json": dashboard("m", "More")})
+    assert (await environment.review(number))["message"] == "2 created, 1 with problems"
+    text = environment.comments(number)[0]
     assert text.count("**Problem:**") == 1
     assert "- lint warning, `panel-title-description-rule`" in text
-    assert proposals.statuses()[-1] == ("failure", "2 created, 1 with problems")
+    assert environment.statuses()[-1] == ("failure", "2 created, 1 with problems")
 
 
-async def test_the_lint_configuration_of_the_reviewed_commit_applies(proposals: Proposals) -> None:
+async def test_the_lint_configuration_of_the_reviewed_commit_applies(environment: ReviewEnvironment) -> None:
     """The review omits warnings of rules that the commit's configuration excludes, and reports misspelt keys of it."""
     lint_configuration = "exclusions:\n  panel-title-description-rule:\nwarnigs:\n  panel-units-rule:\n"
-    number = proposals.propose({"m.json": dashboard("m", "More"), ".dashboard-lint": lint_configuration})
-    await proposals.review(number)
-    text = proposals.comments(number)[0]
+    number = environment.propose({"m.json": dashboard("m", "More"), ".dashboard-lint": lint_configuration})
+    await environment.review(number)
+    text = environment.comments(number)[0]
     assert "panel-title-description-rule" not in text
     assert "panel-units-rule" in text
     assert "lint warning, `dashboard-lint`" in text
     assert "warnigs" in text
 
 
-async def test_a_pull_request_from_a_fork_is_reviewed(proposals: Proposals) -> None:
+async def test_a_pull_request_from_a_fork_is_reviewed(environment: ReviewEnvironment) -> None:
     """The review of a fork reads its commit, renders no pictures of its queries and does not link its branch."""
-    await enable_pictures(proposals)
-    number = proposals.propose({"a.json": dashboard("a", "Forked")}, "fork")
-    proposals.host.move_to_fork(NAME, number, "stranger/boards")
-    assert (await proposals.review(number))["message"] == "1 updated"
-    [text] = proposals.comments(number)
+    await enable_pictures(environment)
+    number = environment.propose({"a.json": dashboard("a", "Forked")}, "fork")
+    environment.host.move_to_fork(NAME, number, "stranger/boards")
+    assert (await environment.review(number))["message"] == "1 updated"
+    [text] = environment.comments(number)
     assert "See the [original](https://dash.example/d/a) of a.json." in text
     assert "picture" not in text.lower()
     assert "Side by Side" not in text
 
 
-async def enable_pictures(proposals: Proposals) -> None:
-    _, team = await proposals.api("GET", f"{REPOSITORIES}/team")
+async def enable_pictures(environment: ReviewEnvironment) -> None:
+    _, team = await environment.api("GET", f"{REPOSITORIES}/team")
     team["spec"]["githost"]["generateDashboardPreviews"] = True
-    status, body = await proposals.api("PUT", f"{REPOSITORIES}/team", team)
+    status, body = await environment.api("PUT", f"{REPOSITORIES}/team", team)
     assert status == 200, body
 
 
 async def test_the_comment_has_pictures_before_and_after(
-    proposals: Proposals, database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
+    environment: ReviewEnvironment, database: Database, broker: MemoryBroker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The comment has pictures of each changed file before and after, readable without login, or says that rendering failed."""
-    await enable_pictures(proposals)
-    number = proposals.propose({"a.json": dashboard("a", "Other"), "n.json": dashboard("n", "New")})
+    await enable_pictures(environment)
+    number = environment.propose({"a.json": dashboard("a", "Other"), "n.json": dashboard("n", "New")})
     monkeypatch.setattr(picture_renderer, "_TIMEOUT_SECONDS", 0.3)
-    await proposals.review(number)
+    await environment.review(number)
     monkeypatch.undo()
-    assert proposals.comments(number)[0].count("NOTE: The pictures could not be drawn") == 2
+    assert environment.comments(number)[0].count("NOTE: The pictures could not be drawn") == 2
     expressions_worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await expressions_worker.start()
     try:
-        await proposals.review(number)
+        await environment.review(number)
     finally:
         await expressions_worker.stop()
-    [text] = proposals.comments(number)
+    [text] = environment.comments(number)
     assert "### Side by Side Comparison of a.json" in text
     assert "### Side by Side Comparison of n.json" in text
     picture_paths = re.findall(r"!\[(?:Before|Preview)\]\(https://dash.example(\S+)\)", text)
     assert len(set(picture_paths)) == 3
     for picture_path in picture_paths:
-        async with proposals.api.session.get(picture_path) as response:
+        async with environment.api.session.get(picture_path) as response:
             assert (response.status, response.content_type, (await response.read())[1:4]) == (200, "image/png", b"PNG")
 
 
-async def test_library_panels_are_drawn_in_pictures(proposals: Proposals, database: Database, broker: MemoryBroker) -> None:
+async def test_library_panels_are_drawn_in_pictures(environment: ReviewEnvironment, database: Database, broker: MemoryBroker) -> None:
     """A panel that refers to a stored library panel is drawn like the library panel itself, and unlike a missing one."""
-    await enable_pictures(proposals)
+    await enable_pictures(environment)
     model = {"type": "text", "title": "Shared", "options": {"mode": "markdown", "content": "# Hello"}}
-    status, body = await proposals.api("POST", "/api/library-elements", {"name": "Shared", "kind": 1, "uid": "shared", "model": model})
+    status, body = await environment.api("POST", "/api/library-elements", {"name": "Shared", "kind": 1, "uid": "shared", "model": model})
     assert status == 200, body
     position: dict[str, Any] = {"id": 1, "gridPos": {"x": 0, "y": 0, "w": 12, "h": 6}}
     panels: dict[str, dict[str, Any]] = {
@@ -215,42 +215,42 @@ async def test_library_panels_are_drawn_in_pictures(proposals: Proposals, databa
     expressions_worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await expressions_worker.start()
     try:
-        number = proposals.propose(dict(files))
-        await proposals.review(number)
+        number = environment.propose(dict(files))
+        await environment.review(number)
     finally:
         await expressions_worker.stop()
-    [text] = proposals.comments(number)
+    [text] = environment.comments(number)
     pictures = {}
     for name in panels:
         [picture_path] = re.findall(rf"Comparison of {name}\.json.*?!\[Preview\]\(https://dash\.example(\S+?)\)", text, re.DOTALL)
-        async with proposals.api.session.get(picture_path) as response:
+        async with environment.api.session.get(picture_path) as response:
             pictures[name] = await response.read()
     assert pictures["reference"] == pictures["own"]
     assert pictures["missing"] != pictures["own"]
 
 
 @pytest.mark.parametrize("is_merged", [True, False], ids=["merged", "into another branch"])
-async def test_a_merged_or_unrelated_pull_request_is_ignored(proposals: Proposals, is_merged: bool) -> None:
+async def test_a_merged_or_unrelated_pull_request_is_ignored(environment: ReviewEnvironment, is_merged: bool) -> None:
     """A review of a merged pull request, or of one into another branch, writes neither comment nor status."""
-    proposals.push({}, "other")
-    number = proposals.propose({"a.json": dashboard("a", "Other")}, base="main" if is_merged else "other")
+    environment.push({}, "other")
+    number = environment.propose({"a.json": dashboard("a", "Other")}, base="main" if is_merged else "other")
     if is_merged:
-        proposals.host.merge(NAME, number)
-    status = await proposals.review(number)
+        environment.host.merge(NAME, number)
+    status = await environment.review(number)
     assert (status["state"], "pull request" in status["message"]) == ("success", True)
-    assert (proposals.comments(number), proposals.statuses()) == ([], [])
+    assert (environment.comments(number), environment.statuses()) == ([], [])
 
 
-async def test_a_pull_request_is_found_by_its_branch_or_address(proposals: Proposals) -> None:
+async def test_a_pull_request_is_found_by_its_branch_or_address(environment: ReviewEnvironment) -> None:
     """A job may name the pull request by branch or URL. Names that differ from the host's data end the job with the reason."""
-    other = proposals.propose({"b.json": dashboard("b", "Other")}, "other")
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
-    page = f"{proposals.host.origin}/{NAME}/pull/{number}"
+    other = environment.propose({"b.json": dashboard("b", "Other")}, "other")
+    number = environment.propose({"a.json": dashboard("a", "Other")})
+    page = f"{environment.host.origin}/{NAME}/pull/{number}"
     job_options: list[dict[str, Any]] = [{"ref": "change"}, {"url": page}, {"pr": number, "ref": "change", "url": page}]
     for options in job_options:
-        [status] = await proposals.wait_for_jobs(await proposals.request_review(**options))
+        [status] = await environment.wait_for_jobs(await environment.request_review(**options))
         assert (status["state"], status["message"]) == ("success", "1 updated")
-    assert (len(proposals.comments(number)), proposals.comments(other)) == (1, [])
+    assert (len(environment.comments(number)), environment.comments(other)) == (1, [])
     mismatches: list[tuple[dict[str, Any], str]] = [
         ({"ref": "none"}, "knows no open pull request with pr.ref 'none'"),
         ({"pr": number, "ref": "other"}, f"pull request {number} does not match the job: its branch is 'change'"),
@@ -259,13 +259,13 @@ async def test_a_pull_request_is_found_by_its_branch_or_address(proposals: Propo
         ({"pr": 999}, "knows no pull request 999"),
     ]
     for options, text in mismatches:
-        [status] = await proposals.wait_for_jobs(await proposals.request_review(**options))
+        [status] = await environment.wait_for_jobs(await environment.request_review(**options))
         assert (status["state"], text in status["message"]) == ("error", True), status
 
 
-async def test_at_most_four_reviews_run_concurrently(proposals: Proposals) -> None:
+async def test_at_most_four_reviews_run_concurrently(environment: ReviewEnvironment) -> None:
     """At most four of twenty review jobs run concurrently, and each comments on its own pull request only."""
-    numbers = [proposals.propose({f"n{index}.json": dashboard(f"n{index}", f"New {index}")}, f"branch-{index}") for index in range(20)]
+    numbers = [environment.propose({f"n{index}.json": dashboard(f"n{index}", f"New {index}")}, f"branch-{index}") for index in range(20)]
     running, max_running = 0, 0
 
     async def count(request: web.Request) -> web.StreamResponse | None:
@@ -276,22 +276,22 @@ async def test_at_most_four_reviews_run_concurrently(proposals: Proposals) -> No
         running -= request.method == "POST" and "/statuses/" in request.path and b"pending" not in await request.read()
         return None
 
-    proposals.host.api_fault = count
-    statuses = await proposals.wait_for_jobs(*[await proposals.request_review(pr=number) for number in numbers])
+    environment.host.api_fault = count
+    statuses = await environment.wait_for_jobs(*[await environment.request_review(pr=number) for number in numbers])
     assert [status["message"] for status in statuses] == ["1 created"] * 20
     assert 1 < max_running <= 4
     for index, number in enumerate(numbers):
-        [text] = proposals.comments(number)
+        [text] = environment.comments(number)
         assert re.findall(r"New \d+", text)[0] == f"New {index}"
         assert len(set(re.findall(r"New \d+", text))) == 1
 
 
-async def test_a_failing_host_fails_the_review(proposals: Proposals) -> None:
+async def test_a_failing_host_fails_the_review(environment: ReviewEnvironment) -> None:
     """If the git host refuses a request, the review ends with that error, in the commit status too where possible.
 
     A later review succeeds.
     """
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    number = environment.propose({"a.json": dashboard("a", "Other")})
 
     def fail_at(path_part: str, refusal_status: int) -> Callable[[web.Request], Awaitable[web.StreamResponse | None]]:
         async def fail(request: web.Request) -> web.StreamResponse | None:
@@ -306,20 +306,20 @@ async def test_a_failing_host_fails_the_review(proposals: Proposals) -> None:
         ("/comments", 422, "422"),
         ("/statuses/", 500, "responds with status 500"),
     ]:
-        proposals.host.api_fault = fail_at(path_part, refusal_status)
-        status = await proposals.review(number)
+        environment.host.api_fault = fail_at(path_part, refusal_status)
+        status = await environment.review(number)
         assert (status["state"], expected in status["message"]) == ("error", True), status
         if path_part in ("/files", "/comments"):
-            assert proposals.statuses()[-1][0] == "error"
-    proposals.host.api_fault = None
-    assert (await proposals.review(number))["state"] == "success"
-    assert len(proposals.comments(number)) == 1
-    assert proposals.statuses()[-1] == ("success", "1 updated")
+            assert environment.statuses()[-1][0] == "error"
+    environment.host.api_fault = None
+    assert (await environment.review(number))["state"] == "success"
+    assert len(environment.comments(number)) == 1
+    assert environment.statuses()[-1] == ("success", "1 updated")
 
 
-async def test_a_silent_host_times_out(proposals: Proposals, monkeypatch: pytest.MonkeyPatch) -> None:
+async def test_a_silent_host_times_out(environment: ReviewEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A review ends with an error when the host does not respond in time."""
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    number = environment.propose({"a.json": dashboard("a", "Other")})
     released = asyncio.Event()
 
     async def hang(request: web.Request) -> web.StreamResponse | None:
@@ -327,17 +327,17 @@ async def test_a_silent_host_times_out(proposals: Proposals, monkeypatch: pytest
             await released.wait()
         return None
 
-    monkeypatch.setattr(proposals.worker.host_client._session, "_seconds", 0.3)
-    proposals.host.api_fault = hang
-    status = await proposals.review(number)
+    monkeypatch.setattr(environment.worker.host_client._session, "_seconds", 0.3)
+    environment.host.api_fault = hang
+    status = await environment.review(number)
     assert (status["state"], "did not respond in time" in status["message"]) == ("error", True)
-    assert proposals.statuses()[-1][0] == "error"
+    assert environment.statuses()[-1][0] == "error"
     released.set()
 
 
-async def test_a_rate_limited_review_waits(proposals: Proposals) -> None:
+async def test_a_rate_limited_review_waits(environment: ReviewEnvironment) -> None:
     """A review waits as long as the host's Retry-After says, and then succeeds."""
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    number = environment.propose({"a.json": dashboard("a", "Other")})
     pending_refusals = [True]
 
     async def refuse(request: web.Request) -> web.StreamResponse | None:
@@ -346,37 +346,39 @@ async def test_a_rate_limited_review_waits(proposals: Proposals) -> None:
             return web.json_response({"message": "slow down"}, status=429, headers={"Retry-After": "1"})
         return None
 
-    proposals.host.api_fault = refuse
-    status = await proposals.review(number)
+    environment.host.api_fault = refuse
+    status = await environment.review(number)
     assert (status["state"], pending_refusals) == ("success", [])
-    assert len(proposals.comments(number)) == 1
+    assert len(environment.comments(number)) == 1
 
 
 @pytest.mark.parametrize(("seconds", "state"), [(600, "success"), (0, "error")], ids=["in time", "too late"])
-async def test_a_review_for_a_webhook_is_repeated(proposals: Proposals, monkeypatch: pytest.MonkeyPatch, seconds: int, state: str) -> None:
+async def test_a_review_for_a_webhook_is_repeated(
+    environment: ReviewEnvironment, monkeypatch: pytest.MonkeyPatch, seconds: int, state: str
+) -> None:
     """If the host fails, the review that a webhook has requested is repeated until its time is over."""
     monkeypatch.setattr(jobs, "is_automatic", lambda _: True)
     monkeypatch.setattr(pull_request, "_REPETITION_SECONDS", seconds)
     monkeypatch.setattr(pull_request, "_PAUSE_SECONDS", 1)
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
+    number = environment.propose({"a.json": dashboard("a", "Other")})
     failures = [502]
 
     async def fail(request: web.Request) -> web.StreamResponse | None:
         return web.Response(status=failures.pop()) if "/comments" in request.path and failures else None
 
-    proposals.host.api_fault = fail
-    assert ((await proposals.review(number))["state"], failures) == (state, [])
-    assert len(proposals.comments(number)) == (1 if state == "success" else 0)
+    environment.host.api_fault = fail
+    assert ((await environment.review(number))["state"], failures) == (state, [])
+    assert len(environment.comments(number)) == (1 if state == "success" else 0)
 
 
-async def test_a_host_without_an_api_can_be_synced(proposals: Proposals) -> None:
+async def test_a_host_without_an_api_can_be_synced(environment: ReviewEnvironment) -> None:
     """A host without an API can be synced; a review ends with an error that says what is missing."""
 
     async def respond_without_api(_: web.Request) -> web.StreamResponse | None:
         return web.Response(text="<html>not here</html>", content_type="text/html")
 
-    number = proposals.propose({"a.json": dashboard("a", "Other")})
-    proposals.host.api_fault = respond_without_api
-    status = await proposals.review(number)
+    number = environment.propose({"a.json": dashboard("a", "Other")})
+    environment.host.api_fault = respond_without_api
+    status = await environment.review(number)
     assert (status["state"], "does not respond with JSON" in status["message"]) == ("error", True)
-    assert (await proposals.sync())["state"] == "success"
+    assert (await environment.sync())["state"] == "success"

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import StartApi
-from tests.contract.api.git.proposals import NAME, REPOSITORIES, Proposals, dashboard
+from tests.contract.api.git.review_environment import NAME, REPOSITORIES, ReviewEnvironment, dashboard
 from tests.servers import git_host
 from tests.servers.git import git
 
@@ -21,7 +21,7 @@ TOKEN = "token-of-the-host"
 
 
 @pytest.fixture
-async def proposals(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[Proposals]:
+async def environment(start_api: StartApi, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[ReviewEnvironment]:
     """Start the environment with a host that calls webhooks, and sync the repository."""
     root = tmp_path / "server"
     root.mkdir()
@@ -32,51 +32,51 @@ async def proposals(start_api: StartApi, database: Database, broker: MemoryBroke
     async with git_host.serving(root, token=TOKEN) as host:
         worker = JobsWorker(settings, database, broker, Clock())
         await worker.start()
-        proposals = Proposals(api, host, host.create_repository(NAME), worker)
-        proposals.work_tree.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta")})
-        await proposals.create_repository(token=TOKEN)
-        assert (await proposals.sync())["state"] == "success"
+        environment = ReviewEnvironment(api, host, host.create_repository(NAME), worker)
+        environment.work_tree.commit({"a.json": dashboard("a", "Alpha"), "b.json": dashboard("b", "Beta")})
+        await environment.create_repository(token=TOKEN)
+        assert (await environment.sync())["state"] == "success"
         await worker.hooks.refresh()
         await host.wait_for_hooks()
-        yield proposals
+        yield environment
         await worker.stop()
 
 
-async def job_of_webhook(proposals: Proposals, action: str) -> dict[str, str]:
+async def job_of_webhook(environment: ReviewEnvironment, action: str) -> dict[str, str]:
     """Return the status of the job that the host's webhook started, once it has ended."""
-    await proposals.host.wait_for_hooks()
-    _, body = await proposals.api("GET", f"{REPOSITORIES}/team/jobs")
+    await environment.host.wait_for_hooks()
+    _, body = await environment.api("GET", f"{REPOSITORIES}/team/jobs")
     [uid] = [job["metadata"]["uid"] for job in body["items"] if job["spec"]["action"] == action and _is_from_webhook(job)]
-    return (await proposals.wait_for_jobs(uid))[0]
+    return (await environment.wait_for_jobs(uid))[0]
 
 
 def _is_from_webhook(job: dict[str, Any]) -> bool:
     return bool(job["spec"]["action"] == "pr" or job["spec"].get("sync", {}).get("incremental"))
 
 
-async def test_an_edit_is_reviewed_merged_and_stored(proposals: Proposals) -> None:
+async def test_an_edit_is_reviewed_merged_and_stored(environment: ReviewEnvironment) -> None:
     """An edit on a branch is reviewed once it is proposed, and stored once it is merged."""
     edited = json.loads(dashboard("a", "Alpha", "sum(up)"))
     file = f"{REPOSITORIES}/team/files/a.json"
-    status, wrapper = await proposals.api("PUT", file, edited, params={"ref": "better", "message": "Sum it"})
+    status, wrapper = await environment.api("PUT", file, edited, params={"ref": "better", "message": "Sum it"})
     assert (status, wrapper["resource"]["action"]) == (200, "update"), wrapper
-    number = proposals.host.open_pull(NAME, "better")
+    number = environment.host.open_pull(NAME, "better")
 
-    review = await job_of_webhook(proposals, "pr")
+    review = await job_of_webhook(environment, "pr")
     assert (review["state"], review["message"]) == ("success", "1 updated")
-    [text] = proposals.comments(number)
+    [text] = environment.comments(number)
     assert "- query A: `up` → `sum(up)`" in text
-    [commit] = {commit for commit, _ in proposals.host.repositories[NAME].statuses}
-    assert commit == wrapper["ref"] == git(proposals.host.root / NAME, "rev-parse", "better")
-    assert proposals.statuses()[-1] == ("success", "1 updated")
-    _, before = await proposals.api("GET", f"{REPOSITORIES}/team")
+    [commit] = {commit for commit, _ in environment.host.repositories[NAME].statuses}
+    assert commit == wrapper["ref"] == git(environment.host.root / NAME, "rev-parse", "better")
+    assert environment.statuses()[-1] == ("success", "1 updated")
+    _, before = await environment.api("GET", f"{REPOSITORIES}/team")
     assert before["status"]["sync"]["lastRef"] != commit
 
-    proposals.host.merge(NAME, number)
-    assert (await job_of_webhook(proposals, "sync"))["state"] == "success"
-    _, after = await proposals.api("GET", f"{REPOSITORIES}/team")
+    environment.host.merge(NAME, number)
+    assert (await job_of_webhook(environment, "sync"))["state"] == "success"
+    _, after = await environment.api("GET", f"{REPOSITORIES}/team")
     assert (after["status"]["sync"]["lastRef"], after["status"]["sync"]["incremental"]) == (commit, True)
-    _, current = await proposals.api("GET", "/api/dashboards/uid/a")
+    _, current = await environment.api("GET", "/api/dashboards/uid/a")
     assert current["dashboard"]["panels"][0]["targets"][0]["expr"] == "sum(up)"
-    assert {delivery.event for delivery in proposals.host.deliveries} == {"ping", "push", "pull_request"}
-    assert {delivery.status for delivery in proposals.host.deliveries} == {200, 202}
+    assert {delivery.event for delivery in environment.host.deliveries} == {"ping", "push", "pull_request"}
+    assert {delivery.status for delivery in environment.host.deliveries} == {200, 202}
