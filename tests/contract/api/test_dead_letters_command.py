@@ -32,7 +32,7 @@ def handled_deliveries(monkeypatch: pytest.MonkeyPatch) -> HandledDeliveries:
 
 @pytest.fixture
 def create_letters(api: Api, broker: MemoryBroker, handled_deliveries: HandledDeliveries) -> CreateLetters:
-    """Return a function that publishes submissions with the given bodies, and returns the names of the letters when all are stored."""
+    """Return a function that publishes refused submissions with the given bodies, and returns the names of all stored letters."""
     count = 0
 
     async def publish(*bodies: bytes, **members: Any) -> list[str]:
@@ -81,6 +81,17 @@ async def test_letters_are_listed_with_their_reasons(api: Api, create_letters: C
         (Selection(state=DeadLetterState.DEAD, replayable=False), 1),
         (Selection(selector=f"{STATE} in (dead,replayed),{STATE}!=dead"), 1),
     ],
+    ids=[
+        "all",
+        "dead",
+        "replayed",
+        "queue of submissions",
+        "unknown queue",
+        "replayable",
+        "not replayable",
+        "dead and not replayable",
+        "label selector",
+    ],
 )
 async def test_options_select_letters(
     api: Api, create_letters: CreateLetters, capsys: pytest.CaptureFixture[str], selection: Selection, expected: int
@@ -109,7 +120,7 @@ async def test_a_letter_is_shown_with_its_message(api: Api, create_letters: Crea
     assert await run_command(get, "none", options=server_options(api)) == 2
 
 
-@pytest.mark.parametrize("body", [b"\xff\x00\r\n", b'{"a": 1}', b""])
+@pytest.mark.parametrize("body", [b"\xff\x00\r\n", b'{"a": 1}', b""], ids=["not text", "JSON", "empty"])
 async def test_a_body_is_printed_unchanged(api: Api, create_letters: CreateLetters, monkeypatch: pytest.MonkeyPatch, body: bytes) -> None:
     """Bytes in any encoding are printed unchanged, so that programs can send them again."""
     [name] = await create_letters(body)
@@ -164,28 +175,28 @@ async def test_selected_letters_are_replayed_in_several_requests(
     assert {letter["status"]["state"] for letter in await letters(api)} == {"replayed"}
 
 
-async def test_a_replay_of_messages_that_die_again_ends(
+async def test_a_replay_of_messages_that_are_refused_again_ends(
     api: Api,
     create_letters: CreateLetters,
     handled_deliveries: HandledDeliveries,
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The new letters are selected as well, but the command replays only as many letters as there were at its start."""
+    """Messages that are refused again become new letters. The command replays only as many letters as there were at its start."""
     monkeypatch.setattr(use_cases, "MAX_REPLAYED", 2)
     await create_letters(*(sync_submission(f"team-{number}") for number in range(4)))
     replay_selected = use_cases.DeadLetters.replay_selected
     requests = 0
 
-    async def replay_and_die(*arguments: Any, **options: Any) -> use_cases.ReplayCounts:
+    async def replay_and_wait_for_new_letters(*arguments: Any, **options: Any) -> use_cases.ReplayCounts:
         nonlocal requests
         requests += 1
         result = await replay_selected(*arguments, **options)
-        # Each request replays two letters, whose messages die again.
+        # Each request replays two letters, whose messages are refused again.
         await handled_deliveries.reach(4 + 2 * requests)
         return result
 
-    monkeypatch.setattr(use_cases.DeadLetters, "replay_selected", replay_and_die)
+    monkeypatch.setattr(use_cases.DeadLetters, "replay_selected", replay_and_wait_for_new_letters)
     assert await run_command(replay, all_letters=True, options=server_options(api)) == 1
     assert printed_lines(capsys)[-1] == "4 replayed, 2 remaining, 0 cannot be replayed"
     assert requests == 2
@@ -225,6 +236,7 @@ async def test_letters_are_discarded_by_name_or_selection(
         (["a"], {"selection": Selection(queue="q")}),
         (None, {"all_letters": True, "selection": Selection(queue="q")}),
     ],
+    ids=["nothing", "name and all", "name and selection", "all and selection"],
 )
 async def test_letters_are_named_or_selected(
     api: Api, capsys: pytest.CaptureFixture[str], command: Callable[..., int], names: list[str] | None, options: dict[str, Any]

@@ -19,7 +19,7 @@ from dashwright.common.messaging.delivery_result import DeliveryResult
 from dashwright.common.messaging.message import Delivery, Message
 
 # Databases of one template have equal ids of relations, and pg_locks lists the locks of all databases.
-_BLOCKED_SESSION = """select pg_terminate_backend(pid) from pg_locks
+_TERMINATE_SESSION_OF_REPLAY = """select pg_terminate_backend(pid) from pg_locks
     where relation = 'dead_letter'::regclass and mode = 'RowExclusiveLock' and pid <> pg_backend_pid()
       and database = (select oid from pg_database where datname = current_database())"""
 
@@ -87,7 +87,7 @@ async def test_a_lost_acknowledgement_stores_one_letter(
     assert len(await letters(api)) == 1
 
 
-@pytest.mark.parametrize("path", ["/{name}/replay", "/replay"])
+@pytest.mark.parametrize("path", ["/{name}/replay", "/replay"], ids=["by name", "by selection"])
 async def test_a_crash_between_publishing_and_recording_creates_one_job(
     api: Api, broker: CountingBroker, stored_letters: HandledDeliveries, handled_submissions: HandledDeliveries, path: str
 ) -> None:
@@ -102,7 +102,7 @@ async def test_a_crash_between_publishing_and_recording_creates_one_job(
     path = LETTERS + path.format(name=letter["metadata"]["name"])
 
     async def lose_transaction() -> None:
-        assert await api.sql(_BLOCKED_SESSION)
+        assert await api.sql(_TERMINATE_SESSION_OF_REPLAY)
 
     async with watching(api, JOBS) as jobs:
         broker.after_submission = lose_transaction  # type: ignore[method-assign]
@@ -111,15 +111,15 @@ async def test_a_crash_between_publishing_and_recording_creates_one_job(
     assert [letter["status"]["state"] for letter in await letters(api)] == ["dead"]
     del broker.after_submission
     assert (await api("POST", path))[0] == 200
-    # They are the first submission, the one whose transaction was lost, and the later replay.
+    # Three submissions are handled: the first one, that of the replay whose transaction was lost, and that of the later replay.
     await handled_submissions.reach(3)
     assert [letter["status"]["state"] for letter in await letters(api)] == ["replayed"]
     assert (broker.submissions, await api.sql("select count(*) from job")) == (3, 1)
     assert await api.sql("select count(*) from audit_event where action = 'deadletter.replay' and outcome = 'ok'") == 1
 
 
-@pytest.mark.parametrize("path", ["/{name}/replay", "/replay"])
-async def test_a_letter_that_dies_again_before_its_replay_is_recorded_is_stored_again(
+@pytest.mark.parametrize("path", ["/{name}/replay", "/replay"], ids=["by name", "by selection"])
+async def test_a_message_refused_before_its_replay_is_recorded_is_another_letter(
     api: Api, broker: CountingBroker, stored_letters: HandledDeliveries, path: str
 ) -> None:
     """The gateway may refuse the replayed message before the replay is committed. The refused message becomes a second letter."""
@@ -127,19 +127,19 @@ async def test_a_letter_that_dies_again_before_its_replay_is_recorded_is_stored_
     await stored_letters.reach(1)
     (letter,) = await letters(api)
 
-    async def let_the_message_die_again() -> None:
+    async def wait_for_second_letter() -> None:
         # The second letter must wait for the commit. Otherwise it would be handled within this time as a copy of the first one.
         with suppress(TimeoutError):
             await asyncio.wait_for(stored_letters.reach(2), 0.5)
 
-    broker.after_submission = let_the_message_die_again  # type: ignore[method-assign]
+    broker.after_submission = wait_for_second_letter  # type: ignore[method-assign]
     assert (await api("POST", LETTERS + path.format(name=letter["metadata"]["name"])))[0] == 200
     await stored_letters.reach(2)
     assert sorted(letter["status"]["state"] for letter in await letters(api)) == ["dead", "replayed"]
 
 
 async def test_two_gateways_replay_each_letter_once(start_api: StartApi, broker: CountingBroker, stored_letters: HandledDeliveries) -> None:
-    """Concurrent replays of the same selection divide the letters between them."""
+    """Concurrent replays of one selection by two gateways publish each selected letter once."""
     count = 150
     first, second = await start_api(), await start_api()
     for _ in range(count):

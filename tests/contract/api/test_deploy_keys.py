@@ -19,21 +19,23 @@ def key(tmp_path: Path) -> str:
     return (tmp_path / "deploy").read_text()
 
 
-def body(url: str = URL, create: str | None = None, **block: Any) -> dict[str, Any]:
+def body(url: str = URL, key: str | None = None, **block: Any) -> dict[str, Any]:
+    """Return a repository, with a deploy key if one is given. ``block`` has further members of its block ``git``."""
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "Team", "type": "git", "workflows": ["write"], "sync": sync, "git": {"url": url, "branch": "main", **block}}
-    return {"metadata": {"name": "team"}, "spec": spec} | ({"secure": {"sshKey": {"create": create}}} if create else {})
+    return {"metadata": {"name": "team"}, "spec": spec} | ({"secure": {"sshKey": {"create": key}}} if key else {})
 
 
-async def refusal(api: Api, method: str, path: str, sent: dict[str, Any]) -> list[tuple[str, str]]:
-    status, response = await api(method, path, sent)
+async def refusal(api: Api, method: str, path: str, request: dict[str, Any]) -> list[tuple[str, str]]:
+    """Send an invalid request and return the field and the message of each cause."""
+    status, response = await api(method, path, request)
     assert status == 422, response
     return [(cause["field"], cause["message"]) for cause in response["details"]["causes"]]
 
 
 async def test_a_key_is_stored_sealed(api: Api, key: str) -> None:
-    """No response has a key, and rows have it only sealed. A write with the name of the key keeps the key."""
-    status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body(create=key))
+    """No response has a key, and the database has it only sealed. A write without a key, or with its name, keeps the key."""
+    status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body(key=key))
     assert status == 201, created
     assert (created["spec"]["git"]["url"], list(created["secure"]["sshKey"])) == ("ssh://git@git.example/team", ["name"])
     secret_line = key.splitlines()[2]
@@ -42,7 +44,7 @@ async def test_a_key_is_stored_sealed(api: Api, key: str) -> None:
             rows = await connection.fetch(f"select t::text as row from {table} t")
             assert not [row for row in rows if secret_line in row["row"]], table
     assert await api("PUT", f"{REPOSITORIES}/team", created) == (200, created)
-    _, response = await api("PUT", f"{REPOSITORIES}/team", body(create=key.replace("\n", "\r\n")))
+    _, response = await api("PUT", f"{REPOSITORIES}/team", body(key=key.replace("\n", "\r\n")))
     assert response["secure"] == created["secure"]
     _, response = await api("PUT", f"{REPOSITORIES}/team", body("git@git.example:team"))
     assert response["secure"] == created["secure"]
@@ -50,7 +52,7 @@ async def test_a_key_is_stored_sealed(api: Api, key: str) -> None:
 
 async def test_a_key_is_not_kept_for_another_host(api: Api, key: str) -> None:
     """A change of host, port, user or scheme removes the key, so an SSH address then needs the key again."""
-    await api("POST", REPOSITORIES, body(create=key))
+    await api("POST", REPOSITORIES, body(key=key))
     for url in ("ssh://git@elsewhere.example/team", "ssh://git@git.example:2222/team", "ssh://root@git.example/team"):
         ((field, message),) = await refusal(api, "PUT", f"{REPOSITORIES}/team", body(url))
         assert (field, "secure.sshKey.create" in message) == ("secure.sshKey", True)
@@ -61,7 +63,7 @@ async def test_a_key_is_not_kept_for_another_host(api: Api, key: str) -> None:
 async def test_a_faulty_key_is_refused(api: Api, tmp_path: Path, key: str) -> None:
     """A key with a passphrase, a forged one, and a secret for the wrong kind of address are refused with their field."""
     ssh.make_key(tmp_path / "locked", passphrase="a passphrase")
-    ((field, message),) = await refusal(api, "POST", REPOSITORIES, body(create=(tmp_path / "locked").read_text()))
+    ((field, message),) = await refusal(api, "POST", REPOSITORIES, body(key=(tmp_path / "locked").read_text()))
     assert (field, "has a passphrase" in message) == ("secure.sshKey.create", True)
     ((field, _),) = await refusal(api, "POST", REPOSITORIES, body(encryptedSshKey="Zm9yZ2Vk"))
     assert field == "spec.git.encryptedSshKey"
@@ -77,8 +79,8 @@ async def test_a_repository_is_synced_over_ssh(git_api: Api, tmp_path: Path) -> 
     async with ssh.serving(tmp_path / "ssh") as server:
         work_tree = server.create_repository("team.git")
         work_tree.commit({"a.json": dashboard("a", "A")})
-        sent = body(server.url("team"), server.key, knownHosts=server.known_hosts)
-        status, created = await git_api("POST", REPOSITORIES, sent)
+        repository = body(server.url("team"), server.key, knownHosts=server.known_hosts)
+        status, created = await git_api("POST", REPOSITORIES, repository)
         assert status == 201, created
         assert (await run_sync(git_api))["state"] == "success"
         assert await titles(git_api) == {"a": "A"}
@@ -91,8 +93,8 @@ async def test_a_repository_is_synced_over_ssh(git_api: Api, tmp_path: Path) -> 
         assert (status, tested["success"]) == (400, False), tested
         assert fingerprint in json.dumps(tested)
         assert [error["field"] for error in tested["errors"]] == ["spec.git.knownHosts"]
-        renewed = body(server.url("team"), None, knownHosts=server.known_hosts)
-        assert (await git_api("PUT", f"{REPOSITORIES}/team", renewed))[0] == 200
+        with_new_host_key = body(server.url("team"), None, knownHosts=server.known_hosts)
+        assert (await git_api("PUT", f"{REPOSITORIES}/team", with_new_host_key))[0] == 200
         status, tested = await git_api("POST", f"{REPOSITORIES}/team/test", {})
         assert (status, tested["success"]) == (200, True), tested
 

@@ -68,6 +68,7 @@ class DescribedApi:
 
 @pytest_asyncio.fixture(scope="module", loop_scope="module")
 async def described_api(postgres_dsn: str, _template: str, tmp_path_factory: pytest.TempPathFactory) -> AsyncIterator[DescribedApi]:
+    """Start a gateway and an expressions worker for the module, and generate its requests."""
     async with AsyncExitStack() as stack:
         url = await stack.enter_async_context(databases.fresh(postgres_dsn, _template))
         database = await Database.open(url, application_name="test", min_size=1, max_size=5)
@@ -101,30 +102,30 @@ async def described_api(postgres_dsn: str, _template: str, tmp_path_factory: pyt
 
 def generate_cases(described: Any) -> list[Case[Any]]:
     """Return valid and invalid requests of every operation. Path parameters often name objects that exist."""
-    created: list[Case[Any]] = []
+    cases: list[Case[Any]] = []
     # The generator draws the same requests for operations with the same input, such as those of two versions of a kind.
-    drawn: dict[bytes, list[Case[Any]]] = {}
+    cases_by_input: dict[bytes, list[Case[Any]]] = {}
     for result in schemathesis.openapi.from_dict(described).get_all_operations():
         assert isinstance(result, Ok), result
         operation = result.ok()
         request = operation.definition.raw
         described_input = orjson.dumps([request.get("parameters"), request.get("requestBody")])
-        if described_input not in drawn:
-            drawn[described_input] = draw_cases(operation)
-        created += [case_of(operation, case) for case in drawn[described_input]]
-    for index, case in enumerate(created):
+        if described_input not in cases_by_input:
+            cases_by_input[described_input] = draw_cases(operation)
+        cases += [case_of(operation, case) for case in cases_by_input[described_input]]
+    for index, case in enumerate(cases):
         case.query.pop("watch", None)  # A watch would not end.
         for name in case.path_parameters:
             if name == "namespace" and index % 5:
                 case.path_parameters[name] = "default"
             elif index % 3 == 0:
                 case.path_parameters[name] = 1
-    return sorted(created, key=lambda case: identifier_of(case) == OWN_LOGIN)
+    return sorted(cases, key=lambda case: identifier_of(case) == OWN_LOGIN)
 
 
 def draw_cases(operation: Any) -> list[Case[Any]]:
     """Return valid and invalid requests of one operation."""
-    drawn: list[Case[Any]] = []
+    cases: list[Case[Any]] = []
     for mode in (GenerationMode.POSITIVE, GenerationMode.NEGATIVE):
 
         @hypothesis.settings(
@@ -137,13 +138,13 @@ def draw_cases(operation: Any) -> list[Case[Any]]:
         )
         @hypothesis.given(operation.as_strategy(generation_mode=mode))
         def collect(case: Case[Any]) -> None:
-            drawn.append(case)
+            cases.append(case)
 
         try:
             collect()
         except hypothesis.errors.Unsatisfiable:
             assert mode is GenerationMode.NEGATIVE  # A request without input cannot have invalid input.
-    return drawn
+    return cases
 
 
 def case_of(operation: Any, case: Case[Any]) -> Case[Any]:
@@ -180,9 +181,9 @@ def fault_of(case: Case[Any], actual: Response) -> str | None:
 
 @pytest.mark.parametrize(("caller", "successes"), [("server admin", 50), ("Viewer", 20)])
 async def test_every_response_is_as_described(described_api: DescribedApi, caller: str, successes: int) -> None:
-    """Every response has the status, content type and body that its operation declares.
+    """Every response has the status, content type and body that its operation declares, and many operations succeed.
 
-    The caller's own login is changed last. Enough operations succeed.
+    The change of the caller's own login is requested last.
     """
 
     def send() -> tuple[list[str], set[str]]:

@@ -50,7 +50,8 @@ async def patch(api: Api, kind: str, body: Any, *, path: str = f"{DASHBOARDS}/d"
         return response.status, await response.json()
 
 
-async def actions(api: Api) -> list[str]:
+async def audited_actions(api: Api) -> list[str]:
+    """Return the audited actions on dashboards after the first one, which created the dashboard."""
     async with api.database.connection() as connection:
         rows = await connection.fetch("select action from audit_event where action like 'dashboard.%' order by id")
     return [row["action"] for row in rows][1:]
@@ -67,9 +68,9 @@ async def test_a_change_is_sent_to_the_worker(api: Api, worker: FakeJobsWorker) 
         "kubectl.kubernetes.io/last-applied-configuration": "{}",
     }
     dashboard["metadata"]["labels"]["team"] = "a"
-    sent = json.dumps(dashboard).replace('"spec": null', '"spec": {"title": "CPU", "panels": [], "n": 1.10}')
+    request_text = json.dumps(dashboard).replace('"spec": null', '"spec": {"title": "CPU", "panels": [], "n": 1.10}')
     headers = {"Authorization": ADMIN, "Content-Type": "application/json"}
-    async with api.session.put(f"{DASHBOARDS}/d", data=sent, headers=headers) as response:
+    async with api.session.put(f"{DASHBOARDS}/d", data=request_text, headers=headers) as response:
         assert response.status == 200
         assert (await response.json())["metadata"]["name"] == "d"
     (request,) = worker.requests
@@ -88,7 +89,7 @@ async def test_a_change_is_sent_to_the_worker(api: Api, worker: FakeJobsWorker) 
         "author": {"name": "admin", "email": "admin@localhost", "uid": "user:1"},
         "dryRun": False,
     }
-    assert await actions(api) == ["dashboard.update"]
+    assert await audited_actions(api) == ["dashboard.update"]
 
 
 async def test_every_write_changes_the_file(api: Api, worker: FakeJobsWorker) -> None:
@@ -108,7 +109,7 @@ async def test_every_write_changes_the_file(api: Api, worker: FakeJobsWorker) ->
     assert (await api("DELETE", f"{DASHBOARDS}/d?propagationPolicy=Foreground"))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/d"))[0] == 200
     assert [("edited" in request, request["path"]) for request in worker.requests] == [(False, "deep/d.json")] * 3
-    assert await actions(api) == ["dashboard.update"] * 3 + ["dashboard.save"] + ["dashboard.delete"] * 3
+    assert await audited_actions(api) == ["dashboard.update"] * 3 + ["dashboard.save"] + ["dashboard.delete"] * 3
 
 
 async def test_a_write_without_effect_makes_no_commit(api: Api, worker: FakeJobsWorker) -> None:
@@ -119,18 +120,18 @@ async def test_a_write_without_effect_makes_no_commit(api: Api, worker: FakeJobs
     assert await patch(api, "strategic-merge-patch+json", {"metadata": {"annotations": note}}) == (200, dashboard)
     applied = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard", "metadata": {"name": "d"}, "spec": {"title": "CPU"}}
     assert await patch(api, "apply-patch+yaml", applied, fieldManager="me") == (200, dashboard)
-    assert (worker.requests, await actions(api)) == ([], [])
+    assert (worker.requests, await audited_actions(api)) == ([], [])
 
 
 async def test_a_dry_run_is_sent_to_the_worker(api: Api, worker: FakeJobsWorker) -> None:
     """A dry run returns the object as it would be stored, and is not audited."""
     dashboard = await create_managed_dashboard(api, "write")
-    status, tried = await patch(api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
-    assert (status, tried["spec"]["title"]) == (200, "Tried")
-    assert tried["metadata"]["resourceVersion"] == dashboard["metadata"]["resourceVersion"]
+    status, response = await patch(api, "merge-patch+json", {"spec": {"title": "Tried"}}, dryRun="All")
+    assert (status, response["spec"]["title"]) == (200, "Tried")
+    assert response["metadata"]["resourceVersion"] == dashboard["metadata"]["resourceVersion"]
     assert (await api("DELETE", f"{DASHBOARDS}/d?dryRun=All"))[0] == 200
     assert [request["dryRun"] for request in worker.requests] == [True, True]
-    assert ((await api("GET", f"{DASHBOARDS}/d"))[1], await actions(api)) == (dashboard, [])
+    assert ((await api("GET", f"{DASHBOARDS}/d"))[1], await audited_actions(api)) == (dashboard, [])
 
 
 async def test_preconditions_are_checked_first(api: Api, worker: FakeJobsWorker) -> None:
@@ -152,7 +153,7 @@ async def test_a_file_that_has_changed_is_a_conflict(api: Api, worker: FakeJobsW
     worker.faults = [Conflict("deep/d.json has changed in the repository; sync, and try again")] * 2
     assert (await patch(api, "merge-patch+json", {"spec": {"title": "U"}}))[0] == 409
     assert (await api("DELETE", f"{DASHBOARDS}/d"))[0] == 409
-    assert await actions(api) == []
+    assert await audited_actions(api) == []
 
 
 async def test_permissions_are_checked_first(api: Api, worker: FakeJobsWorker) -> None:
@@ -171,6 +172,7 @@ async def test_permissions_are_checked_first(api: Api, worker: FakeJobsWorker) -
         ((), True, ', whose workflows do not include "write"'),
         (("write",), False, ", whose sync is off"),
     ],
+    ids=["no workflow", "sync is off"],
 )
 async def test_edits_are_refused_without_the_workflow(
     api: Api, worker: FakeJobsWorker, workflows: tuple[str, ...], enabled: bool, reason: str
@@ -225,7 +227,7 @@ async def test_a_repository_in_deletion_rejects_edits(api: Api, worker: FakeJobs
 
 
 async def test_managed_objects_cannot_be_deleted_together_or_created(api: Api, worker: FakeJobsWorker) -> None:
-    """A managed collection cannot be deleted, because commits cannot guarantee that all or no objects are deleted.
+    """A collection with managed dashboards cannot be deleted, because commits cannot guarantee to delete all or none.
 
     A managed dashboard is created by its file only.
     """

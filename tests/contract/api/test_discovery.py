@@ -10,22 +10,22 @@ from dashwright.common.kinds.registry import KINDS
 
 AGGREGATED = "application/json;g=apidiscovery.k8s.io;v={};as=APIGroupDiscoveryList"
 KUBECTL = ",".join((AGGREGATED.format("v2"), AGGREGATED.format("v2beta1"), "application/json"))
-STORED = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
+ALL_VERBS = ["create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"]
 
 # group/version: (resource, kind, verbs, short names)
 GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
     **{
         f"dashboard.grafana.app/{version}": [
-            ("dashboards", "Dashboard", STORED, ["dash"]),
+            ("dashboards", "Dashboard", ALL_VERBS, ["dash"]),
             ("dashboards/dto", "DashboardWithAccessInfo", ["get"], None),
             ("dashboards/versions", "DashboardVersionList", ["get"], None),
-            *([("librarypanels", "LibraryPanel", STORED, ["libpanel"])] if version in ("v2alpha1", "v1beta1", "v0alpha1") else []),
+            *([("librarypanels", "LibraryPanel", ALL_VERBS, ["libpanel"])] if version in ("v2alpha1", "v1beta1", "v0alpha1") else []),
         ]
         for version in ("v2alpha1", "v2", "v2beta1", "v1", "v1beta1", "v1alpha1", "v0alpha1")
     },
     **{
         f"folder.grafana.app/{version}": [
-            ("folders", "Folder", STORED, ["fold"]),
+            ("folders", "Folder", ALL_VERBS, ["fold"]),
             ("folders/parents", "FolderInfoList", ["get"], None),
             ("folders/counts", "DescendantCounts", ["get"], None),
             ("folders/access", "FolderAccessInfo", ["get"], None),
@@ -34,7 +34,7 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
     },
     **{
         f"provisioning.grafana.app/{version}": [
-            ("repositories", "Repository", STORED, ["repo"]),
+            ("repositories", "Repository", ALL_VERBS, ["repo"]),
             ("repositories/status", "Repository", ["get", "patch", "update"], None),
             ("repositories/sync", "Job", ["create"], None),
             ("repositories/export", "Job", ["create"], None),
@@ -67,7 +67,7 @@ GOLDEN: dict[str, list[tuple[str, str, list[str], list[str] | None]]] = {
         ("deadletters/status", "DeadLetter", ["get"], None),
         ("deadletters/replay", "DeadLetter", ["create"], None),
     ],
-    **{f"playlist.grafana.app/{version}": [("playlists", "Playlist", STORED, None)] for version in ("v1", "v0alpha1")},
+    **{f"playlist.grafana.app/{version}": [("playlists", "Playlist", ALL_VERBS, None)] for version in ("v1", "v0alpha1")},
     "iam.grafana.app/v0alpha1": [
         ("users", "User", ["get", "list"], None),
         ("users/status", "User", ["get"], None),
@@ -100,10 +100,10 @@ async def test_resources_have_the_listed_verbs_and_short_names(api: Api, group_v
     resources = [(item["name"], item["kind"], item["verbs"], item.get("shortNames")) for item in body["resources"]]
     assert resources == GOLDEN[group_version]
     for item in body["resources"]:
-        is_whole = "/" not in item["name"]
+        is_kind = "/" not in item["name"]
         assert item["namespaced"] is True
-        assert item["singularName"] == (next(kind.singular for kind in KINDS if kind.plural == item["name"]) if is_whole else "")
-        assert item.get("categories") == (["grafana"] if is_whole and item["name"] not in WITHOUT_CATEGORY else None)
+        assert item["singularName"] == (next(kind.singular for kind in KINDS if kind.plural == item["name"]) if is_kind else "")
+        assert item.get("categories") == (["grafana"] if is_kind and item["name"] not in WITHOUT_CATEGORY else None)
 
 
 @pytest.mark.parametrize(
@@ -116,8 +116,9 @@ async def test_resources_have_the_listed_verbs_and_short_names(api: Api, group_v
         ("*/*", "v1"),
         (f"application/vnd.kubernetes.protobuf,{KUBECTL}", "apidiscovery.k8s.io/v2"),
     ],
+    ids=["kubectl", "v2beta1", "unknown version", "JSON first", "any type", "protobuf first"],
 )
-async def test_the_aggregated_document_has_everything(api: Api, accept: str, api_version: str) -> None:
+async def test_the_aggregated_document_has_all_resources(api: Api, accept: str, api_version: str) -> None:
     """The aggregated document agrees with the single ones and has the content type by which clients recognize it."""
     async with api.session.get("/apis", headers={"Authorization": ADMIN, "Accept": accept}) as response:
         result = await response.json(content_type=None)
@@ -128,10 +129,10 @@ async def test_the_aggregated_document_has_everything(api: Api, accept: str, api
             return
         meta = api_version.rpartition("/")[2]
         assert response.headers["Content-Type"] == AGGREGATED.format(meta)
-    assert flat(result) == {key: [(name, kind, verbs) for name, kind, verbs, _ in rows] for key, rows in GOLDEN.items()}
+    assert flatten(result) == {key: [(name, kind, verbs) for name, kind, verbs, _ in rows] for key, rows in GOLDEN.items()}
 
 
-def flat(result: Any) -> dict[str, list[tuple[str, str, list[str]]]]:
+def flatten(result: Any) -> dict[str, list[tuple[str, str, list[str]]]]:
     """Return an aggregated document as rows."""
     rows: dict[str, list[tuple[str, str, list[str]]]] = {}
     for group in result["items"]:
@@ -192,10 +193,10 @@ async def test_tools_find_the_namespace_without_credentials(api: Api) -> None:
     assert await api("GET", "/bootdata", auth=None) == (200, {"settings": {"namespace": "default"}})
 
 
-async def test_the_older_description_is_empty_as_protobuf(api: Api) -> None:
-    """The older OpenAPI document is empty as protobuf, from which kubectl validates lists: kubectl leaves missing kinds to the server.
+async def test_openapi_v2_is_empty_as_protobuf(api: Api) -> None:
+    """The OpenAPI v2 document is complete as JSON and empty as protobuf.
 
-    The JSON is complete.
+    kubectl validates lists with the protobuf, and leaves kinds that are missing in it to the server.
     """
     status, body = await api("GET", "/openapi/v2", auth=None)
     assert (status, body["swagger"], "/api/folders" in body["paths"]) == (200, "2.0", True)

@@ -94,10 +94,10 @@ async def test_a_dry_run_compares_another_branch(git_api: Api, git_server: GitSe
 
 
 @pytest.mark.parametrize(
-    ("path", "query", "code"), [("none", {}, 404), ("team", {"dryRun": "Some"}, 400)], ids=["no-repository", "another-word"]
+    ("path", "query", "code"), [("none", {}, 404), ("team", {"dryRun": "Some"}, 400)], ids=["unknown repository", "unknown value"]
 )
 async def test_invalid_dry_runs_are_rejected(git_api: Api, git_server: GitServer, path: str, query: dict[str, str], code: int) -> None:
-    """A dry run rejects the same requests as a sync."""
+    """The dry run of an unknown repository is 404, and an unknown value of ``dryRun`` is 400."""
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server)
     assert (await git_api("POST", f"{REPOSITORIES}/{path}/sync", params={"dryRun": "All", **query}))[0] == code

@@ -27,12 +27,12 @@ from dashwright.jobs_worker.maintenance.cleaner import Cleaner
 
 EVALUATIONS = "/apis/expressions.dashwright.io/v0alpha1/namespaces/default/evaluations"
 ARROW = "application/vnd.apache.arrow.stream"
-EVALUATION = {"kind": "Evaluation", "apiVersion": "expressions.dashwright.io/v0alpha1"}
+TYPE_META = {"kind": "Evaluation", "apiVersion": "expressions.dashwright.io/v0alpha1"}
 VALID_CREDENTIALS = aiohttp.encode_basic_auth("admin", "admin")
 SOURCE = {"type": "grafana-testdata-datasource"}
 
 
-def raw(ref_id: str, values: list[float]) -> dict[str, Any]:
+def raw_query(ref_id: str, values: list[float]) -> dict[str, Any]:
     times = [1_700_000_000_000 + 1000 * index for index in range(len(values))]
     fields = [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]
     frames = json.dumps([{"schema": {"fields": fields}, "data": {"values": [times, values]}}])
@@ -41,7 +41,7 @@ def raw(ref_id: str, values: list[float]) -> dict[str, Any]:
 
 def spec(expression: str = "$A * 2", values: list[float] | None = None) -> dict[str, Any]:
     panel = {"type": "timeseries", "targets": [{"refId": "B", "type": "math", "expression": expression}]}
-    return {"panel": panel, "queries": [raw("A", values or [1, 2, 3])]}
+    return {"panel": panel, "queries": [raw_query("A", values or [1, 2, 3])]}
 
 
 async def run_cleaner(database: Database) -> None:
@@ -62,11 +62,11 @@ class EvaluationClient:
         async with self._session.request(method, path, headers=headers, **options) as response:
             return response.status, await response.read()
 
-    async def submit(self, submitted: dict[str, Any], **metadata: Any) -> dict[str, Any]:
-        sent = io.BytesIO(orjson.dumps({"metadata": metadata, "spec": submitted}))
-        status, body = await self.call("POST", EVALUATIONS, data=aiohttp.BytesIOPayload(sent, content_type="application/json"))
-        assert status == 202, body
-        created: dict[str, Any] = orjson.loads(body)
+    async def submit(self, evaluation_spec: dict[str, Any], **metadata: Any) -> dict[str, Any]:
+        body = io.BytesIO(orjson.dumps({"metadata": metadata, "spec": evaluation_spec}))
+        status, response = await self.call("POST", EVALUATIONS, data=aiohttp.BytesIOPayload(body, content_type="application/json"))
+        assert status == 202, response
+        created: dict[str, Any] = orjson.loads(response)
         return created
 
     async def publish(self, body: Any, *, message_id: str | None = None, **headers: str) -> dict[str, Any]:
@@ -123,9 +123,9 @@ async def test_an_evaluation_ends_with_a_result(evaluation_client: EvaluationCli
 
 async def test_an_evaluation_with_errors_has_a_result(evaluation_client: EvaluationClient) -> None:
     """An evaluation with an error of one refId ends in the state error, and its result contains that error."""
-    submitted = spec()
-    submitted["queries"][0]["rawFrameContent"] = "[{"
-    created = await evaluation_client.submit(submitted, name="broken")
+    evaluation_spec = spec()
+    evaluation_spec["queries"][0]["rawFrameContent"] = "[{"
+    created = await evaluation_client.submit(evaluation_spec, name="broken")
     status = (await evaluation_client.wait_for_end("broken"))["status"]
     assert (status["state"], status["message"]) == ("error", "completed with errors")
     assert status["errors"][0].startswith("B: ")
@@ -136,13 +136,13 @@ async def test_an_evaluation_with_errors_has_a_result(evaluation_client: Evaluat
 
 def broken_spec(**panel: Any) -> dict[str, Any]:
     """Return a spec whose panel has three faults: an unlisted field, a syntax error and a missing input."""
-    submitted = spec()
+    evaluation_spec = spec()
     math = {"type": "math", "refId": "C", "expression": "$A +"}
-    submitted["panel"] |= {
-        "targets": [{**submitted["panel"]["targets"][0], "un/listed": 1}, math, {**math, "refId": "D", "expression": "$X"}]
+    evaluation_spec["panel"] |= {
+        "targets": [{**evaluation_spec["panel"]["targets"][0], "un/listed": 1}, math, {**math, "refId": "D", "expression": "$X"}]
     }
-    submitted["panel"] |= panel
-    return submitted
+    evaluation_spec["panel"] |= panel
+    return evaluation_spec
 
 
 @pytest.mark.parametrize(
@@ -152,10 +152,10 @@ def broken_spec(**panel: Any) -> dict[str, Any]:
         ({"panel": {"type": "t", "targets": [{"type": "math"}]}}, ["spec.panel.targets[0].refId", "spec.panel.targets[0].expression"]),
         ({"panel": {"targets": []}, "from": "now", "to": "then"}, ["spec.panel.type", "spec.to"]),
         ({"panel": {"type": "t", "targets": [], "queries": [5]}}, ["spec.panel.queries[0]"]),
-        ({**spec(), "queries": [raw("B", [1])]}, ["spec.panel.targets[0].expression", "spec.queries[0].refId"]),
+        ({**spec(), "queries": [raw_query("B", [1])]}, ["spec.panel.targets[0].expression", "spec.queries[0].refId"]),
         ({"panel": {"type": "t", "targets": []}}, ["spec.panel.targets"]),
     ],
-    ids=str,
+    ids=["three faults", "incomplete query", "panel without a type", "query that is a number", "refId used twice", "no queries"],
 )
 async def test_an_invalid_panel_is_rejected(evaluation_client: EvaluationClient, value: dict[str, Any], fields: list[str]) -> None:
     """HTTP requests, dry runs and messages reject an invalid panel with the path of each fault and record nothing."""
@@ -163,7 +163,7 @@ async def test_an_invalid_panel_is_rejected(evaluation_client: EvaluationClient,
         status, body = await evaluation_client.call("POST", path, json={"spec": value})
         assert status == 422, body
         assert sorted(cause["field"] for cause in orjson.loads(body)["details"]["causes"]) == sorted(fields)
-    refusal = await evaluation_client.publish({**EVALUATION, "spec": value}, authorization=VALID_CREDENTIALS)
+    refusal = await evaluation_client.publish({**TYPE_META, "spec": value}, authorization=VALID_CREDENTIALS)
     assert (refusal["code"], sorted(cause["field"] for cause in refusal["details"]["causes"])) == (422, sorted(fields))
     assert orjson.loads((await evaluation_client.call("GET", EVALUATIONS))[1])["items"] == []
 
@@ -219,6 +219,7 @@ async def test_names_are_unique(evaluation_client: EvaluationClient) -> None:
         ({"panel": []}, "spec.panel"),
         ({"panel": {}, "from": {}}, "spec.from"),
     ],
+    ids=["no panel", "panel that is a list", "time that is an object"],
 )
 async def test_an_invalid_spec_is_rejected(evaluation_client: EvaluationClient, value: Any, field: str) -> None:
     """A missing panel or a value of the wrong type is a cause of a 422."""
@@ -233,7 +234,7 @@ async def test_an_evaluation_can_be_submitted_as_a_message(evaluation_client: Ev
     A message that is delivered twice is one audit event.
     """
     for _ in range(2):
-        created = await evaluation_client.publish({**EVALUATION, "spec": spec()}, message_id="once", authorization=VALID_CREDENTIALS)
+        created = await evaluation_client.publish({**TYPE_META, "spec": spec()}, message_id="once", authorization=VALID_CREDENTIALS)
     assert created["kind"] == "Evaluation"
     (event,) = orjson.loads((await evaluation_client.call("GET", "/api/audit?requestId=once"))[1])["events"]
     assert (event["action"], event["object"]) == ("evaluation.create", f"evaluation:{created['metadata']['name']}")
@@ -243,7 +244,7 @@ async def test_an_evaluation_can_be_submitted_as_a_message(evaluation_client: Ev
 
 async def test_a_message_without_credentials_submits_no_evaluation(evaluation_client: EvaluationClient) -> None:
     """A message without credentials is rejected, and the error names the missing header."""
-    refusal = await evaluation_client.publish({**EVALUATION, "spec": spec()})
+    refusal = await evaluation_client.publish({**TYPE_META, "spec": spec()})
     assert (refusal["kind"], refusal["code"]) == ("Status", 403)
     assert "queue:default may not submit evaluations" in refusal["message"]
     assert "header authorization" in refusal["message"]
@@ -258,7 +259,7 @@ async def test_deleting_an_evaluation_deletes_its_result(evaluation_client: Eval
 
 
 async def test_results_are_kept_until_they_expire(evaluation_client: EvaluationClient, database: Database) -> None:
-    """A result is kept until it expires, independent of the job history; afterwards the request returns 410 with that time."""
+    """A result is kept until it expires, independent of the job history. Afterwards, a request for it is 410 with the time."""
     names = [(await evaluation_client.submit(spec()))["metadata"]["name"] for _ in range(4)]
     for name in names:
         await evaluation_client.wait_for_end(name)
@@ -279,7 +280,7 @@ async def test_results_are_kept_until_they_expire(evaluation_client: EvaluationC
 
 
 async def test_an_evaluation_without_a_result_expires(evaluation_client: EvaluationClient, database: Database) -> None:
-    """An evaluation without a result is deleted after the same time; for a week its name returns 410."""
+    """An evaluation without a result expires after the same time as results. For a week after that, its name is 410."""
     await evaluation_client.submit(spec(), name="failed")
     await evaluation_client.wait_for_end("failed")
     async with database.connection() as connection:

@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 
 import pytest
-from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.conftest import Api
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -34,26 +34,21 @@ class FixedClock(Clock):
 
 @dataclass
 class FakeHosts:
-    """Fake git hosts: the repositories that were requested, and the seconds for which a host is rate limited."""
+    """Fake git hosts: the repositories that were requested, and the seconds for which addresses are rate limited, by a part of them."""
 
     requests: list[str] = field(default_factory=list)
-    busy: dict[str, float] = field(default_factory=dict)
+    rate_limits: dict[str, float] = field(default_factory=dict)
 
     async def head(self, repository: Repository) -> str | None:
         self.requests.append(repository.name)
         assert repository.spec.remote is not None
-        for host, seconds in self.busy.items():
-            if host in str(repository.spec.remote.url):
-                raise TooManyRequests(f"{host} asks for patience", retry_after=seconds)
+        for address_part, seconds in self.rate_limits.items():
+            if address_part in str(repository.spec.remote.url):
+                raise TooManyRequests(f"{address_part} asks for patience", retry_after=seconds)
         return NEW_COMMIT
 
     async def check(self, repository: Repository) -> None:
         self.requests.append(repository.name)
-
-
-@pytest.fixture
-async def api(start_api: StartApi) -> Api:
-    return await start_api()
 
 
 @pytest.fixture
@@ -65,32 +60,32 @@ def hosts() -> FakeHosts:
 async def run_round(database: Database, broker: MemoryBroker, hosts: FakeHosts) -> RunRound:
     """Return a function that runs one round after some seconds and returns the repositories of pending jobs by creation time."""
     clock = FixedClock()
-    created: list[scheduler.Scheduler] = []
+    schedulers: list[scheduler.Scheduler] = []
 
     async def run_round(delay: float) -> list[str]:
         clock.time = NOW + delay
-        if not created:
-            created.append(
+        if not schedulers:  # A scheduler reads its limits when it is created, so the test must have set them before.
+            schedulers.append(
                 scheduler.Scheduler(
                     database,
                     WakeupPublisher(broker),
                     Prober(database, clock, hosts.check),
                     clock,
                     hosts.head,
-                    rules_fingerprint="these",
+                    rules_fingerprint="of tests",
                     max_waiting_jobs=1_000,
                 )
             )
         async with database.connection() as connection:
-            await created[0].plan(connection)
-            await created[0].wait_idle()
+            await schedulers[0].plan(connection)
+            await schedulers[0].wait_idle()
             rows = await connection.fetch("select repository from job where state = 'pending' order by created_at")
         return [row["repository"] for row in rows]
 
     return run_round
 
 
-async def make_due_repository(api: Api, name: str, host: str, *, since: int, namespace: str = "default") -> None:
+async def create_due_repository(api: Api, name: str, host: str, *, since: int, namespace: str = "default") -> None:
     """Create a repository that was last synced ``since`` seconds ago and is due every minute."""
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 60}
     spec = {"title": name, "type": "githost", "workflows": [], "sync": sync, "githost": {"url": f"https://{host}/{name}", "branch": "main"}}
@@ -114,7 +109,7 @@ async def test_overdue_repositories_are_queued_in_batches(api: Api, run_round: R
     monkeypatch.setattr(scheduler, "MAX_CONCURRENT_STEPS", 1)
     names = [f"r{index}" for index in range(8)]
     for index, name in enumerate(names):
-        await make_due_repository(api, name, f"host{index}.example.org", since=10_000 - index)
+        await create_due_repository(api, name, f"host{index}.example.org", since=10_000 - index)
     assert await run_round(0) == names[:3]
     assert await run_round(1) == names[:3]
     await delete_jobs(api)
@@ -129,9 +124,9 @@ async def test_a_rate_limited_host_does_not_delay_other_hosts(
     """Repositories of a rate-limited host are not requested, show the time of the next try, and are then queued by age."""
     monkeypatch.setattr(scheduler, "MAX_CONCURRENT_STEPS", 1)
     for index in range(5):
-        await make_due_repository(api, f"busy{index}", "busy.example.org", since=500 - index)
-    await make_due_repository(api, "other", "other.example.org", since=100)
-    hosts.busy["busy.example.org"] = 90
+        await create_due_repository(api, f"busy{index}", "busy.example.org", since=500 - index)
+    await create_due_repository(api, "other", "other.example.org", since=100)
+    hosts.rate_limits["busy.example.org"] = 90
     assert await run_round(0) == ["other"]
     assert set(hosts.requests) <= {"busy0", "busy1", "other"}
     _, body = await api("GET", f"{REPOSITORIES}/busy0")
@@ -141,7 +136,7 @@ async def test_a_rate_limited_host_does_not_delay_other_hosts(
     for delay in (1, 30, 89):
         await run_round(delay)
     assert hosts.requests == []  # The host of a queued sync is not requested either.
-    hosts.busy.clear()
+    hosts.rate_limits.clear()
     await delete_jobs(api)
     assert await run_round(91) == [f"busy{index}" for index in range(5)]
 
@@ -149,18 +144,18 @@ async def test_a_rate_limited_host_does_not_delay_other_hosts(
 async def test_rate_limits_count_per_organization(api: Api, run_round: RunRound, hosts: FakeHosts, monkeypatch: pytest.MonkeyPatch) -> None:
     """A rate limit of one organization's token does not delay other organizations on the same host."""
     monkeypatch.setattr(scheduler, "MAX_CONCURRENT_STEPS", 1)
-    await make_due_repository(api, "spent", "busy.example.org", since=500)
-    hosts.busy["/spent"] = 90
+    await create_due_repository(api, "spent", "busy.example.org", since=500)
+    hosts.rate_limits["/spent"] = 90
     assert await run_round(0) == []
-    await make_due_repository(api, "other", "busy.example.org", since=100, namespace="org-2")
-    await make_due_repository(api, "own", "busy.example.org", since=100)
+    await create_due_repository(api, "other", "busy.example.org", since=100, namespace="org-2")
+    await create_due_repository(api, "own", "busy.example.org", since=100)
     assert await run_round(1) == ["other"]
 
 
 async def test_a_rate_limit_without_a_time_lasts_some_seconds(api: Api, run_round: RunRound, hosts: FakeHosts) -> None:
     """A rate limit with a very short time still stops requests for some seconds."""
-    await make_due_repository(api, "busy", "busy.example.org", since=100)
-    hosts.busy["busy.example.org"] = 0.1
+    await create_due_repository(api, "busy", "busy.example.org", since=100)
+    hosts.rate_limits["busy.example.org"] = 0.1
     for delay in (0, 1, 5, 9):
         await run_round(delay)
     assert hosts.requests == ["busy"]
@@ -170,8 +165,8 @@ async def test_postponed_jobs_do_not_count_as_waiting(api: Api, run_round: RunRo
     """Jobs that wait for a rate-limited host do not count for the limit of waiting jobs."""
     monkeypatch.setattr(scheduler, "MAX_WAITING_JOBS", 1)
     monkeypatch.setattr(scheduler, "MAX_CONCURRENT_STEPS", 1)
-    await make_due_repository(api, "first", "a.example.org", since=1000)
-    await make_due_repository(api, "second", "b.example.org", since=900)
+    await create_due_repository(api, "first", "a.example.org", since=1000)
+    await create_due_repository(api, "second", "b.example.org", since=900)
     assert await run_round(0) == ["first"]
     await api.sql("update job set not_before = now() + interval '1 hour' returning 1")
     assert await run_round(1) == ["first", "second"]

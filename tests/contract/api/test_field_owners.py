@@ -18,9 +18,9 @@ def fields_by_manager(manifest: Any) -> dict[str, Any]:
 
 async def test_the_creator_owns_the_sent_fields(api: Api) -> None:
     """The fields of a new object belong to the named manager, or else to the program. The author and the times belong to no manager."""
-    sent = dashboard()
-    sent["metadata"] |= {"labels": {"team": "a"}, "finalizers": ["x"], "annotations": {"grafana.app/message": "hello"}}
-    _, created = await api("POST", f"{DASHBOARDS}?fieldManager=me", sent)
+    body = dashboard()
+    body["metadata"] |= {"labels": {"team": "a"}, "finalizers": ["x"], "annotations": {"grafana.app/message": "hello"}}
+    _, created = await api("POST", f"{DASHBOARDS}?fieldManager=me", body)
     entry = created["metadata"]["managedFields"][0]
     fields = {"f:metadata": {"f:labels": {"f:team": {}}, "f:finalizers": {'v:"x"': {}}}, "f:spec": {"f:title": {}}}
     assert (entry.pop("time")[-1], entry) == (
@@ -54,31 +54,34 @@ async def test_a_write_without_effect_changes_no_owner(api: Api) -> None:
 
 
 async def test_owners_may_be_rewritten(api: Api) -> None:
-    """Valid entries of ``managedFields`` that a client sends replace the stored ones, for example to transfer fields to another manager."""
+    """A client may replace the entries of ``managedFields``, for example to transfer fields to another manager.
+
+    An invalid entry changes nothing, and one empty entry removes all, as in Kubernetes.
+    """
     _, created = await api("POST", f"{DASHBOARDS}?fieldManager=a", dashboard())
     entry = created["metadata"]["managedFields"][0]
-    sent = dashboard()
-    sent["metadata"]["managedFields"] = [entry | {"manager": "z", "operation": "Apply"}]
-    _, handed = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
-    assert fields_by_manager(handed) == {"z": entry["fieldsV1"]}
-    assert handed["metadata"]["resourceVersion"] != created["metadata"]["resourceVersion"]
-    sent["metadata"]["managedFields"] = [{"manager": 5}]
-    _, remaining = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
-    assert remaining["metadata"] == handed["metadata"]
-    sent["metadata"]["managedFields"] = [{}]
-    _, dropped = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", sent)
-    assert fields_by_manager(dropped) == {}
+    body = dashboard()
+    body["metadata"]["managedFields"] = [entry | {"manager": "z", "operation": "Apply"}]
+    _, transferred = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", body)
+    assert fields_by_manager(transferred) == {"z": entry["fieldsV1"]}
+    assert transferred["metadata"]["resourceVersion"] != created["metadata"]["resourceVersion"]
+    body["metadata"]["managedFields"] = [{"manager": 5}]
+    _, unchanged = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", body)
+    assert unchanged["metadata"] == transferred["metadata"]
+    body["metadata"]["managedFields"] = [{}]
+    _, without_owners = await api("PUT", f"{DASHBOARDS}/d?fieldManager=b", body)
+    assert fields_by_manager(without_owners) == {}
 
 
 async def test_many_entries_are_refused(api: Api) -> None:
     """Each write with more than 200 entries in ``managedFields`` is refused, because the work grows with the entries."""
-    sent = dashboard()
-    sent["metadata"]["managedFields"] = [{"manager": "m"}] * 201
+    body = dashboard()
+    body["metadata"]["managedFields"] = [{"manager": "m"}] * 201
     for method, path in (("POST", DASHBOARDS), ("PUT", f"{DASHBOARDS}/d")):
-        status, error = await api(method, path, sent)
+        status, error = await api(method, path, body)
         assert (status, error["message"].partition(";")[0]) == (400, "metadata.managedFields has 201 entries, 200 are the most")
-    sent["metadata"]["managedFields"].pop()
-    status, _ = await api("POST", DASHBOARDS, sent)
+    body["metadata"]["managedFields"].pop()
+    status, _ = await api("POST", DASHBOARDS, body)
     assert status == 201
 
 

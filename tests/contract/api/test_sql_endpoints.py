@@ -9,7 +9,7 @@ import aiohttp
 import orjson
 import pytest
 from tests.acceptance.polling import wait_until
-from tests.contract.api.test_evaluations import EVALUATIONS, EvaluationClient, raw
+from tests.contract.api.test_evaluations import EVALUATIONS, EvaluationClient, raw_query
 
 from dashwright.api.main import Gateway
 from dashwright.common.clock import Clock
@@ -51,7 +51,7 @@ async def evaluation_client(tmp_path: Path, database: Database) -> AsyncIterator
 
 async def test_a_statement_runs_at_every_endpoint(evaluation_client: EvaluationClient) -> None:
     """A SQL expression runs as a query, as a panel's target and in an evaluation, and a panel with one is valid."""
-    source = raw("A", [1, 2, 3])
+    source = raw_query("A", [1, 2, 3])
     panel: dict[str, Any] = {"type": "table", "targets": [STATEMENT], "queries": [source]}
     for path, body in (("/api/ds/query", {"queries": [source, STATEMENT]}), ("/api/panels/query", panel)):
         status, response = await evaluation_client.call("POST", path, json=body)
