@@ -1,4 +1,4 @@
-"""Client for the calls about files that the gateway sends to the jobs worker."""
+"""A client that calls the jobs worker about the files of a repository, as the gateway does."""
 
 import json
 from typing import Any, Self
@@ -27,16 +27,15 @@ AUTHOR = CommitAuthor(name="Ada", email="ada@example.org", uid="user:7", at=1_70
 
 
 class Calls:
-    """Calls about one repository of the default namespace.
-
-    ``author`` is the author of changes. With ``is_repeated``, the calls look like redeliveries after another worker has ended.
-    """
+    """Calls about the files of one repository of the default namespace."""
 
     def __init__(self, broker: MemoryBroker, name: str) -> None:
         self._rpc = RpcClient(broker, SIGNER)
         self._queue = broker.topology.repositories
         self._name = name
+        #: The author of changes.
         self.author = AUTHOR
+        #: Whether each call looks like a redelivery after the worker that received it first has ended.
         self.is_repeated = False
 
     async def __aenter__(self) -> Self:
@@ -54,12 +53,13 @@ class Calls:
         return {item.path: item.hash for item in listing.items}
 
     async def file(self, path: str, ref: str = "") -> FileResponse:
+        """Return a file with its objects."""
         return FileResponse.model_validate_json(
             await self._send_request(FileRequest(namespace="default", name=self._name, path=path, ref=ref))
         )
 
     async def request_change(self, method: str, path: str, content: Any = None, **options: Any) -> ChangeResponse:
-        """Plan a change, or execute it if ``base`` is given. A tree as content is sent as JSON."""
+        """Plan a change, or execute it if ``base`` is that of its plan. Content other than text is sent as JSON."""
         text = content if content is None or isinstance(content, str) else json.dumps(content)
         request = ChangeRequest(
             namespace="default", name=self._name, method=ChangeMethod(method), path=path, content=text, author=self.author, **options
@@ -72,6 +72,7 @@ class Calls:
         return await self.request_change(method, path, planned.content, base=planned.base, **options)
 
     async def edit_object(self, path: str, checksum: str, edited: dict[str, Any] | None, **options: Any) -> EditResponse:
+        """Edit the object of the file with this checksum, or delete the object if ``edited`` is None."""
         body = EditedObject(**{"labels": {}, "annotations": {}, **edited}) if edited else None
         request = EditRequest(
             namespace="default", name=self._name, path=path, checksum=checksum, edited=body, author=self.author, **options

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.api.calls import Calls
 from tests.contract.api.conftest import Api
+from tests.contract.api.file_calls import Calls
 from tests.contract.api.test_files_changed_by_the_worker import Team, create_repository, synced_team
 from tests.contract.api.test_sync_from_git import DASHBOARDS, dashboard, run_sync
 from tests.servers.git import GitServer, git
@@ -47,17 +47,17 @@ async def stored_dashboard(team: Team, name: str) -> dict[str, Any]:
 
 async def source_of(team: Team, name: str) -> tuple[str, str]:
     """Return path and checksum of the file that an object was stored from."""
-    notes = (await stored_dashboard(team, name))["metadata"]["annotations"]
-    return notes["grafana.app/sourcePath"], notes["grafana.app/sourceChecksum"]
+    annotations = (await stored_dashboard(team, name))["metadata"]["annotations"]
+    return annotations["grafana.app/sourcePath"], annotations["grafana.app/sourceChecksum"]
 
 
 async def edit_object(team: Team, calls: Calls, name: str, spec: dict[str, Any] | None, **options: Any) -> str:
     """Edit an object through its file and return the commit."""
-    notes = (await stored_dashboard(team, name))["metadata"]["annotations"]
+    annotations = (await stored_dashboard(team, name))["metadata"]["annotations"]
     path, checksum = await source_of(team, name)
     dry_run = options.pop("dry_run", False)
-    expected = {"version": "v1beta1", "name": name, "spec": json.dumps(spec), "folder": notes["grafana.app/folder"], **options}
-    return (await calls.edit_object(path, checksum, None if spec is None else expected, dry_run=dry_run)).ref
+    edited = {"version": "v1beta1", "name": name, "spec": json.dumps(spec), "folder": annotations["grafana.app/folder"], **options}
+    return (await calls.edit_object(path, checksum, None if spec is None else edited, dry_run=dry_run)).ref
 
 
 async def test_an_edit_keeps_the_format_of_the_file(team: Team, calls: Calls) -> None:
@@ -75,25 +75,26 @@ async def test_an_edit_keeps_the_format_of_the_file(team: Team, calls: Calls) ->
     dashboard = await stored_dashboard(team, "named")
     assert (dashboard["spec"]["title"], dashboard["metadata"]["labels"]["team"]) == ("N2", "ours")
     assert dashboard["metadata"]["annotations"]["grafana.app/updatedBy"] == "user:7"
-    counted = await team.api.sql("select entries from repository_commit")
+    entry_count = await team.api.sql("select entries from repository_commit")
     assert (await run_sync(team.api))["state"] == "success"
-    assert counted == await team.api.sql("select entries from repository_commit") == 4
+    assert entry_count == await team.api.sql("select entries from repository_commit") == 4
     assert await team.stored_titles() == {
         "": "Team", "classic.json": "C2", "deep": "deep", "deep/named.yaml": "N2", "deep/unnamed.json": "U2",
     }  # fmt: skip
 
 
 async def check_one_edit(team: Team, calls: Calls, name: str, spec: dict[str, Any]) -> None:
-    """Check that a dry run changes nothing, that the edit does, and that the same edit again makes no commit."""
+    """Check that a dry run changes nothing, that the edit is a commit, and that the repeated edit makes no commit."""
     before = team.read("classic.json")
     assert await edit_object(team, calls, name, spec, dry_run=True) == ""
     assert team.read("classic.json") == before
-    created = await edit_object(team, calls, name, spec)
-    assert bool(created) == (team.work_tree is not None)
+    commit = await edit_object(team, calls, name, spec)
+    assert bool(commit) == (team.work_tree is not None)
     assert await edit_object(team, calls, name, spec) == ""
 
 
 async def test_an_annotation_turns_a_classic_file_into_a_resource(team: Team, calls: Calls) -> None:
+    """A file in the classic form, which has no annotations, is rewritten as a resource when one is added."""
     await edit_object(team, calls, "classic", {"title": "C", "panels": []}, annotations={"note": "mine"})
     file_content = json.loads(team.read("classic.json") or "")
     assert (file_content["kind"], file_content["metadata"]) == ("Dashboard", {"name": "classic", "annotations": {"note": "mine"}})
@@ -161,9 +162,9 @@ async def test_deleting_an_object_deletes_its_file(team: Team, calls: Calls) -> 
     await edit_object(team, calls, UNNAMED, None)
     remaining_titles = {"": "Team", "classic.json": "C", "deep": "deep"}
     assert (team.read("deep/named.yaml"), team.read("deep/.keep"), await team.stored_titles()) == (None, "", remaining_titles)
-    counted = await team.api.sql("select entries from repository_commit")
+    entry_count = await team.api.sql("select entries from repository_commit")
     assert (await run_sync(team.api))["state"] == "success"
-    assert counted == await team.api.sql("select entries from repository_commit")
+    assert entry_count == await team.api.sql("select entries from repository_commit")
     assert await team.stored_titles() == remaining_titles
     assert await team.api.sql("select uid::text from resource where source_path = 'deep'") == before
 
@@ -214,15 +215,15 @@ async def test_a_concurrent_push_is_kept(
     await run_sync(git_api)
     commit = RepositoryCheckouts.commit
 
-    async def overtaken(*arguments: Any, **options: Any) -> Any:
+    async def push_and_commit(*arguments: Any, **options: Any) -> Any:
         monkeypatch.undo()
         work_tree.commit({"theirs.json": dashboard("t", "T")})
         return await commit(*arguments, **options)
 
-    monkeypatch.setattr(RepositoryCheckouts, "commit", overtaken)
-    created = await edit_object(team, calls, "classic", {"title": "Mine", "panels": []})
+    monkeypatch.setattr(RepositoryCheckouts, "commit", push_and_commit)
+    edit_commit = await edit_object(team, calls, "classic", {"title": "Mine", "panels": []})
     assert (team.read("theirs.json") is not None, "Mine" in (team.read("classic.json") or "")) == (True, True)
-    assert git(work_tree.folder, "rev-parse", "origin/main") == created
+    assert git(work_tree.folder, "rev-parse", "origin/main") == edit_commit
     assert (await run_sync(git_api))["state"] == "success"
     assert {"theirs.json": "T", "classic.json": "Mine"}.items() <= (await team.stored_titles()).items()
 
@@ -230,11 +231,11 @@ async def test_a_concurrent_push_is_kept(
 async def test_a_committed_edit_that_is_not_stored_is_reported(team: Team, calls: Calls, monkeypatch: pytest.MonkeyPatch) -> None:
     """If an edit is committed but cannot be stored, the error is not retryable, and a sync stores it."""
 
-    async def overtaken(*_: Any, **__: Any) -> None:
+    async def fail(*_: Any, **__: Any) -> None:
         raise Overtaken("another writer was faster")
 
     with monkeypatch.context() as patched:
-        patched.setattr(DatabaseObjectStore, "apply", overtaken)
+        patched.setattr(DatabaseObjectStore, "apply", fail)
         with pytest.raises(Unavailable, match="committed to the repository but not stored yet"):
             await edit_object(team, calls, "classic", {"title": "Mine", "panels": []})
     assert "Mine" in (team.read("classic.json") or "")

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.api.calls import Calls, sorted_touches
 from tests.contract.api.conftest import Api
+from tests.contract.api.file_calls import Calls, sorted_touches
 from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, run_sync
 from tests.servers.git import GitServer, WorkTree, git
 
@@ -109,7 +109,10 @@ def indented_json(tree: Any) -> str:
 
 
 async def test_a_file_is_created_updated_and_deleted(team: Team, calls: Calls) -> None:
-    """Planning changes nothing; executing writes the file with two spaces of indent and stores the object by the caller's identity."""
+    """A planned change changes nothing. An executed change writes the file with an indent of two spaces, and stores the object.
+
+    The caller is recorded as the object's author.
+    """
     new = {"uid": "n", "title": "N", "panels": [], "id": 5, "version": 3, "x": 1}
     stored_body = {"uid": "n", "title": "N", "panels": [], "x": 1}
     deep = folder_name("team", "deep/")
@@ -121,8 +124,8 @@ async def test_a_file_is_created_updated_and_deleted(team: Team, calls: Calls) -
     assert (created.wrapper.errors, created.wrapper.timestamp is not None) == (None, True)
     assert created.wrapper.hash == (await calls.files())["deep/new/n.json"]
     _, body = await team.api("GET", f"{DASHBOARDS}/n")
-    notes = body["metadata"]["annotations"]
-    assert (notes["grafana.app/createdBy"], notes["grafana.app/sourceChecksum"]) == ("user:7", created.wrapper.hash)
+    annotations = body["metadata"]["annotations"]
+    assert (annotations["grafana.app/createdBy"], annotations["grafana.app/sourceChecksum"]) == ("user:7", created.wrapper.hash)
     changed = await calls.plan_and_change("update", "deep/new/n.json", {**stored_body, "title": "N2"})
     assert (changed.wrapper.resource.action, (await team.stored_titles())["deep/new/n.json"]) == ("update", "N2")
     assert sorted_touches(changed) == [("update", "dashboards", "n", folder_name("team", "deep/new/"))]
@@ -138,9 +141,9 @@ async def test_a_file_is_created_updated_and_deleted(team: Team, calls: Calls) -
 
 async def test_content_is_converted_to_the_file_extension(team: Team, calls: Calls) -> None:
     """Content is converted between JSON and YAML by the file's extension, a generated name is fixed, and server fields are omitted."""
-    head = "apiVersion: dashboard.grafana.app/v0alpha1\nkind: Dashboard\n"
-    sent = f"{head}metadata:\n  generateName: made-\n  uid: x\nspec:\n  title: Y\n  uid: y\n"
-    planned = await calls.request_change("create", "y.json", sent)
+    type_meta = "apiVersion: dashboard.grafana.app/v0alpha1\nkind: Dashboard\n"
+    text = f"{type_meta}metadata:\n  generateName: made-\n  uid: x\nspec:\n  title: Y\n  uid: y\n"
+    planned = await calls.request_change("create", "y.json", text)
     created = await calls.request_change("create", "y.json", planned.content, base=planned.base)
     assert created.wrapper.resource.file is not None
     name = created.wrapper.resource.file["metadata"]["name"]
@@ -241,14 +244,15 @@ async def test_an_error_names_the_file_although_the_reason_has_its_name(
 
 
 @pytest.mark.parametrize(
-    ("bound", "method"),
+    ("limit", "method"),
     [("domain.edits.MAX_EDITS", "delete"), ("domain.edits.MAX_EDITS", "move"), ("actions.files.changing.MAX_EDIT_BYTES", "move")],
+    ids=["deletes", "moves", "moved bytes"],
 )
 async def test_a_change_of_too_many_files_is_rejected(
-    team: Team, calls: Calls, monkeypatch: pytest.MonkeyPatch, bound: str, method: str
+    team: Team, calls: Calls, monkeypatch: pytest.MonkeyPatch, limit: str, method: str
 ) -> None:
-    """A change of too many files or bytes is rejected before it is planned, which would need memory for all of them."""
-    monkeypatch.setattr(f"dashwright.jobs_worker.{bound}", 2)
+    """A change of too many files or bytes is rejected before it is planned, because a plan has the content of all files."""
+    monkeypatch.setattr(f"dashwright.jobs_worker.{limit}", 2)
     with pytest.raises(TooLarge, match="in parts"):
         await (
             calls.request_change("delete", "deep/") if method == "delete" else calls.request_change("move", "new/", original_path="deep/")
@@ -279,7 +283,7 @@ async def test_a_commit_has_author_and_message(
     """A commit has the caller as author and the given message, or a generated one."""
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"))
 
-    def newest() -> str:
+    def newest_commit() -> str:
         git(work_tree.folder, "fetch", "--quiet", "origin")
         return git(work_tree.folder, "show", "--no-patch", "--format=%an <%ae>|%s", "origin/main")
 
@@ -292,7 +296,7 @@ async def test_a_commit_has_author_and_message(
         ("create", "z.json", body, {"message": "Because"}, "Because"),
     ):
         created = await calls.plan_and_change(method, path, content, **options)
-        assert newest() == f"Ada <ada@example.org>|{message}"
+        assert newest_commit() == f"Ada <ada@example.org>|{message}"
         assert created.wrapper.ref == git(work_tree.folder, "rev-parse", "origin/main")
     assert (await team.stored_titles())["z.json"] == "X"
 
@@ -330,9 +334,9 @@ async def test_a_change_on_a_new_branch_stores_nothing(
     await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []}, ref="feature/x")
     assert (team.read("x.json", "feature/x") is not None, "A2" in (team.read("a.json", "feature/x") or "")) == (True, True)
     assert (team.read("x.json"), team.read("a.json"), await team.stored_titles()) == (None, TREE["a.json"], before)
-    head = git(work_tree.folder, "rev-parse", "origin/main")
+    newest_commit = git(work_tree.folder, "rev-parse", "origin/main")
     with pytest.raises(BadRequest):
-        await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref=head)
+        await calls.request_change("update", "a.json", {"uid": "a", "title": "A2", "panels": []}, ref=newest_commit)
 
 
 async def test_an_empty_repository_accepts_its_first_file(git_api: Api, git_server: GitServer, calls: Calls, tmp_path: Path) -> None:
@@ -371,9 +375,10 @@ async def test_workflows_limit_the_branches(git_api: Api, git_server: GitServer,
             assert (await calls.request_change("update", "a.json", body, ref=ref)).base
 
 
-async def test_without_sync_only_the_file_is_written(
+async def test_while_syncs_are_disabled_only_the_file_is_written(
     git_api: Api, git_server: GitServer, work_tree: WorkTree, calls: Calls, tmp_path: Path
 ) -> None:
+    """While syncs are disabled, a change is committed and stores no object."""
     team = await create_repository(git_api, tmp_path, work_tree, git_server.url("team.git"), sync={"enabled": False, "target": "folder"})
     created = await calls.plan_and_change("create", "x.json", {"uid": "x", "title": "X", "panels": []})
     assert (created.wrapper.resource.action, team.read("x.json") is not None, await team.stored_titles()) == ("create", True, {})
@@ -417,16 +422,18 @@ async def test_a_later_commit_is_not_overwritten(
     await run_sync(git_api)
     commit = RepositoryCheckouts.commit
 
-    def push_after_commit(title: str, meanwhile: Callable[[], Awaitable[object]]) -> None:
-        async def commit_and_more(*arguments: Any, **options: Any) -> Any:
+    def push_after_commit(title: str, act: Callable[[], Awaitable[object]]) -> None:
+        """Let the next change be followed by a push and an action between its commit and its write."""
+
+        async def commit_and_push(*arguments: Any, **options: Any) -> Any:
             monkeypatch.undo()
             created = await commit(*arguments, **options)
             git(work_tree.folder, "pull", "--quiet", "origin", "main")
             work_tree.commit({"a.json": dashboard("a", title)})
-            await meanwhile()
+            await act()
             return created
 
-        monkeypatch.setattr(RepositoryCheckouts, "commit", commit_and_more)
+        monkeypatch.setattr(RepositoryCheckouts, "commit", commit_and_push)
 
     async def forget_stored_commit() -> None:
         await git_api.sql("update repository_commit set edition = edition + 1, ref = null returning 1")
@@ -451,7 +458,7 @@ async def test_concurrent_changes_are_all_kept(team: Team, calls: Calls) -> None
             except Conflict:
                 continue
             return
-        raise AssertionError("it never came through")
+        raise AssertionError("each attempt conflicted")
 
     names = ["k", "l", "m"]
     await asyncio.gather(*map(change, names))

@@ -6,8 +6,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.api.calls import Calls, sorted_touches
 from tests.contract.api.conftest import Api
+from tests.contract.api.file_calls import Calls, sorted_touches
 from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, repository, run_sync
 from tests.servers.git import GitServer
 

@@ -4,8 +4,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
-from tests.contract.api.calls import Calls
 from tests.contract.api.conftest import Api
+from tests.contract.api.file_calls import Calls
 from tests.contract.api.test_files_read_by_the_worker import make_local_repository
 from tests.contract.api.test_sync_from_git import dashboard, repository
 from tests.servers.git import GitServer

@@ -5,8 +5,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from tests.contract.api.calls import AUTHOR, Calls
 from tests.contract.api.conftest import Api
+from tests.contract.api.file_calls import AUTHOR, Calls
 from tests.contract.api.test_files_changed_by_the_worker import TREE, Team, synced_team
 from tests.contract.api.test_sync_from_git import dashboard, run_sync
 from tests.servers.git import GitServer, WorkTree, git
