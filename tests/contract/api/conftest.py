@@ -137,6 +137,11 @@ def legacy_text(name: str, *, org_id: int = 1, secret: str = "s3cret") -> str:
     return base64.b64encode(f'{{"k":"{secret}","n":"{name}","id":{org_id}}}'.encode()).decode()
 
 
+def case_id(value: object) -> str | None:
+    """Return the id of a parameter that is a dict or a list: the beginning of its text. Other parameters have the ids of pytest."""
+    return repr(value)[:60] if isinstance(value, dict | list) else None
+
+
 StartApi = Callable[..., Awaitable[Api]]
 
 

@@ -15,10 +15,10 @@ from tests.contract.api.test_exports import (
     Export,
     count_commits,
     counts,
+    create_dashboard,
+    create_folder,
     create_repository,
-    dashboard,
     export,
-    folder,
     list_files,
     wait_for_job,
 )
@@ -38,7 +38,7 @@ async def test_a_cancelled_export_changes_nothing(git_api: Api, git_server: GitS
     """An export that is cancelled while it fetches pushes nothing and manages no object, and the next export succeeds."""
     git_server.create_repository("team.git").commit({"README.md": "x"})
     await create_repository(git_api, git_server)
-    await dashboard(git_api, "a", "A")
+    await create_dashboard(git_api, "a", "A")
     requested, finished = asyncio.Event(), asyncio.Event()
 
     async def wait(request: web.Request) -> web.StreamResponse | None:
@@ -63,8 +63,8 @@ async def test_a_cancelled_export_changes_nothing(git_api: Api, git_server: GitS
 
 async def test_an_object_saved_during_an_export_is_not_managed(git_api: Api, git_server: GitServer, export: Export) -> None:
     """An object that is saved during the push is still unmanaged afterwards; the next export includes the change."""
-    await dashboard(git_api, "a", "A")
-    await dashboard(git_api, "b", "B")
+    await create_dashboard(git_api, "a", "A")
+    await create_dashboard(git_api, "b", "B")
     remaining = [True]
 
     async def save(request: web.Request) -> web.StreamResponse | None:
@@ -90,8 +90,8 @@ async def test_an_export_to_a_local_repository(git_api: Api, tmp_path: Path) -> 
     """An export to a local repository writes its files once. It supports neither branches nor history."""
     (tmp_path / "local").mkdir()
     await make_local_repository(git_api, "local", tmp_path, "write")
-    await folder(git_api, "web", "Web")
-    await dashboard(git_api, "a", "A", "web")
+    await create_folder(git_api, "web", "Web")
+    await create_dashboard(git_api, "a", "A", "web")
     for expected in ({"create": 1}, {"noop": 1}):
         status, job = await git_api("POST", f"{REPOSITORIES}/local/export", {"identifier": True})
         assert status == 202, job
@@ -112,14 +112,14 @@ async def test_exported_files_equal_the_stored_objects(
     folders = [""]
     for index in range(4):
         folders.append(f"f{index}")
-        await folder(git_api, f"f{index}", draw.choice(titles), draw.choice(folders[:-1]))
+        await create_folder(git_api, f"f{index}", draw.choice(titles), draw.choice(folders[:-1]))
     for index in range(12):
         url, spec = (
             (CLASSIC, {"panels": [{"id": index, "value": 1.50}]})
             if draw.random() < 0.6
             else (DASHBOARDS, {"layout": {"kind": "GridLayout"}})
         )
-        await dashboard(git_api, f"d{index}", draw.choice(titles), draw.choice(folders), url=url, **spec)
+        await create_dashboard(git_api, f"d{index}", draw.choice(titles), draw.choice(folders), url=url, **spec)
     stored = await read_stored(git_api)
     assert (await export(identifier=True))["state"] == "success"
     git(tmp_path, "clone", "--quiet", str(git_server.root / "team.git"), "clone")

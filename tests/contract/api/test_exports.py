@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import Api, case_id
 from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, run_sync
 from tests.servers.git import GitServer, git
 
@@ -16,7 +16,7 @@ from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 
 FOLDERS = "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders"
 CLASSIC = DASHBOARDS.replace("v2alpha1", "v0alpha1")
-STORED = "select json_agg((name, generation, folder, labels) order by name)::text from resource where resource <> 'repositories'"
+_SELECT_OBJECTS = "select json_agg((name, generation, folder, labels) order by name)::text from resource where resource <> 'repositories'"
 Export = Callable[..., Awaitable[dict[str, Any]]]
 
 
@@ -55,13 +55,13 @@ async def wait_for_job(api: Api, job: dict[str, Any], repository: str = "team") 
                 return dict(body["status"])
 
 
-async def folder(api: Api, name: str, title: str, parent: str = "") -> None:
+async def create_folder(api: Api, name: str, title: str, parent: str = "") -> None:
     metadata: dict[str, Any] = {"name": name} | ({"annotations": {"grafana.app/folder": parent}} if parent else {})
     status, body = await api("POST", FOLDERS, {"metadata": metadata, "spec": {"title": title}})
     assert status == 201, body
 
 
-async def dashboard(api: Api, name: str, title: str, parent: str = "", *, url: str = CLASSIC, **spec: Any) -> None:
+async def create_dashboard(api: Api, name: str, title: str, parent: str = "", *, url: str = CLASSIC, **spec: Any) -> None:
     metadata: dict[str, Any] = {"name": name} | ({"annotations": {"grafana.app/folder": parent}} if parent else {})
     status, body = await api("POST", url, {"metadata": metadata, "spec": {"title": title, **spec}})
     assert status == 201, body
@@ -88,13 +88,16 @@ def counts(status: dict[str, Any], resource: str = "dashboards") -> dict[str, in
 
 
 async def test_objects_are_exported_by_title(git_api: Api, git_server: GitServer, export: Export) -> None:
-    """Files are named by title in directories named by folder, in their stored version, in one commit of the caller."""
-    await folder(git_api, "web", "Web & more")
-    await folder(git_api, "deep", "Deep", "web")
-    await folder(git_api, "none", "Empty")
-    await dashboard(git_api, "v0", "Old one", "web", panels=[])
-    await dashboard(git_api, "v2", "Test dashboard. Created at v2", url=DASHBOARDS, elements={}, layout={"kind": "GridLayout"})
-    await dashboard(git_api, "low", "Größe 📈", "deep")
+    """Each dashboard becomes a file named by its title, in the directory of its folder and in its stored version.
+
+    All files are one commit, whose author is the caller. Without changes, a repeated export makes no commit.
+    """
+    await create_folder(git_api, "web", "Web & more")
+    await create_folder(git_api, "deep", "Deep", "web")
+    await create_folder(git_api, "none", "Empty")
+    await create_dashboard(git_api, "v0", "Old one", "web", panels=[])
+    await create_dashboard(git_api, "v2", "Test dashboard. Created at v2", url=DASHBOARDS, elements={}, layout={"kind": "GridLayout"})
+    await create_dashboard(git_api, "low", "Größe 📈", "deep")
     status = await export(branch="exported")
     assert (status["state"], counts(status), counts(status, "folders")) == ("success", {"create": 3}, {"create": 3}), status
     assert list_files(git_server, "exported") == [
@@ -117,13 +120,13 @@ async def test_objects_are_exported_by_title(git_api: Api, git_server: GitServer
     assert "grafana.app/managedBy" not in (await git_api("GET", f"{CLASSIC}/v0"))[1]["metadata"]["annotations"]
 
 
-async def test_an_export_to_the_branch_of_the_repository_makes_objects_managed(git_api: Api, git_server: GitServer, export: Export) -> None:
+async def test_an_export_to_the_synced_branch_makes_objects_managed(git_api: Api, git_server: GitServer, export: Export) -> None:
     """An export with names makes the objects managed: the next sync changes nothing, and later edits are commits."""
-    await folder(git_api, "web", "Web")
-    await dashboard(git_api, "a", "A", "web", panels=[{"id": 1, "type": "text"}])
+    await create_folder(git_api, "web", "Web")
+    await create_dashboard(git_api, "a", "A", "web", panels=[{"id": 1, "type": "text"}])
     body = {"metadata": {"name": "b", "labels": {"team": "x"}}, "spec": {"title": "B"}}
     assert (await git_api("POST", CLASSIC, body))[0] == 201
-    before = await git_api.sql(STORED)
+    before = await git_api.sql(_SELECT_OBJECTS)
     status = await export(identifier=True)
     assert (status["state"], counts(status)) == ("success", {"create": 2}), status
     assert read_json(git_server, "b.json")["metadata"] == {"name": "b", "labels": {"team": "x"}}
@@ -131,7 +134,7 @@ async def test_an_export_to_the_branch_of_the_repository_makes_objects_managed(g
     assert {item["resource"]: item["count"] for item in team["status"]["stats"]} == {"dashboards": 2, "folders": 1}
     synced_status = await run_sync(git_api)
     assert (synced_status["state"], counts(synced_status), counts(synced_status, "folders")) == ("success", {"noop": 2}, {"noop": 1})
-    assert await git_api.sql(STORED) == before
+    assert await git_api.sql(_SELECT_OBJECTS) == before
     _, response = await git_api("GET", f"{CLASSIC}/a")
     assert response["metadata"]["annotations"]["grafana.app/sourcePath"] == "Web/a.json"
     response["spec"]["title"] = "A2"
@@ -143,7 +146,7 @@ async def test_an_export_to_the_branch_of_the_repository_makes_objects_managed(g
 
 async def test_files_without_names_become_copies(git_api: Api, git_server: GitServer, export: Export) -> None:
     """An export without names leaves the objects unmanaged, and a sync stores the files as copies once."""
-    await dashboard(git_api, "a", "A")
+    await create_dashboard(git_api, "a", "A")
     await export(target="folder")
     assert counts(await run_sync(git_api)) == {"create": 1}
     repeated = await export()
@@ -155,13 +158,13 @@ async def test_files_without_names_become_copies(git_api: Api, git_server: GitSe
 async def test_file_names_are_unique(git_api: Api, git_server: GitServer, export: Export) -> None:
     """Equal, empty, very long or otherwise unsuitable titles of dashboards and folders become unique file names."""
     for name, title in (("one", "a / b"), ("two", "A: B!"), ("Two", "a b"), ("nil", "***"), ("long", "x" * 5000), ("dots", "../..")):
-        await dashboard(git_api, name, title)
-    await folder(git_api, "f1", "A/B")
-    await folder(git_api, "f2", "a-b")
-    await folder(git_api, "f3", ".git")
-    await dashboard(git_api, "in1", "x", "f1")
-    await dashboard(git_api, "in2", "x", "f2")
-    await dashboard(git_api, "in3", "x", "f3")
+        await create_dashboard(git_api, name, title)
+    await create_folder(git_api, "f1", "A/B")
+    await create_folder(git_api, "f2", "a-b")
+    await create_folder(git_api, "f3", ".git")
+    await create_dashboard(git_api, "in1", "x", "f1")
+    await create_dashboard(git_api, "in2", "x", "f2")
+    await create_dashboard(git_api, "in3", "x", "f3")
     status = await export(branch="side", prefix="some/where/")
     assert (status["state"], counts(status)) == ("success", {"create": 9}), status
     paths = list_files(git_server, "side")
@@ -176,7 +179,7 @@ async def test_history_is_exported_as_commits(git_api: Api, git_server: GitServe
     """Each version is a commit with its author, time and message; versions that git has are not exported again."""
     await git_api.person("anna", Role.EDITOR)
     await git_api.sql("""update "user" set name = 'Anna Ä', email = 'anna@example.org' where login = 'anna'""")
-    await dashboard(git_api, "a", "A")
+    await create_dashboard(git_api, "a", "A")
     _, body = await git_api("GET", f"{CLASSIC}/a")
     body["spec"]["refresh"] = "5m"
     body["metadata"]["annotations"]["grafana.app/message"] = "tidy up"
@@ -198,8 +201,8 @@ async def test_history_is_exported_as_commits(git_api: Api, git_server: GitServe
 
 async def test_only_a_dashboard_with_its_newest_version_is_exported(git_api: Api, git_server: GitServer, export: Export) -> None:
     """If the newest version is too large for a file, no older version is exported, because the next sync would restore it."""
-    await dashboard(git_api, "a", "A")
-    await dashboard(git_api, "b", "B")
+    await create_dashboard(git_api, "a", "A")
+    await create_dashboard(git_api, "b", "B")
     _, body = await git_api("GET", f"{CLASSIC}/a")
     body["spec"]["description"] = "newest"
     assert (await git_api("PUT", f"{CLASSIC}/a", body))[0] == 200
@@ -218,9 +221,9 @@ async def test_files_of_other_objects_are_kept(git_api: Api, git_server: GitServ
     other = {"uid": "other", "title": "A", "panels": []}
     assert (await git_api("POST", f"{REPOSITORIES}/team/files/a.json?ref=side", other))[0] == 200
     assert (await git_api("POST", f"{REPOSITORIES}/team/files/Web.json?ref=side", {**other, "uid": "web"}))[0] == 200
-    await dashboard(git_api, "a", "A")
-    await folder(git_api, "web", "Web.json")
-    await dashboard(git_api, "b", "B", "web")
+    await create_dashboard(git_api, "a", "A")
+    await create_folder(git_api, "web", "Web.json")
+    await create_dashboard(git_api, "b", "B", "web")
     job_status = await export(branch="side")
     assert (job_status["state"], counts(job_status), counts(job_status, "folders")) == ("error", {"create": 1, "error": 1}, {"error": 1})
     reason = "other files are at its path: move or rename them in the repository"
@@ -233,7 +236,7 @@ async def test_the_first_export_must_write_the_synced_branch(git_api: Api, git_s
     """The first export to an empty repository must write the branch that is synced, or that branch would not exist."""
     git_server.create_repository("team.git")
     await create_repository(git_api, git_server)
-    await dashboard(git_api, "a", "A")
+    await create_dashboard(git_api, "a", "A")
     for options, state in (({"branch": "side"}, "error"), ({}, "success"), ({"branch": "side"}, "success")):
         _, job = await git_api("POST", f"{REPOSITORIES}/team/export", options)
         assert (await wait_for_job(git_api, job))["state"] == state
@@ -243,11 +246,11 @@ async def test_the_first_export_must_write_the_synced_branch(git_api: Api, git_s
 async def test_a_folder_that_is_too_deep_is_an_error(git_api: Api, git_server: GitServer, export: Export) -> None:
     """A dashboard whose directory would be too deep is an error of the export; all others are exported."""
     parent = ""
-    await dashboard(git_api, "top", "Top")
+    await create_dashboard(git_api, "top", "Top")
     for index in range(4):
-        await folder(git_api, f"f{index}", f"{index}", parent)
+        await create_folder(git_api, f"f{index}", f"{index}", parent)
         parent = f"f{index}"
-    await dashboard(git_api, "low", "Low", parent)
+    await create_dashboard(git_api, "low", "Low", parent)
     status = await export(branch="side", path="1/2/3/4/5")
     assert counts(status) == {"create": 1, "error": 1}
     reason = "path too deep: 9 directories, at most 8 become folders (DASHWRIGHT_FOLDER_DEPTH)"
@@ -261,34 +264,34 @@ async def test_a_concurrent_push_is_kept(git_api: Api, git_server: GitServer, ex
     await create_repository(git_api, git_server)
     clone = git_server.root / "second"
     git(git_server.root, "clone", "--quiet", str(git_server.root / "team.git"), str(clone))
-    await dashboard(git_api, "a", "A")
+    await create_dashboard(git_api, "a", "A")
 
-    async def move(request: web.Request) -> web.StreamResponse | None:
+    async def push_first(request: web.Request) -> web.StreamResponse | None:
         if request.path.endswith("git-receive-pack") and request.method == "POST" and remaining[0]:
             remaining[0] -= 1
             git(clone, "commit", "--quiet", "--allow-empty", "-m", "other")
             git(clone, "push", "--quiet", "--force", "origin", "HEAD:refs/heads/main")
         return None
 
-    git_server.fault = move
+    git_server.fault = push_first
     assert counts(await export()) == {"create": 1}
     log = git(git_server.root / "team.git", "log", "--format=%s", "main").splitlines()
     assert log == ["Exported from Dashwright", "other", "first"]
     git(clone, "pull", "--quiet", "origin", "main")
-    await dashboard(git_api, "b", "B")
+    await create_dashboard(git_api, "b", "B")
     remaining[0] = 3
     status = await export()
     assert (status["state"], "has moved" in status["message"]) == ("error", True), status
     assert list_files(git_server) == ["a.json"]
 
 
-async def test_permissions_of_exports(git_api: Api, git_server: GitServer) -> None:
-    """Editors who may not read all folders may export one that they may read, and only to another branch."""
+async def test_editors_export_readable_folders_to_other_branches(git_api: Api, git_server: GitServer) -> None:
+    """An Editor who may not read all folders may export only a readable folder, and only to another branch."""
     git_server.create_repository("team.git").commit({"README.md": "x"})
     await create_repository(git_api, git_server)
-    await folder(git_api, "open", "Open")
-    await folder(git_api, "closed", "Closed")
-    await dashboard(git_api, "a", "A", "open")
+    await create_folder(git_api, "open", "Open")
+    await create_folder(git_api, "closed", "Closed")
+    await create_dashboard(git_api, "a", "A", "open")
     for name, rules in (("closed", []), ("open", [{"builtInRole": "Editor", "permission": "View"}])):
         assert (await git_api("POST", f"/api/access-control/folders/{name}", {"permissions": rules}))[0] == 200
     auth = await git_api.person("anna", Role.EDITOR)
@@ -313,6 +316,7 @@ async def test_permissions_of_exports(git_api: Api, git_server: GitServer) -> No
         (("write",), {"path": ".x"}, 422, "prefix: path contains hidden"),
         (("write",), {"folder": "gone"}, 404, "not found"),
     ],
+    ids=case_id,
 )
 async def test_invalid_exports_are_rejected(
     git_api: Api, git_server: GitServer, workflows: tuple[str, ...], options: dict[str, str], status: int, reason: str

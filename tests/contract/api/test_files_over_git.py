@@ -49,7 +49,8 @@ def count_commits(server: GitServer, ref: str = "main") -> int:
     return int(git(server.root / "team.git", "rev-list", "--count", ref))
 
 
-async def editor(api: Api) -> str:
+async def create_editor(api: Api) -> str:
+    """Create the Editor anna, whose name and e-mail are those of commits, and return the credentials."""
     auth = await api.person("anna", Role.EDITOR)
     await api.sql("""update "user" set name = 'Anna Ä', email = 'anna@example.org' where login = 'anna'""")
     return auth
@@ -64,7 +65,7 @@ async def patch(api: Api, kind: str, body: Any, *, name: str = "a", auth: str = 
 async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """Replacing a file commits it with the caller's name and message and stores the object before the response."""
     await start_repository("write")
-    auth = await editor(git_api)
+    auth = await create_editor(git_api)
     status, body = await git_api("PUT", f"{FILES}/deep/b.json", json.loads(dashboard("b", "B2")), auth=auth, params={"message": "Better"})
     assert (status, body["resource"]["type"]["classic"], body["resource"]["action"]) == (200, "dashboard", "update")
     assert log(git_server, "%an|%ae|%s|%H") == f"Anna Ä|anna@example.org|Better|{body['ref']}"
@@ -79,7 +80,7 @@ async def test_replacing_a_file_is_a_commit_of_the_caller(git_api: Api, git_serv
 async def test_a_new_file_creates_directory_and_dashboard(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """A new file creates its directory's folder and a managed dashboard in it; an existing file is 409."""
     await start_repository("write")
-    auth = await editor(git_api)
+    auth = await create_editor(git_api)
     body = json.loads(dashboard("c", "C"))
     status, response = await git_api("POST", f"{FILES}/new/c.yaml", body, auth=auth)
     assert (status, response["resource"]["action"]) == (200, "create"), response
@@ -95,7 +96,7 @@ async def test_a_new_file_creates_directory_and_dashboard(git_api: Api, git_serv
 async def test_files_are_moved_and_deleted(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """Moving or deleting files, also a whole directory, moves or deletes their objects."""
     await start_repository("write")
-    auth = await editor(git_api)
+    auth = await create_editor(git_api)
     assert (await git_api("POST", f"{FILES}/far/b.json", params={"originalPath": "deep/b.json"}, auth=auth))[0] == 200
     _, moved = await git_api("GET", f"{DASHBOARDS}/b")
     assert moved["metadata"]["annotations"]["grafana.app/sourcePath"] == "far/b.json"
@@ -111,7 +112,7 @@ async def test_a_file_needs_the_permissions_of_its_object(git_api: Api, git_serv
     assert (await git_api("POST", "/api/access-control/folders/team", {"permissions": [{"builtInRole": "Viewer", "permission": "View"}]}))[
         0
     ] == 200
-    auth = await editor(git_api)
+    auth = await create_editor(git_api)
     for credentials in (viewer, auth):
         assert (await git_api("PUT", f"{FILES}/a.json", json.loads(dashboard("a", "X")), auth=credentials))[0] == 403
         assert (await git_api("DELETE", f"{FILES}/a.json", auth=credentials))[0] == 403
@@ -195,7 +196,7 @@ async def test_other_text_files_are_read_only(git_api: Api, git_server: GitServe
     assert (await git_api("GET", f"{FILES}/none.md"))[0] == 404
     for method in ("POST", "PUT", "DELETE"):
         status, error = await git_api(method, f"{FILES}/deep/README.MD", None if method == "DELETE" else "x")
-        assert (status, error["message"][:26]) == (400, "unsupported file extension"), error
+        assert (status, error["message"].startswith("unsupported file extension")) == (400, True), error
     assert (await run_sync(git_api))["state"] == "success"
     assert await titles(git_api) == {"a": "A"}
 
@@ -220,7 +221,7 @@ async def test_a_change_on_another_branch_stores_nothing(git_api: Api, git_serve
     A change on the repository's own branch needs the workflow for it.
     """
     await start_repository("branch")
-    auth = await editor(git_api)
+    auth = await create_editor(git_api)
     body = json.loads(dashboard("a", "A on the side"))
     status, response = await git_api("PUT", f"{FILES}/a.json", body, auth=auth, params={"ref": "side"})
     assert status == 200, response
@@ -238,10 +239,10 @@ async def test_an_unknown_directory_of_another_branch_needs_repository_access(gi
     """A directory of another branch that has no folder needs access to the whole repository, because its access rules are unknown."""
     work_tree = await start_repository("branch")
     work_tree.commit({"secret/s.json": dashboard("s", "S"), "deep/c.json": dashboard("c", "C")}, branch="side")
-    auth, side_branch = await editor(git_api), {"ref": "side"}
+    auth, side_branch = await create_editor(git_api), {"ref": "side"}
     body = json.loads(dashboard("s", "Mine"))
-    for method, sent in (("GET", None), ("PUT", body), ("DELETE", None)):
-        status, error = await git_api(method, f"{FILES}/secret/s.json", sent, auth=auth, params=side_branch)
+    for method, request_body in (("GET", None), ("PUT", body), ("DELETE", None)):
+        status, error = await git_api(method, f"{FILES}/secret/s.json", request_body, auth=auth, params=side_branch)
         assert (status, "anna needs repositories:write" in error["message"]) == (403, True), (method, error)
     assert (await git_api("GET", f"{FILES}/secret/s.json", params=side_branch))[0] == 200
     assert (await git_api("PUT", f"{FILES}/secret/s.json", body, params=side_branch))[0] == 200
@@ -255,11 +256,11 @@ async def test_a_directory_that_was_not_synced_yet_needs_repository_access(
     secret = json.dumps({"title": "S", "panels": []})
     files: dict[str, str | bytes | None] = {"a.json": dashboard("a", "A"), "secret/s.json": secret, "secret/README.md": "secret"}
     work_tree = await start_repository("write", files=files, target="instance")
-    auth, closed = await editor(git_api), folder_name("team", "secret/")
+    auth, closed = await create_editor(git_api), folder_name("team", "secret/")
     assert (await git_api("POST", f"/api/access-control/folders/{closed}", {"permissions": []}))[0] == 200
     work_tree.commit({"secret/s.json": None, "secret/README.md": None, "new/s.json": secret, "new/README.md": "secret", "b.json": secret})
     body = json.loads(dashboard("mine", "Mine"))
-    for method, path, sent, query in (
+    for method, path, request_body, query in (
         ("GET", "new/s.json", None, {}),
         ("GET", "new/README.md", None, {}),
         ("PUT", "new/s.json", body, {}),
@@ -270,7 +271,7 @@ async def test_a_directory_that_was_not_synced_yet_needs_repository_access(
         ("POST", "new/mine.json", body, {}),
         ("POST", "new/deep/mine.json", body, {}),
     ):
-        status, error = await git_api(method, f"{FILES}/{path}", sent, auth=auth, params=query)
+        status, error = await git_api(method, f"{FILES}/{path}", request_body, auth=auth, params=query)
         reason = "anna needs repositories:write until its directory is synced"
         assert (status, reason in error["message"]) == (403, True), (method, path, error)
     for path in ("new/s.json", "new/README.md"):
@@ -285,7 +286,7 @@ async def test_new_files_in_a_readable_folder_are_readable_before_a_sync(git_api
     """Directories below a readable folder are readable before they are synced, because access rules only add permissions."""
     work_tree = await start_repository("write")
     work_tree.commit({"new/README.md": "text", "new/s.json": dashboard("s", "S")})
-    auth = await editor(git_api)
+    auth = await create_editor(git_api)
     for path in ("new/README.md", "new/s.json"):
         assert (await git_api("GET", f"{FILES}/{path}", auth=auth))[0] == 200
     assert (await git_api("POST", f"{FILES}/new/mine.json", json.loads(dashboard("mine", "Mine")), auth=auth))[0] == 200
@@ -295,7 +296,7 @@ async def test_new_directories_are_readable_after_a_sync(git_api: Api, start_rep
     """A new directory at the root is readable once it is synced, or immediately if it contains no dashboard."""
     work_tree = await start_repository("write", target="instance")
     work_tree.commit({"docs/README.md": "text", "new/README.md": "text", "new/n.json": dashboard("n", "N"), "kept/.keep": ""})
-    auth = await editor(git_api)
+    auth = await create_editor(git_api)
     assert (await git_api("POST", f"{FILES}/kept/k.json", json.loads(dashboard("k", "K")), auth=auth))[0] == 200
     assert (await git_api("GET", f"{FILES}/kept/k.json", auth=auth))[0] == 200
     assert (await git_api("GET", f"{FILES}/docs/README.md", auth=auth))[0] == 200
@@ -306,9 +307,9 @@ async def test_new_directories_are_readable_after_a_sync(git_api: Api, start_rep
         assert (await git_api("POST", f"{FILES}/{new}", params={"originalPath": old}, auth=auth))[0] == 200
 
 
-@pytest.mark.parametrize("is_in_mirror", [True, False])
+@pytest.mark.parametrize("is_in_mirror", [True, False], ids=["in the mirror", "not in the mirror"])
 async def test_the_newest_commit_of_another_branch_can_be_read(git_api: Api, start_repository: StartRepository, is_in_mirror: bool) -> None:
-    """Previews read a branch by its name and then its pictures by the commit. An older commit of this branch is not found."""
+    """The newest commit of another branch can be read, as previews do for their pictures. An older commit is not found."""
     work_tree = await start_repository()
     older = work_tree.commit({"b.json": dashboard("b", "Older")}, branch="side")
     newest = work_tree.commit({"b.json": dashboard("b", "Newest")}, branch="side")
@@ -321,8 +322,9 @@ async def test_the_newest_commit_of_another_branch_can_be_read(git_api: Api, sta
 
 
 async def test_existing_branches_are_named_only_with_repository_access(git_api: Api, start_repository: StartRepository) -> None:
+    """The error of an unknown branch names the existing branches only for callers with access to the repository."""
     await start_repository("branch")
-    viewer, auth, missing_branch = await git_api.person("vic", Role.VIEWER), await editor(git_api), {"ref": "gone"}
+    viewer, auth, missing_branch = await git_api.person("vic", Role.VIEWER), await create_editor(git_api), {"ref": "gone"}
     for caller, others in ((auth, "; there is 'main'"), (viewer, "")):
         status, error = await git_api("GET", f"{FILES}/a.json", auth=caller, params=missing_branch)
         assert (status, error["message"]) == (404, f"branch not found: 'gone'{others}")
@@ -368,7 +370,7 @@ async def test_concurrent_changes_all_succeed(git_api: Api, git_server: GitServe
 async def test_an_edit_by_the_resource_api_is_a_commit(git_api: Api, git_server: GitServer, start_repository: StartRepository) -> None:
     """An edit through the resource API is a commit that keeps the file's format, and returns the stored object."""
     await start_repository("write")
-    auth = await editor(git_api)
+    auth = await create_editor(git_api)
     _, before = await git_api("GET", f"{DASHBOARDS}/a")
     body = {**before, "spec": {**before["spec"], "title": "A2"}}
     body["metadata"]["annotations"]["grafana.app/message"] = "By the resource API"
@@ -411,9 +413,9 @@ async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, s
     applied: dict[str, Any] = {"apiVersion": "dashboard.grafana.app/v2alpha1", "kind": "Dashboard"}
     applied |= {"metadata": {"name": "a", "namespace": "default"}, "spec": {"title": "Applied", "panels": []}}
     note = {"metadata": {"annotations": {"kubectl.kubernetes.io/last-applied-configuration": json.dumps(applied)}}}
-    by_patch = {**note, "spec": {"title": "Applied"}}
+    client_side_patch = {**note, "spec": {"title": "Applied"}}
     for _ in range(2):
-        status, response = await patch(git_api, "merge-patch+json", by_patch, fieldManager="kubectl-client-side-apply")
+        status, response = await patch(git_api, "merge-patch+json", client_side_patch, fieldManager="kubectl-client-side-apply")
         assert (status, response["spec"]["title"]) == (200, "Applied"), response
         assert "kubectl.kubernetes.io/last-applied-configuration" not in response["metadata"]["annotations"]
     assert count_commits(git_server) == 2
@@ -421,9 +423,9 @@ async def test_kubectl_writes_are_commits(git_api: Api, git_server: GitServer, s
     edited = {"metadata": {"resourceVersion": body["metadata"]["resourceVersion"]}, "spec": {"title": "Edited"}}
     assert (await patch(git_api, "merge-patch+json", edited, fieldManager="kubectl-edit"))[0] == 200
     assert (await patch(git_api, "merge-patch+json", edited, fieldManager="kubectl-edit"))[0] == 409
-    served = {**applied, "spec": {"title": "By the server"}}
+    server_side_apply = {**applied, "spec": {"title": "By the server"}}
     for _ in range(2):
-        assert (await patch(git_api, "apply-patch+yaml", served, fieldManager="kubectl", force="false"))[0] == 200
+        assert (await patch(git_api, "apply-patch+yaml", server_side_apply, fieldManager="kubectl", force="false"))[0] == 200
     assert count_commits(git_server) == 4
     assert json.loads(content(git_server, "a.json")) == {"uid": "a", "title": "By the server", "panels": []}
     assert (await patch(git_api, "merge-patch+json", {"metadata": {"labels": {"team": "x"}}}, fieldManager="kubectl-label"))[0] == 200

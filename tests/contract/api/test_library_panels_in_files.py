@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_exports import counts, create_repository, export, folder, list_files, read_json
+from tests.contract.api.test_exports import counts, create_folder, create_repository, export, list_files, read_json
 from tests.contract.api.test_sync_from_git import DASHBOARDS, run_sync
 from tests.servers.git import GitServer, WorkTree, git
 
@@ -76,7 +76,7 @@ async def test_an_export_contains_the_library_panels(
     git_api: Api, git_server: GitServer, export: Callable[..., Awaitable[dict[str, Any]]]
 ) -> None:
     """Every library panel is exported with its name, to which the dashboards refer; a sync of the files restores it."""
-    await folder(git_api, "web", "Web")
+    await create_folder(git_api, "web", "Web")
     body = {"metadata": {"name": "cpu", "annotations": {"grafana.app/folder": "web"}}, "spec": PANEL}
     assert (await git_api("POST", PANELS, body))[0] == 201
     spec = {key: value for key, value in BOARD.items() if key != "uid"}
