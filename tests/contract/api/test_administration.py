@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import PASSWORD, Api, StartApi, basic
+from tests.contract.api.conftest import PASSWORD, Api, StartApi, basic, case_id
 
 from dashwright.api.domain.access.scopes import ACTIONS
 from dashwright.common.identity import Role
@@ -58,6 +58,7 @@ async def test_login_and_email_default_to_each_other(api: Api) -> None:
         ({"login": "a\0b", "password": "secret"}, "bad request data"),
         ([], "bad request data"),
     ],
+    ids=case_id,
 )
 async def test_an_invalid_user_is_refused(api: Api, body: Any, text: str) -> None:
     """An invalid user is refused with the reason, and is not created."""
@@ -66,7 +67,7 @@ async def test_an_invalid_user_is_refused(api: Api, body: Any, text: str) -> Non
 
 
 @pytest.mark.parametrize(
-    "body", [{"login": "ADMIN"}, {"login": "x", "email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}]
+    "body", [{"login": "ADMIN"}, {"login": "x", "email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}], ids=case_id
 )
 async def test_a_user_is_created_once(api: Api, body: dict[str, str]) -> None:
     """A login or e-mail is unique among all logins and e-mails, ignoring case."""
@@ -116,6 +117,7 @@ async def test_a_password_is_set(api: Api) -> None:
         ("0", {"password": "secret"}, 500, "Could not read user from database"),
         ("9999", {"password": "secret"}, 500, "Could not read user from database"),
     ],
+    ids=case_id,
 )
 async def test_an_invalid_password_or_user_id_is_refused(api: Api, number: str, body: Any, status: int, text: str) -> None:
     """An invalid password or id is refused. For an unknown user, the response is the 500 that clients expect."""

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import Api, case_id
 from tests.contract.api.test_classic_api import folder, save_dashboard
 
 from dashwright.common.identity import Role
@@ -93,6 +93,7 @@ async def test_an_annotation_without_a_dashboard_belongs_to_the_organization(api
         ({"time": 9, "timeEnd": 5}, (5, 9)),
         ({"time": -9, "timeEnd": 5}, (-9, 5)),
     ],
+    ids=case_id,
 )
 async def test_the_times_of_a_span_are_ordered(api: Api, times: Any, span: tuple[int, int]) -> None:
     """The two times of a span may be given in any order; with one of them the annotation is a point in time."""
@@ -220,7 +221,7 @@ async def test_put_replaces_and_patch_changes_fields(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("tags", "expected"), [(["deploy", "prod"], ["deploy", "prod"]), ("deploy  prod", ["deploy", "prod"]), ("", []), ([], [])]
+    ("tags", "expected"), [(["deploy", "prod"], ["deploy", "prod"]), ("deploy  prod", ["deploy", "prod"]), ("", []), ([], [])], ids=case_id
 )
 async def test_graphite_events_are_annotations(api: Api, tags: Any, expected: list[str]) -> None:
     """A Graphite event is an annotation of the organization with its data appended to the text; its time is in seconds."""
@@ -246,6 +247,7 @@ async def test_graphite_events_are_annotations(api: Api, tags: Any, expected: li
         ({"what": "T", "tags": [5]}, (400, {"message": "bad request data"})),
         ({"what": "T", "tags": [], "when": 2**53 + 1}, (400, {"message": "bad request data"})),
     ],
+    ids=case_id,
 )
 async def test_invalid_graphite_events_are_refused(api: Api, body: Any, response: Any) -> None:
     """An invalid event is refused with Grafana's message for Graphite events."""

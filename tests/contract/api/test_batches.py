@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.batch_client import BATCHES, ENDED_STATES, BatchClient, batch_workers, evaluation
-from tests.contract.api.conftest import StartApi
+from tests.contract.api.conftest import StartApi, case_id
 
 from dashwright.common.database.pool import Database
 from dashwright.common.identity import Role
@@ -100,7 +100,7 @@ async def test_an_item_is_attempted_as_often_as_the_policy_allows(client: BatchC
 
 
 async def test_a_failure_stops_the_rest_of_a_batch(client: BatchClient) -> None:
-    """With onFailure stop, the items that have not begun are cancelled after the first failure."""
+    """With ``onFailure: stop``, the items that have not begun are cancelled after the first failure."""
     items = [evaluation(value, expression=INVALID if value == 0 else "$A") for value in range(30)]
     await client.create("b", items=items, onFailure="stop", parallelism=1)
     status = await client.wait_for_end("b")
@@ -185,6 +185,7 @@ async def test_a_finished_batch_is_deleted_after_its_time(client: BatchClient) -
         ({"items": [{"id": "a", "spec": {"action": "sync", "repository": "r"}}] * 2}, "spec.items[1].id"),
         ({"retry": {"attempts": 0}}, "spec.retry.attempts"),
     ],
+    ids=case_id,
 )
 async def test_an_invalid_batch_is_refused(client: BatchClient, spec: dict[str, Any], field: str) -> None:
     """An invalid batch is refused; the response names the faulty field, and nothing is stored."""

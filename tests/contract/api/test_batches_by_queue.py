@@ -10,7 +10,7 @@ import pytest
 from structlog.testing import capture_logs
 from tests.contract.api import repositories
 from tests.contract.api.batch_client import BATCHES, evaluation
-from tests.contract.api.conftest import ADMIN, Api, StartApi
+from tests.contract.api.conftest import ADMIN, Api, StartApi, case_id
 
 from dashwright.common.messaging.memory import MemoryBroker
 from dashwright.common.messaging.message import Header, Message
@@ -144,6 +144,7 @@ async def test_a_batch_is_created_with_a_spec(api: Api, send_message: SendMessag
         ({"kind": "Batch", "metadata": {"name": "b"}, "spec": {"priority": 9}}, "spec.priority"),
         ({"kind": "Batch", "metadata": []}, "metadata"),
     ],
+    ids=case_id,
 )
 async def test_an_invalid_batch_is_refused(api: Api, send_message: SendMessage, body: Any, message: str) -> None:
     """The reply to an invalid batch is a Status that names the fault, and no batch is created."""
@@ -160,6 +161,7 @@ async def test_an_invalid_batch_is_refused(api: Api, send_message: SendMessage, 
         (evaluation(1), "Not A Name", "Not A Name"),
         (evaluation(1), "", "name"),
     ],
+    ids=case_id,
 )
 async def test_an_invalid_message_is_refused(api: Api, send_message: SendMessage, body: Any, batch: str, message: str) -> None:
     """The reply to an invalid message is a Status, and nothing is stored."""

@@ -4,7 +4,7 @@ import asyncio
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import Api, case_id
 
 from dashwright.common.identity import Role
 
@@ -194,6 +194,7 @@ async def test_a_dashboard_with_a_layout_is_saved(api: Api) -> None:
         ({}, 400, "bad request data"),
         ([], 400, "bad request data"),
     ],
+    ids=case_id,
 )
 async def test_invalid_saves_are_rejected(api: Api, body: Any, status: int, message: str) -> None:
     """Invalid saves are rejected with the messages that existing clients show."""

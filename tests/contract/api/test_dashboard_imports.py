@@ -3,7 +3,7 @@
 from typing import Any, Final
 
 import pytest
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import Api, case_id
 from tests.contract.api.test_folder_permissions import allow, folder, number_of
 
 from dashwright.common.identity import Role
@@ -61,6 +61,7 @@ async def test_an_import_stores_dashboard_and_library_panels(api: Api) -> None:
         ({"dashboard": {"title": ""}}, 400, "Dashboard title cannot be empty"),
         (body(folderUid="none"), 404, "folder not found"),
     ],
+    ids=case_id,
 )
 async def test_an_invalid_import_stores_nothing(api: Api, request_body: dict[str, Any], status: int, message: str) -> None:
     """An invalid import is refused with the reason, and stores neither a dashboard nor a library panel."""

@@ -5,7 +5,7 @@ from typing import Any
 import orjson
 import pytest
 from structlog.testing import capture_logs
-from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.conftest import Api, StartApi, case_id
 
 from dashwright.common.identity import Role
 
@@ -72,7 +72,7 @@ async def test_a_data_source_is_created_and_read(api: Api) -> None:
 async def test_a_data_source_needs_a_name_and_a_type_only(api: Api) -> None:
     """A data source needs only a name and a type.
 
-    Unlisted properties have no effect, names of properties match in any case, and null counts as missing.
+    Unlisted properties have no effect, names of properties match regardless of case, and null counts as missing.
     """
     body = {"NAME": "a", "type": "loki", "uid": None, "id": 77, "orgId": 9, "readOnly": True, "version": 5, "password": "x", "url": None}
     source = (await api("POST", PATH, body))[1]["datasource"]
@@ -118,6 +118,7 @@ async def test_a_former_name_of_a_type_is_replaced(api: Api, value: str, type_na
         ({"type": "postgres", "url": "postgres://me:hunter22@host/db"}, "url of PostgreSQL must be host:port"),
         ({"type": "postgres", "url": "me:hunter22@host"}, "secureJsonData.password"),
     ],
+    ids=case_id,
 )
 async def test_an_invalid_data_source_is_refused(api: Api, fields: dict[str, Any], message: str) -> None:
     """An invalid field is a 400 with the reason, for creation and update. Nothing is stored, and no secret is returned."""

@@ -4,7 +4,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.contract.api.conftest import Api
+from tests.contract.api.conftest import Api, case_id
 
 from dashwright.api.auth import key_material
 from dashwright.common.identity import Role
@@ -61,6 +61,7 @@ async def test_a_service_account_is_made_a_server_admin_by_grants(api: Api) -> N
         ({"scope": "*"}, "bad request data"),
         ({"action": 5}, "bad request data"),
     ],
+    ids=case_id,
 )
 async def test_an_invalid_grant_is_refused(api: Api, grant: Any, text: str) -> None:
     """An invalid grant is refused with an error that names the action or the scope. Earlier grants are kept."""
