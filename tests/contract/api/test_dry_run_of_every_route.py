@@ -106,7 +106,7 @@ class Snapshot:
 
 
 @dataclass(frozen=True)
-class System:
+class DryRunEnvironment:
     """A gateway, a worker, and a repository ``team`` with two synced commits and a third one that is not synced."""
 
     api: Api
@@ -126,7 +126,9 @@ class System:
 
 
 @pytest.fixture
-async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> System:
+async def environment(
+    git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> DryRunEnvironment:
     work_tree = git_server.create_repository("team.git")
     spec = {"title": "Team", "type": "githost", "workflows": ["write", "branch"], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
@@ -143,7 +145,7 @@ async def system(git_api: Api, git_server: GitServer, broker: MemoryBroker, tmp_
         await publish(exchange, routing_key, *arguments, **options)
 
     monkeypatch.setattr(broker, "publish", record_and_publish)
-    return System(git_api, tmp_path, messages)
+    return DryRunEnvironment(git_api, tmp_path, messages)
 
 
 def routes_under_test(routes: list[Route]) -> dict[str, Route]:
@@ -155,21 +157,21 @@ def routes_under_test(routes: list[Route]) -> dict[str, Route]:
     }
 
 
-async def prepare_all(system: System) -> dict[str, PreparedCall]:
+async def prepare_all(environment: DryRunEnvironment) -> dict[str, PreparedCall]:
     """Create the objects of each route's call, and return the calls by method and path."""
     templates, calls = {**TEMPLATES, **OWN_CALLS}, {}
-    for name, route in routes_under_test(system.api.routes).items():
+    for name, route in routes_under_test(environment.api.routes).items():
         assert name in templates, f"give {name} a call that this test can try"
-        calls[name] = await prepare_call(system.api, route, templates[name])
+        calls[name] = await prepare_call(environment.api, route, templates[name])
     body = json.dumps(PUSH).encode()
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1", "X-Hub-Signature-256": signature(SECRET, body)}
     calls[WEBHOOK] = PreparedCall("POST", calls[WEBHOOK].path, PUSH, None, headers)
     # The health of repositories is known during the test, because a request that has to check it first records the result.
-    await system.api.sql(
+    await environment.api.sql(
         "update resource set status = jsonb_set(status::jsonb, '{health}', '{\"healthy\": true, \"checked\": 9000000000000}')::text "
         "where resource = 'repositories' returning 1"
     )
-    await wait_until_idle(system.api)
+    await wait_until_idle(environment.api)
     return calls
 
 
@@ -183,29 +185,29 @@ async def wait_until_idle(api: Api) -> None:
             notified.clear()
 
 
-async def test_a_dry_run_of_each_route_changes_nothing(system: System) -> None:
+async def test_a_dry_run_of_each_route_changes_nothing(environment: DryRunEnvironment) -> None:
     """Each route succeeds as a dry run without changing rows, branches, files or queues. The real call then changes something."""
-    calls = await prepare_all(system)
-    before = await system.snapshot()
+    calls = await prepare_all(environment)
+    before = await environment.snapshot()
     for name, call in calls.items():
-        status, response = await call.send(system.api, query="dryRun=All")
+        status, response = await call.send(environment.api, query="dryRun=All")
         assert status < 300, (name, response)
-        assert (name, before.changed(await system.snapshot())) == (name, [])
+        assert (name, before.changed(await environment.snapshot())) == (name, [])
     for name, call in calls.items():
-        before = await system.snapshot()
-        status, response = await call.send(system.api)
+        before = await environment.snapshot()
+        status, response = await call.send(environment.api)
         assert status < 300, (name, response)
-        assert name in ROUTES_WITHOUT_EFFECT or before.changed(await system.snapshot()), name
+        assert name in ROUTES_WITHOUT_EFFECT or before.changed(await environment.snapshot()), name
 
 
-async def test_only_all_is_a_dry_run_of_any_route(system: System) -> None:
+async def test_only_all_is_a_dry_run_of_any_route(environment: DryRunEnvironment) -> None:
     """The API's description of each route has the parameter ``dryRun``. Any other value of it is refused, and nothing is written."""
-    calls = await prepare_all(system)
-    for name, route in routes_under_test(system.api.routes).items():
+    calls = await prepare_all(environment)
+    for name, route in routes_under_test(environment.api.routes).items():
         assert route.operation is not None
         assert "dryRun" in route.operation.query, name
-    before = await system.snapshot()
+    before = await environment.snapshot()
     for name, call in calls.items():
-        status, response = await call.send(system.api, query="dryRun=all")
+        status, response = await call.send(environment.api, query="dryRun=all")
         assert (name, status, "dryRun 'all' is unknown" in response["message"]) == (name, 400, True)
-    assert before.changed(await system.snapshot()) == []
+    assert before.changed(await environment.snapshot()) == []
