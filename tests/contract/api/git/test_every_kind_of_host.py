@@ -70,20 +70,23 @@ async def deliver(
 ) -> Any:
     """Repeat a delivery, with changes, and return the status and the message of the response."""
     body = orjson.dumps(delivery.payload if payload is None else payload)
-    sent = {name: value for name, value in {**delivery.headers, **(headers or {})}.items() if value is not None}
-    async with environment.api.session.post(f"{REPOSITORIES}/team/webhook", data=BytesIO(body), headers=sent) as response:
+    sent_headers = {name: value for name, value in {**delivery.headers, **(headers or {})}.items() if value is not None}
+    async with environment.api.session.post(f"{REPOSITORIES}/team/webhook", data=BytesIO(body), headers=sent_headers) as response:
         return response.status, (await response.json())["message"]
 
 
 async def open_pull_request(environment: ReviewEnvironment) -> tuple[int, Delivery]:
     """Open a pull request, and return its number and the delivery that reports it."""
-    number = environment.propose({"a.json": dashboard("a", "Other")})
+    environment.push({"a.json": dashboard("a", "Other")}, "change")
+    # Deliveries are concurrent: that of the push must not be the last one.
+    await environment.host.wait_for_hooks()
+    number = environment.host.open_pull(NAME, "change")
     await environment.host.wait_for_hooks()
     return number, environment.host.deliveries[-1]
 
 
 async def test_a_push_delivery_starts_a_sync(environment: ReviewEnvironment) -> None:
-    """A push to the branch is synced; a push to another branch and a deletion are not."""
+    """A push to the branch is synced; a push to another branch is not."""
     environment.push({"a.json": dashboard("a", "Pushed")}, "main")
     await environment.host.wait_for_hooks()
     assert [(delivery.status, delivery.response.count("push received")) for delivery in environment.host.deliveries] == [(202, 1)]
