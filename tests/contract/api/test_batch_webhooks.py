@@ -151,10 +151,10 @@ async def test_attempts_end_at_410_and_at_their_time_limit(
     assert [request.path for request in receiver.received] == ["/hooks/secret-path"]
 
 
-async def test_a_receiver_that_never_responds_delays_no_other_receiver(
+async def test_a_slow_receiver_delays_no_other_receiver(
     client: BatchClient, start_worker: StartWorker, receiver: WebhookReceiver, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """While one receiver does not respond, another one gets its events. The attempts end at the time limit."""
+    """While one receiver does not respond, another one gets its events. An attempt ends at its time limit, and is repeated."""
     monkeypatch.setattr("dashwright.jobs_worker.main.WebhookClient", partial(WebhookClient, seconds=0.5))
     release = asyncio.Event()
 

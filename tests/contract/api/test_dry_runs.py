@@ -50,7 +50,7 @@ async def test_a_dry_run_of_a_delete_deletes_nothing(api: Api, body: Any) -> Non
 
 
 async def test_invalid_dry_runs_are_rejected(start_api: StartApi) -> None:
-    """A dry run checks folder, name, version, rules and quota as the real request does."""
+    """A dry run checks folder, name, version, title and quota as the real request does."""
     api = await start_api(quota_defaults="org_dashboard=1")
     await create_object(api, dashboard())
     requests = [
@@ -79,8 +79,8 @@ async def test_a_dry_run_of_a_delete_keeps_the_content(api: Api) -> None:
     assert await count_rows(api) == before
 
 
-async def test_a_dry_run_of_an_evaluation_never_runs(api: Api, unvalidated_panels: None) -> None:
-    """A dry run of an evaluation stores no job."""
+async def test_a_dry_run_of_an_evaluation_changes_no_job(api: Api, unvalidated_panels: None) -> None:
+    """The dry run of a submission stores no job, and the dry run of a delete does not cancel the pending one."""
     before = await count_rows(api)
     body = {"metadata": {"name": "e"}, "spec": EVALUATION}
     status, response = await api("POST", f"{EVALUATIONS}?{DRY_RUN}", body)
@@ -103,7 +103,7 @@ async def test_a_dry_run_of_an_evaluation_never_runs(api: Api, unvalidated_panel
     ],
     ids=["a Job", "options", "a list"],
 )
-async def test_a_dry_run_of_a_job_returns_it(api: Api, path: str, body: Any) -> None:
+async def test_a_dry_run_of_a_job_returns_the_job(api: Api, path: str, body: Any) -> None:
     """The dry run of a job returns the pending Job with a name of its own."""
     await create_team_repository(api, enabled=True)
     status, response = await api("POST", f"{PROVISIONING}/{path}?{DRY_RUN}", body)

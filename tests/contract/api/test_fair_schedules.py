@@ -152,8 +152,8 @@ async def test_rate_limits_count_per_organization(api: Api, run_round: RunRound,
     assert await run_round(1) == ["other"]
 
 
-async def test_a_rate_limit_without_a_time_lasts_some_seconds(api: Api, run_round: RunRound, hosts: FakeHosts) -> None:
-    """A rate limit with a very short time still stops requests for some seconds."""
+async def test_a_very_short_rate_limit_lasts_some_seconds(api: Api, run_round: RunRound, hosts: FakeHosts) -> None:
+    """A rate limit of a fraction of a second stops requests for ten seconds."""
     await create_due_repository(api, "busy", "busy.example.org", since=100)
     hosts.rate_limits["busy.example.org"] = 0.1
     for delay in (0, 1, 5, 9):

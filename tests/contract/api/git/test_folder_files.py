@@ -107,7 +107,7 @@ async def test_exchanged_names_exchange_the_folders(git_api: Api, start_reposito
 
 
 async def test_a_file_without_effect_is_a_warning_until_it_is_corrected(git_api: Api, start_repository: StartRepository) -> None:
-    """A folder file that is invalid, or names an unmanaged folder, is a warning in the job's summary of folders.
+    """A folder file that is invalid, or names an unmanaged folder, is a warning of each sync until it is corrected.
 
     The unmanaged folder is unchanged.
     """

@@ -57,7 +57,7 @@ async def test_a_failing_host_is_reported_until_it_works(environment: SyncEnviro
     for index, (message, fault) in enumerate(FAULTS):
         environment.work_tree.commit({"a.json": dashboard("a", f"{index + 1}")})
         environment.server.fault = fault
-        for _ in range(2):
+        for _ in range(2):  # A repeated failure is reported in the same way.
             status = await environment.advance()
             assert not status["health"]["healthy"], message
             assert message in status["health"]["message"][0]
@@ -165,7 +165,7 @@ async def test_an_expired_token_is_reported_until_it_works(environment: SyncEnvi
 
 
 async def test_a_deleted_branch_deletes_no_objects(environment: SyncEnvironment) -> None:
-    """The objects of a deleted branch remain, whether or not other branches exist, and it is synced when it is back."""
+    """The objects of a deleted branch remain, whether or not other branches exist. Once the branch exists again, it is synced."""
     work_tree, bare = environment.work_tree, environment.server.root / "team.git"
     work_tree.commit({"a.json": dashboard("a", "A")})
     await environment.create_repository()
@@ -173,7 +173,7 @@ async def test_a_deleted_branch_deletes_no_objects(environment: SyncEnvironment)
         git(bare, "update-ref", "-d", "refs/heads/main")
         if index:
             work_tree.push(branch="other")
-        for _ in range(2):
+        for _ in range(2):  # A repeated failure is reported in the same way.
             status = await environment.advance()
             assert status["health"]["message"][0].startswith(message)
             assert list(await environment.titles()) == ["a"]
@@ -183,7 +183,7 @@ async def test_a_deleted_branch_deletes_no_objects(environment: SyncEnvironment)
 
 
 async def test_a_missing_default_branch_is_an_error(environment: SyncEnvironment) -> None:
-    """A repository whose default branch does not exist is an error that names the existing branches; it is not empty."""
+    """A missing default branch is an error that names the existing branches: the repository does not count as empty."""
     environment.work_tree.commit({"a.json": dashboard("a", "A")}, branch="trunk")
     await environment.create_repository(branch="")
     status = await environment.advance()
@@ -205,7 +205,7 @@ async def test_an_empty_repository_waits_for_its_first_commit(environment: SyncE
 
 
 async def test_rewritten_history_is_synced(environment: SyncEnvironment) -> None:
-    """A sync follows a branch that was moved back to an older commit, and one of another repository at the same address."""
+    """A sync follows a branch that was moved back to an older commit, and the branch of a repository that replaced the first one."""
     work_tree = environment.work_tree
     first = work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     await environment.create_repository()

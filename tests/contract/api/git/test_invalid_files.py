@@ -94,7 +94,7 @@ async def test_entries_that_lead_out_of_the_tree_are_ignored(environment: SyncEn
 
 
 async def test_only_the_first_file_with_a_name_is_stored(environment: SyncEnvironment) -> None:
-    """The first of two files with one name is stored and both are reported. Once it is deleted, the other is stored."""
+    """The first of two files with the same name is stored, and the error names both. Once the first is deleted, the other is stored."""
     environment.work_tree.commit({"a.json": dashboard("same", "A"), "b.json": dashboard("same", "B")})
     await environment.create_repository()
     assert await environment.titles() == {"same": "A"}

@@ -11,7 +11,7 @@ from dashwright.api.workers import picture_client
 from dashwright.jobs_worker.domain.file_forms import MAX_FILE_BYTES
 
 HOME = dashboard("home", "Home")
-FIRST = {
+FIRST_COMMIT = {
     "package.json": '{"name": "monitoring-dashboards", "version": "3.1.0", "private": true}',
     "docker-compose.yml": "x-base: &base {image: grafana}\nservices:\n  web:\n    <<: *base\n",
     "codecov.yml": "coverage:\n  status: {project: off}\n",
@@ -73,10 +73,10 @@ async def allow_writes(environment: SyncEnvironment) -> None:
 
 async def test_every_commit_is_synced(environment: SyncEnvironment) -> None:
     """Dashboards with any file name are stored. Copies and files without a dashboard cause no error and no folder, in every commit."""
-    environment.work_tree.commit(dict(FIRST))
+    environment.work_tree.commit(dict(FIRST_COMMIT))
     await environment.create_repository()
     assert is_healthy(await environment.status()), await environment.errors()
-    assert set(await stored_dashboards(environment)) == {path for path in FIRST if path.startswith("dashboards/")}
+    assert set(await stored_dashboards(environment)) == {path for path in FIRST_COMMIT if path.startswith("dashboards/")}
     assert await stored_folders(environment) == {"dashboards", "dashboards/MySQL", "dashboards/OS", "dashboards/Insight"}
     for files in LATER_COMMITS:
         environment.work_tree.commit(dict(files))
@@ -95,7 +95,7 @@ async def test_every_commit_is_synced(environment: SyncEnvironment) -> None:
 async def test_any_name_is_reached_over_http(environment: SyncEnvironment, monkeypatch: pytest.MonkeyPatch) -> None:
     """A file whose name has special characters can be read, edited, previewed and deleted by its path, and has a history."""
     monkeypatch.setattr(picture_client, "TIMEOUT_SECONDS", 0.01)  # Without an expressions worker the preview has no pictures.
-    environment.work_tree.commit(dict(FIRST))
+    environment.work_tree.commit(dict(FIRST_COMMIT))
     await environment.create_repository()
     await allow_writes(environment)
     environment.work_tree.commit(dict(LATER_COMMITS[0]))
@@ -117,7 +117,7 @@ async def test_any_name_is_reached_over_http(environment: SyncEnvironment, monke
 
 async def test_patterns_choose_the_files(environment: SyncEnvironment) -> None:
     """Changed patterns cause a full sync. Files that are not selected count as missing and cannot be written."""
-    environment.work_tree.commit({**FIRST, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
+    environment.work_tree.commit({**FIRST_COMMIT, "pmm-app/dist/dashboards/Home_Dashboard.json": dashboard("home", "Another")})
     await environment.create_repository()
     await allow_writes(environment)
     assert (await environment.status())["sync"]["state"] == "error"
