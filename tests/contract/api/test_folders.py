@@ -8,7 +8,7 @@ from dashwright.common.identity import Role
 
 
 async def test_a_nested_folder_is_created(api: Api) -> None:
-    """A new folder has a given or generated uid, a title and its parents."""
+    """A new folder has a given or generated uid, a title and its parents. The parent ``general`` is the root, not a folder."""
     await folder(api, "f")
     status, created = await api(
         "POST", "/api/folders", {"title": "Subdepartment ABC", "uid": "nErXDvCkzz", "parentUid": "f", "description": "Of ABC"}
@@ -52,8 +52,8 @@ async def test_invalid_folders_are_refused(api: Api, body: dict[str, object], st
     assert response.get("status") == ("version-mismatch" if status == 412 else None)
 
 
-async def test_a_folder_has_a_description_in_both_apis(api: Api) -> None:
-    """The resource of a folder of the classic API has the sent description, or an empty one. The classic API omits an empty description."""
+async def test_a_folder_without_description_is_created(api: Api) -> None:
+    """A folder that is created without description has an empty one in the resource API. The classic API omits the field."""
     assert (await api("POST", "/api/folders", {"uid": "f", "title": "F"}))[0] == 200
     status, stored = await api("GET", "/apis/folder.grafana.app/v0alpha1/namespaces/default/folders/f")
     assert (status, stored["spec"]) == (200, {"title": "F", "description": ""})
@@ -61,7 +61,7 @@ async def test_a_folder_has_a_description_in_both_apis(api: Api) -> None:
 
 
 async def test_an_update_needs_the_current_version(api: Api) -> None:
-    """An update with another version is 412 unless it overwrites; a new title makes a version, and the same title does not."""
+    """An update without the current version is 412 unless it overwrites. Only an update that changes the title creates a version."""
     await folder(api, "f")
     mismatch = (412, {"status": "version-mismatch", "message": "the folder has been changed by someone else"})
     for body in ({"title": "B"}, {"title": "B", "version": 2}, {"title": "B", "overwrite": False}):
@@ -93,8 +93,8 @@ async def test_a_folder_is_moved(api: Api) -> None:
     assert (await api("POST", "/api/folders/none/move", {"parentUid": "f"})) == (404, {"message": "folder not found"})
 
 
-async def test_abilities_follow_the_rules(api: Api) -> None:
-    """The caller's permissions on the requested folder are in the response; ``accesscontrol`` lists them."""
+async def test_a_folder_shows_the_permissions_of_the_caller(api: Api) -> None:
+    """A folder shows what the access rules permit to the caller, as flags, and with ``accesscontrol`` also as actions."""
     viewer = await api.person("vic", Role.VIEWER)
     number = await number_of(api, "vic")
     await folder(api, "f")
@@ -103,10 +103,10 @@ async def test_abilities_follow_the_rules(api: Api) -> None:
         await allow(api, "folders/f", {"userId": number, "permission": level})
         status, response = await api("GET", "/api/folders/f?accesscontrol=true", auth=viewer)
         assert status == 200
-        result = (response["canSave"], response["canDelete"], response["canAdmin"])
-        assert (result, response["canEdit"]) == ((can_save, can_delete, can_admin), can_save)
-        control = response["accessControl"]
-        assert (control.get("folders:read"), control.get("dashboards:create"), control.get("folders.permissions:write")) == (
+        flags = (response["canSave"], response["canDelete"], response["canAdmin"])
+        assert (flags, response["canEdit"]) == ((can_save, can_delete, can_admin), can_save)
+        actions = response["accessControl"]
+        assert (actions.get("folders:read"), actions.get("dashboards:create"), actions.get("folders.permissions:write")) == (
             True,
             can_save or None,
             can_admin or None,

@@ -1,4 +1,4 @@
-"""Uses of the OpenAPI description, with a real gateway and worker: its examples, and a client generated from it."""
+"""The OpenAPI description in use, against a real gateway and worker: its examples, and a client generated from it."""
 
 import asyncio
 import importlib
@@ -46,16 +46,16 @@ async def test_every_example_succeeds(address: str) -> None:
     """The examples succeed in their order on an empty server."""
     async with aiohttp.ClientSession(address, headers={"Authorization": ADMIN}) as session:
         async with session.get("/openapi.json") as response:
-            described = await response.json()
-        modules = {
+            description = await response.json()
+        operations = {
             operation["operationId"]: (method, path)
-            for path, methods in described["paths"].items()
+            for path, methods in description["paths"].items()
             for method, operation in methods.items()
         }
-        for identifier, example in EXAMPLES.items():
-            method, path = modules[identifier]
+        for operation_id, example in EXAMPLES.items():
+            method, path = operations[operation_id]
             async with session.request(method, path.format(**example.path_parameters), json=example.request) as response:
-                assert response.status < 300, (identifier, await response.text())
+                assert response.status < 300, (operation_id, await response.text())
 
 
 async def test_a_generated_client_works(address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,8 +100,8 @@ def use_generated_client(address: str) -> None:
         request = models.QueryRequest.from_dict(EXAMPLES["queryMetricsWithExpressions"].request)
         results = call("queries.query_metrics_with_expressions", body=request)
         assert results.results["B"].frames[0].data.values[1] == [20, 24]
-        requested = models.Evaluation.from_dict(EXAMPLES["createEvaluationV0alpha1"].request)
-        submitted = call("evaluations_as_resources.create_evaluation_v0_alpha_1", "default", body=requested)
+        evaluation = models.Evaluation.from_dict(EXAMPLES["createEvaluationV0alpha1"].request)
+        submitted = call("evaluations_as_resources.create_evaluation_v0_alpha_1", "default", body=evaluation)
         assert submitted.spec.panel["type"] == "stat"
         listed = call("evaluations_as_resources.list_evaluation_v0_alpha_1", "default")
         assert [item.metadata.name for item in listed.items] == [submitted.metadata.name]

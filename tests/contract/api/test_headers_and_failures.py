@@ -4,21 +4,21 @@ from .conftest import Api, StartApi, basic
 
 
 async def test_responses_forbid_sniffing_and_storing(api: Api) -> None:
-    """Browsers may neither guess a response's type nor store one with a secret."""
+    """Browsers may neither guess the type of a response nor store a response with a secret. Over plain HTTP, HTTPS is not demanded."""
     account = await api.account("robot")
     for path in ("/api/health", "/api/org", "/nowhere"):
         async with api.session.get(path, headers={"Authorization": basic("admin", "admin")}) as response:
             assert response.headers["X-Content-Type-Options"] == "nosniff"
             assert "Strict-Transport-Security" not in response.headers
-    created = api.session.post(
+    request = api.session.post(
         f"/api/serviceaccounts/{account}/tokens", json={"name": "t"}, headers={"Authorization": basic("admin", "admin")}
     )
-    async with created as response:
+    async with request as response:
         assert (response.status, response.headers["Cache-Control"]) == (200, "no-store")
 
 
 async def test_metrics_need_their_token(start_api: StartApi) -> None:
-    """Requests for metrics need the token of the setting, if the setting has one."""
+    """Requests for metrics need the token that the setting ``metrics_token`` defines."""
     api = await start_api(metrics_token="of the scraper")
     for authorization, status in ((None, 401), ("Bearer wrong", 401), ("Bearer of the scraper", 200)):
         headers = {} if authorization is None else {"Authorization": authorization}
@@ -27,7 +27,7 @@ async def test_metrics_need_their_token(start_api: StartApi) -> None:
 
 
 async def test_failed_logins_are_audited_without_filling_the_audit(start_api: StartApi) -> None:
-    """The first failed login of an address is audited, and the one after which it is refused.
+    """The first failed login of an address is audited, and so is the one that reaches the limit.
 
     The text of an unknown login is not kept, because it may be a password.
     """

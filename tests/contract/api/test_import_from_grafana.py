@@ -26,49 +26,53 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/{}/dashboards"
 TOKEN = key_material.new_token()
 SECRET, CHECKSUM = TOKEN.split("_")[1:]
 Rows = dict[str, list[dict[str, Any]]]
-Import = Callable[..., Awaitable[Report]]
+ImportRows = Callable[..., Awaitable[Report]]
 
 
-def times(row: dict[str, Any]) -> dict[str, Any]:
+def with_times(row: dict[str, Any]) -> dict[str, Any]:
+    """Return a row with the columns of its creation and last change."""
     return {"created": CREATED_AT, "updated": CREATED_AT, **row}
 
 
-def body(uid: str, title: str, **fields: Any) -> str:
+def dashboard_json(uid: str, title: str, **fields: Any) -> str:
     return json.dumps({"id": 99, "uid": uid, "version": 3, "title": title, "tags": ["prod"], "panels": [], **fields})
 
 
 def grafana_rows() -> Rows:
     """Return two organizations with users, keys, a folder tree, dashboards with versions, rules, and references to them."""
     return {
-        "org": [times({"id": 1, "version": 0, "name": "First"}), times({"id": 7, "version": 2, "name": "Seventh", "city": "Bonn"})],
+        "org": [
+            with_times({"id": 1, "version": 0, "name": "First"}),
+            with_times({"id": 7, "version": 2, "name": "Seventh", "city": "Bonn"}),
+        ],
         "user": [
-            times(person(1, "root", is_admin=1)),
-            times(person(5, "vera", name="Vera", org_id=7)),
-            times(person(9, "sa-robot", is_service_account=1, password="", salt="")),
+            with_times(user_row(1, "root", is_admin=1)),
+            with_times(user_row(5, "vera", name="Vera", org_id=7)),
+            with_times(user_row(9, "sa-robot", is_service_account=1, password="", salt="")),
         ],
         "org_user": [
-            times({"id": 1, "org_id": 1, "user_id": 1, "role": "Admin"}),
-            times({"id": 2, "org_id": 7, "user_id": 5, "role": "Viewer"}),
-            times({"id": 3, "org_id": 1, "user_id": 5, "role": "Viewer"}),
-            times({"id": 4, "org_id": 1, "user_id": 9, "role": "Editor"}),
-            times({"id": 5, "org_id": 1, "user_id": 404, "role": "Editor"}),
+            with_times({"id": 1, "org_id": 1, "user_id": 1, "role": "Admin"}),
+            with_times({"id": 2, "org_id": 7, "user_id": 5, "role": "Viewer"}),
+            with_times({"id": 3, "org_id": 1, "user_id": 5, "role": "Viewer"}),
+            with_times({"id": 4, "org_id": 1, "user_id": 9, "role": "Editor"}),
+            with_times({"id": 5, "org_id": 1, "user_id": 404, "role": "Editor"}),
         ],
-        "team": [times({"id": 3, "uid": "team-three", "org_id": 1, "name": "Ops", "email": ""})],
-        "team_member": [times({"id": 1, "org_id": 1, "team_id": 3, "user_id": 5, "permission": 0})],
+        "team": [with_times({"id": 3, "uid": "team-three", "org_id": 1, "name": "Ops", "email": ""})],
+        "team_member": [with_times({"id": 1, "org_id": 1, "team_id": 3, "user_id": 5, "permission": 0})],
         "api_key": [
-            times(
+            with_times(
                 {"id": 11, "org_id": 1, "name": "old", "key": key_material.hash_secret("s3cret", "old"), "role": "Viewer", "is_revoked": 0}
             ),
-            times(
+            with_times(
                 {"id": 12, "org_id": 1, "name": "t", "key": key_material.hash_secret(SECRET, CHECKSUM), "role": "", "service_account_id": 9}
             ),
         ],
         "quota": [
-            times({"id": 1, "org_id": 7, "user_id": 0, "target": "dashboard", "limit": 50}),
-            times({"id": 2, "org_id": 7, "user_id": 0, "target": "strange", "limit": 50}),
+            with_times({"id": 1, "org_id": 7, "user_id": 0, "target": "dashboard", "limit": 50}),
+            with_times({"id": 2, "org_id": 7, "user_id": 0, "target": "strange", "limit": 50}),
         ],
         "data_source": [
-            times(
+            with_times(
                 {
                     "id": 4,
                     "org_id": 1,
@@ -85,12 +89,12 @@ def grafana_rows() -> Rows:
             )
         ],
         "folder": [
-            times({"id": 1, "uid": "inner", "org_id": 1, "title": "Inner", "parent_uid": "outer"}),
-            times({"id": 2, "uid": "outer", "org_id": 1, "title": "Outer", "description": "All of it"}),
+            with_times({"id": 1, "uid": "inner", "org_id": 1, "title": "Inner", "parent_uid": "outer"}),
+            with_times({"id": 2, "uid": "outer", "org_id": 1, "title": "Outer", "description": "All of it"}),
         ],
         "dashboard": [
-            times({"id": 20, "version": 1, "title": "Outer", "org_id": 1, "is_folder": 1, "uid": "outer", "data": "{}", "has_acl": 1}),
-            times({"id": 21, "version": 1, "title": "Inner", "org_id": 1, "is_folder": 1, "uid": "inner", "data": "{}"}),
+            with_times({"id": 20, "version": 1, "title": "Outer", "org_id": 1, "is_folder": 1, "uid": "outer", "data": "{}", "has_acl": 1}),
+            with_times({"id": 21, "version": 1, "title": "Inner", "org_id": 1, "is_folder": 1, "uid": "inner", "data": "{}"}),
             {
                 "id": 30,
                 "version": 3,
@@ -99,28 +103,44 @@ def grafana_rows() -> Rows:
                 "is_folder": 0,
                 "uid": "cpu",
                 "folder_uid": "inner",
-                "data": body("cpu", "CPU", refresh="1s"),
+                "data": dashboard_json("cpu", "CPU", refresh="1s"),
                 "created": CREATED_AT,
                 "updated": CHANGED_AT,
                 "created_by": 1,
                 "updated_by": 5,
             },
-            times(
-                {"id": 31, "version": 1, "title": "By number", "org_id": 1, "uid": "num", "folder_id": 20, "data": body("num", "By number")}
+            with_times(
+                {
+                    "id": 31,
+                    "version": 1,
+                    "title": "By number",
+                    "org_id": 1,
+                    "uid": "num",
+                    "folder_id": 20,
+                    "data": dashboard_json("num", "By number"),
+                }
             ),
-            times({"id": 32, "version": 1, "title": "Odd", "org_id": 7, "uid": "no good/uid", "data": body("x", "Odd")}),
-            times({"id": 33, "version": 1, "title": "Broken", "org_id": 7, "uid": "broken", "data": "{no json"}),
-            times(
-                {"id": 34, "version": 1, "title": "Gone", "org_id": 7, "uid": "gone", "data": body("gone", "Gone"), "deleted": CREATED_AT}
+            with_times({"id": 32, "version": 1, "title": "Odd", "org_id": 7, "uid": "no good/uid", "data": dashboard_json("x", "Odd")}),
+            with_times({"id": 33, "version": 1, "title": "Broken", "org_id": 7, "uid": "broken", "data": "{no json"}),
+            with_times(
+                {
+                    "id": 34,
+                    "version": 1,
+                    "title": "Gone",
+                    "org_id": 7,
+                    "uid": "gone",
+                    "data": dashboard_json("gone", "Gone"),
+                    "deleted": CREATED_AT,
+                }
             ),
         ],
         "dashboard_version": [
-            version(1, 30, 1, "first", "CPU then"),
-            version(2, 30, 2, "second", "CPU between", restored_from=1, parent_version=1),
-            version(3, 30, 3, "third", "CPU", parent_version=2),
+            version_row(1, 30, 1, "first", "CPU then"),
+            version_row(2, 30, 2, "second", "CPU between", restored_from=1, parent_version=1),
+            version_row(3, 30, 3, "third", "CPU", parent_version=2),
         ],
         "library_element": [
-            times(
+            with_times(
                 {
                     "id": 40,
                     "org_id": 1,
@@ -133,47 +153,47 @@ def grafana_rows() -> Rows:
                     "model": '{"type":"stat","title":"Shared","options":{"a":1.10}}',
                 }
             ),
-            times({"id": 41, "org_id": 1, "uid": "var", "name": "Variable", "kind": 2, "type": "query", "version": 1, "model": "{}"}),
+            with_times({"id": 41, "org_id": 1, "uid": "var", "name": "Variable", "kind": 2, "type": "query", "version": 1, "model": "{}"}),
         ],
         "preferences": [
-            times({"id": 1, "org_id": 1, "user_id": 5, "team_id": 0, "home_dashboard_id": 30, "theme": "dark", "json_data": "{}"})
+            with_times({"id": 1, "org_id": 1, "user_id": 5, "team_id": 0, "home_dashboard_id": 30, "theme": "dark", "json_data": "{}"})
         ],
         "star": [{"id": 1, "user_id": 5, "dashboard_id": 30, "org_id": 1}, {"id": 2, "user_id": 5, "dashboard_id": 999, "org_id": 1}],
         "role": [
-            times({"id": 1, "name": "managed:teams:3:permissions", "org_id": 1}),
-            times({"id": 2, "name": "managed:builtins:editor:permissions", "org_id": 1}),
-            times({"id": 3, "name": "basic:viewer", "org_id": 0}),
-            times({"id": 4, "name": "managed:builtins:viewer:permissions", "org_id": 1}),
+            with_times({"id": 1, "name": "managed:teams:3:permissions", "org_id": 1}),
+            with_times({"id": 2, "name": "managed:builtins:editor:permissions", "org_id": 1}),
+            with_times({"id": 3, "name": "basic:viewer", "org_id": 0}),
+            with_times({"id": 4, "name": "managed:builtins:viewer:permissions", "org_id": 1}),
         ],
         "permission": [
-            times({"id": 1, "role_id": 1, "action": "folders:write", "scope": "folders:uid:outer"}),
-            times({"id": 2, "role_id": 1, "action": "folders:read", "scope": "folders:uid:outer"}),
-            times({"id": 3, "role_id": 2, "action": "dashboards:read", "scope": "dashboards:uid:num"}),
-            times({"id": 4, "role_id": 3, "action": "dashboards:read", "scope": "dashboards:uid:cpu"}),
-            times({"id": 5, "role_id": 4, "action": "folders:read", "scope": "folders:uid:outer"}),
+            with_times({"id": 1, "role_id": 1, "action": "folders:write", "scope": "folders:uid:outer"}),
+            with_times({"id": 2, "role_id": 1, "action": "folders:read", "scope": "folders:uid:outer"}),
+            with_times({"id": 3, "role_id": 2, "action": "dashboards:read", "scope": "dashboards:uid:num"}),
+            with_times({"id": 4, "role_id": 3, "action": "dashboards:read", "scope": "dashboards:uid:cpu"}),
+            with_times({"id": 5, "role_id": 4, "action": "folders:read", "scope": "folders:uid:outer"}),
         ],
     }
 
 
-def person(number: int, login: str, **fields: Any) -> dict[str, Any]:
+def user_row(number: int, login: str, **fields: Any) -> dict[str, Any]:
     salt = f"salt of {login}"
     hashed = key_material.hash_secret(f"pw of {login}", salt)
     common = {"id": number, "version": 0, "login": login, "email": f"{login}@example.org", "password": hashed, "salt": salt, "rands": "r"}
     return {**common, "org_id": 1, "is_admin": 0, "is_disabled": 0, "is_service_account": 0, "uid": f"u{number}", **fields}
 
 
-def version(number: int, dashboard: int, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
-    result = {"id": number, "dashboard_id": dashboard, "version": generation, "message": message, "data": body("cpu", title)}
+def version_row(number: int, dashboard: int, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
+    result = {"id": number, "dashboard_id": dashboard, "version": generation, "message": message, "data": dashboard_json("cpu", title)}
     return {**result, "created": f"2024-03-0{generation} 10:00:00", "created_by": 1, **fields}
 
 
 @pytest.fixture
-def import_rows(database: Database, tmp_path: Path) -> Import:
+def import_rows(database: Database, tmp_path: Path) -> ImportRows:
     """Import rows from an SQLite file and return the report."""
     files = iter(range(100))
 
-    async def import_rows(listed: Rows, **options: Any) -> Report:
-        return await run_import(database, grafana_layout.make_sqlite(tmp_path / f"{next(files)}.db", listed), **options)
+    async def import_rows(rows: Rows, **options: Any) -> Report:
+        return await run_import(database, grafana_layout.make_sqlite(tmp_path / f"{next(files)}.db", rows), **options)
 
     return import_rows
 
@@ -197,7 +217,7 @@ async def api(start_api: StartApi) -> Api:
     return await start_api()
 
 
-async def test_users_and_programs_log_in_with_their_credentials(api: Api, import_rows: Import) -> None:
+async def test_users_and_programs_log_in_with_their_credentials(api: Api, import_rows: ImportRows) -> None:
     """Passwords, legacy keys and tokens are valid; ids are kept; the admin of the first start is replaced."""
     report = await import_rows(grafana_rows())
     status, response = await api("GET", "/api/user", auth=basic("vera", "pw of vera"))
@@ -214,7 +234,7 @@ async def test_users_and_programs_log_in_with_their_credentials(api: Api, import
     assert created[1]["orgId"] == 8
 
 
-async def test_a_password_is_hashed_again_at_the_first_login(api: Api, import_rows: Import) -> None:
+async def test_a_password_is_hashed_again_at_the_first_login(api: Api, import_rows: ImportRows) -> None:
     """The first login replaces the imported hash, and the password is still valid."""
     await import_rows(grafana_rows())
     for _ in range(2):
@@ -222,7 +242,7 @@ async def test_a_password_is_hashed_again_at_the_first_login(api: Api, import_ro
     assert (await api.sql("""select password from "user" where id = 5""")).startswith("$argon2id$")
 
 
-async def test_objects_are_imported_unchanged(api: Api, import_rows: Import) -> None:
+async def test_objects_are_imported_unchanged(api: Api, import_rows: ImportRows) -> None:
     """Nested folders, a library panel, and the body, folder, number, generation and authors of a dashboard are imported unchanged."""
     await import_rows(grafana_rows())
     auth = basic("root", "pw of root")
@@ -232,8 +252,12 @@ async def test_objects_are_imported_unchanged(api: Api, import_rows: Import) -> 
     meta = response["metadata"]
     assert (meta["generation"], meta["creationTimestamp"]) == (3, "2024-03-01T10:00:00Z")
     assert meta["labels"]["grafana.app/deprecatedInternalID"] == "30"
-    notes = meta["annotations"]
-    assert (notes["grafana.app/folder"], notes["grafana.app/createdBy"], notes["grafana.app/updatedBy"]) == ("inner", "user:1", "user:5")
+    annotations = meta["annotations"]
+    assert (annotations["grafana.app/folder"], annotations["grafana.app/createdBy"], annotations["grafana.app/updatedBy"]) == (
+        "inner",
+        "user:1",
+        "user:5",
+    )
     assert response["spec"] == {"title": "CPU", "tags": ["prod"], "panels": [], "refresh": "1s"}
     _, numbered = await api("GET", f"{DASHBOARDS.format('default')}/num", auth=auth)
     assert numbered["metadata"]["annotations"]["grafana.app/folder"] == "outer"
@@ -242,8 +266,8 @@ async def test_objects_are_imported_unchanged(api: Api, import_rows: Import) -> 
     )
 
 
-async def test_earlier_versions_are_imported(api: Api, import_rows: Import) -> None:
-    """Versions are imported with message, time, author and origin, the newest ones up to the limit."""
+async def test_earlier_versions_are_imported(api: Api, import_rows: ImportRows) -> None:
+    """The newest versions, up to the limit, are imported with message, title, author and origin."""
     await import_rows(grafana_rows(), versions=1)
     async with api.database.connection() as connection:
         rows = await connection.fetch(
@@ -253,7 +277,7 @@ async def test_earlier_versions_are_imported(api: Api, import_rows: Import) -> N
     assert [tuple(row) for row in rows] == [(2, "second", 1, 1, "user:1", "CPU between"), (3, "third", None, 2, "user:5", "CPU")]
 
 
-async def test_access_rules_are_imported(api: Api, import_rows: Import) -> None:
+async def test_access_rules_are_imported(api: Api, import_rows: ImportRows) -> None:
     """Managed permissions of teams and roles become rules; other roles are ignored."""
     await import_rows(grafana_rows())
     async with api.database.connection() as connection:
@@ -263,22 +287,22 @@ async def test_access_rules_are_imported(api: Api, import_rows: Import) -> None:
     assert [tuple(row) for row in rows] == [("num", None, "Editor", 1), ("outer", None, "Viewer", 1), ("outer", 3, None, 2)]
 
 
-async def test_older_access_rules_are_imported(api: Api, import_rows: Import) -> None:
+async def test_older_access_rules_are_imported(api: Api, import_rows: ImportRows) -> None:
     """Rules that refer to folders by id, and to users, teams or roles, are imported if there are no newer ones."""
-    listed = grafana_rows()
-    del listed["role"], listed["permission"]
-    listed["dashboard_acl"] = [
-        times({"id": 1, "org_id": 1, "dashboard_id": 20, "user_id": 5, "permission": 4}),
-        times({"id": 2, "org_id": -1, "dashboard_id": -1, "role": "Viewer", "permission": 1}),
+    legacy_rows = grafana_rows()
+    del legacy_rows["role"], legacy_rows["permission"]
+    legacy_rows["dashboard_acl"] = [
+        with_times({"id": 1, "org_id": 1, "dashboard_id": 20, "user_id": 5, "permission": 4}),
+        with_times({"id": 2, "org_id": -1, "dashboard_id": -1, "role": "Viewer", "permission": 1}),
     ]
-    await import_rows(listed)
+    await import_rows(legacy_rows)
     async with api.database.connection() as connection:
         rows = await connection.fetch("select l.name, r.user_id, r.permission from access_rule r join access_list l using (uid)")
     assert [tuple(row) for row in rows] == [("outer", 5, 4)]
 
 
-async def test_rows_that_cannot_be_imported_are_reported(api: Api, import_rows: Import) -> None:
-    """Every row that was not imported has a reason; all others are imported."""
+async def test_rows_that_cannot_be_imported_are_reported(api: Api, import_rows: ImportRows) -> None:
+    """Every row that was not imported has a reason; all others are imported. A notice names the object whose invalid uid was replaced."""
     report = await import_rows(grafana_rows())
     result = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
     assert result[("dashboard", "7/broken")][0] is Outcome.REFUSED
@@ -293,7 +317,7 @@ async def test_rows_that_cannot_be_imported_are_reported(api: Api, import_rows: 
     assert any("row-32" in notice for notice in report.notices)
 
 
-async def test_a_second_run_changes_nothing(api: Api, import_rows: Import) -> None:
+async def test_a_second_run_changes_nothing(api: Api, import_rows: ImportRows) -> None:
     """A second import of the same rows writes no row, version or event."""
     await import_rows(grafana_rows())
     before = await api.sql("select last_value from resource_version")
@@ -303,15 +327,15 @@ async def test_a_second_run_changes_nothing(api: Api, import_rows: Import) -> No
     assert await api.sql("select last_value from resource_version") == before
 
 
-async def test_a_second_run_imports_changes(api: Api, import_rows: Import) -> None:
+async def test_a_second_run_imports_changes(api: Api, import_rows: ImportRows) -> None:
     """Objects that were renamed, saved or moved in Grafana, and not changed in Dashwright, are updated."""
     await import_rows(grafana_rows())
-    listed = grafana_rows()
-    listed["user"][1] |= {"name": "Vera the Second", "updated": CHANGED_AT}
-    listed["dashboard"][2] |= {"version": 4, "data": body("cpu", "CPU now")}
-    listed["dashboard_version"].append(version(4, 30, 4, "fourth", "CPU now"))
-    listed["dashboard"][3] |= {"folder_id": 21}
-    report = await import_rows(listed)
+    changed_rows = grafana_rows()
+    changed_rows["user"][1] |= {"name": "Vera the Second", "updated": CHANGED_AT}
+    changed_rows["dashboard"][2] |= {"version": 4, "data": dashboard_json("cpu", "CPU now")}
+    changed_rows["dashboard_version"].append(version_row(4, 30, 4, "fourth", "CPU now"))
+    changed_rows["dashboard"][3] |= {"folder_id": 21}
+    report = await import_rows(changed_rows)
     assert report.counts["dashboard"][Outcome.UPDATED] == 2
     assert (await api("GET", "/api/user", auth=basic("vera", "pw of vera")))[1]["name"] == "Vera the Second"
     auth = basic("root", "pw of root")
@@ -321,7 +345,7 @@ async def test_a_second_run_imports_changes(api: Api, import_rows: Import) -> No
     assert (moved["metadata"]["annotations"]["grafana.app/folder"], moved["metadata"]["generation"]) == ("inner", 2)
 
 
-async def test_changes_in_dashwright_are_kept(api: Api, import_rows: Import) -> None:
+async def test_changes_in_dashwright_are_kept(api: Api, import_rows: ImportRows) -> None:
     """Rows that were renamed, saved or deleted in Dashwright are not overwritten."""
     await import_rows(grafana_rows())
     auth = basic("root", "pw of root")
@@ -329,18 +353,18 @@ async def test_changes_in_dashwright_are_kept(api: Api, import_rows: Import) -> 
     saved = {"dashboard": {"uid": "cpu", "title": "Ours"}, "overwrite": True}
     assert (await api("POST", "/api/dashboards/db", saved, auth=auth))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/num", auth=auth))[0] == 200
-    listed = grafana_rows()
-    listed["user"][1] |= {"name": "Theirs", "updated": CHANGED_AT}
-    listed["dashboard"][2] |= {"version": 9, "data": body("cpu", "Theirs")}
-    listed["dashboard"][3] |= {"version": 2, "data": body("num", "Theirs")}
-    report = await import_rows(listed)
+    changed_rows = grafana_rows()
+    changed_rows["user"][1] |= {"name": "Theirs", "updated": CHANGED_AT}
+    changed_rows["dashboard"][2] |= {"version": 9, "data": dashboard_json("cpu", "Theirs")}
+    changed_rows["dashboard"][3] |= {"version": 2, "data": dashboard_json("num", "Theirs")}
+    report = await import_rows(changed_rows)
     assert report.counts["dashboard"][Outcome.KEPT] == 2
     assert (await api("GET", "/api/users/5", auth=auth))[1]["name"] == "Ours"
     assert (await api("GET", "/api/dashboards/uid/cpu", auth=auth))[1]["dashboard"]["title"] == "Ours"
     assert (await api("GET", "/api/dashboards/uid/num", auth=auth))[0] == 404
 
 
-async def test_a_single_organization_can_be_imported(api: Api, import_rows: Import) -> None:
+async def test_a_single_organization_can_be_imported(api: Api, import_rows: ImportRows) -> None:
     """Only the members and objects of one organization are imported."""
     await import_rows(grafana_rows(), org_id=7)
     assert await api.sql("select array_agg(id order by id) from org") == [1, 7]
@@ -348,7 +372,7 @@ async def test_a_single_organization_can_be_imported(api: Api, import_rows: Impo
     assert await api.sql("select array_agg(name) from resource") == ["row-32"]
 
 
-async def test_postgres_and_sqlite_are_imported_equally(api: Api, other_database: str, import_rows: Import) -> None:
+async def test_postgres_and_sqlite_are_imported_equally(api: Api, other_database: str, import_rows: ImportRows) -> None:
     """An import from PostgreSQL gives the same report and the same stored objects as one from SQLite."""
     source = await _empty_database(other_database)
     await grafana_layout.make_postgres(source, grafana_rows())
@@ -368,7 +392,7 @@ async def _empty_database(url: str) -> str:
     return url
 
 
-async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, import_rows: Import) -> None:
+async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, import_rows: ImportRows) -> None:
     """In a database in use, rows whose id or name exists are rejected."""
     assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "cpu", "title": "Mine"}}))[0] == 200
     report = await import_rows(grafana_rows())
@@ -377,24 +401,26 @@ async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, impo
     assert (await api("GET", "/api/dashboards/uid/cpu"))[1]["dashboard"]["title"] == "Mine"
 
 
-async def test_rows_are_not_assigned_to_another_account(api: Api, import_rows: Import) -> None:
-    """If the number of an account is in use here, rows that refer to this number in Grafana are not assigned to the account here."""
+async def test_rows_are_not_assigned_to_another_account(api: Api, import_rows: ImportRows) -> None:
+    """If the id of an imported account already belongs to another account, rows with this id are not assigned to the other account.
+
+    Only objects of organization 7, whose id is not in use, are imported.
+    """
     await api.sql("""select setval(pg_get_serial_sequence('"user"', 'id'), 4)""")
     local = await api.person("local", Role.VIEWER)
     tables = ("org_user", "team_member", "api_key", "star", "preferences", "data_source", "resource", "access_rule", "permission")
     before = {table: await api.sql(f"select array_agg(t::text order by t::text) from {table} t") for table in tables}
     report = await import_rows(grafana_rows())
     after = {table: await api.sql(f"select array_agg(t::text order by t::text) from {table} t") for table in tables}
-    seven = "org-7"
     for table in tables:
         added = set(after[table] or ()) - set(before[table] or ())
-        assert not [row for row in added if table != "resource" or seven not in row], (table, added)
+        assert not [row for row in added if table != "resource" or "org-7" not in row], (table, added)
     assert [item.reason for item in report.remarks if (item.table, item.key) == ("user", "5")] == ["'vera': its id is in use here"]
     assert (await api("GET", "/api/user/orgs", auth=local))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
 
 
 async def test_other_databases_are_refused(tmp_path: Path) -> None:
-    """A missing file, a file of another type, and other tables are refused with one sentence."""
+    """A missing file, a file of another type, and a database of another program are refused with the reason."""
     text = tmp_path / "text"
     text.write_text("no database " * 100)
     other = grafana_layout.make_sqlite(tmp_path / "other.db", {"org": []})

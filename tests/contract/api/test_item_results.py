@@ -1,4 +1,4 @@
-"""Messages with the results of items, to the reply addresses of their submissions, over RabbitMQ."""
+"""Messages with the results of a batch's items, sent to the reply address of the submission, over RabbitMQ."""
 
 import asyncio
 import json
@@ -20,7 +20,7 @@ from dashwright.common.messaging.amqp import AmqpBroker
 from dashwright.jobs_worker.batches.item_replies import ItemReplySender
 from dashwright.jobs_worker.stores import item_replies
 
-DIRECT = "amq.rabbitmq.reply-to"
+DIRECT_REPLY_TO = "amq.rabbitmq.reply-to"
 
 
 class Submitter:
@@ -85,7 +85,7 @@ def rounds(monkeypatch: pytest.MonkeyPatch) -> asyncio.Queue[None]:
     return rounds
 
 
-async def all_sent(client: BatchClient, rounds: asyncio.Queue[None]) -> None:
+async def wait_until_all_sent(client: BatchClient, rounds: asyncio.Queue[None]) -> None:
     """Wait until the batch has ended and no result is left to send."""
     await client.wait_for_end("b")
     async with asyncio.timeout(30):
@@ -93,17 +93,19 @@ async def all_sent(client: BatchClient, rounds: asyncio.Queue[None]) -> None:
             await rounds.get()
 
 
-@pytest.mark.parametrize("is_direct", [False, True])
+@pytest.mark.parametrize("is_direct", [False, True], ids=["queue", "direct reply-to"])
 async def test_each_item_has_a_message(client: BatchClient, submitter: Submitter, is_direct: bool, rounds: asyncio.Queue[None]) -> None:
-    """Each result is one message with the line that the batch has for it. After a retry, there is another one with another id."""
-    queue = await (submitter.channel.get_queue(DIRECT, ensure=False) if is_direct else submitter.channel.declare_queue(exclusive=True))
+    """Each result is one message, whose body is the line in the results of the batch. A retry sends another message with another id."""
+    queue = await (
+        submitter.channel.get_queue(DIRECT_REPLY_TO, ensure=False) if is_direct else submitter.channel.declare_queue(exclusive=True)
+    )
     await submitter.consume(queue)
     await submitter.submit([evaluation(1), evaluation(2, expression=INVALID)], reply_to=queue.name)
     (first_id, correlation_id, first), (second_id, _, second) = await submitter.results(2)
     assert (correlation_id, first["id"], first["state"], second["state"]) == ("c", "m/0", "success", "error")
     assert first["result"]["results"]["B"]["frames"][0]["data"]["values"][1] == [2]
     assert second["error"]
-    await all_sent(client, rounds)
+    await wait_until_all_sent(client, rounds)
     async with client.api.session.get(f"{BATCHES}/b/results", headers={"Authorization": ADMIN}) as response:
         assert [first, second] == [json.loads(line) for line in (await response.text()).splitlines()]
     assert (await client.post("b", "retry"))[0] == 200
@@ -116,17 +118,17 @@ async def test_each_item_has_a_message(client: BatchClient, submitter: Submitter
 async def test_an_address_without_a_receiver_delays_nothing(
     client: BatchClient, submitter: Submitter, amqp_url: str, address: str, rounds: asyncio.Queue[None]
 ) -> None:
-    """Results for a disconnected client are dropped, and so are those for queues that submitters may not write to."""
+    """Results for a missing queue or a disconnected client are dropped, and so are those for queues that submitters may not write to."""
     reports = await submitter.channel.declare_queue("notify.default.reports", durable=True)
     if address == "gone direct reply-to":
         async with await aio_pika.connect(amqp_url) as connection:
-            other = Submitter(await connection.channel())
-            await other.consume(await other.channel.get_queue(DIRECT, ensure=False))
-            await other.submit([evaluation(1), evaluation(2)], reply_to=DIRECT)
-            await other.received.get()  # the reply to the submission
+            disconnected = Submitter(await connection.channel())
+            await disconnected.consume(await disconnected.channel.get_queue(DIRECT_REPLY_TO, ensure=False))
+            await disconnected.submit([evaluation(1), evaluation(2)], reply_to=DIRECT_REPLY_TO)
+            await disconnected.received.get()  # the reply to the submission
     else:
         await submitter.submit([evaluation(1), evaluation(2)], reply_to=address)
-    await all_sent(client, rounds)
+    await wait_until_all_sent(client, rounds)
     messages = [await reports.get(fail=False) for _ in range(2)]
     bodies = [json.loads(message.body) for message in messages if message is not None]
     assert [body for body in bodies if "index" in body] == []
@@ -150,11 +152,11 @@ async def test_a_worker_that_dies_before_the_record_repeats_the_messages(
     await submitter.submit([evaluation(1)], reply_to=queue.name)
     first, second = await submitter.results(2)
     assert first == second
-    await all_sent(client, rounds)
+    await wait_until_all_sent(client, rounds)
 
 
 async def test_a_full_queue_delays_its_results_only(client: BatchClient, submitter: Submitter, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Results that the broker refuses are sent when there is room, and those of other batches without delay."""
+    """Results that a full queue refuses are sent when it has room. Results of other batches are sent without delay."""
     list_batches, has_ended = item_replies.list_batches, asyncio.Event()
 
     async def list_after_the_end(connection: Connection, *, limit: int) -> Sequence[uuid.UUID]:
@@ -163,8 +165,8 @@ async def test_a_full_queue_delays_its_results_only(client: BatchClient, submitt
 
     monkeypatch.setattr(item_replies, "list_batches", list_after_the_end)
     # Room for the reply to the submission and two results.
-    full = await submitter.channel.declare_queue("replies.full", arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
-    await submitter.submit([evaluation(value) for value in range(5)], reply_to=full.name)
+    full_queue = await submitter.channel.declare_queue("replies.full", arguments={"x-max-length": 3, "x-overflow": "reject-publish"})
+    await submitter.submit([evaluation(value) for value in range(5)], reply_to=full_queue.name)
     await client.wait_for_end("b")
     has_ended.set()
     open_queue = await submitter.channel.declare_queue(exclusive=True)
@@ -175,12 +177,12 @@ async def test_a_full_queue_delays_its_results_only(client: BatchClient, submitt
         async for message in messages:
             assert message.headers["dashwright-batch"] == "other"
             break
-    await submitter.consume(full)
+    await submitter.consume(full_queue)
     assert [body["index"] for _, _, body in await submitter.results(5)] == [0, 1, 2, 3, 4]
 
 
-async def test_a_large_result_is_left_out(client: BatchClient, submitter: Submitter) -> None:
-    """A message has at most 64 KiB; a larger result can be read from the batch."""
+async def test_a_large_result_is_omitted(client: BatchClient, submitter: Submitter) -> None:
+    """A message has at most 64 KiB. It omits a larger result, which can be read from the batch."""
     values = list(range(20_000))
     fields = [{"name": "time", "type": "time"}, {"name": "value", "type": "number"}]
     large_evaluation = evaluation(1)
@@ -196,7 +198,7 @@ async def test_a_large_result_is_left_out(client: BatchClient, submitter: Submit
 
 
 async def test_a_batch_is_deleted_after_its_results_were_sent(client: BatchClient, submitter: Submitter) -> None:
-    """With keep 0, all results are sent before the batch is deleted."""
+    """All results are sent before the batch is deleted, even if the batch is kept for 0 seconds after its end."""
     queue = await submitter.channel.declare_queue(exclusive=True)
     await submitter.consume(queue)
     await client.create("b", keep=0)

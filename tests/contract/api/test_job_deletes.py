@@ -10,13 +10,13 @@ JOBS = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/jobs"
 CANCELLED = ("error", "job was cancelled")
 
 
-async def jobs(api: Api) -> dict[str, tuple[str, str | None]]:
+async def states_by_name(api: Api) -> dict[str, tuple[str, str | None]]:
     """Return the states and messages of the jobs, by name."""
     _, body = await api("GET", JOBS)
     return {item["metadata"]["name"]: (item["status"]["state"], item["status"].get("message")) for item in body["items"]}
 
 
-async def stored_jobs(api: Api) -> None:
+async def insert_jobs(api: Api) -> None:
     for name, state, repository in (
         ("a", "pending", "team"),
         ("b", "working", "team"),
@@ -37,27 +37,29 @@ async def stored_jobs(api: Api) -> None:
     ],
 )
 async def test_selected_jobs_are_deleted(api: Api, selector: dict[str, str], remaining: dict[str, Any]) -> None:
-    await stored_jobs(api)
+    """A delete of the collection affects the jobs that the selector matches, or all jobs. A dry run changes nothing."""
+    await insert_jobs(api)
     status, response = await api("DELETE", JOBS, params=selector)
     assert (status, response["status"]) == (200, "Success")
-    assert await jobs(api) == remaining
+    assert await states_by_name(api) == remaining
 
 
 @pytest.mark.parametrize("path", [JOBS, f"{JOBS}/a"])
 async def test_a_replaced_job_is_not_deleted(api: Api, path: str) -> None:
-    """A job with another uid than requested is kept; with several jobs, all others are kept too."""
-    await stored_jobs(api)
-    before = await jobs(api)
+    """A job whose uid differs from the precondition is kept. A delete of several jobs then keeps the others too."""
+    await insert_jobs(api)
+    before = await states_by_name(api)
     status, response = await api("DELETE", path, {"preconditions": {"uid": "0a0a0a0a-0000-4000-8000-000000000000"}})
     assert (status, response["reason"]) == (409, "Conflict")
-    assert await jobs(api) == before
+    assert await states_by_name(api) == before
     _, job = await api("GET", f"{JOBS}/a")
     expected = {"uid": await api.sql("select uid::text from job where name = 'a'"), "resourceVersion": job["metadata"]["resourceVersion"]}
     assert (await api("DELETE", f"{JOBS}/a", {"preconditions": expected}))[0] == 200
-    assert (await jobs(api))["a"] == CANCELLED
+    assert (await states_by_name(api))["a"] == CANCELLED
 
 
 async def test_the_number_of_deleted_jobs_is_limited(api: Api) -> None:
+    """A delete that matches more than 1,000 jobs is refused and deletes no job."""
     await insert_job(api, "a", '{"state": "success"}')
     await api.sql(
         """insert into job (uid, api_group, resource, namespace, name, resource_version, metadata, labels, spec, status, action, state,

@@ -13,7 +13,7 @@ NO_FAILURES = {"failed": 0, "failedApikeyIDs": [], "failedDetails": []}
 
 
 async def test_every_key_becomes_a_service_account(api: Api) -> None:
-    """Each account has the role of its key, and a name made of the key's name; afterwards no legacy key is listed."""
+    """Each account has the role of its key, and a name that contains the key's name. After the migration, no legacy key is listed."""
     await api.legacy_key("CI Key", role=Role.EDITOR)
     await api.legacy_key("old", role=Role.ADMIN, expires=int(time.time()) - 5)
     foreign = await api.legacy_key("foreign", org_id=await api.organization("Two"))
@@ -74,10 +74,10 @@ async def test_one_key_is_migrated_alone(api: Api) -> None:
 @pytest.mark.parametrize("path", [MIGRATE, f"{MIGRATE}/1"])
 async def test_migrating_needs_all_accounts(api: Api, path: str) -> None:
     """A migration needs the permissions for all service accounts. A grant on one account does not suffice."""
-    limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:write", "serviceaccounts:id:7"))
+    limited_caller = await api.person("limited", Role.NONE, ("serviceaccounts:write", "serviceaccounts:id:7"))
     assert (await api("POST", path, auth=limited_caller))[0] == 403
-    everyone = await api.person("everyone", Role.NONE, ("serviceaccounts:write", "serviceaccounts:*"))
-    assert (await api("POST", path, auth=everyone))[0] in (200, 404)
+    permitted_caller = await api.person("permitted", Role.NONE, ("serviceaccounts:write", "serviceaccounts:*"))
+    assert (await api("POST", path, auth=permitted_caller))[0] in (200, 404)
 
 
 async def test_a_migration_is_audited_once(api: Api) -> None:
@@ -88,15 +88,15 @@ async def test_a_migration_is_audited_once(api: Api) -> None:
     assert [event["details"]["keys"] for event in events] == [keys]
 
 
-@pytest.mark.parametrize("single", [True, False])
-async def test_a_key_above_the_caller_cannot_be_migrated(api: Api, single: bool) -> None:
-    """A key with a higher role than the caller's is not migrated, because the caller could change its account.
+@pytest.mark.parametrize("is_single", [True, False], ids=["one key", "all keys"])
+async def test_a_key_above_the_caller_cannot_be_migrated(api: Api, is_single: bool) -> None:
+    """A key with a higher role than the caller's is not migrated, because the caller could then change its account.
 
-    No other key is migrated either.
+    A migration of all keys then migrates no key.
     """
     await api.legacy_key("low")
     key = await api.legacy_key("boss", role=Role.ADMIN)
     editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:write", "serviceaccounts:*"))
-    status, error = await api("POST", f"{MIGRATE}/{key}" if single else MIGRATE, auth=editor)
+    status, error = await api("POST", f"{MIGRATE}/{key}" if is_single else MIGRATE, auth=editor)
     assert (status, error["messageId"]) == (403, "serviceaccounts.ErrRoleForbidden")
     assert len((await api("GET", "/api/auth/keys"))[1]) == 2

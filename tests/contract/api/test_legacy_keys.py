@@ -29,18 +29,18 @@ async def test_no_keys_are_an_empty_list(api: Api) -> None:
 
 
 async def test_a_key_has_the_fields_of_grafana(api: Api) -> None:
-    """Missing fields are absent, not null; times are RFC 3339 in UTC with whole seconds; the fields keep their order."""
-    later = await api.legacy_key("TestAdmin", role=Role.ADMIN, expires=TOMORROW)
-    never = await api.legacy_key("API", role=Role.ADMIN)
+    """Fields without a value are absent, not null; times are RFC 3339 in UTC with whole seconds; the fields keep their order."""
+    expiring_key = await api.legacy_key("TestAdmin", role=Role.ADMIN, expires=TOMORROW)
+    unlimited_key = await api.legacy_key("API", role=Role.ADMIN)
     last_used_at = datetime(2026, 1, 31, 12, 30, 15, 999_000, UTC)
-    await api.sql("update api_key set last_used_at = $2 where id = $1", later, last_used_at)
+    await api.sql("update api_key set last_used_at = $2 where id = $1", expiring_key, last_used_at)
     status, body = await api("GET", LIST)
     expiration = datetime.fromtimestamp(TOMORROW, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
     assert (status, body) == (
         200,
         [
-            {"id": never, "name": "API", "role": "Admin"},
-            {"id": later, "name": "TestAdmin", "role": "Admin", "expiration": expiration, "lastUsedAt": "2026-01-31T12:30:15Z"},
+            {"id": unlimited_key, "name": "API", "role": "Admin"},
+            {"id": expiring_key, "name": "TestAdmin", "role": "Admin", "expiration": expiration, "lastUsedAt": "2026-01-31T12:30:15Z"},
         ],
     )
     assert list(body[1]) == ["id", "name", "role", "expiration", "lastUsedAt"]
@@ -57,6 +57,7 @@ async def test_a_key_that_ends_beyond_the_calendar_can_still_be_listed(api: Api,
 
 async def test_all_keys_are_listed_by_name(api: Api) -> None:
     """The list has all keys, case-sensitively sorted by name, because it has no pages."""
+    # 7919 is a prime, so the numbers are all different and not sorted.
     names = [f"{'Key' if index % 2 else 'key'} {index * 7919 % 250}" for index in range(250)]
     for name in names:
         await api.sql("insert into api_key (org_id, name, key, role) values (1, $1, $1, 'Viewer')", name)
@@ -103,7 +104,7 @@ async def test_a_grant_on_some_keys_restricts_the_list(api: Api) -> None:
 
 
 async def test_unauthenticated_clients_and_viewers_get_no_keys(api: Api) -> None:
-    """A request without credentials is 401. One without the permission is 403, with the title and the missing action."""
+    """A request without credentials is 401. One without the permission is 403 and names the missing action."""
     assert await api("GET", LIST, auth=None) == (401, {"message": "Unauthorized"})
     assert (await api("DELETE", f"{LIST}/1", auth=None))[0] == 401
     viewer = await api.person("vic", Role.VIEWER)
@@ -125,7 +126,7 @@ async def test_a_deleted_key_is_not_listed(api: Api) -> None:
 
 @pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "٣", "9223372036854775808", "0x1"])
 async def test_an_id_that_is_not_an_integer_is_refused(api: Api, text: str) -> None:
-    """An id that is not a 64-bit integer in ASCII digits is refused."""
+    """An id that is not a 64-bit integer in decimal ASCII digits is refused."""
     assert await api("DELETE", f"{LIST}/{text}") == (400, {"message": "id is invalid"})
 
 
@@ -151,7 +152,7 @@ async def test_a_deleted_key_does_not_log_in_any_more(api: Api) -> None:
 @pytest.mark.parametrize(
     "auth",
     [None, ADMIN, basic("admin", "wrong"), basic("unknown", "x"), "Bearer ***", "Bearer glsa_x_y", "Nonsense", "Basic %%%"],
-    ids=["none", "right", "wrong", "unknown", "garbage", "bad token", "no scheme", "no base64"],
+    ids=["no credentials", "password", "wrong password", "unknown user", "no token", "wrong token", "no scheme", "not base64"],
 )
 async def test_keys_cannot_be_created(api: Api, auth: str | None) -> None:
     """Creating a key is 410 with the replacement for every caller, and one warning in the log."""
@@ -178,13 +179,13 @@ async def test_a_throttled_caller_receives_410(start_api: StartApi) -> None:
         *({"Content-Length": "10", "Content-Encoding": coding} for coding in ("snappy", "zstd", "br", "gzip, zstd", "gzip")),
         {"Transfer-Encoding": "chunked"},
     ],
-    ids=["20 MB", "waits for 100", "snappy", "zstd", "br", "two codings", "gzip", "chunked"],
+    ids=["20 MiB", "20 MiB after 100 Continue", "snappy", "zstd", "br", "two codings", "gzip", "chunked"],
 )
 async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]) -> None:
     """The response to the creation of a key is sent before the client has sent any byte of the body."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
-    head = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "localhost", **headers}.items())
-    writer.write(f"POST {LIST} HTTP/1.1\r\n{head}\r\n".encode())
+    request_head = "".join(f"{name}: {value}\r\n" for name, value in {"Host": "localhost", **headers}.items())
+    writer.write(f"POST {LIST} HTTP/1.1\r\n{request_head}\r\n".encode())
     try:
         async with asyncio.timeout(10):
             assert (await reader.readline()).startswith(b"HTTP/1.1 410 ")
@@ -193,14 +194,14 @@ async def test_the_body_of_a_key_is_never_read(api: Api, headers: dict[str, Any]
 
 
 @pytest.mark.parametrize("coding", ["identity", "zstd", "gzip"])
-async def test_a_large_body_of_a_key_changes_nothing(api: Api, coding: str) -> None:
-    """A client that sends all of its 20 MB first then receives the response, and may send requests on the same connection."""
+async def test_a_large_body_of_a_key_is_skipped(api: Api, coding: str) -> None:
+    """A client that sends 20 MiB before it reads receives the response, and can use the connection for another request."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
-    head = f"POST {LIST} HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: {coding}\r\nContent-Length: {{}}\r\n\r\n"
+    request_head = f"POST {LIST} HTTP/1.1\r\nHost: localhost\r\nContent-Encoding: {coding}\r\nContent-Length: {{}}\r\n\r\n"
     try:
         async with asyncio.timeout(30):
             for size in (20 * 1024 * 1024, 0):
-                writer.write(head.format(size).encode() + b"x" * size)
+                writer.write(request_head.format(size).encode() + b"x" * size)
                 await writer.drain()
                 response = await reader.readuntil(b"\r\n\r\n")
                 assert response.startswith(b"HTTP/1.1 410 ")
