@@ -1,4 +1,4 @@
-"""Library panels in the classic API, with the store and rules of the resource API."""
+"""Library panels over the classic API, which calls them library elements. The resource API serves the same objects."""
 
 from typing import Any
 
@@ -9,7 +9,7 @@ from tests.contract.api.test_classic_api import folder, save_dashboard
 from dashwright.common.identity import Role
 
 PATH = "/api/library-elements"
-STORED = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/librarypanels"
+RESOURCE_PATH = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/librarypanels"
 NOT_FOUND = (404, {"message": "library element could not be found"})
 NAME_IN_USE = (400, {"message": "library element with that name or UID already exists"})
 MODEL: dict[str, Any] = {"type": "timeseries", "title": "CPU", "description": "of all hosts", "gridPos": {"x": 0}, "targets": []}
@@ -58,7 +58,7 @@ async def test_an_element_is_created_read_and_deleted(api: Api) -> None:
     assert (meta["createdBy"], meta["updatedBy"], meta["folderName"], meta["connectedDashboards"]) == (admin, admin, "Shared", 0)
     async with api.session.get(f"{PATH}/p1", headers={"Authorization": "Basic YWRtaW46YWRtaW4="}) as response:
         assert '"exact":1.10,"big":12345678901234567890' in await response.text()
-    _, current = await api("GET", f"{STORED}/p1")
+    _, current = await api("GET", f"{RESOURCE_PATH}/p1")
     assert (current["metadata"]["annotations"]["grafana.app/folder"], current["spec"]["type"]) == ("f1", "gauge")
     assert current["status"]["missing"]["exact"] == 1.1
     assert await api("GET", f"{PATH}/name/CPU%20load") == (200, {"result": [{**element, "meta": meta}]})
@@ -79,7 +79,7 @@ async def test_names_are_unique_in_a_folder(api: Api) -> None:
         assert await api("POST", PATH, {**body, "kind": 1, "model": MODEL}) == NAME_IN_USE
     assert await api("PATCH", f"{PATH}/p1", {"folderUid": "f1", "version": 1}) == NAME_IN_USE
     duplicate = {"metadata": {"name": "p4"}, "spec": {"type": "text", "title": "CPU", "options": {}, "fieldConfig": {}}}
-    assert (await api("POST", STORED, duplicate))[0] == 201
+    assert (await api("POST", RESOURCE_PATH, duplicate))[0] == 201
     assert (await api("PATCH", f"{PATH}/p1", {"model": {"type": "gauge"}, "version": 1}))[0] == 200
 
 
@@ -104,7 +104,10 @@ async def test_invalid_panels_are_refused(api: Api, body: Any, status: int, mess
 
 
 async def test_an_update_needs_the_current_version(api: Api) -> None:
-    """An update with another version is 412. It keeps absent fields, replaces a model completely, and a new name makes a version."""
+    """An update with another version is 412. An update keeps absent fields, replaces the model completely, and creates a version.
+
+    The folder id -1 is that of no folder, so it does not move the element.
+    """
     await folder(api, "f1", "F")
     await create_element(api, "p1", "CPU")
     model = {"type": "gauge", "title": "CPU", "description": ""}
@@ -126,28 +129,31 @@ async def test_an_update_needs_the_current_version(api: Api) -> None:
 async def test_the_resource_api_keeps_the_name(api: Api) -> None:
     """A change through the resource API keeps the name unless it changes the panel's title."""
     await create_element(api, "p1", "Load of all")
-    _, current = await api("GET", f"{STORED}/p1")
+    _, current = await api("GET", f"{RESOURCE_PATH}/p1")
     current["spec"]["pluginVersion"] = "12"
-    assert (await api("PUT", f"{STORED}/p1", current))[0] == 200
+    assert (await api("PUT", f"{RESOURCE_PATH}/p1", current))[0] == 200
     element = (await api("GET", f"{PATH}/p1"))[1]["result"]
     assert (element["name"], element["version"], element["model"]["gridPos"]) == ("Load of all", 2, {"x": 0})
-    _, current = await api("GET", f"{STORED}/p1")
+    _, current = await api("GET", f"{RESOURCE_PATH}/p1")
     current["spec"]["title"] = "Memory"
-    assert (await api("PUT", f"{STORED}/p1", current))[0] == 200
+    assert (await api("PUT", f"{RESOURCE_PATH}/p1", current))[0] == 200
     assert (await api("GET", f"{PATH}/p1"))[1]["result"]["name"] == "Memory"
 
 
 async def test_elements_are_listed_by_name(api: Api) -> None:
-    """Elements are sorted by name, filtered, and listed in pages. A page past the end still has the total count."""
+    """Elements are sorted by name, filtered, and listed in pages. A page past the end still has the total count.
+
+    A search ignores descriptions with NUL, because PostgreSQL cannot parse their JSON.
+    """
     shared_folder = await folder(api, "f1", "F")
     await create_element(api, "p1", "beta", model={**MODEL, "type": "gauge"})
-    await create_element(api, "p2", "Alpha", folderUid="f1", model={**MODEL, "description": "NUL \0 is escaped in a body"})
+    await create_element(api, "p2", "Alpha", folderUid="f1", model={**MODEL, "description": "NUL \0 hides this"})
     await create_element(api, "p3", "gamma", model={**MODEL, "description": "All Hosts of 100%"})
     assert await search_elements(api) == ["p2", "p1", "p3"]
     assert await search_elements(api, "sortDirection=alpha-desc") == ["p3", "p1", "p2"]
     assert await search_elements(api, "searchString=ALPH") == ["p2"]
     assert await search_elements(api, "searchString=hosts%20of%20100%25") == ["p3"]
-    assert await search_elements(api, "searchString=escaped") == []
+    assert await search_elements(api, "searchString=hides") == []
     assert await search_elements(api, "typeFilter=gauge,table") == ["p1"]
     assert await search_elements(api, "excludeUid=p1") == ["p2", "p3"]
     assert await search_elements(api, "folderFilterUIDs=f1") == ["p2"]
@@ -179,10 +185,10 @@ async def test_an_element_in_use_cannot_be_deleted(api: Api) -> None:
     assert (await api("GET", f"{PATH}/p1"))[1]["result"]["meta"]["connectedDashboards"] == 1
     status, body = await api("DELETE", f"{PATH}/p1")
     assert (status, body["message"]) == (403, "the library element has connections")
-    assert (await api("DELETE", f"{STORED}/p1"))[0] == 403
+    assert (await api("DELETE", f"{RESOURCE_PATH}/p1"))[0] == 403
     await save_dashboard(api, "d1", "A")
     assert (await api("GET", f"{PATH}/p1/connections"))[1] == {"result": []}
-    assert (await api("DELETE", f"{STORED}/p1"))[0] == 200
+    assert (await api("DELETE", f"{RESOURCE_PATH}/p1"))[0] == 200
 
 
 async def test_used_names_are_revealed_to_writers_only(api: Api) -> None:
@@ -216,7 +222,7 @@ async def test_roles_decide_on_elements(api: Api) -> None:
     assert await api("GET", f"{PATH}/p1", auth=admin_of_other_org) == NOT_FOUND
 
 
-async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
+async def test_each_change_of_an_element_is_audited(api: Api) -> None:
     """Each change is one audit event. A write without effect makes neither an event nor a version."""
     await create_element(api, "p1", "CPU")
     for _ in range(2):
@@ -230,7 +236,7 @@ async def test_each_change_of_an_element_is_on_record(api: Api) -> None:
 
 
 async def test_elements_follow_the_rules_of_their_folder(api: Api) -> None:
-    """Connections contain only dashboards that the caller may read."""
+    """The access rules of its folder decide who may read and write an element. Connections have only readable dashboards."""
     await folder(api, "f1", "Hidden")
     await create_element(api, "p1", "CPU", folderUid="f1")
     await create_element(api, "p2", "Memory")

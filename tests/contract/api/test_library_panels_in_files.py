@@ -13,7 +13,7 @@ from tests.servers.git import GitServer, WorkTree, git
 PANELS = "/apis/dashboard.grafana.app/v0alpha1/namespaces/default/librarypanels"
 PANEL = {"id": 3, "type": "stat", "title": "CPU", "options": {"unit": "%"}, "fieldConfig": {}, "description": "Load of all hosts"}
 FILE = {"apiVersion": "dashboard.grafana.app/v0alpha1", "kind": "LibraryPanel", "metadata": {"name": "cpu"}, "spec": PANEL}
-BOARD = {"uid": "load", "title": "Load", "panels": [{"id": 1, "libraryPanel": {"uid": "cpu", "name": "CPU"}}]}
+DASHBOARD = {"uid": "load", "title": "Load", "panels": [{"id": 1, "libraryPanel": {"uid": "cpu", "name": "CPU"}}]}
 
 __all__ = ["export"]
 
@@ -28,7 +28,7 @@ def work_tree(git_server: GitServer) -> WorkTree:
 async def sync_of_panels(git_api: Api, git_server: GitServer, work_tree: WorkTree) -> dict[str, Any]:
     """Sync a library panel in JSON and one in YAML, with a dashboard that shows the first, and return the job's status."""
     yaml = "apiVersion: dashboard.grafana.app/v1beta1\nkind: LibraryPanel\nmetadata:\n  name: ram\nspec:\n  title: RAM\n  type: table\n"
-    files: dict[str, str | bytes | None] = {"web/cpu.json": json.dumps(FILE), "web/ram.yaml": yaml, "load.json": json.dumps(BOARD)}
+    files: dict[str, str | bytes | None] = {"web/cpu.json": json.dumps(FILE), "web/ram.yaml": yaml, "load.json": json.dumps(DASHBOARD)}
     work_tree.commit(files, message="first")
     await create_repository(git_api, git_server)
     return await run_sync(git_api)
@@ -51,13 +51,13 @@ async def test_library_panels_are_synced(git_api: Api, sync_of_panels: dict[str,
 
 async def test_an_edit_changes_the_file(git_api: Api, git_server: GitServer, sync_of_panels: dict[str, Any]) -> None:
     """An edited library panel is a commit; the file keeps its form, kind and version."""
-    merge = {"Content-Type": "application/merge-patch+json"}
-    status, body = await git_api("PATCH", f"{PANELS}/cpu", {"spec": {"title": "Processor"}}, headers=merge)
+    headers = {"Content-Type": "application/merge-patch+json"}
+    status, body = await git_api("PATCH", f"{PANELS}/cpu", {"spec": {"title": "Processor"}}, headers=headers)
     assert status == 200, body
     file = read_json(git_server, "web/cpu.json")
     assert (file["apiVersion"], file["kind"], file["metadata"]) == (FILE["apiVersion"], "LibraryPanel", {"name": "cpu"})
     assert file["spec"] == PANEL | {"title": "Processor"}
-    assert (await git_api("PATCH", f"{PANELS}/ram", {"spec": {"title": "Memory"}}, headers=merge))[0] == 200
+    assert (await git_api("PATCH", f"{PANELS}/ram", {"spec": {"title": "Memory"}}, headers=headers))[0] == 200
     yaml = git(git_server.root / "team.git", "show", "main:web/ram.yaml")
     assert "kind: LibraryPanel" in yaml
     assert "title: Memory" in yaml
@@ -79,9 +79,9 @@ async def test_an_export_contains_the_library_panels(
     await create_folder(git_api, "web", "Web")
     body = {"metadata": {"name": "cpu", "annotations": {"grafana.app/folder": "web"}}, "spec": PANEL}
     assert (await git_api("POST", PANELS, body))[0] == 201
-    spec = {key: value for key, value in BOARD.items() if key != "uid"}
-    board = {"metadata": {"name": "load"}, "spec": spec}
-    assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v0alpha1"), board))[0] == 201
+    spec = {key: value for key, value in DASHBOARD.items() if key != "uid"}
+    dashboard = {"metadata": {"name": "load"}, "spec": spec}
+    assert (await git_api("POST", DASHBOARDS.replace("v2alpha1", "v0alpha1"), dashboard))[0] == 201
     status = await export()
     assert (status["state"], counts(status), counts(status, "librarypanels")) == ("success", {"create": 1}, {"create": 1}), status
     assert list_files(git_server) == ["Web/cpu.json", "load.json"]

@@ -1,4 +1,4 @@
-"""Files are returned with lint issues, by the lint configuration of the same commit."""
+"""Files are returned with lint issues, according to the lint configuration of the same commit."""
 
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -41,7 +41,7 @@ async def test_the_configuration_is_that_of_the_commit(git_api: Api, git_server:
 
 
 async def test_an_invalid_configuration_is_an_issue(git_api: Api, tmp_path: Path, calls: Calls) -> None:
-    """An invalid configuration is an issue; the file is linted by the default rules."""
+    """A configuration that is invalid or a symbolic link is an issue. The file is then linted by the default rules."""
     folder = await make_local_repository(git_api, tmp_path)
     (folder / "a.json").write_text(dashboard("a", "A"))
     (folder / ".dashboard-lint").write_text("exclusions: [")
@@ -59,7 +59,8 @@ async def test_a_misspelt_key_of_the_configuration_is_an_issue(git_api: Api, tmp
     assert await severities(calls) == [("dashboard-lint", "warning")]
 
 
-async def test_other_files_have_no_issues(git_api: Api, tmp_path: Path, calls: Calls) -> None:
+async def test_an_invalid_file_is_not_linted(git_api: Api, tmp_path: Path, calls: Calls) -> None:
+    """A file that cannot be parsed has errors instead of lint issues."""
     folder = await make_local_repository(git_api, tmp_path)
     (folder / "a.json").write_text("{")
     wrapper = (await calls.file("a.json")).wrapper

@@ -1,4 +1,4 @@
-"""The worker creates webhooks at a git host whose git is real, and the host's deliveries start syncs and reviews over HTTP."""
+"""Webhooks that the jobs worker maintains at a git host with real git, and whose deliveries start syncs and reviews."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -59,14 +59,18 @@ async def worker(api: Api, database: Database, broker: MemoryBroker, tmp_path: P
     await worker.stop()
 
 
-async def create_repository(api: Api, host: GitHost, **block: Any) -> None:
+def repository(**block: Any) -> dict[str, Any]:
+    """Return the repository ``boards`` with the given block of its git host."""
     spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
-    spec |= {"githost": {"url": host.url("team/boards"), "branch": "main", "token": TOKEN, **block}}
-    status, body = await api("POST", REPOSITORIES, {"metadata": {"name": "boards"}, "spec": spec})
+    return {"metadata": {"name": "boards"}, "spec": {**spec, "githost": {"branch": "main", **block}}}
+
+
+async def create_repository(api: Api, host: GitHost) -> None:
+    status, body = await api("POST", REPOSITORIES, repository(url=host.url("team/boards"), token=TOKEN))
     assert status == 201, body
 
 
-async def webhook(api: Api) -> dict[str, Any]:
+async def webhook_status(api: Api) -> dict[str, Any]:
     _, body = await api("GET", f"{REPOSITORIES}/boards")
     return dict(body["status"]["webhook"])
 
@@ -101,13 +105,18 @@ async def wait_for_job(api: Api, action: str) -> dict[str, Any]:
             notified.clear()
 
 
+async def fail(_: web.Request) -> web.Response:
+    """Return the response of a failing API."""
+    return web.Response(status=500)
+
+
 async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """A webhook is created with a secret and confirmed by a ping, and a push is synced."""
     await create_repository(api, host)
     await worker.hooks.refresh()
     await host.wait_for_hooks()
     (number,) = host.repositories["team/boards"].hooks
-    status = await webhook(api)
+    status = await webhook_status(api)
     assert (status["id"], status["subscribedEvents"]) == (number, ["pull_request", "push"])
     assert status["url"].endswith("/repositories/boards/webhook")
     assert host.repositories["team/boards"].hooks[number]["config"]["secret"] not in str(status)
@@ -125,50 +134,50 @@ async def test_a_pull_request_delivery_starts_a_review(api: Api, worker: JobsWor
     """An opened or updated pull request starts a job with its number; a closed one does not."""
     await create_repository(api, host)
     await worker.hooks.refresh()
-    head = work_tree.commit({"load.json": DASHBOARD.replace("Load", "Other")}, branch="change")
+    commit = work_tree.commit({"load.json": DASHBOARD.replace("Load", "Other")}, branch="change")
     host.call_push_hooks("team/boards")
     number = host.open_pull("team/boards", "change")
     await host.wait_for_hooks()
     assert host.deliveries[-1].status == 202
-    expected = (await list_jobs(api, "pr"))[0]["spec"]["pr"]
-    assert expected == {"ref": "change", "hash": head, "pr": number, "url": f"{host.origin}/team/boards/pull/{number}"}
+    options = (await list_jobs(api, "pr"))[0]["spec"]["pr"]
+    assert options == {"ref": "change", "hash": commit, "pr": number, "url": f"{host.origin}/team/boards/pull/{number}"}
 
 
 async def test_a_correct_hook_is_checked_every_hour(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
     """A correct webhook is read once an hour, and immediately after a change of the spec."""
     await create_repository(api, host)
     await worker.hooks.refresh()
-    before, calls = await webhook(api), len(host.calls)
+    before, call_count = await webhook_status(api), len(host.calls)
     await worker.hooks.refresh()
-    assert len(host.calls) == calls
+    assert len(host.calls) == call_count
     await change_repository(api, generateDashboardPreviews=True)
     await worker.hooks.refresh()
-    assert host.calls[calls:] == ["GET /repos/team/boards/hooks"]
-    assert await webhook(api) == before
+    assert host.calls[call_count:] == ["GET /repos/team/boards/hooks"]
+    assert await webhook_status(api) == before
 
 
-@pytest.mark.parametrize("harm", ["removed", "silenced", "moved", "less"])
-async def test_a_changed_hook_is_repaired(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree, harm: str) -> None:
+@pytest.mark.parametrize("change", ["deleted", "inactive", "other address", "fewer events"])
+async def test_a_changed_hook_is_repaired(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree, change: str) -> None:
     """A deleted or changed webhook is repaired with a new secret, because the old one may be known."""
     await create_repository(api, host)
     await worker.hooks.refresh()
-    remaining = host.repositories["team/boards"].hooks
-    (hook,) = remaining.values()
-    before = (await webhook(api))["encryptedSecret"]
-    match harm:
-        case "removed":
-            remaining.clear()
-        case "silenced":
+    hooks = host.repositories["team/boards"].hooks
+    (hook,) = hooks.values()
+    before = (await webhook_status(api))["encryptedSecret"]
+    match change:
+        case "deleted":
+            hooks.clear()
+        case "inactive":
             hook["active"] = False
-        case "moved":
+        case "other address":
             hook["config"] |= {"url": "https://elsewhere.example.org"}
-        case "less":
+        case "fewer events":
             hook["events"] = ["push"]
     await make_hooks_due(api)
     await worker.hooks.refresh()
-    ((number, repaired),) = remaining.items()
+    ((number, repaired),) = hooks.items()
     assert (repaired["active"], sorted(repaired["events"])) == (True, ["pull_request", "push"])
-    status = await webhook(api)
+    status = await webhook_status(api)
     assert (repaired["config"]["url"], number) == (status["url"], status["id"])
     assert status["encryptedSecret"] != before
     work_tree.commit({"more.json": DASHBOARD})
@@ -182,22 +191,20 @@ async def test_a_hook_is_deleted_with_its_repository(api: Api, worker: JobsWorke
     await create_repository(api, host)
     await worker.hooks.refresh()
 
-    async def fail(_: web.Request) -> web.Response:
-        return web.Response(status=500)
-
     host.api_fault = fail
     assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
     await worker.hooks.remove()
-    remaining = host.repositories["team/boards"].hooks
-    assert len(remaining) == 1
+    hooks = host.repositories["team/boards"].hooks
+    assert len(hooks) == 1
     host.api_fault = None
     await make_hooks_due(api)
     await worker.hooks.remove()
-    assert remaining == {}
+    assert hooks == {}
     assert await api.sql("select count(*) from hook_to_remove") == 0
 
 
 async def test_a_hook_is_kept_without_its_finalizer(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
+    """Deleting a repository keeps its webhook if the finalizer that deletes webhooks was removed from the repository."""
     await create_repository(api, host)
     await worker.hooks.refresh()
     _, body = await api("GET", f"{REPOSITORIES}/boards")
@@ -215,9 +222,6 @@ async def test_deleting_a_hook_is_retried_for_a_day(api: Api, worker: JobsWorker
     assert (await api("DELETE", f"{REPOSITORIES}/boards"))[0] == 200
     await api.sql("update hook_to_remove set since = since - interval '25 hours'")
 
-    async def fail(_: web.Request) -> web.Response:
-        return web.Response(status=500)
-
     host.api_fault = fail
     await worker.hooks.remove()
     assert await api.sql("select count(*) from hook_to_remove") == 0
@@ -232,7 +236,7 @@ async def test_a_moved_repository_moves_its_hook(api: Api, worker: JobsWorker, h
     await worker.hooks.refresh()
     await worker.hooks.remove()
     assert host.repositories["team/boards"].hooks == {}
-    assert list(host.repositories["team/others"].hooks) == [(await webhook(api))["id"]]
+    assert list(host.repositories["team/others"].hooks) == [(await webhook_status(api))["id"]]
 
 
 @pytest.mark.parametrize(("status", "headers"), [(403, {}), (404, {}), (429, {"Retry-After": "60"}), (500, {})])
@@ -247,10 +251,10 @@ async def test_a_rejected_hook_is_retried_later(
 
     host.api_fault = refuse
     await worker.hooks.refresh()
-    calls = len(host.calls)
+    call_count = len(host.calls)
     await worker.hooks.refresh()
-    assert len(host.calls) == calls
-    hook_status = await webhook(api)
+    assert len(host.calls) == call_count
+    hook_status = await webhook_status(api)
     assert "id" not in hook_status
     reason, advice = hook_status["message"]
     assert reason.startswith("the webhook could not be created at the git host: ")
@@ -259,7 +263,7 @@ async def test_a_rejected_hook_is_retried_later(
     await make_hooks_due(api)
     await api.sql("delete from git_host_share")
     await worker.hooks.refresh()
-    hook_status = await webhook(api)
+    hook_status = await webhook_status(api)
     assert "id" in hook_status
     assert "message" not in hook_status
 
@@ -268,21 +272,18 @@ async def test_a_failed_check_of_a_hook_is_reported(api: Api, worker: JobsWorker
     """A failed check adds a message to the webhook's last known status until a check succeeds."""
     await create_repository(api, host)
     await worker.hooks.refresh()
-    before = await webhook(api)
-
-    async def fail(_: web.Request) -> web.Response:
-        return web.Response(status=500)
+    before = await webhook_status(api)
 
     host.api_fault = fail
     await make_hooks_due(api)
     await worker.hooks.refresh()
-    status = await webhook(api)
+    status = await webhook_status(api)
     assert "retried automatically" in status.pop("message")[1]
     assert status == before
     host.api_fault = None
     await make_hooks_due(api)
     await worker.hooks.refresh()
-    assert await webhook(api) == before
+    assert await webhook_status(api) == before
 
 
 async def test_local_repositories_have_no_hooks(api: Api, worker: JobsWorker, tmp_path: Path) -> None:
@@ -292,7 +293,7 @@ async def test_local_repositories_have_no_hooks(api: Api, worker: JobsWorker, tm
     spec |= {"sync": {"enabled": True, "target": "folder"}}
     assert (await api("POST", REPOSITORIES, {"metadata": {"name": "boards"}, "spec": spec}))[0] == 201
     await worker.hooks.refresh()
-    assert await webhook(api) == {}
+    assert await webhook_status(api) == {}
     assert await api.sql("select due = 'infinity' from repository_hook")
 
 
@@ -302,11 +303,11 @@ async def test_a_hook_of_another_repository_is_not_changed(api: Api, worker: Job
     await create_repository(api, host)
     await worker.hooks.refresh()
     (number,) = host.repositories["team/boards"].hooks
-    others = {"name": "web", "active": True, "events": ["push"], "config": {"url": "https://others.example.org"}}
-    host.repositories["team/others"].hooks[number] = dict(others)
+    foreign_hook = {"name": "web", "active": True, "events": ["push"], "config": {"url": "https://others.example.org"}}
+    host.repositories["team/others"].hooks[number] = dict(foreign_hook)
     await change_repository(api, url=host.url("team/others"))
     await worker.hooks.refresh()
-    assert host.repositories["team/others"].hooks[number] == others
+    assert host.repositories["team/others"].hooks[number] == foreign_hook
     assert len(host.repositories["team/others"].hooks) == 2
 
 
@@ -334,12 +335,12 @@ async def test_a_hook_of_a_concurrently_deleted_repository_is_deleted(
 
 
 async def test_hooks_are_deleted_with_their_organization(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
+    """Deleting an organization deletes the webhooks of its repositories."""
     number = await api.organization("Team")
     second_admin = await api.person("boss", Role.ADMIN, org_id=number)
     repositories = REPOSITORIES.replace("/default/", f"/org-{number}/")
-    spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
-    spec |= {"githost": {"url": host.url("team/boards"), "branch": "main", "token": TOKEN}}
-    assert (await api("POST", repositories, {"metadata": {"name": "boards"}, "spec": spec}, auth=second_admin))[0] == 201
+    body = repository(url=host.url("team/boards"), token=TOKEN)
+    assert (await api("POST", repositories, body, auth=second_admin))[0] == 201
     await worker.hooks.refresh()
     assert len(host.repositories["team/boards"].hooks) == 1
     assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
@@ -355,13 +356,11 @@ async def test_repositories_over_ssh_have_no_hooks(
     await worker.hooks.refresh()
     assert len(host.repositories["team/boards"].hooks) == 1
     make_key(tmp_path / "key")
-    spec = {"title": "Boards", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
-    spec |= {"githost": {"url": "git@git.example:team/boards", "branch": "main"}}
-    body = {"metadata": {"name": "boards"}, "spec": spec, "secure": {"sshKey": {"create": (tmp_path / "key").read_text()}}}
+    body = repository(url="git@git.example:team/boards") | {"secure": {"sshKey": {"create": (tmp_path / "key").read_text()}}}
     status, response = await api("PUT", f"{REPOSITORIES}/boards", body)
     assert status == 200, response
     await worker.hooks.refresh()
-    assert await webhook(api) == {}
+    assert await webhook_status(api) == {}
     await worker.hooks.remove()
     assert host.repositories["team/boards"].hooks == {}
     assert await api.sql("select due = 'infinity' from repository_hook")

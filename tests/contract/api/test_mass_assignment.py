@@ -1,4 +1,4 @@
-"""Properties that a route does not name have no effect in a body."""
+"""Fields that a route does not declare have no effect in a body."""
 
 from typing import Any
 
@@ -8,7 +8,7 @@ from tests.contract.api.conftest import Api
 
 from dashwright.common.identity import Role
 
-UNDECLARED_MEMBERS: dict[str, Any] = {
+UNDECLARED_FIELDS: dict[str, Any] = {
     "id": 4711,
     "uid": "smuggled",
     "userId": 1,
@@ -41,36 +41,37 @@ ROUTES: list[tuple[str, str, dict[str, Any], set[str]]] = [
     ("POST", "/api/users/{anna}/using/1", {}, set()),
     ("POST", "/api/admin/users/{anna}/enable", {}, set()),
 ]
-STATE = """
+STATE_OF_ACCOUNT = """
 select to_jsonb(u) - 'updated' - 'version' as account, m.role, o.id as org, o.name, o.created,
        (select count(*) from permission) as grants, (select count(*) from "user") as users, (select count(*) from org) as orgs
 from "user" u join org_user m on m.user_id = u.id join org o on o.id = m.org_id where u.login = 'anna'
 """
 
 
-@pytest.mark.parametrize(("method", "path", "body", "changed_tables"), ROUTES, ids=lambda value: value if isinstance(value, str) else "")
-async def test_undeclared_fields_are_not_written(api: Api, method: str, path: str, body: dict[str, Any], changed_tables: set[str]) -> None:
-    """A body full of other columns changes none of them in any row."""
+@pytest.mark.parametrize(("method", "path", "body", "changed_columns"), ROUTES, ids=lambda value: value if isinstance(value, str) else "")
+async def test_undeclared_fields_are_not_written(api: Api, method: str, path: str, body: dict[str, Any], changed_columns: set[str]) -> None:
+    """Fields of a body that a route does not declare change neither the account nor its membership, organization or grants."""
     anna = await api.person("anna", Role.VIEWER)
     number = await api.sql("""select id from "user" where login = 'anna'""")
-    before = await rows_of_tables(api, changed_tables)
+    before = await read_state(api, changed_columns)
     options = {"auth": anna} if path.startswith("/api/user/") or path == "/api/user" else {}
-    status, response = await api(method, path.format(anna=number), {**UNDECLARED_MEMBERS, **body}, **options)
+    status, response = await api(method, path.format(anna=number), {**UNDECLARED_FIELDS, **body}, **options)
     assert status == 200, response
-    assert await rows_of_tables(api, changed_tables) == before
+    assert await read_state(api, changed_columns) == before
 
 
-async def rows_of_tables(api: Api, changed_tables: set[str]) -> Any:
+async def read_state(api: Api, changed_columns: set[str]) -> Any:
+    """Return the account without the columns that the route may change, its membership and organization, and numbers of rows."""
     async with api.database.connection() as connection:
-        row = await connection.fetchrow(STATE)
+        row = await connection.fetchrow(STATE_OF_ACCOUNT)
     assert row is not None
-    account = {name: value for name, value in orjson.loads(row["account"]).items() if name not in changed_tables}
+    account = {name: value for name, value in orjson.loads(row["account"]).items() if name not in changed_columns}
     return account, [row[name] for name in ("role", "org", "name", "created", "grants", "users", "orgs")]
 
 
 async def test_a_new_user_has_the_defaults_of_the_route(api: Api) -> None:
     """A new user is enabled, neither server admin nor Admin nor service account, and has an id and uid chosen by the database."""
-    status, created = await api("POST", "/api/admin/users", {**UNDECLARED_MEMBERS, "login": "new", "password": "secret", "role": "Admin"})
+    status, created = await api("POST", "/api/admin/users", {**UNDECLARED_FIELDS, "login": "new", "password": "secret", "role": "Admin"})
     assert (status, created["id"] != 4711, created["uid"] != "smuggled") == (200, True, True)
     profile = (await api("GET", f"/api/users/{created['id']}"))[1]
     assert (profile["isGrafanaAdmin"], profile["isDisabled"], profile["orgId"]) == (False, False, 1)
@@ -79,7 +80,7 @@ async def test_a_new_user_has_the_defaults_of_the_route(api: Api) -> None:
 
 
 async def test_a_new_organization_has_the_defaults_of_the_route(api: Api) -> None:
-    """A new organization has only its name from the body."""
-    status, created = await api("POST", "/api/orgs", {**UNDECLARED_MEMBERS, "name": "New", "orgId": 77, "address": {"city": "C"}})
+    """A new organization takes nothing but its name from the body."""
+    status, created = await api("POST", "/api/orgs", {**UNDECLARED_FIELDS, "name": "New", "orgId": 77, "address": {"city": "C"}})
     assert (status, created["orgId"] not in (77, 4711)) == (200, True)
     assert (await api("GET", f"/api/orgs/{created['orgId']}"))[1]["address"]["city"] == ""

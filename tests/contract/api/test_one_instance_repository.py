@@ -20,28 +20,28 @@ def repository(name: str, target: str) -> dict[str, Any]:
     return {"metadata": {"name": name}, "spec": {"title": name, "workflows": [], "type": "local", "local": {"path": name}, "sync": sync}}
 
 
-async def targets(api: Api) -> list[str]:
+async def instance_repositories(api: Api) -> list[str]:
     _, body = await api("GET", REPOSITORIES)
     return [item["metadata"]["name"] for item in body["items"] if item["spec"]["sync"]["target"] == "instance"]
 
 
-def rejections_have_reason(results: list[tuple[int, Any]]) -> list[bool]:
+def rejections_have_reason(responses: list[tuple[int, Any]]) -> list[bool]:
     """Return, for each response that failed, whether it names the reason and the field."""
-    refusals = [body for status, body in results if status == 422]
+    refusals = [body for status, body in responses if status == 422]
     return [MESSAGE in body["message"] and body["details"]["causes"][0]["field"] == "spec.sync.target" for body in refusals]
 
 
 async def test_one_of_many_concurrent_creates_succeeds(gateways: tuple[Api, Api]) -> None:
     """Exactly one of many concurrent creates succeeds; dry runs and failed ones do not count."""
-    dry = [gateway("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance")) for gateway in gateways]
-    assert [status for status, _ in await asyncio.gather(*dry)] == [201, 201]
-    assert await targets(gateways[0]) == []
-    expected = [gateways[index % 2]("POST", REPOSITORIES, repository(f"r{index}", "instance")) for index in range(8)]
-    expected += [gateways[1]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))]
-    responses = await asyncio.gather(*expected)
+    dry_runs = [gateway("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance")) for gateway in gateways]
+    assert [status for status, _ in await asyncio.gather(*dry_runs)] == [201, 201]
+    assert await instance_repositories(gateways[0]) == []
+    creates = [gateways[index % 2]("POST", REPOSITORIES, repository(f"r{index}", "instance")) for index in range(8)]
+    creates += [gateways[1]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))]
+    responses = await asyncio.gather(*creates)
     assert [status for status, _ in responses[:8]].count(201) == 1
     assert set(rejections_have_reason(responses)) == {True}
-    assert len(await targets(gateways[1])) == 1
+    assert len(await instance_repositories(gateways[1])) == 1
     status, body = await gateways[0]("POST", f"{REPOSITORIES}?dryRun=All", repository("dry", "instance"))
     assert (status, MESSAGE in body["message"]) == (422, True)
 
@@ -52,16 +52,14 @@ async def test_one_of_many_concurrent_updates_succeeds(gateways: tuple[Api, Api]
     for name in names:
         assert (await gateways[0]("POST", REPOSITORIES, repository(name, "folder")))[0] == 201
     patch, headers = {"spec": {"sync": {"target": "instance"}}}, {"Content-Type": "application/merge-patch+json"}
-    tried = [gateways[0]("PATCH", f"{REPOSITORIES}/{name}?dryRun=All", patch, headers=headers) for name in names[:2]]
-    assert [status for status, _ in await asyncio.gather(*tried)] == [200, 200]
-    expected = [gateways[0]("PATCH", f"{REPOSITORIES}/{name}", patch, headers=headers) for name in names[:3]]
-    expected += [gateways[1]("PUT", f"{REPOSITORIES}/{name}", repository(name, "instance")) for name in names[3:]]
-    responses = await asyncio.gather(*expected)
+    dry_runs = [gateways[0]("PATCH", f"{REPOSITORIES}/{name}?dryRun=All", patch, headers=headers) for name in names[:2]]
+    assert [status for status, _ in await asyncio.gather(*dry_runs)] == [200, 200]
+    updates = [gateways[0]("PATCH", f"{REPOSITORIES}/{name}", patch, headers=headers) for name in names[:3]]
+    updates += [gateways[1]("PUT", f"{REPOSITORIES}/{name}", repository(name, "instance")) for name in names[3:]]
+    responses = await asyncio.gather(*updates)
     assert sorted(status for status, _ in responses) == [200, 422, 422, 422, 422, 422]
     assert set(rejections_have_reason(responses)) == {True}
-    (name_of_instance_repository,) = await targets(gateways[1])
-    assert (await gateways[1]("PUT", f"{REPOSITORIES}/{name_of_instance_repository}", repository(name_of_instance_repository, "instance")))[
-        0
-    ] == 200
-    assert (await gateways[0]("DELETE", f"{REPOSITORIES}/{name_of_instance_repository}"))[0] == 200
+    (name,) = await instance_repositories(gateways[1])
+    assert (await gateways[1]("PUT", f"{REPOSITORIES}/{name}", repository(name, "instance")))[0] == 200
+    assert (await gateways[0]("DELETE", f"{REPOSITORIES}/{name}"))[0] == 200
     assert (await gateways[1]("POST", REPOSITORIES, repository("next", "instance")))[0] == 201

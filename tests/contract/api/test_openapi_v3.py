@@ -10,7 +10,10 @@ ACCEPT = {"Accept": "application/json"}
 
 
 async def test_the_index_lists_every_document(api: Api) -> None:
-    """Each version of a group has a document. Responses can be cached at the address with a hash, and not without it."""
+    """Each version of a group has a document. At the address with the document's hash, it may be cached permanently.
+
+    At an address with an old hash, the document must be revalidated.
+    """
     status, index = await api("GET", "/openapi/v3", auth=None)
     assert status == 200
     assert list(index["paths"]) == [
@@ -37,7 +40,7 @@ async def test_the_index_lists_every_document(api: Api) -> None:
 
 
 async def test_a_document_is_compressed_on_request(api: Api) -> None:
-    """A compressed document has the same tag, and caches depend on both headers."""
+    """A compressed document has the same tag, and ``Vary`` names the headers on which the response depends."""
     for path, vary in (("/openapi/v3/apis/dashboard.grafana.app/v2alpha1", "Accept-Encoding"), ("/apis", "Accept, Accept-Encoding")):
         documents = {}
         for coding in ("identity", "gzip"):
@@ -50,15 +53,15 @@ async def test_a_document_is_compressed_on_request(api: Api) -> None:
 
 
 async def test_kubectl_finds_field_validation_and_dry_runs(api: Api) -> None:
-    """The operations of dashboards declare field validation and dry runs, and their spec accepts anything."""
+    """The operations of dashboards declare field validation and dry runs, and the schema of their spec accepts unknown fields."""
     _, document = await api("GET", "/openapi/v3/apis/dashboard.grafana.app/v2alpha1", auth=None)
     collection = "/apis/dashboard.grafana.app/v2alpha1/namespaces/{namespace}/dashboards"
     for path, method in ((collection, "post"), (collection + "/{name}", "patch")):
         operation = document["paths"][path][method]
         assert operation["x-kubernetes-group-version-kind"]["kind"] == "Dashboard"
         assert {"dryRun", "fieldValidation", "fieldManager"} <= {parameter["name"] for parameter in operation["parameters"]}
-    shape = document["components"]["schemas"]["Dashboard"]
-    assert shape["properties"]["spec"]["x-kubernetes-preserve-unknown-fields"] is True
+    schema = document["components"]["schemas"]["Dashboard"]
+    assert schema["properties"]["spec"]["x-kubernetes-preserve-unknown-fields"] is True
     assert document["components"]["schemas"]["LibraryPanelSpec"]["properties"]["targets"]["x-kubernetes-list-type"] == "set"
 
 
@@ -70,7 +73,7 @@ async def test_an_unknown_document_is_404(api: Api, path: str) -> None:
 
 
 async def test_other_encodings_are_not_acceptable(api: Api) -> None:
-    """A client that accepts protobuf only gets an error instead of an unreadable document."""
+    """A client that accepts only protobuf receives 406 instead of a document that it cannot read."""
     protobuf = "application/com.github.proto-openapi.spec.v3.v1.0+protobuf"
     for path in ("/openapi/v3", "/openapi/v3/apis/folder.grafana.app/v0alpha1"):
         assert (await api("GET", path, headers={"Accept": protobuf}))[0] == 406
@@ -91,7 +94,7 @@ async def test_every_operation_of_a_group_is_in_its_document(api: Api) -> None:
 
 @pytest.mark.parametrize(("path", "target"), [("/swagger", "/docs"), ("/swagger.json", "/openapi/v2"), ("/api/swagger-ui", "/docs")])
 async def test_well_known_addresses_redirect_to_the_description(api: Api, path: str, target: str) -> None:
-    """Well-known addresses and the description need no credentials."""
+    """Well-known addresses redirect to the description, without credentials."""
     async with api.session.get(path, allow_redirects=False) as response:
         assert (response.status, response.headers["Location"]) == (302, target)
     async with api.session.get(path) as response:
