@@ -3,25 +3,24 @@
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.conftest import ADMIN, Api, StartApi
 
 from dashwright.common.identity import Role
 
-EMPTY = {"address1": "", "address2": "", "city": "", "zipCode": "", "state": "", "country": ""}
+EMPTY_ADDRESS = {"address1": "", "address2": "", "city": "", "zipCode": "", "state": "", "country": ""}
 DENIED = "You'll need additional permissions to perform this action. Permissions needed: "
 
 
 async def test_the_callers_organization_has_id_name_and_address(api: Api) -> None:
     """The caller's organization has id, name and address; unknown parts of the address are empty strings."""
-    assert await api("GET", "/api/org") == (200, {"id": 1, "name": "Main Org.", "address": EMPTY})
+    assert await api("GET", "/api/org") == (200, {"id": 1, "name": "Main Org.", "address": EMPTY_ADDRESS})
 
 
 async def test_the_callers_organization_is_renamed_by_its_admins(api: Api) -> None:
     """An Admin can rename the organization, also to the name that it has. An Editor cannot."""
-    admin, editor = await api.person("boss", Role.ADMIN), await api.person("ed", Role.EDITOR)
-    for auth in (None, admin):
-        options = {"auth": auth} if auth else {}
-        assert await api("PUT", "/api/org", {"name": "Main Org."}, **options) == (200, {"message": "Organization updated"})
+    org_admin, editor = await api.person("boss", Role.ADMIN), await api.person("ed", Role.EDITOR)
+    for auth in (ADMIN, org_admin):
+        assert await api("PUT", "/api/org", {"name": "Main Org."}, auth=auth) == (200, {"message": "Organization updated"})
     status, error = await api("PUT", "/api/org", {"name": "Mine"}, auth=editor)
     assert (status, error["message"], error["title"]) == (403, DENIED + "orgs:write", "Access denied")
 
@@ -31,7 +30,7 @@ async def test_an_address_is_replaced_completely(api: Api, path: str) -> None:
     """After an update of the address, fields that the body omits are empty."""
     assert await api("PUT", path, {"address1": "A 1", "city": "B", "zipCode": "1"}) == (200, {"message": "Address updated"})
     assert await api("PUT", path, {"ADDRESS2": "c/o", "country": None}) == (200, {"message": "Address updated"})
-    assert (await api("GET", "/api/org"))[1]["address"] == EMPTY | {"address2": "c/o"}
+    assert (await api("GET", "/api/org"))[1]["address"] == EMPTY_ADDRESS | {"address2": "c/o"}
 
 
 async def test_an_organization_is_created_found_and_deleted(api: Api) -> None:
@@ -39,7 +38,7 @@ async def test_an_organization_is_created_found_and_deleted(api: Api) -> None:
     status, created = await api("POST", "/api/orgs", {"name": "New Org."})
     assert (status, created) == (200, {"message": "Organization created", "orgId": created["orgId"]})
     number = created["orgId"]
-    expected = (200, {"id": number, "name": "New Org.", "address": EMPTY})
+    expected = (200, {"id": number, "name": "New Org.", "address": EMPTY_ADDRESS})
     assert await api("GET", f"/api/orgs/{number}") == expected
     assert await api("GET", "/api/orgs/name/New%20Org%2E") == expected
     memberships = [{"orgId": 1, "name": "Main Org.", "role": "Admin"}, {"orgId": number, "name": "New Org.", "role": "Admin"}]
@@ -76,7 +75,7 @@ async def test_names_are_unique(api: Api) -> None:
     "body", [{}, {"name": ""}, {"name": "  "}, {"name": None}, {"name": 5}, {"name": ["a"]}, [], "text", {"name": "a\0b"}]
 )
 async def test_an_organization_needs_a_name(api: Api, body: Any) -> None:
-    """Every route that sets the name refuses a body without a text as name."""
+    """Every route that sets the name refuses a body whose name is missing, blank, not a text, or has a NUL."""
     for method, path in (("POST", "/api/orgs"), ("PUT", "/api/org"), ("PUT", "/api/orgs/1")):
         assert await api(method, path, body) == (400, {"message": "bad request data"}), (method, path)
 
@@ -104,7 +103,7 @@ async def test_organizations_are_listed_by_name_from_page_zero(api: Api) -> None
 
 
 async def test_a_current_organization_cannot_be_deleted(api: Api) -> None:
-    """The caller's organization and the one that the header selects cannot be deleted; this is checked before any query."""
+    """The caller's organization and the one that the header selects cannot be deleted."""
     number = await api.organization("Two")
     await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "admin", "role": "Admin"})
     refused = (400, {"message": "Cannot delete your active organization"})
@@ -128,10 +127,9 @@ async def test_an_unknown_organization_is_not_found(api: Api, number: str) -> No
 async def test_an_organizations_number_is_an_integer(api: Api, number: str) -> None:
     """An id that is not an integer is refused before permissions are checked."""
     viewer = await api.person("vera", Role.VIEWER)
-    for auth in (None, viewer):
-        options = {"auth": auth} if auth else {}
+    for auth in (ADMIN, viewer):
         for method, path in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/users"), ("PATCH", "/users/1")):
-            assert await api(method, f"/api/orgs/{number}{path}", **options) == (400, {"message": "orgId is invalid"})
+            assert await api(method, f"/api/orgs/{number}{path}", auth=auth) == (400, {"message": "orgId is invalid"})
 
 
 async def test_other_organizations_are_not_revealed(api: Api) -> None:
@@ -148,9 +146,9 @@ async def test_other_organizations_are_not_revealed(api: Api) -> None:
         ("PATCH", "/users/1", {"role": "Viewer"}),
         ("DELETE", "/users/1", None),
     ):
-        response = await api(method, f"/api/orgs/{number}{path}", body, auth=org_admin)
-        missing = await api(method, f"/api/orgs/9999{path}", body, auth=org_admin)
-        assert (response[0], response[1]["message"]) == (missing[0], missing[1]["message"]) == (403, response[1]["message"]), (method, path)
+        status, error = await api(method, f"/api/orgs/{number}{path}", body, auth=org_admin)
+        status_of_unknown, error_of_unknown = await api(method, f"/api/orgs/9999{path}", body, auth=org_admin)
+        assert (status, status_of_unknown, error["message"]) == (403, 403, error_of_unknown["message"]), (method, path)
     assert (await api("GET", "/api/orgs/1", auth=org_admin))[0] == 200
     assert (await api("GET", "/api/orgs/name/Secret", auth=org_admin))[0] == 403
     assert (await api("GET", "/api/orgs", auth=org_admin))[0] == 403
@@ -177,7 +175,7 @@ async def test_an_organization_beyond_the_quota_is_not_created(start_api: StartA
     assert (await api("GET", "/api/orgs?name=Three"))[1] == []
 
 
-async def test_deleting_an_organization_deletes_its_objects(api: Api) -> None:
+async def test_deleting_an_organization_deletes_its_service_accounts(api: Api) -> None:
     """The service accounts of a deleted organization are deleted; its users are kept, and act in their first organization."""
     number = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER)

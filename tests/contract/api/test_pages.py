@@ -18,8 +18,8 @@ BROWSER = {"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"}
 HOSTILE_TEXT = '<img src=x onerror="alert(1)"> & "quoted"'
 
 
-class _Reader(HTMLParser):
-    """A parser that collects the links, scripts and text of a page."""
+class _PageParser(HTMLParser):
+    """A parser that collects the links, the names of the elements and the text of a page."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -35,16 +35,16 @@ class _Reader(HTMLParser):
         self.text += data
 
 
-async def open_page(api: Api, path: str, auth: str | None = None, status: int = 200) -> _Reader:
+async def open_page(api: Api, path: str, auth: str | None = None, status: int = 200) -> _PageParser:
     headers = {**BROWSER, **({"Authorization": auth} if auth else {})}
     async with api.session.get(path, headers=headers) as response:
         body = await response.text()
         assert (response.status, response.content_type) == (status, "text/html"), body
         check_headers(response.headers)
-    reader = _Reader()
-    reader.feed(body)
-    assert not {"script", "iframe"} & set(reader.elements)
-    return reader
+    parser = _PageParser()
+    parser.feed(body)
+    assert not {"script", "iframe"} & set(parser.elements)
+    return parser
 
 
 def check_headers(headers: Mapping[str, str]) -> None:
@@ -75,14 +75,17 @@ async def stored_objects(api: Api) -> Api:
 
 
 async def test_the_start_page_leads_to_everything(stored_objects: Api) -> None:
-    """Links lead to each dashboard; repositories, jobs and the API description are listed."""
+    """The start page links to dashboards, folders and the API description, and lists repositories and jobs.
+
+    The page of a folder links to its contents and to its parents.
+    """
     admin = await stored_objects.person("ann", Role.ADMIN)
     page = await open_page(stored_objects, "/", admin)
     assert {"/dashboards/f/shop/shop", "/docs", "/openapi.json", "/dashboards"} <= set(page.links)
     assert any(link.startswith("/d/top/") for link in page.links)
     assert HOSTILE_TEXT in page.text
     assert "img" not in page.elements
-    assert all(parts in page.text for parts in ("Repositories", "team", "Jobs"))
+    assert all(word in page.text for word in ("Repositories", "team", "Jobs"))
     folder = await open_page(stored_objects, "/dashboards/f/shop/any-slug", admin)
     assert {"/dashboards/f/inner/inner", "/d/orders/orders"} <= set(folder.links)
     assert (await stored_objects("POST", "/api/folders", {"uid": "deep", "title": "Deep", "parentUid": "inner"}))[0] == 200
@@ -114,7 +117,8 @@ async def test_a_reason_of_health_and_sync_is_shown_once(api: Api) -> None:
     await make_local_repository(api, "team", api.data / "repositories")
     status = {"health": {"healthy": False, "checked": 1, "message": ["it is away"]}, "sync": {"state": "error", "message": ["it is away"]}}
     await api.sql("update resource set status = $2::json where name = $1", "team", json.dumps(status))
-    assert "teamit is awayerror\n" in (await open_page(api, "/", ADMIN)).text
+    # The text of a row is that of its cells: the name, the reason, and the state of the last sync.
+    assert "team" + "it is away" + "error" + "\n" in (await open_page(api, "/", ADMIN)).text
 
 
 async def test_a_new_repository_is_not_checked_yet(api: Api) -> None:
@@ -123,7 +127,7 @@ async def test_a_new_repository_is_not_checked_yet(api: Api) -> None:
     spec = {"title": "team", "workflows": [], **location, "sync": {"enabled": True, "target": "folder"}}
     status, response = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
     assert status == 201, response
-    assert "teamnot checked yet" in (await open_page(api, "/", ADMIN)).text
+    assert "team" + "not checked yet" in (await open_page(api, "/", ADMIN)).text
 
 
 async def test_a_search_finds_by_title_everywhere(stored_objects: Api) -> None:
@@ -146,7 +150,7 @@ async def test_a_search_finds_by_tag(stored_objects: Api) -> None:
 
 
 async def test_long_lists_have_pages(stored_objects: Api) -> None:
-    """Each page links to its neighbours with the same search; a page beyond the last one is the last one."""
+    """A page has 100 objects and links to its neighbours with the same search. A page beyond the last one is the last one."""
     for number in range(101):
         await dashboard(stored_objects, f"copy-{number}", f"Copy {number:03}", "shop")
     viewer = await stored_objects.person("vera", Role.VIEWER)
@@ -172,7 +176,7 @@ async def test_pages_contain_readable_objects(stored_objects: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("path", "with_login", "status", "parts"),
+    ("path", "with_login", "status", "text"),
     [
         ("/", False, 401, "sign in"),
         ("/d/missing", True, 404, "no such page"),
@@ -180,11 +184,11 @@ async def test_pages_contain_readable_objects(stored_objects: Api) -> None:
         ("/render/d/missing", True, 404, "no such page"),
     ],
 )
-async def test_browsers_receive_errors_as_pages(api: Api, path: str, with_login: bool, status: int, parts: str) -> None:
+async def test_browsers_receive_errors_as_pages(api: Api, path: str, with_login: bool, status: int, text: str) -> None:
     """An error is HTML for browsers, with its status and headers, and JSON for other clients."""
     auth = await api.person("vera", Role.VIEWER) if with_login else None
     page = await open_page(api, path, auth, status)
-    assert parts in page.text
+    assert text in page.text
     assert "b" not in page.elements
     headers = {"Authorization": auth} if auth else {}
     for accept in ("*/*", "application/json", "application/json, text/html"):
@@ -201,7 +205,7 @@ async def test_errors_of_the_api_are_json_for_browsers_too(api: Api, path: str) 
 
 
 async def test_the_sign_in_leads_back_to_the_page(api: Api) -> None:
-    """Visitors without credentials get links to the page itself and to the public documents."""
+    """A visitor without credentials receives links to the requested page, to sign in, and to the public documents."""
     page = await open_page(api, "/d/x?var-a=<b>", status=401)
     assert {"/d/x", "/docs"} <= set(page.links)
     assert "b" not in page.elements

@@ -1,4 +1,4 @@
-"""Requests of other sites' pages with the password that a real browser keeps for this server."""
+"""Requests that pages of other sites send from a real browser, which adds the password that it keeps for this server."""
 
 from collections.abc import AsyncIterator
 
@@ -10,10 +10,13 @@ from .conftest import StartApi
 
 pytestmark = pytest.mark.faults
 
-RULES = "MAP dash.corp 127.0.0.1, MAP apps.dash.corp 127.0.0.1, MAP evil.example 127.0.0.1"
+HOST_RULES = "MAP dash.corp 127.0.0.1, MAP apps.dash.corp 127.0.0.1, MAP evil.example 127.0.0.1"
 FORM = """<form method=post enctype="text/plain" action="{victim}/api/orgs">
 <input name='{{"name":"forged","x":"' value='"}}'></form><script>document.forms[0].submit()</script>"""
-CREATE = "fetch('/api/orgs', {{method: 'POST', headers: {{'Content-Type': 'application/json'{more}}}, body: '{{\"name\": \"{name}\"}}'}})"
+CREATE = (
+    "fetch('/api/orgs', {{method: 'POST', headers: {{'Content-Type': 'application/json'{more_headers}}}, "
+    'body: \'{{"name": "{name}"}}\'}})'
+)
 
 
 @pytest.fixture
@@ -49,10 +52,10 @@ async def test_a_page_of_another_site_creates_nothing(start_api: StartApi, attac
     """
     api = await start_api(trusted_hosts="dash.corp")
     own_address = f"http://{victim}:{api.address.port}"
-    async with browsing(hosts=RULES) as tab:
+    async with browsing(hosts=HOST_RULES) as tab:
         assert await tab.open(f"http://admin:admin@{victim}:{api.address.port}/api/org") == 200
         assert await tab.open(f"{own_address}/api/user") == 200
-        assert await tab.evaluate(f"{CREATE.format(name='own', more='')}.then(response => response.status)") == 200
+        assert await tab.evaluate(f"{CREATE.format(name='own', more_headers='')}.then(response => response.status)") == 200
         await tab.open(f"http://{page}:{attacker}/?victim={own_address}")
         assert await tab.status("/api/orgs") == 403
     assert await api.sql("select array_agg(name order by name) from org") == ["Main Org.", "own"]
@@ -62,8 +65,8 @@ async def test_a_page_with_a_rebound_name_reads_and_changes_nothing(start_api: S
     """A page of an attacker whose host name resolves to this server (DNS rebinding) is refused, even with the password."""
     api = await start_api()
     known_password = ", 'Authorization': 'Basic ' + btoa('admin:admin')"
-    async with browsing(hosts=RULES) as tab:
+    async with browsing(hosts=HOST_RULES) as tab:
         await tab.open(f"http://evil.example:{api.address.port}/api/health")
-        assert await tab.evaluate(f"{CREATE.format(name='forged', more=known_password)}.then(response => response.status)") == 403
+        assert await tab.evaluate(f"{CREATE.format(name='forged', more_headers=known_password)}.then(response => response.status)") == 403
         assert await tab.evaluate(f"fetch('/api/org', {{headers: {{'X': ''{known_password}}}}}).then(response => response.status)") == 403
     assert await api.sql("select count(*) from org") == 1

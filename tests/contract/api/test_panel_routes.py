@@ -50,8 +50,8 @@ async def session(tmp_path: Path, database: Database) -> AsyncIterator[aiohttp.C
     await worker.start()
     gateway = Gateway(settings, database, broker, Clock())
     address = await gateway.start()
-    async with aiohttp.ClientSession(address) as opened:
-        yield opened
+    async with aiohttp.ClientSession(address) as client_session:
+        yield client_session
     await gateway.stop()
     await worker.stop(drain=1)
     await broker.close()
@@ -63,7 +63,7 @@ async def post(session: aiohttp.ClientSession, path: str, body: Any) -> tuple[in
 
 
 async def test_a_saved_panel_can_be_queried(session: aiohttp.ClientSession) -> None:
-    """A panel's targets may be expressions or data source queries, more queries may be given, and other panel fields are ignored."""
+    """Targets of a panel may be expressions or data source queries, ``queries`` may have more of them. Other panel fields are ignored."""
     targets = [SOURCE, math("C", "$A + $B", hide=False, timeRange={"from": "now-1h"})]
     panel = {
         "type": "timeseries",
@@ -256,13 +256,13 @@ async def test_a_query_is_counted_once(session: aiohttp.ClientSession) -> None:
     assert (status, query_count() - before) == (200, 1)
 
 
-TRANSFORMED = {"type": "table", "targets": [SOURCE, {**SOURCE, "refId": "B", "hide": True}]}
+TRANSFORMED_PANEL = {"type": "table", "targets": [SOURCE, {**SOURCE, "refId": "B", "hide": True}]}
 
 
 async def test_a_panel_has_transformed_frames_on_request(session: aiohttp.ClientSession) -> None:
     """The frames of visible queries are transformed in order; the results are unchanged. Without the parameter no frame is transformed."""
     steps = [{"id": "reduce", "options": {"reducers": ["max"]}}, {"id": "organize", "options": {"renameByName": {"Max": "Peak"}}}]
-    panel = {**TRANSFORMED, "transformations": steps}
+    panel = {**TRANSFORMED_PANEL, "transformations": steps}
     status, body = await post(session, "/api/panels/query?transform=true", panel)
     assert status == 200
     assert body["results"]["A"]["frames"][0]["data"]["values"] == [[1000, 2000], [1, 3]]
@@ -278,13 +278,13 @@ async def test_a_panel_has_transformed_frames_on_request(session: aiohttp.Client
 
 async def test_failed_and_unknown_transformations_are_reported(session: aiohttp.ClientSession) -> None:
     """An unknown transformation is a notice. One that fails is an error that names it, next to complete results."""
-    status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED, "transformations": [{"id": "spatial"}]})
+    status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED_PANEL, "transformations": [{"id": "spatial"}]})
     assert status == 200
     assert body["transformed"]["frames"] == [body["results"]["A"]["frames"][0]]
     text = "transformations that are not supported were left out: spatial: shapes on maps are not calculated"
     assert body["transformed"]["notices"] == [{"severity": "warning", "text": text}]
     failing = {"id": "renameByRegex", "options": {"regex": "/("}}
-    status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED, "transformations": [failing]})
+    status, body = await post(session, "/api/panels/query?transform=true", {**TRANSFORMED_PANEL, "transformations": [failing]})
     assert status == 400
     assert body["message"] == f"transformations: {body['transformed']['error']}"
     assert body["transformed"]["error"].startswith("transformation 1 (renameByRegex): '/(' is not a regular expression")
@@ -293,8 +293,8 @@ async def test_failed_and_unknown_transformations_are_reported(session: aiohttp.
 
 
 async def test_transformed_frames_are_json(session: aiohttp.ClientSession) -> None:
-    """The request of a client that accepts only Arrow streams is refused."""
+    """Transformed frames are JSON only: a request that accepts only Arrow streams is refused."""
     headers = {**CREDENTIALS, "Accept": "application/vnd.apache.arrow.stream"}
-    async with session.post("/api/panels/query?transform=true", json=TRANSFORMED, headers=headers) as response:
+    async with session.post("/api/panels/query?transform=true", json=TRANSFORMED_PANEL, headers=headers) as response:
         assert response.status == 400
         assert "transformed frames are JSON only" in (await response.json())["message"]

@@ -9,7 +9,7 @@ from tests.contract.api.conftest import Api, StartApi
 from dashwright.common.identity import Role
 
 PATH: Final = "/api/playlists"
-STORED: Final = "/apis/playlist.grafana.app/{}/namespaces/default/playlists"
+RESOURCE_PATH: Final = "/apis/playlist.grafana.app/{}/namespaces/default/playlists"
 NOT_FOUND: Final = (404, {"message": "playlist not found"})
 ITEMS: Final = [{"type": "dashboard_by_uid", "value": "d1"}, {"type": "dashboard_by_tag", "value": "team a"}]
 BODY: Final = {"name": "Wall", "interval": "5m", "items": ITEMS}
@@ -41,7 +41,7 @@ async def test_a_playlist_is_created_replaced_and_deleted(api: Api) -> None:
 @pytest.mark.parametrize("version", ["v1", "v0alpha1"])
 async def test_both_apis_have_the_same_playlists(api: Api, version: str) -> None:
     """A playlist of one API is found in the other one; labels that the classic API cannot show are kept."""
-    path = STORED.format(version)
+    path = RESOURCE_PATH.format(version)
     uid = await create_playlist(api)
     _, listed = await api("GET", path)
     (item,) = listed["items"]
@@ -87,9 +87,9 @@ async def test_a_used_uid_is_refused(api: Api) -> None:
     assert await create_playlist(api, uid="p1") == "p1"
     assert (await api("POST", PATH, {**BODY, "uid": "p1", "name": "Second"}))[0] == 409
     assert await api("GET", PATH) == (200, [{"uid": "p1", "name": "Wall", "interval": "5m"}])
-    other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
-    assert await api("GET", PATH, auth=other) == (200, [])
-    assert (await api("POST", PATH, {**BODY, "uid": "p1"}, auth=other))[0] == 200
+    other_admin = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
+    assert await api("GET", PATH, auth=other_admin) == (200, [])
+    assert (await api("POST", PATH, {**BODY, "uid": "p1"}, auth=other_admin))[0] == 200
 
 
 async def test_viewers_read_and_editors_change_playlists(api: Api) -> None:
@@ -105,7 +105,7 @@ async def test_viewers_read_and_editors_change_playlists(api: Api) -> None:
     assert (await api("DELETE", f"{PATH}/{uid}", auth=grantee))[0] == 200
 
 
-@pytest.mark.parametrize("path", [PATH, STORED.format("v1")])
+@pytest.mark.parametrize("path", [PATH, RESOURCE_PATH.format("v1")])
 async def test_playlists_are_limited(start_api: StartApi, path: str) -> None:
     """Concurrent creations by both APIs stop at the limit of the organization; another organization has its own limit."""
     api = await start_api(playlists=2)
@@ -113,5 +113,5 @@ async def test_playlists_are_limited(start_api: StartApi, path: str) -> None:
     results = await asyncio.gather(*(api("POST", path, body) for _ in range(5)))
     assert sorted(status for status, _ in results) == [200 if path == PATH else 201] * 2 + [403] * 3
     assert len((await api("GET", PATH))[1]) == 2
-    other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
-    assert (await api("POST", PATH, BODY, auth=other))[0] == 200
+    other_admin = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
+    assert (await api("POST", PATH, BODY, auth=other_admin))[0] == 200

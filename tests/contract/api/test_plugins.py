@@ -28,7 +28,7 @@ def test_the_listed_panel_types_are_those_that_are_drawn() -> None:
         ("?core=1&enabled=1", SOURCES | PANELS),
     ],
 )
-async def test_a_list_has_the_types_of_its_filters(api: Api, query: str, expected: set[str]) -> None:
+async def test_types_are_listed_and_filtered(api: Api, query: str, expected: set[str]) -> None:
     """The list has each type once, sorted by name, and filters restrict it."""
     status, body = await api("GET", f"/api/plugins{query}")
     assert status == 200
@@ -39,7 +39,7 @@ async def test_a_list_has_the_types_of_its_filters(api: Api, query: str, expecte
 
 @pytest.mark.parametrize(("identifier", "type_"), [("prometheus", "datasource"), ("postgres", "datasource"), ("table", "panel")])
 async def test_one_type_is_read_by_its_id_or_alias(api: Api, identifier: str, type_: str) -> None:
-    """A type has settings, under its id and under ids that older dashboards contain."""
+    """The settings of a type are read by its id, or by an id that older dashboards contain."""
     status, body = await api("GET", f"/api/plugins/{identifier}/settings")
     assert (status, body["type"], body["enabled"], body["jsonData"]) == (200, type_, True, {})
     assert identifier in body["id"]

@@ -22,6 +22,7 @@ async def paths(api: Api) -> list[str]:
 
 
 async def test_nothing_is_set_at_first(api: Api, paths: list[str]) -> None:
+    """A user, an organization and a team without preferences have an empty object."""
     for path in paths:
         assert await api("GET", path) == (200, {})
 
@@ -77,7 +78,7 @@ async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None
 
 
 @pytest.mark.parametrize(
-    ("body", "text"),
+    ("body", "message"),
     [
         ({"theme": "pink"}, "Invalid theme"),
         ({"timezone": "Mars/Olympus"}, "Invalid timezone"),
@@ -91,10 +92,11 @@ async def test_the_home_dashboard_must_exist(api: Api, paths: list[str]) -> None
         ([], "bad request data"),
     ],
 )
-async def test_invalid_preferences_are_rejected(api: Api, paths: list[str], body: Any, text: str) -> None:
+async def test_invalid_preferences_are_rejected(api: Api, paths: list[str], body: Any, message: str) -> None:
+    """An unknown theme or time zone, a value of the wrong type, NUL, and integers or texts beyond their limits are rejected."""
     for path in paths:
         for method in ("PUT", "PATCH"):
-            assert await api(method, path, body) == (400, {"message": text})
+            assert await api(method, path, body) == (400, {"message": message})
 
 
 async def test_each_user_has_preferences_in_each_organization(api: Api, paths: list[str]) -> None:

@@ -1,4 +1,4 @@
-"""Page that displays a file of a repository as a dashboard, at a ref."""
+"""Preview: the page that shows a file of a repository, at a ref, as a dashboard, and compares it with the stored dashboard."""
 
 import asyncio
 import re
@@ -22,17 +22,17 @@ PAGE = "/preview/team/deep/a.json"
 
 
 @pytest.fixture
-async def files(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[FakeJobsWorker]:
+async def jobs_worker(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[FakeJobsWorker]:
     """Create a repository whose files are served by a fake jobs worker."""
     await make_local_repository(api, "team", api.data, "write")
     fake_worker = FakeJobsWorker()
     server = RpcServer(broker, broker.topology.repositories, fake_worker.respond, SIGNER, prefetch=8)
-    worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
+    expressions_worker = ExpressionsWorker(load(secret_key="of tests only"), database, broker, Clock())
     await server.start()
-    await worker.start()
+    await expressions_worker.start()
     yield fake_worker
     await server.stop(drain=0)
-    await worker.stop()
+    await expressions_worker.stop()
 
 
 async def get_page(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, str]:
@@ -45,13 +45,13 @@ def panel(id_: int, title: str, **members: Any) -> dict[str, Any]:
     return {"id": id_, "type": "text", "title": title, "gridPos": {"x": 0, "y": id_, "w": 12, "h": 4}, **members}
 
 
-async def test_a_new_dashboard_is_displayed(api: Api, files: FakeJobsWorker) -> None:
+async def test_a_new_dashboard_is_displayed(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """The page has the file's title and its path as text, and pictures of the file at the commit that was read."""
-    files.touches = [touch("get", "t", "")]
-    files.resource["file"]["spec"] = {"title": "T", "panels": [panel(1, "New <b>")]}
+    jobs_worker.touches = [touch("get", "t", "")]
+    jobs_worker.resource["file"]["spec"] = {"title": "T", "panels": [panel(1, "New <b>")]}
     status, body, policy = await get_page(api, f"{PAGE}?ref=%3Cb%3E&theme=light")
     assert status == 200, body
-    assert (files.requests[-1]["path"], files.requests[-1]["ref"]) == ("deep/a.json", "<b>")
+    assert (jobs_worker.requests[-1]["path"], jobs_worker.requests[-1]["ref"]) == ("deep/a.json", "<b>")
     assert "<h1>T</h1>" in body
     assert "The dashboard is new." in body
     assert 'src="/render/preview/team/deep/a.json?panelId=1&amp;' in body
@@ -61,9 +61,9 @@ async def test_a_new_dashboard_is_displayed(api: Api, files: FakeJobsWorker) -> 
     assert "unsafe" not in policy
 
 
-async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker) -> None:
+async def test_a_preview_begins_with_the_changes(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """A preview shows the settings of each changed panel and pictures before and after, then the problems, then the dashboard."""
-    files.touches = [touch("get", "t", "")]
+    jobs_worker.touches = [touch("get", "t", "")]
     before = [panel(1, "Same"), panel(2, "Old"), panel(3, "Gone"), panel(4, "Moves")]
     after = [
         panel(1, "Same"),
@@ -71,11 +71,11 @@ async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker
         panel(4, "Moves", gridPos={"x": 12, "y": 4, "w": 12, "h": 4}),
         panel(5, "Extra"),
     ]
-    files.resource |= {
+    jobs_worker.resource |= {
         "existing": {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": before}},
         "dryRun": {"metadata": {"name": "stored"}, "spec": {"title": "T", "refresh": "1m", "panels": after}},
     }
-    files.problems = ["it cannot be stored"]
+    jobs_worker.problems = ["it cannot be stored"]
     status, body, _ = await get_page(api, f"{PAGE}?ref=branch&from=now-1h")
     assert status == 200, body
     headings = re.findall(r"<h[23]>(.*?)</h[23]>", body)
@@ -110,15 +110,15 @@ async def test_a_preview_begins_with_the_changes(api: Api, files: FakeJobsWorker
     assert "ref=branch&amp;from=now-5m" in form
 
 
-async def test_panels_without_an_id_are_compared_by_title(api: Api, files: FakeJobsWorker) -> None:
+async def test_panels_without_an_id_are_compared_by_title(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """The pictures use the numbers that a panel has before and after the change, even if its title has a variable."""
-    files.touches = [touch("get", "t", "")]
+    jobs_worker.touches = [touch("get", "t", "")]
     first, changed, new = panel(0, "First"), panel(0, "On $v"), panel(0, "New", description="d")
     for source in (first, changed, new):
         del source["id"]
     templating = {"list": [{"name": "v", "type": "custom", "query": "a"}]}
     stored = {"title": "T", "templating": templating, "panels": [first, {**changed, "description": "before"}]}
-    files.resource |= {
+    jobs_worker.resource |= {
         "existing": {"metadata": {"name": "stored"}, "spec": stored},
         "dryRun": {"metadata": {"name": "stored"}, "spec": {**stored, "panels": [new, first, changed]}},
     }
@@ -131,13 +131,13 @@ async def test_panels_without_an_id_are_compared_by_title(api: Api, files: FakeJ
     ]
 
 
-async def test_a_preview_has_pages_of_changed_panels(api: Api, files: FakeJobsWorker) -> None:
-    """A page shows sixty changed panels and links to the next page; all moved panels are listed up to a limit, and others counted."""
-    files.touches = [touch("get", "t", "")]
+async def test_a_preview_has_pages_of_changed_panels(api: Api, jobs_worker: FakeJobsWorker) -> None:
+    """A page shows 60 changed panels and links to the next page. Each page lists 500 moved panels and counts the others."""
+    jobs_worker.touches = [touch("get", "t", "")]
     before = [panel(number, f"P{number}") for number in range(1, 632)]
     after = [panel(number, f"Q{number}") for number in range(1, 131)]
     after += [panel(number, f"P{number}", gridPos={"x": 12, "y": number, "w": 12, "h": 4}) for number in range(131, 632)]
-    files.resource |= {
+    jobs_worker.resource |= {
         "existing": {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": before}},
         "dryRun": {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": after}},
     }
@@ -154,13 +154,13 @@ async def test_a_preview_has_pages_of_changed_panels(api: Api, files: FakeJobsWo
     assert "1 more moved panels are not shown here" in first
 
 
-async def test_deleted_file_shows_its_dashboard(api: Api, files: FakeJobsWorker) -> None:
+async def test_deleted_file_shows_its_dashboard(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """The preview of a deleted file says so, and shows the panels of the stored dashboard."""
-    files.touches = [touch("get", "stored", "")]
+    jobs_worker.touches = [touch("get", "stored", "")]
     stored = {"metadata": {"name": "stored"}, "spec": {"title": "Old <b>", "panels": [panel(7, "Gone")]}}
-    files.resource = {"type": files.resource["type"], "existing": stored, "action": "delete"}
+    jobs_worker.resource = {"type": jobs_worker.resource["type"], "existing": stored, "action": "delete"}
     status, body, _ = await get_page(api, f"{PAGE}?ref=branch&from=now-1h")
-    assert (status, files.requests[-1]["withRemoved"]) == (200, True)
+    assert (status, jobs_worker.requests[-1]["withRemoved"]) == (200, True)
     assert "<h1>Old &lt;b&gt;</h1>" in body
     assert "The file is deleted, and the dashboard with it." in body
     assert re.findall(r"<h2>(.*?)</h2>", body) == ["Changes", "Before the change"]
@@ -168,83 +168,84 @@ async def test_deleted_file_shows_its_dashboard(api: Api, files: FakeJobsWorker)
     assert (await get_page(api, f"/render{PAGE}"))[0] == 404
 
 
-async def test_moved_file_links_to_its_new_place(api: Api, files: FakeJobsWorker) -> None:
+async def test_moved_file_links_to_its_new_path(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """The preview of the old path links to that of the new one, which names the old path."""
-    files.touches = [touch("get", "stored", "")]
+    jobs_worker.touches = [touch("get", "stored", "")]
     annotations = {"grafana.app/managerId": "team", "grafana.app/sourcePath": "deep/a.json"}
     stored = {"metadata": {"name": "stored", "annotations": annotations}, "spec": {"title": "T", "panels": []}}
-    files.resource = {"type": files.resource["type"], "existing": stored, "action": "update"}
-    files.moved_to = "new/ä.json"
+    jobs_worker.resource = {"type": jobs_worker.resource["type"], "existing": stored, "action": "update"}
+    jobs_worker.moved_to = "new/ä.json"
     _, body, _ = await get_page(api, f"{PAGE}?ref=branch&page=2")
     assert '<a href="/preview/team/new/%C3%A4.json?ref=branch">new/ä.json</a>' in body
-    files.resource["dryRun"], files.moved_to = stored, ""
+    jobs_worker.resource["dryRun"], jobs_worker.moved_to = stored, ""
     _, body, _ = await get_page(api, "/preview/team/new/%C3%A4.json?ref=branch")
     assert "moved from deep/a.json" in body
     assert "moved from" not in (await get_page(api, PAGE))[1]
 
 
-async def test_invalid_file_keeps_its_dashboard(api: Api, files: FakeJobsWorker) -> None:
+async def test_invalid_file_keeps_its_dashboard(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """The preview of an invalid file shows the problem, and the stored dashboard, which remains."""
-    files.touches = [touch("get", "stored", "")]
+    jobs_worker.touches = [touch("get", "stored", "")]
     stored = {"metadata": {"name": "stored"}, "spec": {"title": "T", "panels": [panel(7, "Kept")]}}
-    files.resource = {"type": files.resource["type"], "existing": stored, "action": "update"}
-    files.problems = ["not JSON <i>"]
+    jobs_worker.resource = {"type": jobs_worker.resource["type"], "existing": stored, "action": "update"}
+    jobs_worker.problems = ["not JSON <i>"]
     _, body, _ = await get_page(api, PAGE)
     assert re.findall(r"<h2>(.*?)</h2>", body) == ["Problems", "The stored dashboard"]
     assert "not JSON &lt;i&gt;" in body
     assert "/render/d-solo/stored?panelId=7&amp;" in body
 
 
-async def test_an_unchanged_dashboard_is_reported(api: Api, files: FakeJobsWorker) -> None:
-    files.touches = [touch("get", "t", "")]
-    files.resource["existing"] = {"metadata": {"name": "stored"}, **files.resource["file"]}
+async def test_an_unchanged_dashboard_is_reported(api: Api, jobs_worker: FakeJobsWorker) -> None:
+    """The preview of a file that equals the stored dashboard says that nothing changes."""
+    jobs_worker.touches = [touch("get", "t", "")]
+    jobs_worker.resource["existing"] = {"metadata": {"name": "stored"}, **jobs_worker.resource["file"]}
     assert "Nothing changes in this dashboard" in (await get_page(api, PAGE))[1]
 
 
-async def test_a_file_without_dashboard_has_no_pictures(api: Api, files: FakeJobsWorker) -> None:
+async def test_a_file_without_dashboard_has_no_pictures(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """The page of a file without a dashboard says so, and the address of a picture of the file is 404."""
-    files.touches = [touch("get", "t", "")]
-    files.resource = {"type": {"resource": "folders"}, "file": {"spec": {"title": "T"}}}
+    jobs_worker.touches = [touch("get", "t", "")]
+    jobs_worker.resource = {"type": {"resource": "folders"}, "file": {"spec": {"title": "T"}}}
     status, body, _ = await get_page(api, PAGE)
     assert (status, "contains no dashboard" in body, "<img" in body) == (200, True, False)
     assert (await get_page(api, f"/render{PAGE}"))[0] == 404
 
 
-async def test_a_panel_of_a_file_is_drawn(api: Api, files: FakeJobsWorker) -> None:
+async def test_a_panel_of_a_file_is_drawn(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """The picture of a panel needs the permissions of the file, and the permission to query."""
-    files.touches = [touch("get", "t", "")]
-    files.resource["file"]["spec"] = {"title": "T", "panels": [panel(1, "Of the file")]}
+    jobs_worker.touches = [touch("get", "t", "")]
+    jobs_worker.resource["file"]["spec"] = {"title": "T", "panels": [panel(1, "Of the file")]}
     address = f"/render{PAGE}?panelId=1&format=svg&ref=branch"
     status, body, policy = await get_page(api, address)
     assert (status, "Of the file" in body, "sandbox" in policy) == (200, True, True)
-    assert files.requests[-1]["ref"] == "branch"
+    assert jobs_worker.requests[-1]["ref"] == "branch"
     reader = await api.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"))
     assert (await get_page(api, address, reader))[0] == 403
-    files.touches = []
+    jobs_worker.touches = []
     viewer = await api.person("viewer", Role.VIEWER)
     assert (await get_page(api, address, viewer))[0] == 403
 
 
 @pytest.mark.parametrize(("ref", "reads"), [("c" * 40, 1), ("branch", 5)])
-async def test_pictures_at_one_commit_share_a_read(api: Api, files: FakeJobsWorker, ref: str, reads: int) -> None:
+async def test_pictures_at_one_commit_share_a_read(api: Api, jobs_worker: FakeJobsWorker, ref: str, reads: int) -> None:
     """The worker reads a file at a commit once for all pictures of a page; a branch may have changed. Rights are checked each time."""
-    files.touches = [touch("get", "t", "")]
-    files.resource["file"]["spec"] = {"title": "T", "panels": [panel(number, "P") for number in range(1, 6)]}
+    jobs_worker.touches = [touch("get", "t", "")]
+    jobs_worker.resource["file"]["spec"] = {"title": "T", "panels": [panel(number, "P") for number in range(1, 6)]}
     pictures = [f"/render{PAGE}?panelId={number}&format=svg&ref={ref}" for number in range(1, 6)]
     responses = await asyncio.gather(*(get_page(api, picture) for picture in pictures))
     assert [status for status, _, _ in responses] == [200] * 5
-    assert len(files.requests) == reads
+    assert len(jobs_worker.requests) == reads
     assert (await get_page(api, pictures[0], await api.person("stranger", Role.NONE)))[0] == 403
 
 
-async def test_a_preview_needs_the_permissions_of_its_objects(api: Api, files: FakeJobsWorker) -> None:
+async def test_a_preview_needs_the_permissions_of_its_objects(api: Api, jobs_worker: FakeJobsWorker) -> None:
     """A preview needs read access to the file's objects; without permission to query it has no picture."""
-    files.touches = [touch("get", "t", "")]
+    jobs_worker.touches = [touch("get", "t", "")]
     unprivileged = await api.person("unprivileged", Role.NONE)
     reader = await api.person("reader", Role.NONE, ("dashboards:read", "dashboards:*"), ("dashboards:read", "folders:*"))
     assert (await get_page(api, PAGE, unprivileged))[0] == 403
     status, body, _ = await get_page(api, PAGE, reader)
     assert (status, "<h1>T</h1>" in body, "datasources:query" in body, "<img" in body) == (200, True, True, False)
     assert (await get_page(api, "/preview/team/deep/"))[0] == 400
-    files.touches = []
+    jobs_worker.touches = []
     assert (await get_page(api, PAGE, reader))[0] == 403
