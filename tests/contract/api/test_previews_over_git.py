@@ -14,20 +14,21 @@ from dashwright.common.identity import Role
 async def reader(git_api: Api, git_server: GitServer) -> str:
     """Create a synced repository and a branch that changes its files, and return credentials that may read but not query."""
     work_tree = git_server.create_repository("team.git")
-    # The branch deletes d, moves m, moves and rewrites r, makes i invalid, and leaves u and n unchanged.
-    names = {"d.json": "d", "m.json": "m", "r.json": "r", "i.json": "i", "u.json": "u", "deep/n.json": "n"}
-    work_tree.commit({path: dashboard(name, name.upper()) for path, name in names.items()})
+    names = ("deleted", "moved", "rewritten", "invalid", "unchanged")
+    work_tree.commit(
+        {f"{name}.json": dashboard(name, name.title()) for name in names} | {"deep/nested.json": dashboard("nested", "Nested")}
+    )
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
     assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
     assert (await run_sync(git_api))["state"] == "success"
     files: dict[str, str | bytes | None] = {
-        "d.json": None,
-        "m.json": None,
-        "deep/m.json": dashboard("m", "M"),
-        "r.json": None,
-        "deep/r.json": dashboard("r", "Changed"),
-        "i.json": "{",
+        "deleted.json": None,
+        "moved.json": None,
+        "deep/moved.json": dashboard("moved", "Moved"),
+        "rewritten.json": None,
+        "deep/rewritten.json": dashboard("rewritten", "New title"),
+        "invalid.json": "{",
         "new.json": dashboard("new", "New"),
     }
     work_tree.commit(files, branch="change")
@@ -35,27 +36,28 @@ async def reader(git_api: Api, git_server: GitServer) -> str:
 
 
 @pytest.mark.parametrize(
-    ("path", "ref", "expected"),
+    ("path", "ref", "message"),
     [
-        ("d.json", "change", "The file is deleted, and the dashboard with it."),
-        ("m.json", "change", 'Its file is now <a href="/preview/team/deep/m.json?ref=change">deep/m.json</a>.'),
-        ("deep/m.json", "change", "moved from m.json"),
-        ("i.json", "change", "The file contains no valid dashboard, so a sync keeps the stored one."),
-        ("u.json", "change", "Nothing changes in this dashboard"),
+        ("deleted.json", "change", "The file is deleted, and the dashboard with it."),
+        ("moved.json", "change", 'Its file is now <a href="/preview/team/deep/moved.json?ref=change">deep/moved.json</a>.'),
+        ("deep/moved.json", "change", "moved from moved.json"),
+        ("invalid.json", "change", "The file contains no valid dashboard, so a sync keeps the stored one."),
+        ("unchanged.json", "change", "Nothing changes in this dashboard"),
         ("new.json", "change", "The dashboard is new."),
-        ("d.json", "main", "Nothing changes in this dashboard"),
+        ("deleted.json", "main", "Nothing changes in this dashboard"),
     ],
 )
-async def test_a_preview_names_what_happens_to_the_dashboard(git_api: Api, reader: str, path: str, ref: str, expected: str) -> None:
+async def test_a_preview_names_what_happens_to_the_dashboard(git_api: Api, reader: str, path: str, ref: str, message: str) -> None:
+    """The preview of a file says whether a branch creates, deletes, moves, breaks or keeps the dashboard of the file."""
     async with git_api.session.get(f"/preview/team/{path}?ref={ref}", headers={"Authorization": reader}) as response:
         body = await response.text()
     assert response.status == 200, body
-    assert expected in body, re.sub("<style>.*?</style>|<script>.*?</script>", "", body, flags=re.DOTALL)
+    assert message in body, re.sub("<style>.*?</style>|<script>.*?</script>", "", body, flags=re.DOTALL)
 
 
-@pytest.mark.parametrize("name", ["m", "r"])
+@pytest.mark.parametrize("name", ["moved", "rewritten"])
 async def test_a_moved_file_has_no_problems(git_api: Api, reader: str, name: str) -> None:
-    """A file that replaces the deleted one from which its dashboard is stored is neither a copy nor a second file of its name."""
+    """A moved file is reported neither as a copy of the old file nor as a second file of the same dashboard."""
     async with git_api.session.get(f"/preview/team/deep/{name}.json?ref=change", headers={"Authorization": reader}) as response:
         body = await response.text()
     assert f"moved from {name}.json" in body
@@ -63,14 +65,14 @@ async def test_a_moved_file_has_no_problems(git_api: Api, reader: str, name: str
 
 
 async def test_missing_files_without_a_dashboard_are_not_found(git_api: Api, reader: str) -> None:
-    """A path from which no dashboard is stored is 404, and so is a deleted file for the API of files."""
-    for address in ("/preview/team/none.json?ref=change", f"{REPOSITORIES}/team/files/d.json?ref=change"):
+    """The preview of a path without a stored dashboard is 404, and so is a deleted file in the API of files."""
+    for address in ("/preview/team/none.json?ref=change", f"{REPOSITORIES}/team/files/deleted.json?ref=change"):
         async with git_api.session.get(address, headers={"Authorization": reader}) as response:
             assert response.status == 404, address
 
 
 async def test_the_dashboard_of_a_deleted_file_needs_permission(git_api: Api, reader: str) -> None:
     """A caller who may not read the dashboard does not learn from a preview that it exists."""
-    limited_caller = await git_api.person("limited", Role.NONE, ("dashboards:read", "dashboards:uid:u"))
-    async with git_api.session.get("/preview/team/d.json?ref=change", headers={"Authorization": limited_caller}) as response:
+    limited_caller = await git_api.person("limited", Role.NONE, ("dashboards:read", "dashboards:uid:unchanged"))
+    async with git_api.session.get("/preview/team/deleted.json?ref=change", headers={"Authorization": limited_caller}) as response:
         assert response.status == 403

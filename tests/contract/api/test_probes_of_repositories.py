@@ -1,4 +1,4 @@
-"""The gateway has a repository probed before it accepts jobs, if the last probe is too old."""
+"""Probes: before the gateway accepts a job, the jobs worker probes the repository if the last probe is too old."""
 
 import time
 from collections.abc import AsyncIterator
@@ -18,10 +18,10 @@ class FakeProber:
     """Fake jobs worker that finds every repository healthy."""
 
     def __init__(self) -> None:
-        self.looks = 0
+        self.probe_count = 0
 
     async def respond(self, request: Request) -> Reply:
-        self.looks += 1
+        self.probe_count += 1
         return Reply(body=HealthStatus(healthy=True, checked=int(time.time() * 1000)).to_json())
 
 
@@ -35,13 +35,13 @@ async def prober(broker: MemoryBroker) -> AsyncIterator[FakeProber]:
 
 
 @pytest.mark.parametrize(
-    ("healthy", "ago", "probe_count", "status"), [(True, 10, 0, 202), (True, 26, 1, 202), (False, 0, 0, 424), (False, 6, 1, 202)]
+    ("healthy", "ago", "expected_probes", "status"), [(True, 10, 0, 202), (True, 26, 1, 202), (False, 0, 0, 424), (False, 6, 1, 202)]
 )
 async def test_an_unhealthy_probe_expires_earlier(
-    api: Api, prober: FakeProber, tmp_path: Path, healthy: bool, ago: int, probe_count: int, status: int
+    api: Api, prober: FakeProber, tmp_path: Path, healthy: bool, ago: int, expected_probes: int, status: int
 ) -> None:
     """A healthy probe is valid for 25 seconds and an unhealthy one for 5, so that a repaired repository can be used soon."""
     await make_local_repository(api, "team", tmp_path)
     await record_health(api, "team", healthy=healthy, ago=ago)
     assert (await api("POST", f"{REPOSITORIES}/team/sync"))[0] == status
-    assert prober.looks == probe_count
+    assert prober.probe_count == expected_probes

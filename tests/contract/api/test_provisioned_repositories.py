@@ -1,4 +1,4 @@
-"""Repositories declared in files: created, updated and deleted as the files say, and by nothing else."""
+"""Repositories that files declare: reading the files creates, updates and deletes them, and clients cannot change them."""
 
 import asyncio
 import base64
@@ -18,7 +18,7 @@ from dashwright.common.secrets import SecretCipher
 
 TEAM: Final = f"{REPOSITORIES}/team"
 MERGE: Final = {"Content-Type": "application/merge-patch+json"}
-RELEASE: Final = {"metadata": {"annotations": {MANAGED_BY: None}}}
+RELEASE_PATCH: Final = {"metadata": {"annotations": {MANAGED_BY: None}}}
 HAND_OVER_PATCH: Final = {"metadata": {"annotations": {MANAGED_BY: FROM_FILE}}}
 
 
@@ -32,7 +32,7 @@ async def repository_names(api: Api) -> list[str]:
     return [item["metadata"]["name"] for item in body["items"]]
 
 
-async def stored(api: Api, path: str = TEAM) -> dict[str, Any]:
+async def read_repository(api: Api, path: str = TEAM) -> dict[str, Any]:
     status, body = await api("GET", path)
     assert status == 200, body
     result: dict[str, Any] = body
@@ -62,7 +62,7 @@ async def test_a_file_creates_a_repository(api: Api, files: FileProvisioning) ->
     """A declared repository names its file as manager, has the default finalizers, and is recorded in the audit log."""
     files.write("team.yaml", declaration())
     await files.read()
-    metadata = (await stored(api))["metadata"]
+    metadata = (await read_repository(api))["metadata"]
     assert {key: metadata["annotations"][key] for key in (MANAGED_BY, MANAGER_ID, SOURCE_PATH)} == {
         MANAGED_BY: "classic-file-provisioning",
         MANAGER_ID: "provisioning",
@@ -77,22 +77,22 @@ async def test_unchanged_files_write_nothing(api: Api, files: FileProvisioning) 
     """Neither a further read nor the first read of another gateway changes the resource version."""
     files.write("team.yaml", declaration(secure={"token": {"remove": True}}))
     await files.read()
-    before = await stored(api)
+    before = await read_repository(api)
     await files.read()
     files.restart()
     await files.read(times=2)
-    assert await stored(api) == before
+    assert await read_repository(api) == before
 
 
 async def test_a_changed_file_updates_its_repository(api: Api, files: FileProvisioning) -> None:
-    """The spec, labels and path of the file are those of the changed file; the object remains the same one."""
+    """The spec, labels and source path of a repository follow the changed file; its uid remains the same."""
     files.write("team.yaml", declaration())
     await files.read()
-    before = await stored(api)
+    before = await read_repository(api)
     (files.root / "team.yaml").unlink()
     files.write("teams.yaml", declaration(title="New", metadata={"name": "team", "labels": {"a": "b"}}))
     await files.read(times=2)
-    after = await stored(api)
+    after = await read_repository(api)
     assert after["metadata"]["uid"] == before["metadata"]["uid"]
     assert (after["spec"]["title"], after["metadata"]["labels"]["a"]) == ("New", "b")
     assert after["metadata"]["annotations"][SOURCE_PATH] == "teams.yaml"
@@ -117,13 +117,13 @@ async def test_a_repository_that_is_declared_again_is_kept(api: Api, files: File
     """A file that is incomplete during one read, because it is just being written, deletes nothing."""
     files.write("team.yaml", declaration())
     await files.read()
-    before = await stored(api)
+    before = await read_repository(api)
     for _ in range(2):
         files.write("team.yaml")
         await files.read()
         files.write("team.yaml", declaration())
         await files.read()
-    assert await stored(api) == before
+    assert await read_repository(api) == before
 
 
 async def test_a_delete_runs_the_declared_finalizers(api: Api, files: FileProvisioning) -> None:
@@ -132,10 +132,10 @@ async def test_a_delete_runs_the_declared_finalizers(api: Api, files: FileProvis
     await files.read()
     files.write("team.yaml")
     await files.read(times=2)
-    before = await stored(api)
+    before = await read_repository(api)
     assert "deletionTimestamp" in before["metadata"]
     await files.read(times=2)
-    assert await stored(api) == before
+    assert await read_repository(api) == before
     assert (await patch_repository(api, {"metadata": {"finalizers": None}}))[0] == 200
     assert await repository_names(api) == []
 
@@ -160,6 +160,7 @@ async def test_a_renamed_repository_may_keep_its_source(api: Api, files: FilePro
         ("PATCH", "?fieldManager=m&force=true", declaration(title="Mine"), {"Content-Type": "application/apply-patch+yaml"}),
         ("DELETE", "", None, {}),
     ],
+    ids=["replace", "replace by the same", "dry run", "patch of the spec", "patch of an annotation", "apply", "delete"],
 )
 async def test_clients_cannot_change_a_declared_repository(
     api: Api, files: FileProvisioning, method: str, suffix: str, body: Any, headers: dict[str, str]
@@ -167,10 +168,10 @@ async def test_clients_cannot_change_a_declared_repository(
     """Each write of a declared repository by a client is refused with the name of its file, and changes nothing."""
     files.write("team.yaml", declaration())
     await files.read()
-    before = await stored(api)
+    before = await read_repository(api)
     status, response = await api(method, TEAM + suffix, body, headers=headers)
     assert (status, '"team.yaml" of DASHWRIGHT_PROVISIONING_DIR' in response["message"]) == (403, True), response
-    assert await stored(api) == before
+    assert await read_repository(api) == before
 
 
 async def test_a_declared_repository_works_like_others(api: Api, files: FileProvisioning) -> None:
@@ -180,7 +181,7 @@ async def test_a_declared_repository_works_like_others(api: Api, files: FileProv
     assert (await api("PUT", f"{TEAM}/status", {"status": {"sync": {"state": "success", "lastRef": "c"}}}))[0] == 200
     files.write("team.yaml", declaration(title="New"))
     await files.read()
-    repository = await stored(api)
+    repository = await read_repository(api)
     assert (repository["spec"]["title"], repository["status"]["sync"]["lastRef"]) == ("New", "c")
 
 
@@ -189,10 +190,10 @@ async def test_a_repository_that_a_request_created_is_not_changed(api: Api, file
     before = await create_by_request(api, title="Mine")
     files.write("team.yaml", declaration(title="Of the file"))
     ((file, fault),) = await faults_of_read(files)
-    assert (file, MANAGED_BY in fault, await stored(api)) == ("team.yaml", True, before)
+    assert (file, MANAGED_BY in fault, await read_repository(api)) == ("team.yaml", True, before)
     assert (await patch_repository(api, HAND_OVER_PATCH))[0] == 200
     await files.read()
-    after = await stored(api)
+    after = await read_repository(api)
     assert (after["metadata"]["uid"], after["spec"]["title"]) == (before["metadata"]["uid"], "Of the file")
     assert after["metadata"]["annotations"][SOURCE_PATH] == "team.yaml"
 
@@ -212,26 +213,26 @@ async def test_an_admin_releases_a_declared_repository(api: Api, files: FileProv
     """After a patch removes the manager, clients change the repository, and the end of its declaration does not delete it."""
     files.write("team.yaml", declaration())
     await files.read()
-    status, body = await patch_repository(api, RELEASE)
+    status, body = await patch_repository(api, RELEASE_PATCH)
     assert (status, {MANAGED_BY, MANAGER_ID, SOURCE_PATH} & body["metadata"]["annotations"].keys()) == (200, set()), body
     assert (await patch_repository(api, {"spec": {"title": "Mine"}}))[0] == 200
     assert [file for file, _ in await faults_of_read(files)] == ["team.yaml"]
     files.write("team.yaml")
     await files.read(times=2)
-    assert (await stored(api))["spec"]["title"] == "Mine"
+    assert (await read_repository(api))["spec"]["title"] == "Mine"
 
 
 async def test_a_delete_without_grace_period_is_undone_by_the_file(api: Api, files: FileProvisioning) -> None:
     """With a grace period of 0 an Admin deletes the repository, and the next read creates it again."""
     files.write("team.yaml", declaration())
     await files.read()
-    before = await stored(api)
+    before = await read_repository(api)
     assert (await api("DELETE", TEAM, {"gracePeriodSeconds": 0}))[0] == 200
     await files.read()
-    assert (await stored(api))["metadata"]["uid"] != before["metadata"]["uid"]
+    assert (await read_repository(api))["metadata"]["uid"] != before["metadata"]["uid"]
 
 
-@pytest.mark.parametrize("content", ["a: [", '{"kind": "Reposit"}', None])
+@pytest.mark.parametrize("content", ["a: [", '{"kind": "Reposit"}', None], ids=["not YAML", "unknown kind", "no directory"])
 async def test_a_faulty_file_deletes_nothing(api: Api, files: FileProvisioning, content: str | None) -> None:
     """While a file or the directory cannot be read, other files are applied and every repository is kept.
 
@@ -251,8 +252,8 @@ async def test_a_faulty_file_deletes_nothing(api: Api, files: FileProvisioning, 
     assert await repository_names(api) == (["a", "b"] if content is None else ["a", "b", "c"])
 
 
-async def test_a_refused_repository_stops_no_other(api: Api, files: FileProvisioning) -> None:
-    """Faults of one repository are reported with its name and counted by a metric, and end with their cause."""
+async def test_a_refused_repository_does_not_stop_others(api: Api, files: FileProvisioning) -> None:
+    """Refused repositories are reported and counted by a metric until a read without them. Others are created."""
     refused = declaration("outside")
     refused["spec"]["local"]["path"] = "/etc"
     files.write("a.yaml", refused, declaration("org", metadata={"name": "org", "namespace": "org-99"}), declaration("good"))
@@ -271,11 +272,11 @@ async def test_a_refused_change_keeps_the_repository(api: Api, files: FileProvis
     """A declaration that becomes invalid neither changes nor deletes its repository."""
     files.write("team.yaml", declaration())
     await files.read()
-    before = await stored(api)
+    before = await read_repository(api)
     files.write("team.yaml", declaration(title=" "))
     ((_, fault),) = await faults_of_read(files)
     await files.read(times=2)
-    assert ("spec.title" in fault, await stored(api)) == (True, before)
+    assert ("spec.title" in fault, await read_repository(api)) == (True, before)
 
 
 async def test_files_declare_repositories_of_every_organization(api: Api, files: FileProvisioning) -> None:
@@ -298,7 +299,7 @@ def with_token(create: str | None) -> dict[str, Any]:
 
 
 async def token_of(api: Api) -> str | None:
-    sealed = (await stored(api))["spec"]["githost"].get("encryptedToken")
+    sealed = (await read_repository(api))["spec"]["githost"].get("encryptedToken")
     return None if sealed is None else SecretCipher.from_keys(SECRET_KEY).decrypt(base64.b64decode(sealed), token_owner("default", "team"))
 
 
@@ -308,10 +309,10 @@ async def test_a_token_comes_from_a_file_or_variable(api: Api) -> None:
     secret.write_text("first\n")
     files.write("team.yaml", with_token(f"$__file{{{secret}}}"))
     await files.read()
-    before = await stored(api)
+    before = await read_repository(api)
     files.restart()
     await files.read()
-    assert (await token_of(api), await stored(api)) == ("first", before)
+    assert (await token_of(api), await read_repository(api)) == ("first", before)
     secret.write_text("second")
     await files.read()
     assert await token_of(api) == "second"
@@ -359,11 +360,11 @@ async def test_gateways_keep_repositories_equal_to_the_files(start_api: StartApi
 async def test_a_gateway_starts_without_the_directory(start_api: StartApi, api: Api, database: Database) -> None:
     """A missing directory neither ends the start nor deletes anything; once it exists, its files are applied."""
     root = api.data / "absent"
-    started = await start_api(provisioning_dir=str(root), provisioning_seconds=0.05)
+    gateway = await start_api(provisioning_dir=str(root), provisioning_seconds=0.05)
     files = FileProvisioning(api)
     files.write("team.yaml", declaration())
     files.root.rename(root)
-    await wait_for_names(database, started, ["team"])
+    await wait_for_names(database, gateway, ["team"])
 
 
 async def wait_for_names(database: Database, api: Api, expected: list[str]) -> None:

@@ -34,16 +34,16 @@ def address(version: str, path: str) -> str:
 
 def in_version(response: Any, version: str) -> Any:
     """Return a response of ``v0alpha1`` converted to a version. Field owners keep the version of their write."""
-    expected = dict(response)
-    if expected.get("apiVersion") == REPOSITORY.api_version():
-        expected["apiVersion"] = REPOSITORY.api_version(version)
-    if "items" in expected:
-        expected["items"] = [in_version(item, version) for item in expected["items"]]
-    return expected
+    converted = dict(response)
+    if converted.get("apiVersion") == REPOSITORY.api_version():
+        converted["apiVersion"] = REPOSITORY.api_version(version)
+    if "items" in converted:
+        converted["items"] = [in_version(item, version) for item in converted["items"]]
+    return converted
 
 
 @pytest.fixture
-async def team(api: Api, broker: MemoryBroker) -> AsyncIterator[Api]:
+async def gateway(api: Api, broker: MemoryBroker) -> AsyncIterator[Api]:
     """Yield a gateway with a local repository, a repository with a webhook, and a worker that responds for files."""
     await make_local_repository(api, "team", api.data / "team", "write")
     await create_hooked_repository(api)
@@ -53,31 +53,31 @@ async def team(api: Api, broker: MemoryBroker) -> AsyncIterator[Api]:
     await server.stop(drain=0)
 
 
-async def test_reads_differ_only_in_their_version(team: Api) -> None:
+async def test_reads_differ_only_in_their_version(gateway: Api) -> None:
     """Each path below the group has one response for all versions, except for the version that the response names."""
-    status, job = await team("POST", address("v0alpha1", f"{TEAM}/sync"))
+    status, job = await gateway("POST", address("v0alpha1", f"{TEAM}/sync"))
     assert status == 202, job
-    named = 0
+    responses_with_version = 0
     for template in READ_PATHS:
         path = template.format(job=job["metadata"]["name"], uid=job["metadata"]["uid"])
-        status, expected = await team("GET", address("v0alpha1", path))
-        named += expected["apiVersion"] == REPOSITORY.api_version()
+        status, expected = await gateway("GET", address("v0alpha1", path))
+        responses_with_version += expected["apiVersion"] == REPOSITORY.api_version()
         for version in OTHER_VERSIONS:
-            response = await team("GET", address(version, path))
+            response = await gateway("GET", address(version, path))
             assert response == (status, in_version(expected, version)), (version, path)
-    # The paths of the first two lines of READ; those of the last one are refused.
-    assert named == 14
+    # These are the responses of the first two lines of READ_PATHS. A refusal is a Status, whose version is another one.
+    assert responses_with_version == 14
 
 
 @pytest.mark.parametrize("version", OTHER_VERSIONS)
-async def test_writes_name_the_version_of_their_path(team: Api, version: str) -> None:
+async def test_writes_name_the_version_of_their_path(gateway: Api, version: str) -> None:
     """Created, submitted and changed objects have the version of their path, and so have the findings of a test."""
     api_version = REPOSITORY.api_version(version)
-    spec = {"title": "Other", "workflows": [], "type": "local", "local": {"path": str(team.data / "other")}, "sync": SYNC_OPTIONS}
+    spec = {"title": "Other", "workflows": [], "type": "local", "local": {"path": str(gateway.data / "other")}, "sync": SYNC_OPTIONS}
     repository = {"apiVersion": api_version, "kind": "Repository", "metadata": {"name": "other"}, "spec": spec}
     job = {"apiVersion": api_version, "kind": "Job", "spec": SYNC}
-    body = json.dumps(PUSH).encode()
-    signed = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1", "X-Hub-Signature-256": signature(SECRET, body)}
+    payload = json.dumps(PUSH).encode()
+    signed = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "d-1", "X-Hub-Signature-256": signature(SECRET, payload)}
     calls: tuple[tuple[int, str, str, Any, dict[str, Any]], ...] = (
         (201, "POST", "repositories", repository, {}),
         (200, "PUT", "repositories/other", repository, {}),
@@ -89,9 +89,9 @@ async def test_writes_name_the_version_of_their_path(team: Api, version: str) ->
         (200, "PUT", f"{TEAM}/files/a.json", {"title": "A"}, {}),
         (202, "POST", "repositories/boards/webhook", PUSH, {"auth": None, "headers": signed}),
     )
-    for expected, method, path, sent, options in calls:
-        status, response = await team(method, address(version, path), sent, **options)
-        assert (status, response["apiVersion"]) == (expected, api_version), (path, response)
+    for expected_status, method, path, body, options in calls:
+        status, response = await gateway(method, address(version, path), body, **options)
+        assert (status, response["apiVersion"]) == (expected_status, api_version), (path, response)
         assert all(item["apiVersion"] == api_version for item in response.get("items", ()))
 
 
@@ -104,19 +104,19 @@ async def test_writes_name_the_version_of_their_path(team: Api, version: str) ->
         (f"{TEAM}/jobs", {"kind": "Job", "spec": SYNC}),
     ],
 )
-async def test_a_body_of_another_version_is_refused(team: Api, path: str, body: dict[str, Any]) -> None:
+async def test_a_body_of_another_version_is_refused(gateway: Api, path: str, body: dict[str, Any]) -> None:
     """A body has the version of its path, as with all kinds."""
-    status, response = await team("POST", address("v1", path), {"apiVersion": REPOSITORY.api_version("v1beta1"), **body})
+    status, response = await gateway("POST", address("v1", path), {"apiVersion": REPOSITORY.api_version("v1beta1"), **body})
     assert (status, response["reason"]) == (400, "BadRequest")
     assert REPOSITORY.api_version("v1") in response["message"]
 
 
 @pytest.mark.parametrize("version", OTHER_VERSIONS)
-async def test_watches_name_the_version_of_their_path(team: Api, version: str) -> None:
+async def test_watches_name_the_version_of_their_path(gateway: Api, version: str) -> None:
     """Stored objects and later changes of repositories and jobs are sent in the version of the watch."""
-    async with watching(team, address(version, "repositories")) as repositories, watching(team, address(version, "jobs")) as jobs:
+    async with watching(gateway, address(version, "repositories")) as repositories, watching(gateway, address(version, "jobs")) as jobs:
         events = [await repositories.event() for _ in ("boards", "team")]
-        assert (await team("POST", address("v0alpha1", f"{TEAM}/sync")))[0] == 202
-        assert (await team("DELETE", address("v0alpha1", "repositories/boards")))[0] == 200
+        assert (await gateway("POST", address("v0alpha1", f"{TEAM}/sync")))[0] == 202
+        assert (await gateway("DELETE", address("v0alpha1", "repositories/boards")))[0] == 200
         events += [await jobs.event(), await repositories.event()]
     assert {event["object"]["apiVersion"] for event in events} == {REPOSITORY.api_version(version)}

@@ -93,7 +93,7 @@ def dashboard(name: str, title: str, version: str = "v1beta1") -> dict[str, Any]
 
 
 async def test_pushed_objects_are_stored(tool: Tool) -> None:
-    """A push creates folders first, then creates missing objects, replaces existing ones and skips equal ones."""
+    """A push creates an object or replaces the existing one. A repeated push changes nothing."""
     assert (await tool.push(folder("f")))[:2] == ("POST", 201)
     assert (await tool.push(dashboard("d", "One")))[:2] == ("POST", 201)
     _, _, changed = await tool.push(dashboard("d", "Two"))

@@ -25,25 +25,25 @@ SECRET_KEY = "of tests only"
 
 @dataclass
 class GatewayWithSources:
-    """Gateway in which organization 1 has the data sources ``a`` and ``b``, and ``other`` has ``a``. All are one counting server."""
+    """Gateway in which organization 1 has the data sources ``a`` and ``b``, and another one has ``a``. All are one counting server."""
 
     api: Api
     fake: Fake
-    other: int
+    other_org_id: int
 
     async def query(self, *uids: str, path: str = "/api/ds/query", **options: Any) -> tuple[int, dict[str, Any]]:
         """Return the HTTP status and, by uid, the value or the error."""
         queries = [query(f"R{uid}", uid) for uid in uids]
         status, body = await self.api("POST", path, {"type": "graph", "targets": [], "queries": queries}, **options)
         results = body.get("results", {})
-        return status, {ref_id[1:]: result.get("error") or result_by_uid(result) for ref_id, result in results.items()}
+        return status, {ref_id[1:]: result.get("error") or value_of(result) for ref_id, result in results.items()}
 
 
 def query(ref_id: str, uid: str, **fields: Any) -> dict[str, Any]:
     return {"refId": ref_id, "datasource": {"type": "prometheus", "uid": uid}, "expr": "up", "instant": True, **fields}
 
 
-def result_by_uid(result: Any) -> float:
+def value_of(result: Any) -> float:
     number: float = result["frames"][0]["data"]["values"][1][0]
     return number
 
@@ -63,15 +63,15 @@ class CountingHandler:
 async def gateway(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[GatewayWithSources]:
     server = Fake(CountingHandler())
     async with server.server:
-        other = await api.organization("other")
-        other_admin = await api.person("olga", Role.ADMIN, org_id=other)
+        other_org_id = await api.organization("other")
+        other_admin = await api.person("olga", Role.ADMIN, org_id=other_org_id)
         for uid, auth in (("a", ADMIN), ("b", ADMIN), ("a", other_admin)):
             record = {"name": f"name of {uid}", "type": "prometheus", "uid": uid, "url": server.url}
             status, created = await api("POST", "/api/datasources", record, auth=auth)
             assert status == 200, created
         worker = ExpressionsWorker(load(allowed_hosts="127.0.0.1", secret_key=SECRET_KEY), database, broker, Clock())
         await worker.start()
-        yield GatewayWithSources(api, server, other)
+        yield GatewayWithSources(api, server, other_org_id)
         await worker.stop()
 
 
@@ -102,8 +102,8 @@ async def test_health_is_checked_at_the_data_source(gateway: GatewayWithSources)
 async def test_data_sources_belong_to_one_organization(gateway: GatewayWithSources) -> None:
     """A data source of another organization is not found."""
     assert await gateway.query("a", "b") == (200, {"a": 1.0, "b": 2.0})
-    stranger = await gateway.api.person("stan", Role.VIEWER, org_id=gateway.other)
-    status, results = await gateway.query("a", "b", auth=stranger)
+    other_caller = await gateway.api.person("stan", Role.VIEWER, org_id=gateway.other_org_id)
+    status, results = await gateway.query("a", "b", auth=other_caller)
     assert (status, results["a"]) == (400, 3.0)
     assert "no data source with the uid (or name) 'b' in this organization" in results["b"]
 
@@ -111,13 +111,13 @@ async def test_data_sources_belong_to_one_organization(gateway: GatewayWithSourc
 @pytest.mark.parametrize("path", ["/api/ds/query", "/api/panels/query"])
 async def test_queries_need_permission_for_each_data_source(gateway: GatewayWithSources, path: str) -> None:
     """A caller with permission for some data sources cannot query others; without any, the request is rejected."""
-    limited_caller = await gateway.api.person("some", Role.NONE, (QUERY, "datasources:uid:a"))
-    every = await gateway.api.person("every", Role.NONE, (QUERY, "datasources:uid:*"))
+    limited_caller = await gateway.api.person("limited", Role.NONE, (QUERY, "datasources:uid:a"))
+    permitted_caller = await gateway.api.person("permitted", Role.NONE, (QUERY, "datasources:uid:*"))
     unprivileged = await gateway.api.person("unprivileged", Role.NONE)
     status, results = await gateway.query("a", "b", path=path, auth=limited_caller)
     assert (status, results["a"]) == (400, 1.0)
     assert "'b' is not among those that you may query" in results["b"]
-    assert (await gateway.query("a", "b", path=path, auth=every))[0] == 200
+    assert (await gateway.query("a", "b", path=path, auth=permitted_caller))[0] == 200
     assert (await gateway.query("a", path=path, auth=unprivileged))[0] == 403
 
 
@@ -128,7 +128,7 @@ async def test_no_cache_bypasses_the_cache(gateway: GatewayWithSources) -> None:
         body = {"from": "1000000", "to": "2000000", "queries": [query("A", "a")]}
         status, response = await gateway.api("POST", "/api/ds/query?explain=true", body, headers=headers)
         assert status == 200
-        return result_by_uid(response["results"]["A"]), response["meta"]["explain"]["nodes"]["A"]["cache"]
+        return value_of(response["results"]["A"]), response["meta"]["explain"]["nodes"]["A"]["cache"]
 
     assert [await value(), await value()] == [(1.0, "miss"), (1.0, "hit")]
     assert await value(**{"Cache-Control": "max-age=0, no-cache"}) == (2.0, "miss")
@@ -138,9 +138,9 @@ async def test_no_cache_bypasses_the_cache(gateway: GatewayWithSources) -> None:
 async def test_an_evaluation_queries_the_data_sources_of_its_organization(gateway: GatewayWithSources) -> None:
     """An evaluation, run as a job, queries the data sources of its namespace's organization."""
     panel = {"type": "graph", "targets": [query("A", "a"), query("B", "b")]}
-    stranger = await gateway.api.person("stan", Role.ADMIN, org_id=gateway.other)
-    recorded: list[Sequence[str]] = []
-    for namespace, auth in (("default", None), (f"org-{gateway.other}", stranger)):
+    other_caller = await gateway.api.person("stan", Role.ADMIN, org_id=gateway.other_org_id)
+    successful_queries: list[Sequence[str]] = []
+    for namespace, auth in (("default", None), (f"org-{gateway.other_org_id}", other_caller)):
         credentials: dict[str, Any] = {} if auth is None else {"auth": auth}
         status, created = await gateway.api("POST", f"{EVALUATIONS}/{namespace}/evaluations", {"spec": {"panel": panel}}, **credentials)
         assert status == 202, created
@@ -151,19 +151,19 @@ async def test_an_evaluation_queries_the_data_sources_of_its_organization(gatewa
 
         await wait_until(is_ended)
         _, result = await gateway.api("GET", f"{path}/result", **credentials)
-        recorded.append([ref_id for ref_id, outcome in result["results"].items() if "error" not in outcome])
-    assert recorded == [["A", "B"], ["A"]]
+        successful_queries.append([ref_id for ref_id, outcome in result["results"].items() if "error" not in outcome])
+    assert successful_queries == [["A", "B"], ["A"]]
 
 
 async def test_evaluations_need_permission_for_all_data_sources(gateway: GatewayWithSources) -> None:
     """An evaluation by a caller with permission for only some data sources is 403, and with permission for all it is accepted."""
-    limited_caller = await gateway.api.person("some", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:a"))
-    every = await gateway.api.person("every", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:*"))
+    limited_caller = await gateway.api.person("limited", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:a"))
+    permitted_caller = await gateway.api.person("permitted", Role.NONE, ("evaluations:create", "*"), (QUERY, "datasources:uid:*"))
     body = {"spec": {"panel": {"type": "graph", "targets": [query("B", "b")]}}}
     status, error = await gateway.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=limited_caller)
     assert status == 403
     assert QUERY in error["message"]
-    assert (await gateway.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=every))[0] == 202
+    assert (await gateway.api("POST", f"{EVALUATIONS}/default/evaluations", body, auth=permitted_caller))[0] == 202
 
 
 async def test_too_many_single_grants_are_rejected(gateway: GatewayWithSources) -> None:

@@ -32,8 +32,8 @@ async def test_an_entry_is_added_commented_starred_and_deleted(api: Api) -> None
     status, body = await api("POST", PATH, data='{"datasourceUid":"prom","queries":[{"refId":"A","exact":1.10}]}')
     entry = body["result"]
     uid, created_at = entry["uid"], entry["createdAt"]
-    shape = {"uid": uid, "datasourceUid": "prom", "createdBy": 1, "createdAt": created_at, "comment": "", "starred": False}
-    assert (status, entry) == (200, {**shape, "queries": [{"refId": "A", "exact": 1.1}]})
+    fields = {"uid": uid, "datasourceUid": "prom", "createdBy": 1, "createdAt": created_at, "comment": "", "starred": False}
+    assert (status, entry) == (200, {**fields, "queries": [{"refId": "A", "exact": 1.1}]})
     stored_text = await api.sql("select queries from query_history")
     assert stored_text == '[{"refId":"A","exact":1.10}]'
     assert await api("PATCH", f"{PATH}/{uid}", {"comment": "CPU"}) == (200, {"result": {**entry, "comment": "CPU"}})
@@ -46,11 +46,11 @@ async def test_an_entry_is_added_commented_starred_and_deleted(api: Api) -> None
     status, deleted = await api("DELETE", f"{PATH}/{uid}")
     assert (status, deleted["message"], type(deleted["id"])) == (200, "Query deleted", int)
     requests = [("PATCH", f"{PATH}/{uid}", {"comment": "x"}), ("DELETE", f"{PATH}/{uid}", None)]
-    for method, path, sent in [*requests, ("POST", f"{PATH}/star/{uid}", None), ("DELETE", f"{PATH}/star/{uid}", None)]:
-        assert await api(method, path, sent) == NOT_FOUND
+    for method, path, body in [*requests, ("POST", f"{PATH}/star/{uid}", None), ("DELETE", f"{PATH}/star/{uid}", None)]:
+        assert await api(method, path, body) == NOT_FOUND
 
 
-async def test_a_search_narrows_sorts_and_pages(api: Api) -> None:
+async def test_a_search_filters_sorts_and_has_pages(api: Api) -> None:
     """A search filters by data source, text, star and time, and lists the newest entry first by default."""
     cpu = await add_entry(api, [{"expr": "cpu_seconds"}])
     memory = await add_entry(api, [{"expr": "memory"}], "loki")
@@ -139,10 +139,10 @@ async def test_viewers_and_legacy_keys_have_no_history(api: Api) -> None:
 
 
 async def test_a_history_is_bounded(start_api: StartApi) -> None:
-    """Above the limit, the oldest entries are deleted, those with a star last, also with concurrent requests."""
+    """Above the limit of a user, the oldest entries are deleted, those with a star last, even if requests are concurrent."""
     api = await start_api(query_history=3)
-    other = await api.person("other", Role.EDITOR)
-    await add_entry(api, auth=other)
+    other_editor = await api.person("other", Role.EDITOR)
+    await add_entry(api, auth=other_editor)
     first, second, third = await add_entry(api), await add_entry(api), await add_entry(api)
     assert (await api("POST", f"{PATH}/star/{first}"))[0] == 200
     fourth = await add_entry(api)
@@ -153,7 +153,7 @@ async def test_a_history_is_bounded(start_api: StartApi) -> None:
     assert await search_history(api) == [fifth, fourth, third]
     await asyncio.gather(*(add_entry(api) for _ in range(6)))
     assert len(await search_history(api)) == 3
-    assert len(await search_history(api, auth=other)) == 1
+    assert len(await search_history(api, auth=other_editor)) == 1
     assert second not in await search_history(api)
 
 

@@ -13,15 +13,15 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards
 async def test_a_backlog_of_messages_leaves_connections_to_requests(api: Api, broker: MemoryBroker, database_url: str) -> None:
     """While more messages than there are connections wait for the database, a request over HTTP is completed."""
     connection = await asyncpg.connect(database_url)
-    waiting = "select count(*) from pg_locks where relation = 'submission'::regclass and not granted"
+    waiting_locks = "select count(*) from pg_locks where relation = 'submission'::regclass and not granted"
     async with connection.transaction():
         # The gateway looks up each message with an id in this table, so that the lock stops all messages.
         await connection.execute("lock table submission in access exclusive mode")
         for number in range(20):
             await submit(broker, SYNC, message_id=str(number))
-        await wait_until(lambda: connection.fetchval(f"{waiting} having count(*) >= 2"))
+        await wait_until(lambda: connection.fetchval(f"{waiting_locks} having count(*) >= 2"))
         status, _ = await api("GET", DASHBOARDS)
-        in_use = await connection.fetchval(waiting)
+        waiting_count = await connection.fetchval(waiting_locks)
     await connection.close()
     # The gateway of the tests has five connections, one of which is reserved for probes and logins.
-    assert (status, in_use) == (200, 2)
+    assert (status, waiting_count) == (200, 2)

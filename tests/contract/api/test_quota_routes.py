@@ -50,22 +50,22 @@ async def test_without_defaults_nothing_is_limited(api: Api) -> None:
     assert await limits(api, OWN_QUOTAS) == {"org_user": -1}
 
 
-@pytest.mark.parametrize(("path", "read"), [(ORG_1, ORG), (USER_1, OWN_QUOTAS)])
-async def test_a_limit_can_be_changed(api: Api, path: str, read: str) -> None:
+@pytest.mark.parametrize(("path", "read_path"), [(ORG_1, ORG), (USER_1, OWN_QUOTAS)])
+async def test_a_limit_can_be_changed(api: Api, path: str, read_path: str) -> None:
     """Any limit may replace another; negative ones mean unlimited and are returned as -1. Limits of users have the same response."""
     for limit, effective_limit in ((123, 123), (456, 456), (0, 0), (-1, -1), (-(2**63), -1), (2**63 - 1, 2**63 - 1)):
         assert await api("PUT", f"{path}/org_user", {"limit": limit}) == UPDATED
-        assert (await limits(api, read))["org_user"] == effective_limit
+        assert (await limits(api, read_path))["org_user"] == effective_limit
 
 
 async def test_target_and_owner_are_those_of_the_path(api: Api) -> None:
-    """Target and owner in the body have no effect; names match in any case."""
+    """Target and owner in the body have no effect. Names of fields match in any case."""
     body = {"LIMIT": 5, "target": "dashboard", "org_id": 77, "user_id": 1, "used": 3}
     assert await api("PUT", f"{ORG_1}/org_user", body) == UPDATED
     assert await limits(api) == {**dict.fromkeys(LIMITS, -1), "org_user": 5}
     assert await limits(api, OWN_QUOTAS) == {"org_user": -1}
-    other = await api.organization("Two")
-    assert await api("PUT", f"/api/orgs/{other}/quotas/api_key", {"limit": 20}) == UPDATED
+    second_org_id = await api.organization("Two")
+    assert await api("PUT", f"/api/orgs/{second_org_id}/quotas/api_key", {"limit": 20}) == UPDATED
     assert await api.sql("select count(*) from quota") == 2
 
 
@@ -155,11 +155,11 @@ async def test_an_admin_reads_the_quotas_of_their_organization_and_changes_none(
 
     Requests about another organization are denied, whether it exists or not.
     """
-    other = await api.organization("Two")
+    second_org_id = await api.organization("Two")
     admin = await api.person("ann", Role.ADMIN)
     assert (await api("GET", ORG, auth=admin))[0] == (await api("GET", ORG_1, auth=admin))[0] == 200
     for method, path in (
-        ("GET", f"/api/orgs/{other}/quotas"),
+        ("GET", f"/api/orgs/{second_org_id}/quotas"),
         ("GET", "/api/orgs/9999/quotas"),
         ("PUT", f"{ORG_1}/org_user"),
         ("GET", USER_1),
@@ -170,11 +170,11 @@ async def test_an_admin_reads_the_quotas_of_their_organization_and_changes_none(
 
 async def test_a_grant_counts_in_its_organization(api: Api) -> None:
     """A grant in organization 1 does not count in organization 2; a global grant counts in both."""
-    other = await api.organization("Two")
-    caller = await api.person("here", Role.NONE, ("orgs.quotas:write", "org:id:1"))
-    global_caller = await api.person("everywhere", Role.NONE, ("orgs.quotas:write", "org:*"), grants_in=0)
+    second_org_id = await api.organization("Two")
+    caller = await api.person("local", Role.NONE, ("orgs.quotas:write", "org:id:1"))
+    global_caller = await api.person("global", Role.NONE, ("orgs.quotas:write", "org:*"), grants_in=0)
     unknown = await api.person("unknown", Role.NONE, ("orgs:invalid", "*"))
-    path = f"/api/orgs/{other}/quotas/org_user"
+    path = f"/api/orgs/{second_org_id}/quotas/org_user"
     assert (await api("PUT", f"{ORG_1}/org_user", {"limit": 20}, auth=caller)) == UPDATED
     assert (await api("PUT", path, {"limit": 20}, auth=caller))[1]["title"] == "Access denied"
     assert (await api("PUT", path, {"limit": 20}, auth=global_caller)) == UPDATED
@@ -223,8 +223,8 @@ async def test_a_limit_that_was_set_is_audited(api: Api) -> None:
         ("PUT", f"{USER_1}/org_user", "Failed to update org quotas"),
     ],
 )
-async def test_a_failure_has_the_text_of_its_call(api: Api, method: str, path: str, message: str) -> None:
-    """An internal failure is 500 with the text that clients expect of the route, and a trace id."""
+async def test_a_failure_has_the_message_of_its_route(api: Api, method: str, path: str, message: str) -> None:
+    """An internal failure is 500 with the message that clients expect of the route, and a trace id."""
     assert (await api("GET", "/api/org/quotas"))[0] == 200
     for table in ("api_key", "quota"):
         await api.sql(f"alter table {table} rename to {table}_away")
@@ -241,19 +241,23 @@ async def test_an_internal_error_has_only_a_trace_id(api: Api) -> None:
     assert (status, body["message"], list(body)) == (500, "Internal Server Error", ["message", "traceID"])
 
 
-async def test_the_description_names_authentication_and_replacements(api: Api) -> None:
-    """Three of the nine quota routes declare basic authentication, and three are deprecated and name their replacement."""
+async def test_the_description_declares_authentication_and_replacements(api: Api) -> None:
+    """Quota routes of server admins declare basic authentication. The routes of legacy keys are deprecated, and name their replacements."""
     status, document = await api("GET", "/openapi.json", auth=None)
     assert status == 200
     paths: dict[str, Any] = document["paths"]
-    basic = [
+    server_admin_routes = [
         paths["/api/orgs/{org_id}/quotas/{quota_target}"]["put"],
         paths["/api/admin/users/{user_id}/quotas"]["get"],
         paths["/api/admin/users/{user_id}/quotas/{quota_target}"]["put"],
     ]
-    assert [operation["security"] for operation in basic] == [[{"basicAuth": []}]] * 3
-    listed, created, deleted = paths["/api/auth/keys"]["get"], paths["/api/auth/keys"]["post"], paths["/api/auth/keys/{id}"]["delete"]
-    assert all(operation["deprecated"] for operation in (listed, created, deleted))
-    assert "GET /api/serviceaccounts and GET /api/serviceaccounts/{id}/tokens" in listed["description"]
-    assert "POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens" in created["description"]
-    assert "410" in created["responses"]
+    assert [operation["security"] for operation in server_admin_routes] == [[{"basicAuth": []}]] * 3
+    list_keys, create_key, delete_key = (
+        paths["/api/auth/keys"]["get"],
+        paths["/api/auth/keys"]["post"],
+        paths["/api/auth/keys/{id}"]["delete"],
+    )
+    assert all(operation["deprecated"] for operation in (list_keys, create_key, delete_key))
+    assert "GET /api/serviceaccounts and GET /api/serviceaccounts/{id}/tokens" in list_keys["description"]
+    assert "POST /api/serviceaccounts and POST /api/serviceaccounts/{id}/tokens" in create_key["description"]
+    assert "410" in create_key["responses"]

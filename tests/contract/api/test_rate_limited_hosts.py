@@ -1,4 +1,4 @@
-"""A git host that limits requests delays jobs and is reported to clients, and no job fails for it."""
+"""A git host that limits requests delays jobs, but does not fail them, and clients are notified."""
 
 import asyncio
 import json
@@ -31,7 +31,7 @@ async def api(start_api: StartApi, database: Database, broker: MemoryBroker, tmp
     await worker.stop()
 
 
-async def repository(api: Api, server: GitServer) -> None:
+async def create_repository(api: Api, server: GitServer) -> None:
     server.create_repository("team.git").commit({"a.json": json.dumps({"uid": "a", "title": "A"})})
     sync = {"enabled": True, "target": "folder", "intervalSeconds": 600}
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": {"url": server.url("team.git"), "branch": "main"}}
@@ -46,7 +46,10 @@ def limit_requests(server: GitServer, seconds: int) -> None:
 
 
 async def wait_for_status(api: Api, path: str, *conditions: tuple[str, str, Any]) -> dict[str, Any]:
-    """Return the object at a path once these fields of its status have these values."""
+    """Return the object at a path once its status meets all conditions.
+
+    A condition is a part of the status, or ``""`` for the status itself, with a field and a text that the value of the field contains.
+    """
     notified = asyncio.Event()
     async with asyncio.timeout(20), api.database.listen("change", lambda _: notified.set(), notified.set):
         while True:
@@ -60,7 +63,7 @@ async def wait_for_status(api: Api, path: str, *conditions: tuple[str, str, Any]
 
 async def test_a_rate_limited_sync_waits(api: Api, git_server: GitServer) -> None:
     """A rate-limited sync is pending with the reason and the time of the retry, and succeeds at its first attempt afterwards."""
-    await repository(api, git_server)
+    await create_repository(api, git_server)
     status, first_job = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
     await wait_for_status(api, f"{REPOSITORIES}/team/jobs/{first_job['metadata']['uid']}", ("", "state", "success"))
@@ -68,11 +71,10 @@ async def test_a_rate_limited_sync_waits(api: Api, git_server: GitServer) -> Non
     status, job = await api("POST", f"{REPOSITORIES}/team/sync", {"incremental": False})
     assert status == 202
     path = f"{REPOSITORIES}/team/jobs/{job['metadata']['uid']}"
-    waiting = await wait_for_status(api, path, ("", "message", PAUSE_MESSAGE))
-    assert (waiting["status"]["state"], waiting["status"].get("errors")) == ("pending", None)
-    team = (await wait_for_status(api, f"{REPOSITORIES}/team", ("sync", "state", "pending"), ("health", "message", PAUSE_MESSAGE)))[
-        "status"
-    ]
+    delayed_job = await wait_for_status(api, path, ("", "message", PAUSE_MESSAGE))
+    assert (delayed_job["status"]["state"], delayed_job["status"].get("errors")) == ("pending", None)
+    conditions = ("sync", "state", "pending"), ("health", "message", PAUSE_MESSAGE)
+    team = (await wait_for_status(api, f"{REPOSITORIES}/team", *conditions))["status"]
     assert team["health"]["healthy"]
     assert 500_000 < team["sync"]["scheduled"] - Clock().milliseconds() <= 600_000
     git_server.fault = None
@@ -85,8 +87,8 @@ async def test_a_rate_limited_sync_waits(api: Api, git_server: GitServer) -> Non
 
 
 async def test_a_rate_limited_request_has_retry_after(api: Api, git_server: GitServer) -> None:
-    """Requests that need the host are 429 with Retry-After, also for another repository of the host, which is not requested."""
-    await repository(api, git_server)
+    """Requests that need the host are 429 with Retry-After. During the pause they are refused without a request to the host."""
+    await create_repository(api, git_server)
     limit_requests(git_server, 600)
     for path in ("refs", "history"):
         async with api.session.get(f"{REPOSITORIES}/team/{path}", headers={"Authorization": ADMIN}) as response:
@@ -99,8 +101,8 @@ async def test_a_rate_limited_request_has_retry_after(api: Api, git_server: GitS
 
 async def test_a_rate_limit_is_a_result_of_a_repository_test(api: Api, git_server: GitServer) -> None:
     """The test of a configuration returns a rate limit as an ordinary result."""
-    await repository(api, git_server)
+    await create_repository(api, git_server)
     limit_requests(git_server, 600)
-    status, tested = await api("POST", f"{REPOSITORIES}/team/test")
-    assert (status, tested["code"], tested["success"]) == (400, 400, False)
-    assert PAUSE_MESSAGE in tested["errors"][0]["detail"]
+    status, result = await api("POST", f"{REPOSITORIES}/team/test")
+    assert (status, result["code"], result["success"]) == (400, 400, False)
+    assert PAUSE_MESSAGE in result["errors"][0]["detail"]

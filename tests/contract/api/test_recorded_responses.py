@@ -1,4 +1,4 @@
-"""Responses have the members of the recorded ones that clients read, with the same JSON types."""
+"""Comparison with recorded responses: each member that clients read must be present with the same JSON type."""
 
 from collections import defaultdict
 from pathlib import Path
@@ -17,14 +17,14 @@ RECORDED_CASES: Final[dict[str, list[dict[str, Any]]]] = orjson.loads(
 def types_of(value: Any) -> dict[str, set[str]]:
     """Return the JSON types at each path of a value. All items of a list share one path."""
     types: defaultdict[str, set[str]] = defaultdict(set)
-    waiting = [("", value)]
-    while waiting:
-        path, node = waiting.pop()
+    remaining = [("", value)]
+    while remaining:
+        path, node = remaining.pop()
         types[path].add(_type(node))
         if isinstance(node, dict):
-            waiting += [(f"{path}.{name}", item) for name, item in node.items()]
+            remaining += [(f"{path}.{name}", item) for name, item in node.items()]
         elif isinstance(node, list):
-            waiting += [(f"{path}[]", item) for item in node]
+            remaining += [(f"{path}[]", item) for item in node]
     return types
 
 
@@ -37,11 +37,13 @@ def _type(value: Any) -> str:
 
 def differences(recorded: Any, actual: Any) -> list[str]:
     """Return the members that a response lacks or has with another type than the recorded one. Null has any type."""
-    expected, actual_types = types_of(recorded), types_of(actual)
-    missing = [f"{path} is missing" for path in expected if path not in actual_types]
-    types_of_both = [(path, expected[path], actual_types[path]) for path in expected if path in actual_types]
+    recorded_types, actual_types = types_of(recorded), types_of(actual)
+    missing = [f"{path} is missing" for path in recorded_types if path not in actual_types]
+    types_of_both = [(path, types, actual_types[path]) for path, types in recorded_types.items() if path in actual_types]
     return missing + [
-        f"{path} is {now}, not {second}" for path, second, now in types_of_both if "null" not in second | now and not now <= second
+        f"{path} is {found_types}, not {types}"
+        for path, types, found_types in types_of_both
+        if "null" not in types | found_types and not found_types <= types
     ]
 
 

@@ -1,4 +1,4 @@
-"""Users, teams and preferences in the resource API, which only reads them."""
+"""Users, teams and preferences in the resource API, which can read but not change them."""
 
 from typing import Any, Final
 
@@ -20,7 +20,7 @@ async def list_objects(api: Api, path: str, auth: str = ADMIN) -> list[dict[str,
 
 
 async def test_users_are_the_members_of_the_organization(api: Api) -> None:
-    """The list has each member of the organization once, with the role there, under the uid of the classic API."""
+    """The list has each member of the organization once, with its role in the organization and the uid of the classic API."""
     await api.person("vic", Role.VIEWER)
     await api.person("foreigner", Role.ADMIN, org_id=await api.organization("Other"))
     users = {user["spec"]["login"]: user for user in await list_objects(api, f"{IAM}/users")}
@@ -45,7 +45,7 @@ async def test_records_belong_to_the_organization_of_their_namespace(api: Api) -
 
 
 async def test_teams_are_those_of_the_organization(api: Api) -> None:
-    """The list has the teams of the organization, under the uid of the classic API."""
+    """The list has the teams of the organization, with the uid of the classic API."""
     created = (await api("POST", "/api/teams", {"name": "Ops", "email": "ops@example.org"}))[1]
     other = await api.organization("Other")
     await api.sql("insert into team (org_id, name) values ($1, 'Foreign') returning id", other)
