@@ -46,29 +46,34 @@ async def fail_after_push(*_: Any) -> None:
     raise Unavailable("the worker ends here")
 
 
-def commits(work_tree: WorkTree, ref: str = "main") -> list[str]:
+def list_commits(work_tree: WorkTree, ref: str = "main") -> list[str]:
     git(work_tree.folder, "fetch", "--quiet", "origin")
     return git(work_tree.folder, "rev-list", f"origin/{ref}").split()
+
+
+async def plan(calls: Calls, change: dict[str, Any]) -> dict[str, Any]:
+    """Return the request that executes a change as the worker planned it."""
+    planned = await calls.request_change(**change)
+    return {**change, "content": planned.content, "base": planned.base}
 
 
 @pytest.mark.parametrize("change", CHANGES.values(), ids=CHANGES.keys())
 async def test_a_pushed_change_is_found_and_stored(
     team: Team, work_tree: WorkTree, calls: Calls, monkeypatch: pytest.MonkeyPatch, change: dict[str, Any]
 ) -> None:
-    """A repeated change returns the commit that the first worker pushed, also below newer commits, and stores its objects."""
-    planned = await calls.request_change(**change)
-    decided = {**change, "content": planned.content, "base": planned.base}
+    """A repeated change returns the commit that the first worker pushed, even if newer commits follow, and stores its objects."""
+    planned_change = await plan(calls, change)
     with monkeypatch.context() as patched:
         patched.setattr(FileCalls, "_store", fail_after_push)
-        first = await calls.request_change(**decided)
+        first = await calls.request_change(**planned_change)
     assert first.wrapper.errors
     git(work_tree.folder, "pull", "--quiet", "origin", "main")
     work_tree.commit({"theirs.json": dashboard("t", "T")})
-    before = commits(work_tree)
+    before = list_commits(work_tree)
     calls.is_repeated = True
-    repeated = await calls.request_change(**decided)
+    repeated = await calls.request_change(**planned_change)
     assert (repeated.wrapper.ref, repeated.wrapper.errors, repeated.wrapper.hash) == (first.wrapper.ref, None, first.wrapper.hash)
-    assert commits(work_tree) == before
+    assert list_commits(work_tree) == before
     stored = await team.stored_titles()
     assert (await run_sync(team.api))["state"] == "success"
     assert await team.stored_titles() == stored | {"theirs.json": "T"}
@@ -85,42 +90,37 @@ async def test_a_pushed_edit_is_found_and_stored(
         patched.setattr(FileCalls, "_store", fail_after_push)
         with pytest.raises(Unavailable):
             await calls.edit_object("a.json", checksum, body)
-    before = commits(work_tree)
+    before = list_commits(work_tree)
     calls.is_repeated = True
     assert (await calls.edit_object("a.json", checksum, body)).ref == before[0]
-    assert commits(work_tree) == before
+    assert list_commits(work_tree) == before
     assert (await team.stored_titles()).get("a.json") == ("A2" if spec else None)
 
 
 async def test_a_change_that_was_not_pushed_is_executed(team: Team, work_tree: WorkTree, calls: Calls) -> None:
     """A repeated change that was not pushed creates exactly one commit."""
-    change = CHANGES["create"]
-    planned = await calls.request_change(**change)
-    before = commits(work_tree)
+    planned_change = await plan(calls, CHANGES["create"])
+    before = list_commits(work_tree)
     calls.is_repeated = True
-    created = await calls.request_change(**{**change, "content": planned.content, "base": planned.base})
-    assert commits(work_tree) == [created.wrapper.ref, *before]
+    created = await calls.request_change(**planned_change)
+    assert list_commits(work_tree) == [created.wrapper.ref, *before]
     assert (await team.stored_titles())["deep/new/n.json"] == "N"
 
 
 @pytest.mark.parametrize("changed_author", [{"at": AUTHOR.at + 1}, {"name": "Bob"}], ids=["another time", "another name"])
 async def test_an_equal_change_of_another_request_conflicts(team: Team, calls: Calls, changed_author: dict[str, Any]) -> None:
     """A repeated change accepts no commit of another author or time as its own, even if the files are equal."""
-    change = CHANGES["create"]
-    planned = await calls.request_change(**change)
-    decided = {**change, "content": planned.content, "base": planned.base}
-    await calls.request_change(**decided)
+    planned_change = await plan(calls, CHANGES["create"])
+    await calls.request_change(**planned_change)
     calls.author, calls.is_repeated = AUTHOR.model_copy(update=changed_author), True
     with pytest.raises(AlreadyExists):
-        await calls.request_change(**decided)
+        await calls.request_change(**planned_change)
 
 
 async def test_a_branch_created_by_the_first_worker_is_found(team: Team, work_tree: WorkTree, calls: Calls) -> None:
     """A repeated change on another branch returns the first worker's commit and stores nothing."""
-    change = {**CHANGES["create"], "ref": "better"}
-    planned = await calls.request_change(**change)
-    decided = {**change, "content": planned.content, "base": planned.base}
-    first = await calls.request_change(**decided)
+    planned_change = await plan(calls, {**CHANGES["create"], "ref": "better"})
+    first = await calls.request_change(**planned_change)
     calls.is_repeated = True
-    assert (await calls.request_change(**decided)).wrapper.ref == first.wrapper.ref == commits(work_tree, "better")[0]
+    assert (await calls.request_change(**planned_change)).wrapper.ref == first.wrapper.ref == list_commits(work_tree, "better")[0]
     assert "deep/new/n.json" not in await team.stored_titles()

@@ -50,18 +50,18 @@ async def test_a_release_needs_the_right_to_change_repositories(api: Api) -> Non
 
 async def test_a_replacement_without_the_annotation_releases_nothing(api: Api) -> None:
     """A replacement without the manager's annotation releases nothing, because manifests and tools omit unknown annotations."""
-    remaining = await create_managed_dashboard(api)
-    before = manager_annotations(remaining)
-    remaining["metadata"]["annotations"] = {"grafana.app/folder": "f"}
-    assert (await api("PUT", f"{DASHBOARDS}/d", remaining))[0] == 403
+    manifest = await create_managed_dashboard(api)
+    before = manager_annotations(manifest)
+    manifest["metadata"]["annotations"] = {"grafana.app/folder": "f"}
+    assert (await api("PUT", f"{DASHBOARDS}/d", manifest))[0] == 403
     assert manager_annotations((await api("GET", f"{DASHBOARDS}/d"))[1]) == before
 
 
 async def test_a_managed_object_cannot_change_its_manager(api: Api) -> None:
     """A managed object must be released before it can have another manager."""
     await create_managed_dashboard(api, "write")
-    for other in ({MANAGER: "terraform", "grafana.app/managerId": "t"}, {"grafana.app/managerId": "other"}):
-        status, body = await patch(api, "merge-patch+json", {"metadata": {"annotations": other}})
+    for new_manager in ({MANAGER: "terraform", "grafana.app/managerId": "t"}, {"grafana.app/managerId": "other"}):
+        status, body = await patch(api, "merge-patch+json", {"metadata": {"annotations": new_manager}})
         message = "Cannot change resource manager identity; remove the existing manager first, then add the new one"
         assert (status, body["message"]) == (403, message), body
 

@@ -59,16 +59,16 @@ async def fetch(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, bytes
 
 async def test_a_dashboard_is_drawn_as_png_and_svg(gateway: Api) -> None:
     """PNG is the default; values and titles are escaped text, errors are in the panel, and nothing is executed."""
-    status, kind, body, headers = await fetch(gateway, PICTURE)
-    assert (status, kind, body[:8]) == (200, "image/png", b"\x89PNG\r\n\x1a\n")
+    status, media_type, body, headers = await fetch(gateway, PICTURE)
+    assert (status, media_type, body[:8]) == (200, "image/png", b"\x89PNG\r\n\x1a\n")
     assert "private" in headers["Cache-Control"]
-    status, kind, body, headers = await fetch(gateway, f"{PICTURE}/slug?format=svg&theme=light")
+    status, media_type, body, headers = await fetch(gateway, f"{PICTURE}/slug?format=svg&theme=light")
     text = body.decode()
-    assert (status, kind) == (200, "image/svg+xml")
+    assert (status, media_type) == (200, "image/svg+xml")
     assert "sandbox" in headers["Content-Security-Policy"]
     assert headers["X-Content-Type-Options"] == "nosniff"
-    for words in (">Pictured<", ">Answer &lt;&amp;&gt;<", ">42<", ">walk<", ">Theirs<", "no data source"):
-        assert words in text, text
+    for part in (">Pictured<", ">Answer &lt;&amp;&gt;<", ">42<", ">walk<", ">Theirs<", "no data source"):
+        assert part in text, text
 
 
 async def test_a_panel_is_drawn_alone(gateway: Api) -> None:
@@ -99,7 +99,7 @@ async def test_a_picture_needs_permission_to_view_and_query(gateway: Api) -> Non
 
 
 async def test_the_url_sets_variables_zone_and_rows(gateway: Api) -> None:
-    """The report of a picture says what it shows; a time zone or a row option that does not exist is refused."""
+    """The URL sets variables, time zone and rows of a picture. An unknown zone or row option, and more than 100 variables are refused."""
     panel_in_row = {"id": 9, "type": "text", "title": "In $v at $__timezone"}
     panels = [{"id": 8, "type": "row", "title": "R", "collapsed": True, "panels": [panel_in_row]}]
     templating = {"list": [{"name": "v", "type": "custom", "query": "a,b,c", "multi": True}]}
@@ -149,9 +149,9 @@ async def test_panels_use_the_default_data_source(gateway: Api) -> None:
 
 
 async def test_a_panel_is_drawn_at_the_address_of_grafana(gateway: Api) -> None:
-    """``/render/d-solo`` draws one panel, 500 pixels high by default, and names the missing id of a panel."""
-    status, kind, body, _ = await fetch(gateway, "/render/d-solo/pictured/slug?panelId=panel-1&format=svg&orgId=1&tz=UTC")
-    assert (status, kind) == (200, "image/svg+xml")
+    """``/render/d-solo`` draws one panel, 500 pixels high by default. A request without the id of a panel is 400."""
+    status, media_type, body, _ = await fetch(gateway, "/render/d-solo/pictured/slug?panelId=panel-1&format=svg&orgId=1&tz=UTC")
+    assert (status, media_type) == (200, "image/svg+xml")
     text = body.decode()
     assert 'height="500"' in text
     assert ">Answer &lt;&amp;&gt;<" in text

@@ -73,8 +73,8 @@ async def test_a_token_is_not_kept_for_another_host(api: Api, url: str) -> None:
 
 async def test_a_sealed_token_of_another_repository_is_refused(api: Api) -> None:
     """A token sealed for another repository, or forged, is refused."""
-    other = (await create_repository(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
-    status, body = await api("POST", REPOSITORIES, manifest("team", githost(encryptedToken=other)))
+    other_token = (await create_repository(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
+    status, body = await api("POST", REPOSITORIES, manifest("team", githost(encryptedToken=other_token)))
     assert (status, body["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
 
 
@@ -105,7 +105,8 @@ async def test_a_token_is_removed_from_the_annotation_of_kubectl(api: Api) -> No
     assert TOKEN not in json.dumps(created)
 
 
-async def test_a_patch_may_bring_a_token(api: Api) -> None:
+async def test_a_patch_can_set_a_token(api: Api) -> None:
+    """A patch can set a token, which the response has only sealed."""
     await create_repository(api, "team", githost())
     headers = {"Authorization": ADMIN, "Content-Type": "application/merge-patch+json"}
     body = json.dumps({"spec": {"githost": {"token": TOKEN}}})
@@ -196,14 +197,16 @@ async def test_managed_objects_are_deleted_with_their_repository(api: Api) -> No
 async def test_a_folder_in_use_is_kept(api: Api) -> None:
     """A managed folder with unmanaged objects, and its ancestors, are kept when the repository is deleted; other folders are deleted."""
     await create_repository(api, "team", githost())
-    body = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
-    for name, above in (("top", None), ("used", "top"), ("unused", "top")):
-        folder = {"metadata": {"name": name, "annotations": {"grafana.app/folder": above} if above else {}}, "spec": {"title": name}}
+    manager_annotations = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "team"}
+    for name, parent in (("top", None), ("used", "top"), ("unused", "top")):
+        folder = {"metadata": {"name": name, "annotations": {"grafana.app/folder": parent} if parent else {}}, "spec": {"title": name}}
         assert (await api("POST", FOLDERS, folder))[0] == 201
     panel = {"folderUid": "used", "name": "P", "kind": 1, "model": {"type": "text"}, "uid": "panel"}
     assert (await api("POST", "/api/library-elements", panel))[0] == 200
     await create_managed_dashboard(api, "d", "team")
-    await api.sql("update resource set annotations = annotations || $1 where resource = 'folders' returning 1", json.dumps(body))
+    await api.sql(
+        "update resource set annotations = annotations || $1 where resource = 'folders' returning 1", json.dumps(manager_annotations)
+    )
     await api.sql("""update resource set annotations = annotations || '{"grafana.app/folder": "used"}' where name = 'd' returning 1""")
     assert (await api("DELETE", f"{REPOSITORIES}/team"))[0] == 200
     _, response = await api("GET", FOLDERS)

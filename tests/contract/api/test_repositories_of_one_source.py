@@ -34,6 +34,10 @@ HOST = {"url": "https://git.example.org/team/boards", "branch": "main", "path": 
         ({"path": "a/b"}, {"path": "a/bc"}, None),
         ({"path": "a"}, HOST, None),
     ],
+    ids=[
+        *("same", "other spelling of the URL", "above", "below", "other spelling of the path", "above a local path"),
+        *("other branch", "common prefix", "common prefix of the URL", "common prefix of local paths", "local path and host"),
+    ],
 )
 async def test_files_belong_to_one_repository(api: Api, first: Any, second: Any, field: str | None) -> None:
     """A directory that equals or contains another repository's directory is rejected with that repository's name."""

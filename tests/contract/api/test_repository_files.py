@@ -44,7 +44,7 @@ async def folder_for(api: Api, name: str, login: str) -> str:
     return auth
 
 
-async def events(api: Api) -> list[tuple[str, str, str, dict[str, Any]]]:
+async def read_audit_events(api: Api) -> list[tuple[str, str, str, dict[str, Any]]]:
     async with api.database.connection() as connection:
         rows = await connection.fetch(
             "select action, outcome, object, details from audit_event where action like 'repository.files%' order by id"
@@ -53,11 +53,11 @@ async def events(api: Api) -> list[tuple[str, str, str, dict[str, Any]]]:
 
 
 async def test_listing_files_needs_repository_access(api: Api, worker: FakeJobsWorker) -> None:
-    """All files, or those below a directory, are listed; other callers are rejected before the worker is called."""
-    for path, below in (("", ""), ("/", ""), ("/deep/er/", "deep/er/")):
+    """A caller who may read repositories lists all files, or those below a directory. Others are rejected before the worker is called."""
+    for path, directory in (("", ""), ("/", ""), ("/deep/er/", "deep/er/")):
         status, body = await api("GET", f"{FILES}{path}", params={"ref": "other"})
         assert (status, body["kind"], body["items"][0]["path"]) == (200, "FileList", "a.json")
-        assert worker.requests.pop() == {"call": "files", "namespace": "default", "name": "team", "path": below, "ref": "other"}
+        assert worker.requests.pop() == {"call": "files", "namespace": "default", "name": "team", "path": directory, "ref": "other"}
     editor = await api.person("editor", Role.EDITOR)
     for path in ("", "/", "/deep/"):
         assert (await api("GET", f"{FILES}{path}", auth=editor))[0] == 403
@@ -106,12 +106,12 @@ async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJo
     assert planned == {**common_members, "content": "title: T\n", "base": ""}
     assert executed == {**common_members, "content": "title: T\n as written", "base": "b1"}
     result = {"path": "deep/a.json", "ref": "side", "commit": "c"}
-    assert await events(api) == [("repository.files.update", "ok", "repository:team", result)]
+    assert await read_audit_events(api) == [("repository.files.update", "ok", "repository:team", result)]
 
 
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
-async def test_nothing_is_done_without_every_right(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
-    """A caller with rights in one folder only is refused if one object is elsewhere. Viewers get no plan."""
+async def test_a_change_needs_the_rights_to_all_objects(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
+    """A caller with rights in one folder only is refused if one object is elsewhere. For a Viewer, the worker does not even plan."""
     folder_editor = await folder_for(api, "closed", "ina")
     body = None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
@@ -133,32 +133,33 @@ async def test_a_dry_run_of_a_change_is_authorized_and_returns_the_plan(api: Api
     worker.touches.pop()
     status, response = await api(method, f"{FILES}/a.json?dryRun=All", body, auth=folder_editor)
     assert (status, response["kind"], response["ref"]) == (200, "ResourceWrapper", "c")
-    assert (len(worker.requests), worker.changes, await events(api)) == (2, [], [])
+    assert (len(worker.requests), worker.changes, await read_audit_events(api)) == (2, [], [])
 
 
 async def test_a_change_requires_the_right_to_read(api: Api, worker: FakeJobsWorker) -> None:
     """A change also requires the right to read, because the response contains the object."""
-    blind = await api.person("blind", Role.NONE, ("dashboards:write", "*"), ("dashboards:delete", "*"))
+    writer = await api.person("writer", Role.NONE, ("dashboards:write", "*"), ("dashboards:delete", "*"))
     for method, verb in (("PUT", "update"), ("DELETE", "delete")):
         worker.touches = [touch(verb, "a")]
-        status, error = await api(method, f"{FILES}/a.json", DASHBOARD if method == "PUT" else None, auth=blind)
+        status, error = await api(method, f"{FILES}/a.json", DASHBOARD if method == "PUT" else None, auth=writer)
         assert (status, "dashboards:read" in error["message"], worker.changes) == (403, True, [])
 
 
-async def test_a_file_is_moved_from_where_it_was(api: Api, worker: FakeJobsWorker) -> None:
+async def test_a_file_is_moved(api: Api, worker: FakeJobsWorker) -> None:
     """POST moves a file, with or without other content; PUT refuses originalPath."""
-    for sent in (b"", b"{}"):
-        assert (await api("POST", f"{FILES}/new/a.json", params={"originalPath": "old/a.json"}, data=sent))[0] == 200
+    for content in (b"", b"{}"):
+        assert (await api("POST", f"{FILES}/new/a.json", params={"originalPath": "old/a.json"}, data=content))[0] == 200
         planned, executed = worker.requests
         assert (planned["method"], planned["path"], planned["originalPath"]) == ("move", "new/a.json", "old/a.json")
-        assert (planned.get("content"), executed.get("content")) == (("{}", "{} as written") if sent else (None, None))
+        assert (planned.get("content"), executed.get("content")) == (("{}", "{} as written") if content else (None, None))
         worker.requests.clear()
     assert (await api("PUT", f"{FILES}/a.json", DASHBOARD, params={"originalPath": "b.json"}))[0] == 400
     assert (await api("POST", f"{FILES}/a.json", params={"originalPath": "../b.json"}))[0] == 400
     assert worker.requests == []
 
 
-async def test_directories_are_made_and_removed_and_not_replaced(api: Api, worker: FakeJobsWorker) -> None:
+async def test_directories_are_created_and_deleted(api: Api, worker: FakeJobsWorker) -> None:
+    """A directory, whose path ends with a slash, can be created and deleted, but not replaced."""
     assert (await api("POST", f"{FILES}/deep/"))[0] == 200
     assert (await api("DELETE", f"{FILES}/deep/"))[0] == 200
     assert [(request["method"], request["path"]) for request in worker.changes] == [("create", "deep/"), ("delete", "deep/")]
@@ -207,7 +208,7 @@ async def test_invalid_content_is_rejected(api: Api, worker: FakeJobsWorker) -> 
         ("%252e%252e/a.json", "%2e"),
         ("a%25252e.json", "%252e"),
         ("a%0Ab.json", "invalid characters"),
-        ("a%E2%80%AEb.json", "invalid characters"),
+        ("a%E2%80%AEb.json", "invalid characters"),  # U+202E, which reverses the direction of the text after it
         ("a%5Cb.json", "invalid characters"),
     ],
 )
@@ -233,10 +234,10 @@ async def send_raw(api: Api, method: str, path: str) -> tuple[int, Any]:
     """Send a request by hand, because HTTP clients normalize paths."""
     reader, writer = await asyncio.open_connection(api.address.host, api.address.port)
     body = "" if method == "GET" else "{}"
-    head = (
+    request_head = (
         f"{method} {path} HTTP/1.1\r\nHost: localhost\r\nAuthorization: {ADMIN}\r\nContent-Length: {len(body)}\r\nConnection: close\r\n\r\n"
     )
-    writer.write(head.encode() + body.encode())
+    writer.write(request_head.encode() + body.encode())
     response = await reader.read()
     writer.close()
     await writer.wait_closed()
@@ -256,10 +257,7 @@ async def test_a_repository_that_is_being_deleted_is_not_changed(api: Api, worke
 
 
 async def test_a_repository_that_cannot_be_used_is_reported(api: Api, worker: FakeJobsWorker) -> None:
-    """A request is 404 for an unknown repository, 424 for an unhealthy one, and 504 for a slow worker.
-
-    The worker is not called for the first two.
-    """
+    """A request is 404 for an unknown repository and 424 for an unhealthy one. The worker is not called."""
     assert (await api("GET", f"{REPOSITORIES}/none/files/a.json"))[0] == 404
     assert (await api("PUT", f"{REPOSITORIES}/none/files/a.json", DASHBOARD))[0] == 404
     await record_health(api, "team", healthy=False)
@@ -273,13 +271,14 @@ async def test_the_reason_of_bad_health_requires_the_right_to_read(api: Api, wor
     """The reason of bad health is shown only to callers with read permission, because it contains addresses and folders."""
     await record_health(api, "team", healthy=False)
     editor, folder_editor = await api.person("editor", Role.EDITOR), await folder_for(api, "closed", "ina")
-    for auth, reasons in ((editor, ": it is so"), (folder_editor, "")):
+    for auth, reason in ((editor, ": it is so"), (folder_editor, "")):
         for method, body in (("GET", None), ("PUT", DASHBOARD)):
             status, error = await api(method, f"{FILES}/a.json", body, auth=auth)
-            assert (status, error["message"]) == (424, f"The repository configuration is not healthy{reasons}")
+            assert (status, error["message"]) == (424, f"The repository configuration is not healthy{reason}")
 
 
 async def test_a_worker_that_takes_too_long_is_a_timeout(api: Api, worker: FakeJobsWorker, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A request is 504 if the worker does not respond in time."""
     monkeypatch.setattr(repository_client, "TIMEOUT_SECONDS", 0.05)
     worker.is_silent = True
     assert (await api("GET", f"{FILES}/a.json"))[0] == 504
@@ -294,7 +293,7 @@ async def test_commits_have_the_caller_as_author(api: Api, worker: FakeJobsWorke
     assert (await api("DELETE", f"{FILES}/a.json", auth=anna))[0] == 200
     author = worker.changes[-1]["author"]
     assert (author["name"], author["email"]) == ("Anna Ä", "anna@example.org")
-    for auth, name, email in others:
+    for auth, name, prefix in others:
         assert (await api("DELETE", f"{FILES}/a.json", auth=auth))[0] == 200
         author = worker.changes[-1]["author"]
-        assert (name in author["name"], author["email"].startswith(email), author["email"].endswith(".invalid")) == (True, True, True)
+        assert (name in author["name"], author["email"].startswith(prefix), author["email"].endswith(".invalid")) == (True, True, True)

@@ -90,7 +90,7 @@ async def test_unknown_and_invalid_refs_are_refused(git_api: Api, git_server: Gi
 
 
 async def test_an_older_commit_of_another_branch_is_not_found(git_api: Api, git_server: GitServer) -> None:
-    """The newest commit of another branch is found, since previews of that branch name it."""
+    """An older commit of another branch is 404. The newest one is found, because previews of the branch link to it."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"a.json": dashboard("a", "A")})
     older = work_tree.commit({"a.json": dashboard("a", "B")}, branch="other")

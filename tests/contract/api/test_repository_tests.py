@@ -69,21 +69,21 @@ FAULTS: list[tuple[str, Callable[[GitServer], dict[str, Any]], str, str]] = [
     ("no branch", lambda server: host_repository(server, token=TOKEN, branch="none"), "spec.githost.branch", "branch not found: 'none'"),
     ("no repository", lambda server: host_repository(server, token=TOKEN, url=server.url("none.git")), "spec.githost.url", "no repository"),
     ("no server", lambda server: host_repository(server, url="http://127.0.0.1:1/team.git"), "spec.githost.url", "cannot be reached"),
-    ("inner address", lambda server: host_repository(server, url="https://10.0.0.1/team.git"), "spec.githost.url", "not public"),
+    ("private address", lambda server: host_repository(server, url="https://10.0.0.1/team.git"), "spec.githost.url", "not public"),
     ("no folder", lambda server: local_repository("none"), "spec.local.path", "directory not found"),
 ]
 
 
-@pytest.mark.parametrize(("make", "field", "text"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
+@pytest.mark.parametrize(("make_repository", "field", "message"), [fault[1:] for fault in FAULTS], ids=[fault[0] for fault in FAULTS])
 async def test_a_failure_names_the_field(
-    git_api: Api, git_server: GitServer, make: Callable[[GitServer], dict[str, Any]], field: str, text: str
+    git_api: Api, git_server: GitServer, make_repository: Callable[[GitServer], dict[str, Any]], field: str, message: str
 ) -> None:
     """A failure names the field and says what is wrong."""
     git_server.token = TOKEN
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
-    status, errors = await run_failing_test(git_api, make(git_server))
+    status, errors = await run_failing_test(git_api, make_repository(git_server))
     assert (status, [name for name, _ in errors]) == (400, [field])
-    assert text in errors[0][1]
+    assert message in errors[0][1]
     assert TOKEN not in errors[0][1]
 
 
@@ -101,16 +101,16 @@ async def test_a_stored_token_is_sent_only_to_its_host(git_api: Api, git_server:
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
     await repository(git_api, git_server, token=TOKEN)
     assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(git_server)) == SUCCESS
-    recorded: list[str | None] = []
+    authorizations: list[str | None] = []
 
     async def record(request: web.Request) -> None:
-        recorded.append(request.headers.get("Authorization"))
+        authorizations.append(request.headers.get("Authorization"))
 
-    async with git.serving(git_server.root) as other:
-        other.fault = git_server.fault = record
-        assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(other)) == SUCCESS
+    async with git.serving(git_server.root) as other_server:
+        other_server.fault = git_server.fault = record
+        assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(other_server)) == SUCCESS
         assert (await run_failing_test(git_api, host_repository(git_server, branch="next")))[0] == 400
-    assert (set(recorded), len(recorded) > 1) == ({None}, True)
+    assert (set(authorizations), len(authorizations) > 1) == ({None}, True)
     _, errors = await run_failing_test(git_api, host_repository(git_server, encryptedToken="bWluZQ=="), name="team")
     assert [name for name, _ in errors] == ["spec.githost.encryptedToken"]
 
@@ -126,9 +126,9 @@ async def test_an_invalid_configuration_is_not_tested(git_api: Api, git_server: 
     assert (status, [name for name, _ in errors]) == (422, ["spec.type"])
     status, errors = await run_failing_test(git_api, {"metadata": {"name": "job"}, **host_repository(git_server)})
     assert (status, [name for name, _ in errors]) == (422, ["metadata.name"])
-    complete = {**local_repository("x")["spec"], "sync": {"enabled": False, "target": "instance"}}
-    assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "whole"}, "spec": complete}))[0] == 201
-    status, errors = await run_failing_test(git_api, {"spec": complete})
+    instance_spec = {**local_repository("x")["spec"], "sync": {"enabled": False, "target": "instance"}}
+    assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "instance"}, "spec": instance_spec}))[0] == 201
+    status, errors = await run_failing_test(git_api, {"spec": instance_spec})
     assert (status, [name for name, _ in errors]) == (422, ["spec.sync.target"])
     assert len(git_server.requests) == request_count
 

@@ -28,14 +28,14 @@ async def test_viewers_list_the_repositories(git_api: Api, git_server: GitServer
     ]
     _, current = await git_api("GET", f"{REPOSITORIES}/team")
     expected[1] |= {member: current["spec"]["githost"][member] for member in ("branch", "url")}
-    choices = {
+    settings = {
         "allowImageRendering": True,
         "allowedTargets": ["folder", "instance"],
         "availableRepositoryTypes": ["githost", "github", "gitlab", "bitbucket", "git", "local"],
         "maxRepositories": 0,
     }
     response = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("viewer", Role.VIEWER))
-    assert response == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected, **choices})
+    assert response == (200, {"kind": "RepositoryViewList", "apiVersion": API_VERSION, "items": expected, **settings})
     status, error = await git_api("GET", f"{NAMESPACE}/settings", auth=await git_api.person("member", Role.NONE))
     assert (status, error["reason"]) == (403, "Forbidden")
 
@@ -50,7 +50,7 @@ async def test_lists_are_empty_without_repositories(api: Api) -> None:
 
 
 async def test_managed_objects_are_listed(git_api: Api, git_server: GitServer) -> None:
-    """Managed objects are listed by path with their hashes and counted by repository, apart from unmanaged objects."""
+    """Managed objects are listed by path with their hashes and counted by repository. Unmanaged objects are counted separately."""
     files: dict[str, str | bytes | None] = {"deep/b.json": dashboard("b", "B"), "a.json": dashboard("a", "A")}
     git_server.create_repository("team.git").commit(files)
     await repository(git_api, git_server)
@@ -64,10 +64,10 @@ async def test_managed_objects_are_listed(git_api: Api, git_server: GitServer) -
     paths = [item["path"] for item in listing["items"]]
     assert paths == sorted(paths)
     assert {name: (item["path"], item["title"]) for name, item in items.items()} == {"a": ("a.json", "A"), "b": ("deep/b.json", "B")}
-    await _is_as_stored(git_api, items["b"])
+    await _assert_as_stored(git_api, items["b"])
     _, body = await git_api("GET", f"{NAMESPACE}/stats")
-    counted = {(item.get("repository"), item["group"], item["resource"]): item["count"] for item in body["items"]}
-    assert counted == {
+    counts = {(item.get("repository"), item["group"], item["resource"]): item["count"] for item in body["items"]}
+    assert counts == {
         (None, "dashboard.grafana.app", "dashboards"): 1,
         ("team", "dashboard.grafana.app", "dashboards"): 2,
         ("team", "folder.grafana.app", "folders"): len(listing["items"]) - 2,
@@ -112,16 +112,19 @@ async def test_quarantined_files_are_listed(git_api: Api, git_server: GitServer)
     }
 
 
-async def _is_as_stored(api: Api, item: dict[str, Any]) -> None:
+async def _assert_as_stored(api: Api, item: dict[str, Any]) -> None:
+    """Check that an item of a list has the hash, folder and time of the stored dashboard."""
     _, current = await api("GET", f"{DASHBOARDS}/{item['name']}")
-    notes = current["metadata"]["annotations"]
+    annotations = current["metadata"]["annotations"]
     assert (item["group"], item["hash"], item["folder"]) == (
         "dashboard.grafana.app",
-        notes["grafana.app/sourceChecksum"],
-        notes["grafana.app/folder"],
+        annotations["grafana.app/sourceChecksum"],
+        annotations["grafana.app/folder"],
     )
-    written = await api.sql("select (extract(epoch from coalesce(updated_at, created_at)) * 1000)::bigint from resource where name = 'b'")
-    assert item["time"] == written
+    written_at = await api.sql(
+        "select (extract(epoch from coalesce(updated_at, created_at)) * 1000)::bigint from resource where name = 'b'"
+    )
+    assert item["time"] == written_at
 
 
 async def test_views_are_limited_to_the_namespace(git_api: Api, git_server: GitServer) -> None:
