@@ -12,12 +12,12 @@ MERGE: Final = "application/merge-patch+json"
 STRATEGIC: Final = "application/strategic-merge-patch+json"
 
 
-async def patch_object(api: Api, body: Any, kind: str = MERGE, path: str = f"{DASHBOARDS}/d") -> tuple[int, Any]:
-    return await api("PATCH", path, body, headers={"Content-Type": kind})
+async def patch_object(api: Api, body: Any, media_type: str = MERGE, path: str = f"{DASHBOARDS}/d") -> tuple[int, Any]:
+    return await api("PATCH", path, body, headers={"Content-Type": media_type})
 
 
 @pytest.mark.parametrize(
-    ("kind", "body"),
+    ("media_type", "body"),
     [
         (JSON_PATCH, [{"op": "replace", "path": "/spec/title", "value": "U"}]),
         (MERGE, {"spec": {"title": "U"}}),
@@ -25,10 +25,10 @@ async def patch_object(api: Api, body: Any, kind: str = MERGE, path: str = f"{DA
         (f"{MERGE}; charset=utf-8", {"spec": {"title": "U"}}),
     ],
 )
-async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> None:
+async def test_each_format_changes_an_object(api: Api, media_type: str, body: Any) -> None:
     """A patch in each format changes its members, keeps the others, and makes a new generation."""
     await create_object(api, {**dashboard(labels={"a": "b"}), "spec": {"title": "T", "big": 12345678901234567890}})
-    status, response = await patch_object(api, body, kind)
+    status, response = await patch_object(api, body, media_type)
     assert status == 200, response
     assert response["spec"] == {"title": "U", "big": 12345678901234567890}
     assert response["metadata"]["generation"] == 2
@@ -37,11 +37,11 @@ async def test_each_format_changes_an_object(api: Api, kind: str, body: Any) -> 
     assert await api.sql("select action from audit_event order by id desc limit 1") == "dashboard.update"
 
 
-@pytest.mark.parametrize("kind", ["application/json", "text/plain", "", "application/yaml"])
-async def test_an_unknown_format_is_415(api: Api, kind: str) -> None:
+@pytest.mark.parametrize("media_type", ["application/json", "text/plain", "", "application/yaml"])
+async def test_an_unknown_format_is_415(api: Api, media_type: str) -> None:
     """An unknown format is 415 with the names of the four formats."""
     await create_object(api, dashboard())
-    status, response = await api("PATCH", f"{DASHBOARDS}/d", data=b"{}", headers={"Content-Type": kind})
+    status, response = await api("PATCH", f"{DASHBOARDS}/d", data=b"{}", headers={"Content-Type": media_type})
     assert (status, response["reason"]) == (415, "UnsupportedMediaType")
     for known_format in (JSON_PATCH, MERGE, STRATEGIC, "application/apply-patch+yaml"):
         assert known_format in response["message"]
@@ -82,7 +82,7 @@ async def test_identifying_fields_are_immutable(api: Api, change: Any, field: st
 
 
 @pytest.mark.parametrize(
-    ("kind", "body", "status"),
+    ("media_type", "body", "status"),
     [
         (JSON_PATCH, {}, 400),
         (JSON_PATCH, [{"op": "jump", "path": "/spec"}], 400),
@@ -101,11 +101,11 @@ async def test_identifying_fields_are_immutable(api: Api, change: Any, field: st
         (STRATEGIC, {"spec": {"panels": [{"$patch": "delete"}]}}, 400),
     ],
 )
-async def test_an_invalid_patch_changes_nothing(api: Api, kind: str, body: Any, status: int) -> None:
+async def test_an_invalid_patch_changes_nothing(api: Api, media_type: str, body: Any, status: int) -> None:
     """An invalid patch is refused with the reason, and the object is unchanged."""
     await create_object(api, dashboard())
     before = await count_rows(api)
-    actual_status, response = await patch_object(api, body, kind)
+    actual_status, response = await patch_object(api, body, media_type)
     assert actual_status == status, response
     assert await count_rows(api) == before
 
@@ -125,19 +125,19 @@ async def test_a_patch_may_require_a_version(api: Api) -> None:
     assert response["message"].endswith(MODIFIED)
 
 
-@pytest.mark.parametrize("kind", [JSON_PATCH, MERGE, STRATEGIC])
-async def test_a_patch_without_effect_stores_nothing(api: Api, kind: str) -> None:
+@pytest.mark.parametrize("media_type", [JSON_PATCH, MERGE, STRATEGIC])
+async def test_a_patch_without_effect_stores_nothing(api: Api, media_type: str) -> None:
     """A patch without effect makes no version, generation, event or audit event, and returns the same object."""
     first = await create_object(api, dashboard(labels={"a": "b"}))
     before = await count_rows(api)
     body: Any = {"metadata": {"labels": {"a": "b"}}, "spec": {"title": "T"}}
-    if kind == JSON_PATCH:
+    if media_type == JSON_PATCH:
         body = [{"op": "replace", "path": "/spec/title", "value": "T"}]
-    assert await patch_object(api, body, kind) == (200, first)
+    assert await patch_object(api, body, media_type) == (200, first)
     assert await count_rows(api) == before
 
 
-async def test_concurrent_patches_all_count(api: Api) -> None:
+async def test_concurrent_patches_are_all_applied(api: Api) -> None:
     """Each concurrent patch is applied to the result of the previous one, so that none is lost."""
     await create_object(api, dashboard())
     responses = await asyncio.gather(*[patch_object(api, {"spec": {f"m{index}": index}}) for index in range(20)])
@@ -159,15 +159,18 @@ async def test_a_dry_run_of_a_patch_writes_nothing(api: Api) -> None:
 
 
 async def test_a_patch_of_a_placeholder_keeps_the_spec(api: Api) -> None:
-    """The labels of a dashboard can be changed through its placeholder. Another spec is rejected."""
+    """A version that cannot express a dashboard shows a placeholder for it.
+
+    A patch of the placeholder can change labels, but a patch of its spec is rejected.
+    """
     spec = {"title": "T", "elements": {}, "layout": {"kind": "Unknown", "spec": {"items": []}}}
     await create_object(api, {"metadata": {"name": "d"}, "spec": spec})
-    old = DASHBOARDS.replace("v2alpha1", "v0alpha1")
-    status, response = await patch_object(api, {"metadata": {"labels": {"a": "b"}}}, path=f"{old}/d")
+    older_version = DASHBOARDS.replace("v2alpha1", "v0alpha1")
+    status, response = await patch_object(api, {"metadata": {"labels": {"a": "b"}}}, path=f"{older_version}/d")
     assert (status, response["spec"]["schemaVersion"]) == (200, 9999)
     _, complete = await api("GET", f"{DASHBOARDS}/d")
     assert (complete["spec"], complete["metadata"]["labels"]["a"], complete["metadata"]["generation"]) == (spec, "b", 1)
-    assert (await patch_object(api, {"spec": {"time": {}}}, path=f"{old}/d"))[0] == 422
+    assert (await patch_object(api, {"spec": {"time": {}}}, path=f"{older_version}/d"))[0] == 422
 
 
 async def test_a_patched_repository_is_validated(api: Api) -> None:

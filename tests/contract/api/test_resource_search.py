@@ -96,10 +96,10 @@ async def test_the_namespace_is_that_of_the_path(gateway: Api) -> None:
     org = await gateway.organization("Other")
     second_admin = await gateway.person("boss", Role.ADMIN, org_id=org)
     assert (await gateway("POST", "/api/folders", {"uid": "theirs", "title": "T"}, auth=second_admin))[0] == 200
-    other = SEARCH.replace("/default/", f"/org-{org}/")
-    status, response = await gateway("GET", other, auth=second_admin)
+    search_of_other_organization = SEARCH.replace("/default/", f"/org-{org}/")
+    status, response = await gateway("GET", search_of_other_organization, auth=second_admin)
     assert (status, [hit["name"] for hit in response["hits"]], response["totalHits"]) == (200, ["theirs"], 1)
-    assert (await gateway("GET", other, auth=await gateway.person("vic", Role.VIEWER)))[0] == 403
+    assert (await gateway("GET", search_of_other_organization, auth=await gateway.person("vic", Role.VIEWER)))[0] == 403
 
 
 async def test_permission_restricts_to_what_may_be_changed(gateway: Api) -> None:
@@ -131,7 +131,7 @@ async def test_dashboards_are_found_by_a_library_panel(gateway: Api) -> None:
     ["?type=panel", "?sort=views", "?permission=own", "?facet=title", "?panelType=table", "?explain=true", "?dataSourceType=prometheus"],
 )
 async def test_unknown_values_are_refused(api: Api, query: str) -> None:
-    """A filter that cannot be applied is 400, so that no client takes all objects for its hits."""
+    """A filter that cannot be applied is 400, because a client would take all objects for hits."""
     status, refusal = await api("GET", f"{SEARCH}{query}")
     assert (status, refusal["kind"]) == (400, "Status")
 

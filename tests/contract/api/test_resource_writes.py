@@ -62,7 +62,7 @@ OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"
 
 
 @pytest.mark.parametrize(
-    ("sent", "field"),
+    ("owners", "field"),
     [
         ("a", ""),
         (["a"], ""),
@@ -74,16 +74,26 @@ OWNER: Final = {"apiVersion": "v1", "kind": "ConfigMap", "name": "x", "uid": "1"
         ([OWNER | {"controller": 1.5}], "[0].controller"),
         ([OWNER | {"blockOwnerDeletion": "true"}], "[0].blockOwnerDeletion"),
     ],
-    ids=["text", "texts", "many", "another member", "a number", "empty", "missing", "a number as switch", "a text as switch"],
+    ids=[
+        "text",
+        "list of texts",
+        "more than 100",
+        "unknown field",
+        "number as uid",
+        "empty name",
+        "no kind",
+        "number as flag",
+        "text as flag",
+    ],
 )
-async def test_owners_are_references(api: Api, sent: Any, field: str) -> None:
-    """Malformed references are refused by every way of writing, and nothing of the request is stored."""
+async def test_invalid_owner_references_are_refused(api: Api, owners: Any, field: str) -> None:
+    """Invalid references are refused by creates, updates, patches and applies, and nothing of the request is stored."""
     await create_object(api, dashboard())
     before = await count_rows(api)
-    patch = {"metadata": {"ownerReferences": sent}}
+    patch = {"metadata": {"ownerReferences": owners}}
     responses = [
-        await api("POST", DASHBOARDS, dashboard("e", ownerReferences=sent)),
-        await replace_object(api, dashboard(ownerReferences=sent)),
+        await api("POST", DASHBOARDS, dashboard("e", ownerReferences=owners)),
+        await replace_object(api, dashboard(ownerReferences=owners)),
         await api("PATCH", f"{DASHBOARDS}/d", patch, headers={"Content-Type": "application/merge-patch+json"}),
         await api("PATCH", f"{DASHBOARDS}/d?fieldManager=m", patch, headers={"Content-Type": "application/apply-patch+yaml"}),
     ]
@@ -135,7 +145,7 @@ async def test_an_unknown_folder_is_a_kubernetes_not_found(api: Api) -> None:
 
 
 async def test_a_generated_name_is_the_prefix_and_eight_characters(api: Api) -> None:
-    """``generateName`` makes a name that is free; a taken name is refused as such."""
+    """``generateName`` creates a new name each time; an existing name is refused as AlreadyExists."""
     names = {(await create_object(api, {"metadata": {"generateName": "g-"}, "spec": {"title": "T"}}))["metadata"]["name"] for _ in range(3)}
     assert len(names) == 3
     assert all(len(name) == 10 and name.startswith("g-") for name in names)
@@ -169,7 +179,7 @@ async def test_a_stale_version_is_a_conflict_in_kubernetes_words(api: Api) -> No
     assert response["details"] == {"name": "d", "group": "dashboard.grafana.app", "kind": "dashboards"}
 
 
-async def test_without_a_version_the_last_one_wins(api: Api) -> None:
+async def test_an_update_without_a_version_overwrites(api: Api) -> None:
     """An update without a version replaces the object, and creates no missing object."""
     await create_object(api, dashboard())
     assert (await replace_object(api, dashboard(title="U")))[0] == 200
@@ -199,19 +209,19 @@ async def test_a_body_of_another_name_is_refused(api: Api) -> None:
         '{"title":"T","panels":[1,1.10,{"a":null}],"big":12345678901234567890}',
         '{"big":1.2345678901234567890e19,"panels":[1.0,11e-1,{"a":null}],"title":"T"}',
     ],
-    ids=["as sent", "other keys and digits"],
+    ids=["same text", "other order and digits"],
 )
 async def test_an_equal_body_changes_nothing(api: Api, spec: str) -> None:
     """Equal trees, with any order of keys and any digits of numbers, cause no version, generation, event or audit entry."""
-    sent = '{"title":"T","panels":[1,1.10,{"a":null}],"big":12345678901234567890}'
+    stored_spec = '{"title":"T","panels":[1,1.10,{"a":null}],"big":12345678901234567890}'
     headers = {"Content-Type": "application/json"}
-    status, first = await api("POST", DASHBOARDS, data=f'{{"metadata":{{"name":"d"}},"spec":{sent}}}', headers=headers)
+    status, first = await api("POST", DASHBOARDS, data=f'{{"metadata":{{"name":"d"}},"spec":{stored_spec}}}', headers=headers)
     assert status == 201
     before = await count_rows(api)
     status, second = await api("PUT", f"{DASHBOARDS}/d", data=f'{{"metadata":{{"name":"d"}},"spec":{spec}}}', headers=headers)
     assert (status, second) == (200, first)
     assert await count_rows(api) == before
-    assert await api.sql("select spec from resource_history") == sent
+    assert await api.sql("select spec from resource_history") == stored_spec
 
 
 async def test_a_number_that_differs_in_its_last_digit_is_a_change(api: Api) -> None:
@@ -244,7 +254,7 @@ async def test_server_fields_are_not_a_change(api: Api, change: dict[str, Any]) 
 
 
 async def test_labels_alone_make_a_version_but_no_generation(api: Api) -> None:
-    """A generation is a body in a folder; everything else is a new version only."""
+    """A change of labels or annotations makes a new resource version, but no new generation."""
     first = await create_object(api, dashboard())
     status, second = await replace_object(api, dashboard(labels={"team": "a"}, annotations={"note": "b"}))
     assert status == 200
@@ -259,9 +269,9 @@ async def test_a_move_is_a_new_generation(api: Api) -> None:
     await create_object(api, dashboard())
     status, moved = await replace_object(api, dashboard(annotations={"grafana.app/folder": "f"}))
     assert (status, moved["metadata"]["generation"]) == (200, 2)
-    status, back = await replace_object(api, dashboard(annotations={"grafana.app/folder": ""}))
-    assert (status, back["metadata"]["generation"]) == (200, 3)
-    assert "grafana.app/folder" not in back["metadata"]["annotations"]
+    status, moved_back = await replace_object(api, dashboard(annotations={"grafana.app/folder": ""}))
+    assert (status, moved_back["metadata"]["generation"]) == (200, 3)
+    assert "grafana.app/folder" not in moved_back["metadata"]["annotations"]
 
 
 async def test_the_name_of_the_root_is_reserved(api: Api) -> None:
@@ -271,9 +281,9 @@ async def test_the_name_of_the_root_is_reserved(api: Api) -> None:
     assert error["message"].startswith('the uid "general" is reserved')
 
 
-async def test_members_of_the_store_are_not_accepted(api: Api) -> None:
-    """Sent authors, times and numbers are dropped; the message and an owner other than a repository are kept."""
-    result = {
+async def test_fields_of_the_server_are_not_accepted(api: Api) -> None:
+    """Authors and numbers that a client sends are dropped; its message, and a manager other than a repository, are stored."""
+    annotations = {
         "grafana.app/createdBy": "user:99",
         "grafana.app/updatedBy": "user:99",
         "grafana.app/message": "why",
@@ -281,7 +291,7 @@ async def test_members_of_the_store_are_not_accepted(api: Api) -> None:
         "grafana.app/managedBy": "kubectl",
         "grafana.app/managerId": "me",
     }
-    first = await create_object(api, dashboard(annotations=result, labels={"grafana.app/deprecatedInternalID": "5"}))
+    first = await create_object(api, dashboard(annotations=annotations, labels={"grafana.app/deprecatedInternalID": "5"}))
     metadata = first["metadata"]
     assert metadata["annotations"] == {
         "grafana.app/createdBy": "user:1",
@@ -295,8 +305,8 @@ async def test_members_of_the_store_are_not_accepted(api: Api) -> None:
 
 async def test_a_repository_as_manager_is_ignored(api: Api) -> None:
     """Only a sync makes a repository the manager of an object."""
-    owner = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "r", "note": "n"}
-    first = await create_object(api, dashboard(annotations=owner))
+    annotations = {"grafana.app/managedBy": "repo", "grafana.app/managerId": "r", "note": "n"}
+    first = await create_object(api, dashboard(annotations=annotations))
     assert first["metadata"]["annotations"] == {"grafana.app/createdBy": "user:1", "note": "n"}
 
 

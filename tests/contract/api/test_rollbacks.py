@@ -48,9 +48,9 @@ async def run_scheduled_sync(
     spec = JobSpec(action=Action.SYNC, repository="team", sync=SyncJobOptions(incremental=incremental))
     async with api.database.transaction() as connection:
         uid = (await resources.get(connection, REPOSITORY, "default", "team")).uid
-        expected = new_job("default", spec, uid=uid, repository_type=RepositoryType.GITHOST, now=Clock().now())
+        job = new_job("default", spec, uid=uid, repository_type=RepositoryType.GITHOST, now=Clock().now())
         submitter = {"uid": submitter_uid, "login": submitter_uid}
-        submitted = await jobs.submit(connection, JOB, [expected], submitted_by=submitter)
+        submitted = await jobs.submit(connection, JOB, [job], submitted_by=submitter)
     wakeups = WakeupPublisher(broker)
     wakeups.publish_soon(submitted.wakeups)
     await wakeups.stop()
@@ -58,14 +58,14 @@ async def run_scheduled_sync(
 
 
 async def revisions(api: Api) -> list[tuple[str, str]]:
-    """Return the commits, the newest first, with their members."""
+    """Return the commits, the newest first, each with ``current`` or ``withdrawn`` if this flag is set."""
     status, body = await api("GET", f"{TEAM}/revisions")
     assert (status, body["kind"]) == (200, "RevisionList"), body
     return [(item["ref"], "".join(word for word in ("current", "withdrawn") if item.get(word))) for item in body["items"]]
 
 
-async def three_commits(api: Api, server: GitServer) -> tuple[WorkTree, str, str, str]:
-    """Return three commits, each synced."""
+async def sync_three_commits(api: Api, server: GitServer) -> tuple[WorkTree, str, str, str]:
+    """Create a repository, sync three commits one by one, and return the work tree and the commits."""
     work_tree = server.create_repository("team.git")
     commits = [work_tree.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})]
     await repository(api, server)
@@ -79,7 +79,7 @@ async def three_commits(api: Api, server: GitServer) -> tuple[WorkTree, str, str
 
 async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_server: GitServer) -> None:
     """Each rollback restores the commit before. Then one restores a named commit, and a sync stores the newest commit again."""
-    _, first, second, third = await three_commits(git_api, git_server)
+    _, first, second, third = await sync_three_commits(git_api, git_server)
     assert await revisions(git_api) == [(third, "current"), (second, ""), (first, "")]
     status = await roll_back(git_api)
     assert (status["state"], status["message"]) == (
@@ -105,7 +105,7 @@ async def test_rollbacks_restore_one_commit_after_another(git_api: Api, git_serv
 
 async def test_withdrawn_commits_are_skipped(git_api: Api, git_server: GitServer) -> None:
     """A rollback from a newer commit skips the commit that an earlier rollback withdrew."""
-    work_tree, _, second, third = await three_commits(git_api, git_server)
+    work_tree, _, second, third = await sync_three_commits(git_api, git_server)
     await roll_back(git_api)
     fourth = work_tree.commit({"a.json": dashboard("a", "4")})
     assert (await run_sync(git_api, incremental=True))["state"] == "success"
@@ -132,12 +132,11 @@ async def test_a_commit_with_a_bad_file_can_be_rolled_back(git_api: Api, git_ser
 
 async def test_a_rollback_holds_until_the_branch_moves(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
     """Scheduled syncs do nothing after a rollback until the branch has a new commit; the result then equals that of a full sync."""
-    work_tree, _, second, _ = await three_commits(git_api, git_server)
+    work_tree, _, second, _ = await sync_three_commits(git_api, git_server)
     await roll_back(git_api)
     for incremental, submitter_uid in ((True, jobs.SCHEDULER), (False, jobs.SCHEDULER), (True, f"{jobs.WEBHOOK}1")):
-        assert (await run_scheduled_sync(git_api, broker, incremental=incremental, submitter_uid=submitter_uid))[
-            "message"
-        ] == "held at the commit that it was rolled back to"
+        status = await run_scheduled_sync(git_api, broker, incremental=incremental, submitter_uid=submitter_uid)
+        assert status["message"] == "held at the commit that it was rolled back to"
         status_of_sync = await sync_status(git_api)
         assert (await titles(git_api), status_of_sync["held"], status_of_sync["lastRef"]) == ({"a": "2"}, True, second)
     fourth = work_tree.commit({"a.json": dashboard("a", "4"), "d/e.json": dashboard("e", "E")})
@@ -152,7 +151,7 @@ async def test_a_rollback_holds_until_the_branch_moves(git_api: Api, git_server:
 
 async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, broker: MemoryBroker) -> None:
     """The sync of a new spec stores the newest commit."""
-    _, _, _, third = await three_commits(git_api, git_server)
+    _, _, _, third = await sync_three_commits(git_api, git_server)
     await roll_back(git_api)
     _, team = await git_api("GET", TEAM)
     team["spec"]["title"] = "Renamed"
@@ -163,7 +162,7 @@ async def test_a_new_spec_ends_the_hold(git_api: Api, git_server: GitServer, bro
 
 async def test_a_rollback_runs_after_a_pending_sync(git_api: Api, git_server: GitServer) -> None:
     """A rollback requested while a sync is pending runs after it, to the commit chosen at the request, and holds."""
-    work_tree, _, second, third = await three_commits(git_api, git_server)
+    work_tree, _, second, third = await sync_three_commits(git_api, git_server)
     fourth = work_tree.commit({"a.json": dashboard("a", "4")})
     _, first_job = await git_api("POST", f"{TEAM}/sync", {})
     _, rollback_job = await git_api("POST", f"{TEAM}/rollback", {"ref": second})
@@ -174,9 +173,9 @@ async def test_a_rollback_runs_after_a_pending_sync(git_api: Api, git_server: Gi
     assert (await revisions(git_api))[:3] == [(fourth, "withdrawn"), (third, "withdrawn"), (second, "current")]
 
 
-@pytest.mark.parametrize("loss", ["of no branch anywhere", "of the copy", "of the copy and the host's"])
-async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, git_server: GitServer, tmp_path: Path, loss: str) -> None:
-    """A synced commit is kept in the mirror after the branch is rewritten, else fetched from the host, else reported missing."""
+@pytest.mark.parametrize("lost_by", ["host", "mirror", "mirror and host"])
+async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, git_server: GitServer, tmp_path: Path, lost_by: str) -> None:
+    """After the branch was rewritten, a synced commit is restored from the mirror or the host. If both have lost it, the rollback fails."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "1")})
     await repository(git_api, git_server)
@@ -185,14 +184,15 @@ async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, gi
     second = work_tree.push(amend=True)
     await run_sync(git_api)
     assert await titles(git_api) == {"a": "2"}
-    (copy,) = (tmp_path / "data" / "git").glob("*/")
-    if loss != "of no branch anywhere":
-        shutil.rmtree(copy)
-    for repository_path in (copy, git_server.root / "team.git"):
-        if repository_path.exists() and loss != "of the copy":
-            git(repository_path, "-c", "gc.reflogExpire=now", "gc", "--quiet", "--prune=now")
+    (mirror,) = (tmp_path / "data" / "git").glob("*/")
+    if "mirror" in lost_by:
+        shutil.rmtree(mirror)
+    if "host" in lost_by:
+        for repository_path in (mirror, git_server.root / "team.git"):
+            if repository_path.exists():
+                git(repository_path, "-c", "gc.reflogExpire=now", "gc", "--quiet", "--prune=now")
     status = await roll_back(git_api)
-    if loss == "of the copy and the host's":
+    if lost_by == "mirror and host":
         assert status["state"] == "error"
         assert status["errors"] == [f"commit {first} was synced before, but neither this worker nor the git host has it any more"]
         assert (await sync_status(git_api))["lastRef"] == second
@@ -206,7 +206,7 @@ async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, gi
 
 async def test_a_dry_run_of_a_rollback_changes_nothing(git_api: Api, git_server: GitServer) -> None:
     """The dry run of a rollback returns the plan and changes nothing."""
-    _, _, second, third = await three_commits(git_api, git_server)
+    _, _, second, third = await sync_three_commits(git_api, git_server)
     status, body = await git_api("POST", f"{TEAM}/rollback", params={"dryRun": "All"})
     assert (status, body["kind"], body["ref"], body["base"]) == (200, "SyncPlan", second, third)
     assert [(item["action"], item["name"]) for item in body["items"]] == [("update", "a"), ("delete", "c")]
