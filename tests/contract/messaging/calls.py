@@ -21,7 +21,8 @@ async def pause(seconds: float) -> None:
 
 
 async def echo(request: Request) -> Reply:
-    return Reply(request.body, {"content-type": "text/plain", "asked": request.headers.get("asked", "")})
+    """Return the body and the header ``custom`` of a request."""
+    return Reply(request.body, {"content-type": "text/plain", "custom": request.headers.get("custom", "")})
 
 
 class ChunkedBody:
@@ -55,11 +56,11 @@ class HangingHandler:
     """Handler that never replies."""
 
     def __init__(self) -> None:
-        self.begun: asyncio.Queue[Request] = asyncio.Queue()
+        self.started: asyncio.Queue[Request] = asyncio.Queue()
         self.cancelled = asyncio.Event()
 
     async def __call__(self, request: Request) -> Reply:
-        self.begun.put_nowait(request)
+        self.started.put_nowait(request)
         try:
             await asyncio.Event().wait()
         except asyncio.CancelledError:

@@ -31,7 +31,7 @@ class RecordingHandler:
             return await self._deliveries.get()
 
     @property
-    def empty(self) -> bool:
+    def is_empty(self) -> bool:
         return self._deliveries.empty()
 
 
@@ -39,15 +39,15 @@ class BlockingHandler:
     """Handler that holds every delivery until it is released, and counts those it holds."""
 
     def __init__(self) -> None:
-        self.begun: asyncio.Queue[Delivery] = asyncio.Queue()
+        self.started: asyncio.Queue[Delivery] = asyncio.Queue()
         self.released = asyncio.Event()
         self.finished: list[str] = []
 
     async def __call__(self, delivery: Delivery) -> DeliveryResult:
-        self.begun.put_nowait(delivery)
+        self.started.put_nowait(delivery)
         await self.released.wait()
         self.finished.append(delivery.routing_key)
         return Ack()
 
     async def next(self) -> Delivery:
-        return await asyncio.wait_for(self.begun.get(), 20)
+        return await asyncio.wait_for(self.started.get(), 20)

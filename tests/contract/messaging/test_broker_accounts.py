@@ -21,7 +21,7 @@ from dashwright.common.messaging.message import Message
 from dashwright.common.messaging.rpc import RpcClient, RpcServer
 from dashwright.common.messaging.topology import TOPOLOGY
 
-Address = Callable[[str], str]
+AddressOf = Callable[[str], str]
 
 RECEIVER = "receiver"
 #: Permissions in docs/reference/notifications.md: configure and write, read, and read from the exchange.
@@ -30,24 +30,24 @@ EVENT_KEYS = r"^([a-z]+|\*)\.([a-z]+|\*)\.([a-z]+|\*)\.default$"
 
 
 @pytest.fixture
-async def address(request: pytest.FixtureRequest, amqp_url: str, _virtual_hosts: VirtualHosts) -> AsyncIterator[Address]:
-    """Load the definitions, without the parts that the test names, into a new virtual host. Yields the address for an account."""
+async def address(request: pytest.FixtureRequest, amqp_url: str, _virtual_hosts: VirtualHosts) -> AsyncIterator[AddressOf]:
+    """Load the definitions, without the parts that the test names, into a new virtual host. Yield a function from an account to its URL."""
     suffix, parts = f"_{token_hex(4)}", urlsplit(amqp_url)
-    loaded = accounts.definitions(vhost=parts.path[1:], suffix=suffix, namespace="default")
-    loaded |= {part: [] for part in getattr(request, "param", ())}
+    definitions = accounts.definitions(vhost=parts.path[1:], suffix=suffix, namespace="default")
+    definitions |= {part: [] for part in getattr(request, "param", ())}
     account = {"user": f"{RECEIVER}{suffix}", "vhost": parts.path[1:]}
-    loaded["users"].append({"name": account["user"], "tags": []})
-    loaded["permissions"].append({**account, "configure": OWN_QUEUES, "write": OWN_QUEUES, "read": EVENTS})
-    loaded["topic_permissions"].append({**account, "exchange": TOPOLOGY.events, "write": "^$", "read": EVENT_KEYS})
-    for user in loaded["users"]:
+    definitions["users"].append({"name": account["user"], "tags": []})
+    definitions["permissions"].append({**account, "configure": OWN_QUEUES, "write": OWN_QUEUES, "read": EVENTS})
+    definitions["topic_permissions"].append({**account, "exchange": TOPOLOGY.events, "write": "^$", "read": EVENT_KEYS})
+    for user in definitions["users"]:
         user["password"] = "hush"
-    await _virtual_hosts.load(loaded)
+    await _virtual_hosts.load(definitions)
     yield lambda name: parts._replace(netloc=f"{name}{suffix}:hush@{parts.hostname}:{parts.port}").geturl()
-    for user in loaded["users"]:
+    for user in definitions["users"]:
         await _virtual_hosts.remove_account(user["name"])
 
 
-async def test_services_work_with_the_accounts_of_the_stack(address: Address) -> None:
+async def test_services_work_with_the_accounts_of_the_stack(address: AddressOf) -> None:
     """Without permission to declare anything, services consume, call, reply, wake, postpone and dead-letter."""
     api, worker = AmqpBroker(address(accounts.API)), AmqpBroker(address(accounts.EXPRESSIONS))
     jobs = AmqpBroker(address(accounts.JOBS_WORKER))
@@ -60,17 +60,17 @@ async def test_services_work_with_the_accounts_of_the_stack(address: Address) ->
         assert (await client.call(TOPOLOGY.query, b"x", timeout=10)).complete_body == b"x"
         await client.close()
         await server.stop(drain=1)
-        woken, submitted = RecordingHandler(), RecordingHandler()
+        wakeups, submissions = RecordingHandler(), RecordingHandler()
         for queue in (TOPOLOGY.work, TOPOLOGY.probe, TOPOLOGY.repositories, TOPOLOGY.dead_work):
-            await jobs.consume(queue, woken, prefetch=1)
-        await api.consume(TOPOLOGY.submit, submitted, prefetch=1)
+            await jobs.consume(queue, wakeups, prefetch=1)
+        await api.consume(TOPOLOGY.submit, submissions, prefetch=1)
         for broker, key in ((api, "work.sync"), (jobs, "work"), (worker, "work")):
             await broker.publish(TOPOLOGY.jobs, key, Message(body=key.encode()))
-            assert (await woken.next()).routing_key == key
+            assert (await wakeups.next()).routing_key == key
         for tier in TOPOLOGY.retry_delays:
             await jobs.publish(tier.exchange, "work.sync", Message(body=b"later"))
         await worker.publish(TOPOLOGY.dead, "evaluate", Message(body=b"dead"))
-        assert (await woken.next()).message.body == b"dead"
+        assert (await wakeups.next()).message.body == b"dead"
         for broker in (api, worker, jobs):
             await broker.check()
     finally:
@@ -78,13 +78,13 @@ async def test_services_work_with_the_accounts_of_the_stack(address: Address) ->
             await broker.close()
 
 
-async def test_a_submitter_receives_the_response(address: Address) -> None:
+async def test_a_submitter_receives_the_response(address: AddressOf) -> None:
     """A submitter publishes for its namespace and receives the response on its reply queue or by direct reply-to."""
-    api, submitted = AmqpBroker(address(accounts.API)), RecordingHandler()
+    api, submissions = AmqpBroker(address(accounts.API)), RecordingHandler()
     await api.start()
     connection = await aio_pika.connect(address(accounts.SUBMITTER))
     try:
-        await api.consume(TOPOLOGY.submit, submitted, prefetch=4)
+        await api.consume(TOPOLOGY.submit, submissions, prefetch=4)
         channel = await connection.channel()
         replies = await channel.declare_queue(exclusive=True)
         direct = await channel.get_queue("amq.rabbitmq.reply-to", ensure=False)
@@ -97,7 +97,7 @@ async def test_a_submitter_receives_the_response(address: Address) -> None:
         exchange = await channel.get_exchange(TOPOLOGY.jobs, ensure=False)
         for reply_to in (replies.name, "amq.rabbitmq.reply-to"):
             await exchange.publish(aio_pika.Message(b"{}", reply_to=reply_to), "submit.default")
-            reply_address = (await submitted.next()).message.reply_to
+            reply_address = (await submissions.next()).message.reply_to
             assert reply_address is not None
             await api.reply(reply_address, Message(body=b"Job"))
         response = await replies.get(timeout=5)
@@ -114,10 +114,10 @@ async def publish(channel: AbstractChannel, exchange: str, key: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "attempt",
+    "operation",
     [
-        pytest.param(lambda channel: publish(channel, "", TOPOLOGY.query), id="ask a worker"),
-        pytest.param(lambda channel: publish(channel, "", TOPOLOGY.repositories), id="change files"),
+        pytest.param(lambda channel: publish(channel, "", TOPOLOGY.query), id="send a request to a worker"),
+        pytest.param(lambda channel: publish(channel, "", TOPOLOGY.repositories), id="send a request about files"),
         pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "submit.org-2"), id="submit for another organization"),
         pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "submit.default.x"), id="submit by another key"),
         pytest.param(lambda channel: publish(channel, TOPOLOGY.jobs, "work.sync"), id="wake a worker"),
@@ -132,18 +132,18 @@ async def publish(channel: AbstractChannel, exchange: str, key: str) -> None:
         pytest.param(lambda channel: _bind(channel), id="listen to an exchange"),
     ],
 )
-async def test_a_submitter_may_do_nothing_else(address: Address, attempt: Callable[[AbstractChannel], object]) -> None:
+async def test_a_submitter_may_do_nothing_else(address: AddressOf, operation: Callable[[AbstractChannel], object]) -> None:
     """The broker refuses all other operations of a submitter."""
     connection = await aio_pika.connect(address(accounts.SUBMITTER))
     try:
         with pytest.raises(ChannelAccessRefused):
-            await attempt(await connection.channel())  # type: ignore[misc]
+            await operation(await connection.channel())  # type: ignore[misc]
     finally:
         await connection.close()
 
 
 async def _ignore(_: AbstractIncomingMessage) -> None:
-    """Take a message."""
+    """Consume a message without effect."""
 
 
 async def _consume(channel: AbstractChannel, queue: str) -> None:
@@ -164,7 +164,7 @@ async def _bind(channel: AbstractChannel) -> None:
         ("*.*.*.default", "batch.finished.error.default"),
     ],
 )
-async def test_a_receiver_gets_the_events_of_its_organization(address: Address, key: str, event: str) -> None:
+async def test_a_receiver_gets_the_events_of_its_organization(address: AddressOf, key: str, event: str) -> None:
     """With the documented permissions, a receiver binds a queue of its own, and the jobs worker publishes events to it."""
     jobs, connection = AmqpBroker(address(accounts.JOBS_WORKER)), await aio_pika.connect(address(RECEIVER))
     await jobs.start()
@@ -181,7 +181,7 @@ async def test_a_receiver_gets_the_events_of_its_organization(address: Address, 
 @pytest.mark.parametrize(
     "key", ["#", "repository.#", "batch.#", "*.*.*.*", "repository.sync.error.*", "batch.finished.error.org-2", "*.*.*.org-2"]
 )
-async def test_a_receiver_gets_no_event_of_another_organization(address: Address, key: str) -> None:
+async def test_a_receiver_gets_no_event_of_another_organization(address: AddressOf, key: str) -> None:
     """The broker refuses a binding that another organization's events match."""
     connection = await aio_pika.connect(address(RECEIVER))
     try:
@@ -193,8 +193,8 @@ async def test_a_receiver_gets_no_event_of_another_organization(address: Address
 
 
 @pytest.mark.parametrize("name", [accounts.API, accounts.EXPRESSIONS, accounts.SUBMITTER, RECEIVER])
-async def test_only_the_jobs_worker_publishes_events(address: Address, name: str) -> None:
-    """An event is from the service that made the change."""
+async def test_only_the_jobs_worker_publishes_events(address: AddressOf, name: str) -> None:
+    """The broker refuses events of other accounts, so that receivers can trust them."""
     connection = await aio_pika.connect(address(name))
     try:
         with pytest.raises(ChannelAccessRefused):
@@ -203,7 +203,7 @@ async def test_only_the_jobs_worker_publishes_events(address: Address, name: str
         await connection.close()
 
 
-async def test_a_service_reads_no_queue_of_another(address: Address) -> None:
+async def test_a_service_reads_no_queue_of_another(address: AddressOf) -> None:
     """A service cannot read requests, which contain identities, from the queue of another service."""
     queues = {queue for names in accounts.consumed_queues(TOPOLOGY).values() for queue in names}
     for name, own_queues in accounts.consumed_queues(TOPOLOGY).items():
@@ -217,7 +217,7 @@ async def test_a_service_reads_no_queue_of_another(address: Address) -> None:
 
 
 @pytest.mark.parametrize("address", [("queues", "bindings")], indirect=True)
-async def test_a_missing_definition_is_named(address: Address) -> None:
+async def test_a_missing_definition_is_named(address: AddressOf) -> None:
     """An account that may not declare fails with the name of the missing queue or exchange."""
     broker = AmqpBroker(address(accounts.API), connect_timeout=5)
     with pytest.raises(Unavailable, match="may not declare it; import the definitions of deploy/rabbitmq"):

@@ -85,7 +85,7 @@ async def test_another_worker_takes_over(calls: CallFactory) -> None:
     client, handler = await calls.client(), HangingHandler()
     server = await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"again", timeout=20))
-    await asyncio.wait_for(handler.begun.get(), 5)
+    await asyncio.wait_for(handler.started.get(), 5)
     await server.stop(drain=0)
     await calls.server(echo)
     assert (await call).complete_body == b"again"
@@ -96,7 +96,7 @@ async def test_a_request_that_cannot_be_repeated_is_dropped(calls: CallFactory, 
     client, handler = await calls.client(), HangingHandler()
     server = await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
-    await asyncio.wait_for(handler.begun.get(), 5)
+    await asyncio.wait_for(handler.started.get(), 5)
     published: asyncio.Queue[str] = asyncio.Queue()
 
     async def publish(exchange: str, *_: object, **__: object) -> None:
@@ -113,19 +113,19 @@ async def test_a_request_that_cannot_be_repeated_is_dropped(calls: CallFactory, 
 
 
 async def test_a_request_that_stops_workers_stops_two_at_most(calls: CallFactory) -> None:
-    """The request does not circulate: the third worker never gets it, and the caller gets an error immediately."""
+    """A request that has stopped two workers is not given to a third one. Its caller receives an error immediately."""
     client = await calls.client()
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
     for _ in range(2):
         handler = HangingHandler()
         server = await calls.server(handler)
-        await asyncio.wait_for(handler.begun.get(), 5)
+        await asyncio.wait_for(handler.started.get(), 5)
         await server.stop(drain=0)
     third = HangingHandler()
     await calls.server(third)
     with pytest.raises(Unavailable, match="stopped the worker twice"):
         await call
-    assert third.begun.empty()
+    assert third.started.empty()
 
 
 async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -138,10 +138,10 @@ async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkey
         return is_genuine(signer, message, purpose, queue)
 
     monkeypatch.setattr(Signer, "is_genuine", record)
-    begun_requests, released = asyncio.Queue[Request](), asyncio.Event()
+    started_requests, released = asyncio.Queue[Request](), asyncio.Event()
 
     async def handler(request: Request) -> Reply:
-        begun_requests.put_nowait(request)
+        started_requests.put_nowait(request)
         await released.wait()
         return Reply(b"")
 
@@ -150,10 +150,10 @@ async def test_a_second_attempt_may_overlap_the_first(calls: CallFactory, monkey
     with capture_logs() as logs:
         call = asyncio.ensure_future(client.call(queue, b"", timeout=60))
         async with asyncio.timeout(10):
-            await begun_requests.get()
+            await started_requests.get()
             attempt = replace(received[0], headers={**received[0].headers, wire.ATTEMPT: 2})
             await calls.broker.publish("", queue, SIGNER.signed(attempt, Purpose.REQUEST, queue))
-            await begun_requests.get()
+            await started_requests.get()
         released.set()
         await call
         await server.stop(drain=5)
@@ -198,7 +198,7 @@ async def test_a_closed_client_fails_its_calls(calls: CallFactory) -> None:
     handler = HangingHandler()
     await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
-    await asyncio.wait_for(handler.begun.get(), 5)
+    await asyncio.wait_for(handler.started.get(), 5)
     await client.close()
     with pytest.raises(Unavailable):
         await call

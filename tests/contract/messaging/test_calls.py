@@ -8,9 +8,7 @@ import pytest
 from tests.contract.messaging.calls import CallFactory, ChunkedBody, HangingHandler, echo, pause
 
 from dashwright.common.clock import Clock
-from dashwright.common.errors import (
-    DeadlineExceeded,
-)
+from dashwright.common.errors import DeadlineExceeded
 from dashwright.common.messaging import rpc_wire as wire
 from dashwright.common.messaging.message import Message
 from dashwright.common.messaging.rpc import Reply, Request, RpcResponse
@@ -20,14 +18,14 @@ async def test_a_call_returns_body_and_headers(calls: CallFactory) -> None:
     """The body and the headers are sent and returned; internal headers of the protocol are hidden."""
     client = await calls.client()
     await calls.server(echo)
-    response = await client.call(calls.broker.topology.query, b"hello", timeout=5, headers={"asked": "kindly"})
+    response = await client.call(calls.broker.topology.query, b"hello", timeout=5, headers={"custom": "kept"})
     assert response.complete_body == b"hello"
-    assert response.headers == {"content-type": "text/plain", "asked": "kindly"}
+    assert response.headers == {"content-type": "text/plain", "custom": "kept"}
     assert await response.read() == b"hello"
 
 
 async def test_a_response_may_be_empty(calls: CallFactory) -> None:
-    """A body may be empty, from bytes and from an iterator."""
+    """The body of a request and of its response may be empty."""
     client = await calls.client()
     await calls.server(echo)
     assert (await client.call(calls.broker.topology.query, b"", timeout=5)).complete_body == b""
@@ -41,18 +39,18 @@ async def test_a_small_response_is_one_message(calls: CallFactory, monkeypatch: 
         return ChunkedBody(1).reply() if request.body == b"chunks" else Reply(b"bytes")
 
     await calls.server(handler)
-    recorded: list[Message] = []
+    accepted: list[Message] = []
     accept = RpcResponse.accept
 
     def record_and_accept(reply: RpcResponse, message: Message) -> bool:
-        recorded.append(message)
+        accepted.append(message)
         return accept(reply, message)
 
     monkeypatch.setattr(RpcResponse, "accept", record_and_accept)
     for body in (b"bytes", b"chunks"):
         reply = await client.call(calls.broker.topology.query, body, timeout=5)
         assert reply.complete_body is not None
-    assert len(recorded) == 2
+    assert len(accepted) == 2
 
 
 async def test_a_response_is_not_announced_after_its_beginning(calls: CallFactory, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -162,14 +160,14 @@ async def test_an_abandoned_response_stops_the_worker(calls: CallFactory) -> Non
     await asyncio.wait_for(closed.wait(), 20)
 
 
-@pytest.mark.parametrize("after", [0, 0.1])
-async def test_a_cancelled_caller_cancels_the_handler(calls: CallFactory, after: float) -> None:
-    """If a client disconnects, its query is cancelled, before and after the worker has sent its reply queue."""
+@pytest.mark.parametrize("seconds", [0, 0.1], ids=["before the announcement", "after the announcement"])
+async def test_a_cancelled_caller_cancels_the_handler(calls: CallFactory, seconds: float) -> None:
+    """If the caller is cancelled, its request is cancelled too, before and after the worker has announced a longer response."""
     client, handler = await calls.client(), HangingHandler()
     await calls.server(handler)
     call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"", timeout=60))
-    await asyncio.wait_for(handler.begun.get(), 20)
-    await pause(after)
+    await asyncio.wait_for(handler.started.get(), 20)
+    await pause(seconds)
     call.cancel()
     with pytest.raises(asyncio.CancelledError):
         await call
@@ -188,7 +186,7 @@ async def test_the_deadline_ends_both_sides(calls: CallFactory) -> None:
     assert (await client.call(calls.broker.topology.query, b"next", timeout=5)).complete_body == b"next"
 
 
-async def test_a_request_past_its_deadline_is_not_begun(calls: CallFactory) -> None:
+async def test_a_request_expires_in_its_queue(calls: CallFactory) -> None:
     """A worker that is free only after the deadline does not run the request."""
     client, handler = await calls.client(), HangingHandler()
     with pytest.raises(DeadlineExceeded):
@@ -196,25 +194,25 @@ async def test_a_request_past_its_deadline_is_not_begun(calls: CallFactory) -> N
     await calls.server(handler)
     with pytest.raises(DeadlineExceeded):
         await client.call(calls.broker.topology.query, b"second", timeout=0.2)
-    assert handler.begun.get_nowait().body == b"second"
-    assert handler.begun.empty()
+    assert handler.started.get_nowait().body == b"second"
+    assert handler.started.empty()
 
 
-async def test_an_expired_request_is_not_started(calls: CallFactory, clock: Clock) -> None:
-    """The worker checks the deadline itself, because brokers only drop expired messages at the head of a queue."""
+async def test_a_worker_checks_the_deadline_itself(calls: CallFactory, clock: Clock) -> None:
+    """A worker does not run an expired request that it receives, because brokers only drop expired messages at the head of a queue."""
     client, handler = await calls.client(), ChunkedBody(1)
-    begun_requests: list[bytes] = []
+    started_requests: list[bytes] = []
 
     async def reply(request: Request) -> Reply:
-        begun_requests.append(request.body)
+        started_requests.append(request.body)
         return handler.reply()
 
     await calls.server(reply)
     headers = {wire.DEADLINE: clock.milliseconds() - 1, wire.IDLE_TIMEOUT: 1000}
-    late = Message(body=b"late", headers=headers, reply_to="unprivileged", correlation_id="late", persistent=False)
+    late = Message(body=b"late", headers=headers, reply_to="nowhere", correlation_id="late", persistent=False)
     await calls.broker.publish("", calls.broker.topology.query, late)
     await client.call(calls.broker.topology.query, b"in time", timeout=5)
-    assert begun_requests == [b"in time"]
+    assert started_requests == [b"in time"]
 
 
 async def test_a_silent_reader_times_out(calls: CallFactory) -> None:

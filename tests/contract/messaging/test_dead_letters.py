@@ -31,21 +31,21 @@ async def test_dead_wakeups_and_dead_submissions_have_separate_queues(broker: Br
     await broker.consume(topology.dead, submission_letters, prefetch=1)
     assert {(await wakeup_letters.next()).routing_key for _ in range(2)} == {"work.sync", "evaluate"}
     assert {(await submission_letters.next()).routing_key for _ in range(2)} == {"submit.default", topology.query}
-    assert (wakeup_letters.empty, submission_letters.empty) == (True, True)
+    assert (wakeup_letters.is_empty, submission_letters.is_empty) == (True, True)
 
 
 async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
     """A password is kept only while its message is being delivered: a retry needs it, a dead letter does not."""
     topology = broker.topology
-    handler, dead = (
+    handler, dead_letters = (
         RecordingHandler(lambda delivery: Retry(0.1, "later") if delivery.attempt == 1 else DeadLetter("no")),
         RecordingHandler(),
     )
     await broker.consume(topology.submit, handler, prefetch=1)
-    await broker.consume(topology.dead, dead, prefetch=1)
+    await broker.consume(topology.dead, dead_letters, prefetch=1)
     await broker.publish(topology.jobs, "submit.default", Message(body=b"{}", headers={"authorization": "Basic c2VjcmV0", "kept": "yes"}))
     assert [(await handler.next()).message.headers["authorization"] for _ in range(2)] == ["Basic c2VjcmV0"] * 2
-    headers = (await dead.next()).message.headers
+    headers = (await dead_letters.next()).message.headers
     assert ("authorization" in headers, headers["kept"], headers[REASON]) == (False, "yes", "no")
 
 
@@ -53,29 +53,29 @@ async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
 async def test_a_message_over_the_limit_is_dead_with_a_part_of_its_body(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, result: DeliveryResult
 ) -> None:
-    """A client may send a larger message than can be published again. Its dead letter says how much is missing."""
+    """The dead letter of a message that is too large to be published again has a part of the body, and says how much is missing."""
     topology = broker.topology
     await broker.publish(topology.jobs, "work.large", Message(body=b"x" * BODY_SIZE))
     await broker.publish(topology.jobs, "work.next", Message(body=b"{}"))
     monkeypatch.setattr(broker, "max_message", LIMIT)
     handler = RecordingHandler(lambda delivery: result if delivery.routing_key == "work.large" else Ack())
-    dead = RecordingHandler()
+    dead_letters = RecordingHandler()
     await broker.consume(topology.work, handler, prefetch=1)
     assert [(await handler.next()).routing_key for _ in range(2)] == ["work.large", "work.next"]
-    await broker.consume(topology.dead_work, dead, prefetch=1)
-    letter = await dead.next()
+    await broker.consume(topology.dead_work, dead_letters, prefetch=1)
+    letter = await dead_letters.next()
     assert letter.message.body == b"x" * LIMIT
     assert letter.message.headers[REASON] == f"{result.reason}; of its body, 3,000 bytes, the first 1,000 are kept"  # type: ignore[union-attr]
 
 
 async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A message that cannot be moved for any reason is rejected, and the next one is handled."""
+    """A message that cannot be moved to the dead letters is rejected, and the next one is handled."""
 
     def fail(*_: object, **__: object) -> None:
         raise Conflict("something unforeseen")
 
     topology = broker.topology
-    handler, dead = RecordingHandler(lambda _: DeadLetter("of no use")), RecordingHandler()
+    handler, dead_letters = RecordingHandler(lambda _: DeadLetter("of no use")), RecordingHandler()
     subscription = await broker.consume(topology.work, handler, prefetch=1)
     with monkeypatch.context() as patch:
         for module in (amqp_subscription, memory):
@@ -84,32 +84,32 @@ async def test_a_message_that_cannot_be_moved_frees_its_slot(broker: Broker, mon
         await broker.publish(topology.jobs, "work.2", Message(body=b"{}"))
         assert [(await handler.next()).routing_key for _ in range(2)] == ["work.1", "work.2"]
         await subscription.cancel(drain=20)
-    await broker.consume(topology.dead_work, dead, prefetch=1)
-    letters = [await dead.next() for _ in range(2)]
+    await broker.consume(topology.dead_work, dead_letters, prefetch=1)
+    letters = [await dead_letters.next() for _ in range(2)]
     assert [(letter.routing_key, letter.message.headers[REASON]) for letter in letters] == [("work.1", "rejected"), ("work.2", "rejected")]
 
 
 async def test_a_dead_letter_does_not_die_again(broker: Broker) -> None:
-    """A consumer of dead letters that fails does not get the same letter again and again."""
+    """A consumer of dead letters that fails receives the next letter, not the same one again."""
     topology = broker.topology
-    read: asyncio.Queue[str] = asyncio.Queue()
+    handled_keys: asyncio.Queue[str] = asyncio.Queue()
 
     async def handler(delivery: Delivery) -> DeliveryResult:
-        read.put_nowait(delivery.routing_key)
+        handled_keys.put_nowait(delivery.routing_key)
         raise ValueError("boom")
 
     await broker.consume(topology.dead_work, handler, prefetch=1)
     await broker.publish(topology.dead, "work.1", Message(body=b"{}"))
     await broker.publish(topology.dead, "work.2", Message(body=b"{}"))
     await broker.publish(topology.dead, "work.3", Message(body=b"{}"))
-    assert [await asyncio.wait_for(read.get(), 20) for _ in range(3)] == ["work.1", "work.2", "work.3"]
+    assert [await asyncio.wait_for(handled_keys.get(), 20) for _ in range(3)] == ["work.1", "work.2", "work.3"]
 
 
 async def test_a_long_reason_is_truncated(broker: Broker) -> None:
     """A reason that is too long, or cannot be encoded, is shortened to what a frame can carry."""
     topology = broker.topology
-    dead = RecordingHandler()
+    dead_letters = RecordingHandler()
     await broker.consume(topology.work, RecordingHandler(lambda _: DeadLetter("\udc80" + "x" * 300_000)), prefetch=1)
-    await broker.consume(topology.dead_work, dead, prefetch=1)
+    await broker.consume(topology.dead_work, dead_letters, prefetch=1)
     await broker.publish(topology.jobs, "work.1", Message(body=b"{}"))
-    assert str((await dead.next()).message.headers[REASON]) == "\\udc80" + "x" * 1999
+    assert str((await dead_letters.next()).message.headers[REASON]) == "\\udc80" + "x" * 1999

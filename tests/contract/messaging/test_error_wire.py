@@ -14,9 +14,10 @@ _text = st.text(st.characters(exclude_categories=["Cs"]))
 
 
 def error_classes(root: type[DashwrightError] = DashwrightError) -> Iterator[type[DashwrightError]]:
+    """Yield a class and all classes below it."""
     yield root
-    for branch in root.__subclasses__():
-        yield from error_classes(branch)
+    for subclass in root.__subclasses__():
+        yield from error_classes(subclass)
 
 
 @pytest.mark.parametrize("error_class", [error for error in error_classes() if error.__module__ == "dashwright.common.errors"])
@@ -36,6 +37,6 @@ def test_everything_an_error_carries_arrives(
 
 def test_an_unknown_code_is_an_internal_error_with_its_text() -> None:
     """An error of an unknown class, which a newer worker may raise, is received as an internal error with its text."""
-    body = orjson.loads(encode_error(DashwrightError("as it said")))
+    body = orjson.loads(encode_error(DashwrightError("the message")))
     error = decode_error(orjson.dumps({**body, "code": "from-the-future"}))
-    assert (type(error), error.message) == (DashwrightError, "as it said")
+    assert (type(error), error.message) == (DashwrightError, "the message")

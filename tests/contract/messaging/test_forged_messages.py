@@ -18,7 +18,7 @@ from dashwright.common.messaging.signing import SIGNATURE, Purpose, Signer
 FOREIGN_SIGNER = Signer("another key")
 
 
-class Worker:
+class RecordingWorker:
     """A handler that records the bodies of its requests."""
 
     def __init__(self) -> None:
@@ -29,16 +29,16 @@ class Worker:
         return Reply(request.body)
 
 
-def genuine(queue: str, clock: Clock) -> Message:
+def genuine_request(queue: str, clock: Clock) -> Message:
     """Return a request as the gateway signs it."""
     headers = {wire.DEADLINE: clock.milliseconds() + 60_000, wire.IDLE_TIMEOUT: 60_000, "org_id": 1}
-    message = Message(body=b"asked", headers=headers, correlation_id=uuid4().hex, reply_to="nowhere", persistent=False)
+    message = Message(body=b"genuine", headers=headers, correlation_id=uuid4().hex, reply_to="nowhere", persistent=False)
     return SIGNER.signed(message, Purpose.REQUEST, queue)
 
 
 def forgeries(queue: str, clock: Clock) -> list[Message]:
     """Return messages that an attacker can make with and without a genuine request."""
-    message = genuine(queue, clock)
+    message = genuine_request(queue, clock)
     unsigned = replace(message, headers={name: value for name, value in message.headers.items() if name != SIGNATURE})
 
     def alter_headers(**headers: Header) -> Message:
@@ -53,7 +53,7 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
         SIGNER.signed(unsigned, Purpose.RESPONSE, queue),
         SIGNER.signed(unsigned, Purpose.REQUEST, "test.jobs.repositories"),
         alter_headers(org_id=2),
-        alter_headers(org_id=True),
+        alter_headers(org_id=True),  # equal to 1 in Python
         alter_headers(uids="[]"),
         alter_headers(**{wire.DEADLINE: clock.milliseconds() + 90_000}),
         alter_headers(**{wire.ATTEMPT: 2}),
@@ -65,26 +65,26 @@ def forgeries(queue: str, clock: Clock) -> list[Message]:
 
 async def test_a_worker_executes_only_signed_requests(calls: CallFactory, clock: Clock) -> None:
     """The signature covers every part of a request; rejected requests neither circulate nor stop the worker."""
-    worker, dead, queue = Worker(), RecordingHandler(), calls.broker.topology.query
-    await calls.broker.consume(calls.broker.topology.dead, dead, prefetch=1)
+    worker, dead_letters, queue = RecordingWorker(), RecordingHandler(), calls.broker.topology.query
+    await calls.broker.consume(calls.broker.topology.dead, dead_letters, prefetch=1)
     await calls.server(worker, prefetch=1)
     for message in forgeries(queue, clock):
         await calls.broker.publish("", queue, message)
     client = await calls.client()
     assert (await client.call(queue, b"from the gateway", timeout=10)).complete_body == b"from the gateway"
     assert worker.bodies == [b"from the gateway"]
-    assert dead.empty
+    assert dead_letters.is_empty
 
 
 async def test_a_copy_of_a_request_is_not_executed(calls: CallFactory, clock: Clock) -> None:
     """A copy of a request is not executed, even with another reply address, which the signature does not cover."""
-    worker, queue = Worker(), calls.broker.topology.query
+    worker, queue = RecordingWorker(), calls.broker.topology.query
     await calls.server(worker, prefetch=1)
-    message = genuine(queue, clock)
+    message = genuine_request(queue, clock)
     for copy in (message, message, replace(message, reply_to="elsewhere")):
         await calls.broker.publish("", queue, copy)
     await (await calls.client()).call(queue, b"last", timeout=10)
-    assert worker.bodies == [b"asked", b"last"]
+    assert worker.bodies == [b"genuine", b"last"]
 
 
 @pytest.mark.parametrize("signer", [None, FOREIGN_SIGNER], ids=["unsigned", "another key"])
@@ -100,28 +100,30 @@ async def test_a_copy_of_a_request_is_not_executed(calls: CallFactory, clock: Cl
 async def test_a_caller_ignores_forged_responses(calls: CallFactory, headers: dict[str, Header], signer: Signer | None) -> None:
     """A program that consumes a request without the key cannot reply to it."""
     client, queue = await calls.client(), calls.broker.topology.query
-    thief = RecordingHandler()
-    stealing = await calls.broker.consume(queue, thief, prefetch=1)
-    call = asyncio.ensure_future(client.call(queue, b"asked", timeout=20))
-    request = (await thief.next()).message
-    await stealing.cancel(drain=1)
+    attacker = RecordingHandler()
+    subscription = await calls.broker.consume(queue, attacker, prefetch=1)
+    call = asyncio.ensure_future(client.call(queue, b"genuine", timeout=20))
+    request = (await attacker.next()).message
+    await subscription.cancel(drain=1)
     assert request.reply_to is not None
     forged = Message(body=b"{}", headers=headers, correlation_id=request.correlation_id, reply_to="nowhere", persistent=False)
     await calls.broker.reply(request.reply_to, forged if signer is None else signer.signed(forged, Purpose.RESPONSE))
     await calls.server(echo)
     await calls.broker.publish("", queue, request)
-    assert (await call).complete_body == b"asked"
+    assert (await call).complete_body == b"genuine"
 
 
 async def test_a_response_is_valid_for_its_own_call(calls: CallFactory) -> None:
     """A genuine response that is sent to another call is ignored."""
     client, handler = await calls.client(), HangingHandler()
     await calls.server(handler)
-    call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"asked", timeout=20))
-    await asyncio.wait_for(handler.begun.get(), 5)
-    other = Message(body=b"other", headers={wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True}, correlation_id=uuid4().hex)
+    call = asyncio.ensure_future(client.call(calls.broker.topology.query, b"genuine", timeout=20))
+    await asyncio.wait_for(handler.started.get(), 5)
+    response_to_another_call = Message(
+        body=b"other", headers={wire.ATTEMPT: 1, wire.SEQUENCE: 0, wire.LAST: True}, correlation_id=uuid4().hex
+    )
     (pending,) = client._responses
-    client._receive(replace(SIGNER.signed(other, Purpose.RESPONSE), correlation_id=pending))
+    client._receive(replace(SIGNER.signed(response_to_another_call, Purpose.RESPONSE), correlation_id=pending))
     assert not client._responses[pending]._is_ended
     call.cancel()
     await asyncio.gather(call, return_exceptions=True)

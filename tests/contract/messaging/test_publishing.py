@@ -19,17 +19,17 @@ async def test_a_message_arrives_as_it_was_sent(broker: Broker) -> None:
     """Body, headers of every type, ids, content type and reply address reach the handler; the first attempt is 1."""
     handler = RecordingHandler()
     await broker.consume(broker.topology.submit, handler, prefetch=1)
-    sent = Message(
+    message = Message(
         body=b"\x00\xff{}",
-        headers={"text": "ü", "whole": 7, "below": -1, "large": 2**62, "time": 1_790_000_000_123, "yes": True, "no": False},
+        headers={"text": "ü", "number": 7, "negative": -1, "large": 2**62, "time": 1_790_000_000_123, "yes": True, "no": False},
         message_id="m1",
         correlation_id="c1",
         reply_to="somewhere",
         content_type="application/yaml",
     )
-    await broker.publish(broker.topology.jobs, "submit.default", sent)
+    await broker.publish(broker.topology.jobs, "submit.default", message)
     delivery = await handler.next()
-    assert delivery.message == sent
+    assert delivery.message == message
     assert (delivery.exchange, delivery.routing_key) == (broker.topology.jobs, "submit.default")
     assert (delivery.redelivered, delivery.attempt) == (False, 1)
 
@@ -58,25 +58,25 @@ async def test_the_key_decides_the_queue(broker: Broker) -> None:
 
 
 @pytest.mark.parametrize("key", ["nowhere.default", "submitted.default", ""])
-async def test_a_message_no_queue_takes_is_refused(broker: Broker, key: str) -> None:
-    """An unroutable message fails immediately, with another error than an unreachable broker."""
+async def test_an_unroutable_message_is_refused(broker: Broker, key: str) -> None:
+    """Publishing a message with a key that no queue is bound to fails immediately, with another error than an unreachable broker."""
     with pytest.raises(Unroutable, match="key"):
         await broker.publish(broker.topology.jobs, key, Message(body=b"{}"))
 
 
 async def test_a_missing_queue_or_exchange_fails_one_publisher(broker: Broker) -> None:
     """A publisher with a wrong address receives an error; concurrent publishers continue."""
-    wrong_addresses = [
+    invalid = [
         broker.publish("no-such-exchange", "submit.default", Message(body=b"{}")),
         broker.publish("", "no-such-queue", Message(body=b"{}")),
     ]
-    right = [broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}")) for _ in range(20)]
-    outcomes = await asyncio.gather(*wrong_addresses, *right, return_exceptions=True)
+    valid = [broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}")) for _ in range(20)]
+    outcomes = await asyncio.gather(*invalid, *valid, return_exceptions=True)
     assert [type(outcome) for outcome in outcomes] == [Unroutable, Unroutable] + [type(None)] * 20
 
 
 @pytest.mark.parametrize("is_wrong", [[True, False], [False, True], [True, True], [False, True, False, True]], ids=str)
-async def test_messages_with_the_same_id_fail_or_succeed_by_themselves(broker: Broker, is_wrong: list[bool]) -> None:
+async def test_messages_with_the_same_id_succeed_or_fail_separately(broker: Broker, is_wrong: list[bool]) -> None:
     """Messages with one id are published concurrently: exactly those without a queue are reported as unroutable."""
     addresses = [("", "no-such-queue") if has_wrong_address else (broker.topology.jobs, "submit.default") for has_wrong_address in is_wrong]
     for number in range(20):
@@ -114,10 +114,10 @@ async def test_a_broker_that_is_not_running_is_unavailable(connect: Callable[[To
 
 async def test_an_expired_message_is_a_dead_letter(broker: Broker) -> None:
     """A message that was not consumed in time is kept with the reason, under its own key."""
-    dead = RecordingHandler()
-    await broker.consume(broker.topology.dead_work, dead, prefetch=1)
+    dead_letters = RecordingHandler()
+    await broker.consume(broker.topology.dead_work, dead_letters, prefetch=1)
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"late", expiration=0.05))
-    letter = await dead.next()
+    letter = await dead_letters.next()
     assert letter.message.body == b"late"
     assert (letter.routing_key, letter.message.headers[REASON]) == ("work.sync", "expired")
     assert letter.message.headers[ORIGIN_QUEUE] == broker.topology.work
@@ -125,11 +125,11 @@ async def test_an_expired_message_is_a_dead_letter(broker: Broker) -> None:
 
 async def test_messages_expire_at_the_head_of_the_queue_only(broker: Broker) -> None:
     """A short expiration behind a long one waits: a receiver must check a deadline itself."""
-    dead = RecordingHandler()
-    await broker.consume(broker.topology.dead_work, dead, prefetch=1)
+    dead_letters = RecordingHandler()
+    await broker.consume(broker.topology.dead_work, dead_letters, prefetch=1)
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"long", expiration=0.5))
     await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"short", expiration=0.01))
-    assert [(await dead.next()).message.body for _ in range(2)] == [b"long", b"short"]
+    assert [(await dead_letters.next()).message.body for _ in range(2)] == [b"long", b"short"]
 
 
 async def test_a_full_queue_rejects_messages(connect: Callable[[Topology], Broker], topology: Topology) -> None:
@@ -137,37 +137,38 @@ async def test_a_full_queue_rejects_messages(connect: Callable[[Topology], Broke
     small_topology = replace(topology, queues=tuple(replace(queue, max_length=3) for queue in topology.queues))
     broker = connect(small_topology)
     await broker.start()
-    # A quorum queue lets some more in.
+    # A quorum queue accepts a few messages above its limit.
     outcomes = [await _outcome(broker.publish(small_topology.jobs, "work.sync", Message(body=b"{}"))) for _ in range(50)]
-    assert outcomes[:3] == ["taken"] * 3
+    assert outcomes[:3] == ["accepted"] * 3
     assert "full" in outcomes[-1]
     await broker.close()
 
 
 async def _outcome(publishing: Awaitable[None]) -> str:
+    """Return whether a message was accepted, or the error."""
     try:
         await publishing
     except Unavailable as error:
         return error.message
-    return "taken"
+    return "accepted"
 
 
 async def test_the_trace_is_sent_with_the_message(broker: Broker) -> None:
     """The handler runs in the publisher's trace with a new span; a trace that the message already has is kept."""
     traces: asyncio.Queue[tracing.TraceContext | None] = asyncio.Queue()
 
-    class Traced(RecordingHandler):
+    class TracedHandler(RecordingHandler):
         async def __call__(self, delivery: Delivery) -> DeliveryResult:
             traces.put_nowait(tracing.current())
             return await super().__call__(delivery)
 
-    await broker.consume(broker.topology.submit, Traced(), prefetch=1)
+    await broker.consume(broker.topology.submit, TracedHandler(), prefetch=1)
     trace = tracing.enter(None)
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
-    stored = tracing.TraceContext("a" * 32, "b" * 16)
-    await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}", headers={tracing.HEADER: stored.header}))
+    earlier_trace = tracing.TraceContext("a" * 32, "b" * 16)
+    await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}", headers={tracing.HEADER: earlier_trace.header}))
     received = [await asyncio.wait_for(traces.get(), 20) for _ in range(2)]
-    assert [received_trace.trace_id for received_trace in received if received_trace] == [trace.trace_id, stored.trace_id]
+    assert [received_trace.trace_id for received_trace in received if received_trace] == [trace.trace_id, earlier_trace.trace_id]
     assert received[0] != trace
 
 

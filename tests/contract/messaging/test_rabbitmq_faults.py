@@ -1,4 +1,4 @@
-"""RabbitMQ stops under a running process, and other behaviour that only a real broker has."""
+"""Behaviour that only a real broker has, such as a stop while a process is connected."""
 
 import asyncio
 from collections.abc import AsyncIterator, Callable
@@ -25,12 +25,12 @@ async def broker(amqp_url: str, topology: Topology) -> AsyncIterator[AmqpBroker]
     await broker.close()
 
 
-async def eventually(works: Callable[[], object], seconds: float = 20) -> None:
-    """Call until Unavailable is no longer raised. After the timeout the last error fails the test."""
+async def retry_until_available(operation: Callable[[], object], seconds: float = 20) -> None:
+    """Repeat an operation until it no longer raises Unavailable. After the timeout the last error fails the test."""
     end = asyncio.get_running_loop().time() + seconds
     while True:
         try:
-            await works()  # type: ignore[misc]
+            await operation()  # type: ignore[misc]
         except Unavailable:
             if asyncio.get_running_loop().time() > end:
                 raise
@@ -45,13 +45,13 @@ async def test_everything_works_again_after_an_outage_of_the_broker(private_rabb
     await broker.start()
     async with AsyncExitStack() as stack:
         calls = CallFactory(broker, LoopClock(), stack)
-        client, stuck, holding = await calls.client(), HangingHandler(), BlockingHandler()
-        server = await calls.server(stuck)
-        await broker.consume(topology.work, holding, prefetch=2)
+        client, hanging, blocking = await calls.client(), HangingHandler(), BlockingHandler()
+        server = await calls.server(hanging)
+        await broker.consume(topology.work, blocking, prefetch=2)
         await broker.publish(topology.jobs, "work.kept", Message(body=b"{}"))
-        assert (await holding.next()).attempt == 1
+        assert (await blocking.next()).attempt == 1
         task = asyncio.ensure_future(client.call(topology.query, b"", timeout=60))
-        await asyncio.wait_for(stuck.begun.get(), 5)
+        await asyncio.wait_for(hanging.started.get(), 5)
 
         await private_rabbitmq.stop()
         with pytest.raises(Unavailable, match="lost"):
@@ -66,13 +66,13 @@ async def test_everything_works_again_after_an_outage_of_the_broker(private_rabb
 
         await private_rabbitmq.start()
         # The call that waited for the broker has been taken by the worker.
-        assert (await asyncio.wait_for(stuck.begun.get(), 30)).body == b""
+        assert (await asyncio.wait_for(hanging.started.get(), 30)).body == b""
         call_during_outage.cancel()
-        await eventually(broker.check)
-        assert (await holding.next()).redelivered
-        holding.released.set()
-        await eventually(lambda: broker.publish(topology.jobs, "work.new", Message(body=b"{}")))
-        assert (await holding.next()).routing_key == "work.new"
+        await retry_until_available(broker.check)
+        assert (await blocking.next()).redelivered
+        blocking.released.set()
+        await retry_until_available(lambda: broker.publish(topology.jobs, "work.new", Message(body=b"{}")))
+        assert (await blocking.next()).routing_key == "work.new"
         await server.stop(drain=0)
         await calls.server(echo)
         assert (await client.call(topology.query, b"back", timeout=10)).complete_body == b"back"
@@ -92,7 +92,7 @@ async def test_a_broker_with_a_full_disk_is_unavailable(private_rabbitmq: Privat
         with pytest.raises(Unavailable):
             await broker.check()
     await private_rabbitmq.control("set_disk_free_limit", "50MB")
-    await eventually(broker.check)
+    await retry_until_available(broker.check)
     await broker.close()
 
 
@@ -110,13 +110,13 @@ async def test_an_unreachable_broker_is_named_without_the_password(topology: Top
 async def test_a_silent_server_times_out(topology: Topology) -> None:
     """A server that accepts connections and is silent is an error at the start, and no task remains."""
     before = asyncio.all_tasks()
-    silent = await asyncio.start_server(_say_nothing, "127.0.0.1", 0)
-    port = silent.sockets[0].getsockname()[1]
+    server = await asyncio.start_server(_never_respond, "127.0.0.1", 0)
+    port = server.sockets[0].getsockname()[1]
     broker = AmqpBroker(f"amqp://127.0.0.1:{port}/", topology=topology, connect_timeout=0.3, reconnect_interval=0.1)
     with pytest.raises(Unavailable, match=str(port)):
         await asyncio.wait_for(broker.start(), 5)
     await asyncio.wait_for(asyncio.gather(*(asyncio.all_tasks() - before), return_exceptions=True), 5)
-    silent.close()
+    server.close()
 
 
 async def test_a_connection_closed_at_its_opening_is_an_error(amqp_url: str, topology: Topology, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ async def test_a_connection_closed_at_its_opening_is_an_error(amqp_url: str, top
         await broker.start()
 
 
-async def _say_nothing(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _never_respond(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
     await reader.read()
     writer.close()
 
@@ -168,29 +168,29 @@ async def test_a_deleted_queue_is_noticed(broker: AmqpBroker, amqp_url: str) -> 
 
     await asyncio.wait_for(check_until_unavailable(), 5)
     assert broker.topology.work in await unavailable
-    await eventually(broker.check)
+    await retry_until_available(broker.check)
     await broker.publish(broker.topology.jobs, "work.after", Message(body=b"{}"))
     assert (await handler.next()).routing_key == "work.after"
 
 
 async def test_publishing_continues_after_a_channel_error(broker: AmqpBroker, amqp_url: str) -> None:
-    """A deleted exchange fails the messages published to it; the topology is declared again."""
+    """Publishing to a deleted exchange fails until the topology is declared again."""
     async with await aio_pika.connect(amqp_url) as connection:
         channel = await connection.channel()
         await channel.exchange_delete(broker.topology.jobs)
     with pytest.raises(Unavailable):
         await broker.publish(broker.topology.jobs, "work.sync", Message(body=b"{}"))
-    await eventually(lambda: broker.publish(broker.topology.jobs, "work.sync", Message(body=b"{}")))
+    await retry_until_available(lambda: broker.publish(broker.topology.jobs, "work.sync", Message(body=b"{}")))
 
 
 async def test_an_inbox_is_consumed_again_after_a_channel_error(broker: AmqpBroker) -> None:
-    """A pending call fails immediately as retryable, and the next call works on the same client."""
+    """If the channel of a client is closed, its pending call fails immediately as retryable, and its next call succeeds."""
     async with AsyncExitStack() as stack:
         calls = CallFactory(broker, LoopClock(), stack)
-        client, stuck = await calls.client(), HangingHandler()
-        server = await calls.server(stuck)
+        client, hanging = await calls.client(), HangingHandler()
+        server = await calls.server(hanging)
         task = asyncio.ensure_future(client.call(broker.topology.query, b"", timeout=60))
-        await asyncio.wait_for(stuck.begun.get(), 5)
+        await asyncio.wait_for(hanging.started.get(), 5)
         # Only the client itself can cause an error on its channel, so the test does it there.
         channel = await client._inbox._channel.get_underlay_channel()  # type: ignore[union-attr]
         with pytest.raises(aio_pika.exceptions.ChannelClosed):
