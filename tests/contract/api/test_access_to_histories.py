@@ -7,7 +7,7 @@ from typing import Any
 import orjson
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.watching import DASHBOARDS, FOLDERS, create, dashboard, position, watching
+from tests.contract.api.watching import DASHBOARDS, FOLDERS, create, current_version, dashboard, watching
 
 from dashwright.common.identity import Role
 
@@ -34,7 +34,7 @@ async def create_hidden_objects(api: Api) -> str:
     await create(api, dashboard("shown"))
     await hide(api, "dashboards/uid/secret")
     await hide(api, "folders/closed")
-    return await position(api)
+    return await current_version(api)
 
 
 async def remove_the_dashboard(api: Api) -> None:
@@ -100,7 +100,7 @@ async def test_hidden_objects_of_the_past_are_not_revealed(api: Api, change: Cha
         await create(api, folder("end") | {"spec": {"title": "End"}}, FOLDERS)
         event = orjson.dumps(await open_watch.event())
         assert b"Secret" not in event, event
-    end_version = await position(api)
+    end_version = await current_version(api)
     for version in range(int(start_version), int(end_version) + 1):
         for query in (f"resourceVersion={version}&resourceVersionMatch=Exact", f"limit=9&continue={token(version)}"):
             status, body = await api("GET", f"{path}?{query}", auth=viewer)

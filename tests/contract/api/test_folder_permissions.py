@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api, StartApi
-from tests.contract.api.watching import position, watching
+from tests.contract.api.watching import current_version, watching
 
 from dashwright.common.identity import Role
 
@@ -332,7 +332,7 @@ async def test_a_watch_ends_when_visibility_changes(api: Api) -> None:
     await folder(api, "closed")
     await allow(api, "folders/closed")
     await dashboard(api, "d", "f")
-    start_version = await position(api)
+    start_version = await current_version(api)
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch, watching(api, resourceVersion=start_version) as admins:
         await dashboard(api, "e", "f")
         await dashboard(api, "hidden", "closed")
@@ -346,7 +346,7 @@ async def test_a_watch_ends_when_visibility_changes(api: Api) -> None:
         assert await admins.next_event() == ("ADDED", "g")
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         assert (await watch.event())["object"]["code"] == 410
-    async with watching(api, auth=viewer, resourceVersion=await position(api)) as watch:
+    async with watching(api, auth=viewer, resourceVersion=await current_version(api)) as watch:
         await dashboard(api, "top")
         assert await watch.next_event() == ("ADDED", "top")
         assert (await api("POST", "/api/folders/closed/move", {"parentUid": "f"}))[0] == 200
@@ -360,7 +360,7 @@ async def test_objects_in_a_new_folder_reach_its_watchers(start_api: StartApi) -
     viewer = await first.person("vic", Role.VIEWER)
     await folder(first, "closed")
     await allow(first, "folders/closed")
-    async with watching(second, auth=viewer, resourceVersion=await position(first)) as watch:
+    async with watching(second, auth=viewer, resourceVersion=await current_version(first)) as watch:
         for index in range(10):
             await folder(first, f"f{index}")
             await dashboard(first, f"d{index}", f"f{index}")

@@ -1,4 +1,4 @@
-"""The limit of waiting jobs of an organization: 429 over HTTP, and a delay in the queue."""
+"""The limit of waiting jobs of an organization: further jobs are 429 over HTTP, and messages in the queue are delayed."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -32,7 +32,7 @@ async def broker() -> AsyncIterator[MemoryBroker]:
 
 @pytest.fixture
 async def api(start_api: StartApi, unvalidated_panels: None) -> Api:
-    """Yield a gateway with four repositories and without a worker, with waiting jobs below the limit."""
+    """Return a gateway with the limit, four repositories and no worker."""
     api = await start_api(waiting_jobs=LIMIT)
     for name in ("a", "b", "c", "d"):
         await repositories.make_local_repository(api, name, api.data / name, "write")
@@ -53,18 +53,18 @@ async def fill_limit(api: Api) -> str:
     return str(responses[0][1]["metadata"]["name"])
 
 
-async def waiting(api: Api, namespace: str = "default") -> int:
+async def count_waiting_jobs(api: Api, namespace: str = "default") -> int:
     number: int = await api.sql("select count(*) from job where namespace = $1 and state = 'pending'", namespace)
     return number
 
 
-async def test_further_jobs_are_refused_until_one_ends(api: Api) -> None:
+async def test_further_jobs_are_refused_until_a_job_ends(api: Api) -> None:
     """At the limit a job is refused with 429, Retry-After and the numbers; after the end of a waiting job it is accepted."""
     name = await fill_limit(api)
-    status, refusal, retry_after = await submit_job(api, "c")
-    assert (status, refusal["reason"], retry_after) == (429, "TooManyRequests", "5")
-    assert "would have 3 waiting jobs, more than 2 (DASHWRIGHT_WAITING_JOBS)" in refusal["message"]
-    assert await waiting(api) == LIMIT
+    status, error, retry_after = await submit_job(api, "c")
+    assert (status, error["reason"], retry_after) == (429, "TooManyRequests", "5")
+    assert "would have 3 waiting jobs, more than 2 (DASHWRIGHT_WAITING_JOBS)" in error["message"]
+    assert await count_waiting_jobs(api) == LIMIT
     assert (await api("DELETE", f"{JOBS}/{name}"))[0] == 200
     assert (await submit_job(api, "c"))[0] == 202
 
@@ -73,7 +73,7 @@ async def test_a_list_is_accepted_or_refused_as_a_whole(api: Api) -> None:
     """A list that exceeds the limit stores no job."""
     assert (await submit_job(api, "a"))[0] == 202
     assert (await submit_job(api, "b", [SYNC, {"action": "export", "export": {}}]))[0] == 429
-    assert await waiting(api) == 1
+    assert await count_waiting_jobs(api) == 1
 
 
 async def test_a_job_that_is_merged_is_accepted_at_the_limit(api: Api) -> None:
@@ -84,58 +84,60 @@ async def test_a_job_that_is_merged_is_accepted_at_the_limit(api: Api) -> None:
 
 
 @pytest.mark.parametrize("query", ["", "?dryRun=All"])
-async def test_evaluations_count_and_are_refused(api: Api, query: str) -> None:
-    """Evaluations and jobs share the limit, and a dry run has the same response."""
+async def test_evaluations_share_the_limit(api: Api, query: str) -> None:
+    """At the limit an evaluation is refused like a job, and so is its dry run."""
     await fill_limit(api)
-    status, refusal = await api("POST", f"{EVALUATIONS}{query}", EVALUATION)
-    assert (status, refusal["details"]["causes"][0]["field"]) == (429, "quota.waitingJobs")
+    status, error = await api("POST", f"{EVALUATIONS}{query}", EVALUATION)
+    assert (status, error["details"]["causes"][0]["field"]) == (429, "quota.waitingJobs")
 
 
 async def test_concurrent_evaluations_never_exceed_the_limit_of_a_gateway(api: Api) -> None:
     """Evaluations that are stored in groups are accepted up to the limit, and those of another organization are not delayed."""
-    other = await api.organization("Other")
-    admin = {"X-Grafana-Org-Id": str(other)}
-    await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", other)
-    path = EVALUATIONS.replace("default", f"org-{other}")
+    other_org_id = await api.organization("Other")
+    admin = {"X-Grafana-Org-Id": str(other_org_id)}
+    await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", other_org_id)
+    path = EVALUATIONS.replace("default", f"org-{other_org_id}")
     responses = await asyncio.gather(
         *(api("POST", EVALUATIONS, EVALUATION) for _ in range(10)), *(api("POST", path, EVALUATION, headers=admin) for _ in range(2))
     )
     statuses = [status for status, _ in responses]
     assert statuses[10:] == [202, 202]
-    assert (await waiting(api), statuses[:10].count(429) >= 10 - LIMIT) == (statuses[:10].count(202), True)
+    assert (await count_waiting_jobs(api), statuses[:10].count(429) >= 10 - LIMIT) == (statuses[:10].count(202), True)
 
 
 async def test_messages_wait_until_there_is_room(api: Api, broker: MemoryBroker) -> None:
     """A message of an organization at its limit is neither refused nor lost, and does not delay messages of others."""
-    other = await api.organization("Other")
-    await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", other)
+    other_org_id = await api.organization("Other")
+    await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", other_org_id)
     name = await fill_limit(api)
     body = orjson.dumps(EVALUATION | {"kind": "Evaluation"})
-    accepted = [Message(body=body, headers={"authorization": ADMIN}, message_id=str(number)) for number in range(2)]
-    path, admin = EVALUATIONS.replace("default", f"org-{other}"), {"X-Grafana-Org-Id": str(other)}
+    messages = [Message(body=body, headers={"authorization": ADMIN}, message_id=str(number)) for number in range(2)]
+    path, admin = EVALUATIONS.replace("default", f"org-{other_org_id}"), {"X-Grafana-Org-Id": str(other_org_id)}
     async with watching(api, EVALUATIONS) as evaluations, watching(api, path, headers=admin) as other_evaluations:
-        await broker.publish(broker.topology.jobs, "submit.default", accepted[0])
-        await broker.publish(broker.topology.jobs, f"submit.org-{other}", accepted[1])
+        await broker.publish(broker.topology.jobs, "submit.default", messages[0])
+        await broker.publish(broker.topology.jobs, f"submit.org-{other_org_id}", messages[1])
         assert (await other_evaluations.next_event())[0] == "ADDED"
-        assert await waiting(api) == LIMIT
+        assert await count_waiting_jobs(api) == LIMIT
         await api("DELETE", f"{JOBS}/{name}")
         assert (await evaluations.next_event())[0] == "ADDED"
     assert await api.sql("select count(*) from dead_letter") == 0
 
 
-@pytest.mark.parametrize(("sent", "stored"), [(0, 3), (1, 1), (4, 4), (5, 5), (9, 5), (255, 5)])
-async def test_the_priority_of_a_message_is_that_of_its_jobs(api: Api, broker: MemoryBroker, sent: int, stored: int) -> None:
-    """The AMQP property ``priority`` applies to jobs and evaluations. Without it, or with 0, their priority is normal."""
+@pytest.mark.parametrize(("message_priority", "job_priority"), [(0, 3), (1, 1), (4, 4), (5, 5), (9, 5), (255, 5)])
+async def test_the_priority_of_a_message_is_that_of_its_jobs(
+    api: Api, broker: MemoryBroker, message_priority: int, job_priority: int
+) -> None:
+    """The AMQP property ``priority`` applies to jobs and evaluations. Without it, or with 0, their priority is 3; above 5, it is 5."""
     for path, submission in ((JOBS, {**SYNC, "repository": "a"}), (EVALUATIONS, EVALUATION | {"kind": "Evaluation"})):
         async with watching(api, path) as events:
-            message = Message(body=orjson.dumps(submission), headers={"authorization": ADMIN}, priority=sent)
+            message = Message(body=orjson.dumps(submission), headers={"authorization": ADMIN}, priority=message_priority)
             await broker.publish(broker.topology.jobs, "submit.default", message)
             assert (await events.next_event())[0] == "ADDED"
-    assert await api.sql("select array_agg(priority) from job") == [stored, stored]
+    assert await api.sql("select array_agg(priority) from job") == [job_priority, job_priority]
 
 
 async def test_a_merged_job_has_the_higher_priority(api: Api, broker: MemoryBroker) -> None:
-    """A message with a higher priority raises that of the pending job, and its queue; a lower one does not."""
+    """A message with a higher priority raises the priority of the equal pending job and of its queue. A lower one does not."""
     assert (await submit_job(api, "a"))[0] == 202
     async with watching(api, JOBS) as events:
         assert (await events.next_event())[0] == "ADDED"  # a watch begins with the present jobs

@@ -11,7 +11,7 @@ from typing import Any, Final
 import orjson
 import pytest
 from tests.contract.api.conftest import Api, StartApi
-from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, Watching, watching
+from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, OpenWatch, watching
 
 from dashwright.api.domain.selectors import matches, parse_selection
 from dashwright.api.stores import lists
@@ -26,7 +26,7 @@ NAMES: Final = [f"d{number}" for number in range(30)]
 TEAMS: Final = ["", "a", "b"]
 FOLDER_NAMES: Final = ["", "f1", "f2"]
 OBJECTS_OF_A_SYNC: Final = 700
-"""Objects of one sync: more than a gateway reads at once."""
+"""Objects of one sync: more than a gateway reads in one batch."""
 
 ROUNDS: Final = 30
 BUSY: Final = 503
@@ -34,13 +34,13 @@ BUSY: Final = 503
 
 
 class SharedObjects:
-    """The objects that the writers change."""
+    """The objects that the writers change, with the gateways and the database."""
 
     def __init__(self, apis: Sequence[Api], database: Database, seed: int) -> None:
         self.apis = apis
         self.database = database
         self.random = random.Random(seed)
-        self.is_still = False
+        self.has_writing_ended = False
 
     @asynccontextmanager
     async def writing(self) -> AsyncIterator[Connection]:
@@ -49,27 +49,27 @@ class SharedObjects:
             await connection.execute("set local lock_timeout = '60s'")
             yield connection
 
-    def create_one(self) -> resources.Write:
+    def random_write(self) -> resources.Write:
         team, folder, title = self.random.choice(TEAMS), self.random.choice(FOLDER_NAMES), self.random.choice(("one", "two", "three"))
-        return write_of(DASHBOARD, self.random.choice(NAMES), title, team, folder)
+        return make_write(DASHBOARD, self.random.choice(NAMES), title, team, folder)
 
     async def pause(self) -> None:
         """Sleep, sometimes for longer than another writer needs for a commit."""
         await asyncio.sleep(self.random.choice((0, 0, 0.002, 0.02)))
 
 
-def write_of(kind: Kind, name: str, title: str, team: str = "", folder: str = "") -> resources.Write:
+def make_write(kind: Kind, name: str, title: str, team: str = "", folder: str = "") -> resources.Write:
     spec, labels = orjson.dumps({"title": title}).decode(), {"team": team} if team else {}
     annotations = {"grafana.app/folder": folder} if folder else {}
     return resources.Write(kind, name, spec, kind.version, extract=Extract(title), labels=labels, annotations=annotations)
 
 
 async def change_one_by_one(shared: SharedObjects) -> None:
-    """Make several changes in one transaction, which remains open for a moment after it has got its versions."""
+    """Make several changes in one transaction, which remains open for a moment after their versions were assigned."""
     for _ in range(ROUNDS):
         async with shared.writing() as connection:
             for _ in range(shared.random.randrange(1, 5)):
-                await resources.put(await resources.lock(connection, "default"), "default", shared.create_one(), actor="user:1", now=NOW)
+                await resources.put(await resources.lock(connection, "default"), "default", shared.random_write(), actor="user:1", now=NOW)
                 await shared.pause()
         await shared.pause()
 
@@ -81,20 +81,20 @@ async def create_and_delete(shared: SharedObjects) -> None:
         status, _ = await api("DELETE", f"{DASHBOARDS}/{name}")
         assert status in (200, 404, BUSY)
         await shared.pause()
-        status, _ = await api("POST", DASHBOARDS, {"metadata": {"name": name, "labels": {"team": "a"}}, "spec": {"title": "made"}})
+        status, _ = await api("POST", DASHBOARDS, {"metadata": {"name": name, "labels": {"team": "a"}}, "spec": {"title": "new"}})
         assert status in (201, 409, BUSY)
-        status, _ = await api("POST", FOLDERS, {"metadata": {"generateName": "made-"}, "spec": {"title": "made"}})
+        status, _ = await api("POST", FOLDERS, {"metadata": {"generateName": "new-"}, "spec": {"title": "new"}})
         assert status in (201, BUSY)
 
 
-async def sync(shared: SharedObjects) -> None:
+async def write_syncs(shared: SharedObjects) -> None:
     """Write hundreds of objects in one transaction, then delete them."""
     for round_ in range(3):
         async with shared.writing() as connection:
             staging = resources.StagedWrites(connection)
             await staging.create_table()
             title = f"of sync {round_}"
-            await staging.add([write_of(DASHBOARD, f"s{index}", title, TEAMS[index % 3]) for index in range(OBJECTS_OF_A_SYNC)])
+            await staging.add([make_write(DASHBOARD, f"s{index}", title, TEAMS[index % 3]) for index in range(OBJECTS_OF_A_SYNC)])
             await resources.lock(connection, "default")
             await staging.write("default", actor="user:1", now=NOW)
             await shared.pause()
@@ -128,8 +128,8 @@ class Follower:
     number: int
     position: int = 0
     objects: dict[str, Any] = field(default_factory=dict)
-    past: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
-    checks: int = 0
+    history: list[tuple[int, dict[str, Any]]] = field(default_factory=list)
+    check_count: int = 0
 
     def __post_init__(self) -> None:
         self.random = random.Random(self.number)
@@ -137,16 +137,16 @@ class Follower:
     async def follow(self) -> None:
         """Watch, stop and continue until writing has ended and a bookmark confirms that all changes were sent."""
         while True:
-            is_last = self.shared.is_still
-            if self.past and not is_last and self.random.random() < 0.2:
-                version, objects = self.random.choice(self.past)
+            is_last = self.shared.has_writing_ended
+            if self.history and not is_last and self.random.random() < 0.2:
+                version, objects = self.random.choice(self.history)
                 self.position, self.objects = version, dict(objects)
-            patience = None if is_last else self.random.choice((1, 2, 5, 50, 400, None))
-            is_whole = await self._watch(patience)
-            if is_last and is_whole:
+            event_limit = None if is_last else self.random.choice((1, 2, 5, 50, 400, None))
+            is_complete = await self._watch(event_limit)
+            if is_last and is_complete:
                 return
 
-    async def _watch(self, patience: int | None) -> bool:
+    async def _watch(self, event_limit: int | None) -> bool:
         """Read one watch for a number of events, or until it ends. Return whether it ended because all changes were sent."""
         api = self.random.choice(self.shared.apis)
         query: dict[str, Any] = {"allowWatchBookmarks": "true", "timeoutSeconds": 1, **self.selectors}
@@ -158,15 +158,16 @@ class Follower:
                 query |= {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan"}
         async with watching(api, self.path, **query) as watch:
             assert watch.response.status == 200
-            return await self._take(watch, patience, is_initial=not self.position, is_marked="sendInitialEvents" in query)
+            return await self._read_events(watch, event_limit, is_initial=not self.position, has_end_mark="sendInitialEvents" in query)
 
-    async def _take(self, watch: Watching, patience: int | None, *, is_initial: bool, is_marked: bool) -> bool:
+    async def _read_events(self, watch: OpenWatch, event_limit: int | None, *, is_initial: bool, has_end_mark: bool) -> bool:
+        """Apply events until the limit, the bookmark or the end. Return whether a bookmark has confirmed that all changes were sent."""
         count = 0
         while (event := await watch.event()) is not None:
             version, event_type = int(event["object"]["metadata"]["resourceVersion"]), event["type"]
             if event_type == "BOOKMARK":
                 await self._check(version)
-                if is_initial and is_marked:
+                if is_initial and has_end_mark:
                     assert event["object"]["metadata"]["annotations"] == {"k8s.io/initial-events-end": "true"}
                     is_initial = False
                 else:
@@ -174,10 +175,10 @@ class Follower:
             else:
                 is_initial = self._apply(event, version, is_initial=is_initial)
             if not is_initial:
-                self.past.append((self.position, dict(self.objects)))
+                self.history.append((self.position, dict(self.objects)))
             count += 1
             # The initial objects are sent by name: a client that disconnects among them cannot resume.
-            if patience is not None and count >= patience and not is_initial:
+            if event_limit is not None and count >= event_limit and not is_initial:
                 return False
         return False
 
@@ -206,7 +207,7 @@ class Follower:
             async with self.shared.database.connection() as connection:
                 page = await lists.page(connection, self.kind, "default", version=version, after="", limit=10_000)
             stored = {item.name: orjson.loads(item.encode(self.kind.version)) for item in page.items}
-        elif self.shared.is_still:
+        elif self.shared.has_writing_ended:
             async with self.shared.database.connection() as connection:
                 stored_jobs = await jobs.list_page(connection, JOB, "default", after="", limit=10_000)
             stored = {job.name: orjson.loads(job.encode()) for job in stored_jobs.items}
@@ -217,7 +218,7 @@ class Follower:
             name: stored_item for name, stored_item in stored.items() if matches(selection, stored_item["metadata"].get("labels", {}), name)
         }
         assert self.objects == expected, f"{self} at {version}"
-        self.checks += 1
+        self.check_count += 1
 
     def __repr__(self) -> str:
         return f"follower {self.number} of {self.kind.plural} {self.selectors} at {self.position}"
@@ -247,7 +248,7 @@ async def test_every_watcher_ends_with_the_content_of_the_store(start_api: Start
         for follower in followers:
             group.create_task(follower.follow())
         await asyncio.gather(
-            change_one_by_one(shared), change_one_by_one(shared), create_and_delete(shared), sync(shared), submit_jobs(shared)
+            change_one_by_one(shared), change_one_by_one(shared), create_and_delete(shared), write_syncs(shared), submit_jobs(shared)
         )
-        shared.is_still = True
-    assert all(follower.checks for follower in followers)
+        shared.has_writing_ended = True
+    assert all(follower.check_count for follower in followers)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import ADMIN, Api, StartApi, legacy_text
-from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, create, dashboard, position, watching
+from tests.contract.api.watching import DASHBOARDS, FOLDERS, JOBS, create, current_version, dashboard, watching
 
 from dashwright.common.identity import Role
 
@@ -15,7 +15,7 @@ from dashwright.common.identity import Role
 async def test_a_watch_continues_after_a_list(api: Api) -> None:
     """Every change after the version of the list is sent, once and in order, and none from before."""
     await create(api, dashboard("before"))
-    async with watching(api, resourceVersion=await position(api)) as watch:
+    async with watching(api, resourceVersion=await current_version(api)) as watch:
         assert (watch.response.status, watch.response.content_type) == (200, "application/json")
         created = await create(api, dashboard("after"))
         assert await watch.event() == {"type": "ADDED", "object": created}
@@ -36,8 +36,8 @@ async def test_a_watch_without_a_version_starts_with_all_objects(api: Api) -> No
 
 
 async def test_a_watch_sends_only_changes_of_its_kind(api: Api) -> None:
-    """Changes of other kinds and namespaces are not sent."""
-    async with watching(api, FOLDERS, resourceVersion=await position(api)) as watch:
+    """Changes of other kinds are not sent."""
+    async with watching(api, FOLDERS, resourceVersion=await current_version(api)) as watch:
         await create(api, dashboard("d"))
         await create(api, {"metadata": {"name": "f"}, "spec": {"title": "F"}}, FOLDERS)
         assert await watch.next_event() == ("ADDED", "f")
@@ -45,7 +45,7 @@ async def test_a_watch_sends_only_changes_of_its_kind(api: Api) -> None:
 
 async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
     """A watch may continue from any version in the stored change stream, also from before the first watch."""
-    start_version = await position(api)
+    start_version = await current_version(api)
     for name in ("a", "b", "c"):
         await create(api, dashboard(name))
     async with watching(api, resourceVersion=start_version) as watch:
@@ -54,7 +54,7 @@ async def test_a_watch_continues_from_an_old_version(api: Api) -> None:
 
 async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
     """A watch ends after ``timeoutSeconds``. With bookmarks, the last one has the version to continue from."""
-    start_version = await position(api)
+    start_version = await current_version(api)
     async with watching(api, resourceVersion=start_version, timeoutSeconds=2, allowWatchBookmarks="true") as watch:
         created = await create(api, dashboard("a"))
         await create(api, {"metadata": {"name": "f"}, "spec": {"title": "F"}}, FOLDERS)
@@ -62,21 +62,21 @@ async def test_a_watch_ends_in_its_time_with_a_bookmark(api: Api) -> None:
     assert event == {"type": "ADDED", "object": created}
     assert bookmark["type"] == "BOOKMARK"
     assert (bookmark["object"]["kind"], bookmark["object"]["apiVersion"]) == ("Dashboard", "dashboard.grafana.app/v2alpha1")
-    assert bookmark["object"]["metadata"] == {"resourceVersion": await position(api)}
+    assert bookmark["object"]["metadata"] == {"resourceVersion": await current_version(api)}
     async with watching(api, resourceVersion=start_version, timeoutSeconds=1) as watch:
         assert [event["type"] for event in await watch.remaining_events()] == ["ADDED"]
 
 
-async def test_initial_events_end_with_a_mark(api: Api) -> None:
+async def test_initial_events_end_with_a_bookmark(api: Api) -> None:
     """The bookmark after the initial events has a version of the store and marks their end, also for an empty collection."""
     query: dict[str, Any] = {"sendInitialEvents": "true", "resourceVersionMatch": "NotOlderThan", "allowWatchBookmarks": "true"}
     for names in ([], ["a"]):
         async with watching(api, **query) as watch:
             assert [await watch.next_event() for _ in names] == [("ADDED", name) for name in names]
-            marked = await watch.event()
-            assert marked["type"] == "BOOKMARK"
-            assert marked["object"]["metadata"] == {
-                "resourceVersion": await position(api),
+            bookmark = await watch.event()
+            assert bookmark["type"] == "BOOKMARK"
+            assert bookmark["object"]["metadata"] == {
+                "resourceVersion": await current_version(api),
                 "annotations": {"k8s.io/initial-events-end": "true"},
             }
             await create(api, dashboard(f"{len(names)}"))
@@ -129,7 +129,7 @@ async def test_every_value_but_false_requests_a_watch(api: Api, parameter: str) 
 
 async def test_a_version_before_the_horizon_is_410(api: Api) -> None:
     """A watch from a version before the horizon has one ERROR event with the Status that makes clients list again, and ends."""
-    start_version = await position(api)
+    start_version = await current_version(api)
     await create(api, dashboard("a"))
     await api.sql("delete from change")
     await api.sql("update change_horizon set resource_version = (select last_value from resource_version)")
@@ -147,14 +147,14 @@ async def test_a_version_before_the_horizon_is_410(api: Api) -> None:
 async def test_a_version_of_another_database_is_410(api: Api) -> None:
     """A watch from a version that this database never issued is refused instead of waiting for it."""
     await create(api, dashboard("a"))
-    for after in (await api.sql("select last_value + 1 from resource_version"), 2**62):
-        async with watching(api, resourceVersion=after) as watch:
+    for future_version in (await api.sql("select last_value + 1 from resource_version"), 2**62):
+        async with watching(api, resourceVersion=future_version) as watch:
             assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
 
 
 async def test_objects_enter_and_leave_a_selection(api: Api) -> None:
     """An object that receives the label is ADDED; one that loses it is DELETED in its last selected state, at the change's version."""
-    async with watching(api, resourceVersion=await position(api), labelSelector="team=a") as watch:
+    async with watching(api, resourceVersion=await current_version(api), labelSelector="team=a") as watch:
         await create(api, dashboard("other", team="b"))
         await create(api, dashboard("d", team="a"))
         assert await watch.next_event() == ("ADDED", "d")
@@ -177,8 +177,8 @@ async def relabel(api: Api, name: str, team: str) -> int:
 
 
 async def test_large_objects_are_sent_completely(api: Api) -> None:
-    """Many large objects and changes are sent completely, with only a few specs in memory at a time."""
-    start_version, created = await position(api), []
+    """Many large objects and changes are sent completely."""
+    start_version, created = await current_version(api), []
     for index in range(4):
         body = dashboard(f"d{index}")
         body["spec"]["description"] = f"{index}" * (200_000 * (index + 1))
@@ -193,7 +193,7 @@ async def test_large_objects_are_sent_completely(api: Api) -> None:
 
 async def test_one_object_is_watched_by_its_name(api: Api) -> None:
     """A watch of one name works as for ``kubectl get NAME --watch``."""
-    async with watching(api, resourceVersion=await position(api), fieldSelector="metadata.name=b") as watch:
+    async with watching(api, resourceVersion=await current_version(api), fieldSelector="metadata.name=b") as watch:
         for name in "abc":
             await create(api, dashboard(name))
         await api("DELETE", f"{DASHBOARDS}/b")
@@ -215,9 +215,9 @@ async def test_events_are_sent_as_rows_of_a_table(api: Api) -> None:
 
 
 async def test_events_are_sent_as_metadata_only(api: Api) -> None:
-    """Events with metadata only are sent without reading specs."""
+    """A client that accepts only metadata receives events without specs."""
     accept = {"Accept": "application/json;as=PartialObjectMetadata;v=v1;g=meta.k8s.io"}
-    async with watching(api, headers=accept, resourceVersion=await position(api)) as watch:
+    async with watching(api, headers=accept, resourceVersion=await current_version(api)) as watch:
         created = await create(api, dashboard("a"))
         event = await watch.event()
     assert event["object"] == {"kind": "PartialObjectMetadata", "apiVersion": "meta.k8s.io/v1", "metadata": created["metadata"]}
@@ -264,7 +264,7 @@ async def test_the_number_of_watches_is_limited(start_api: StartApi) -> None:
 async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> None:
     """A caller may have a quarter of WATCHES, so that others have room. Admins may have all."""
     api = await start_api(watches=8)
-    viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
+    viewer, other_viewer = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
     async with AsyncExitStack() as stack:
 
         async def open_watch(auth: str) -> int:
@@ -272,7 +272,7 @@ async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> N
             return watch.response.status
 
         assert [await open_watch(viewer) for _ in range(3)] == [200, 200, 429]
-        assert await open_watch(other) == 200
+        assert await open_watch(other_viewer) == 200
         assert [await open_watch(ADMIN) for _ in range(6)] == [200] * 5 + [429]
     async with asyncio.timeout(20):
         while True:
@@ -283,7 +283,7 @@ async def test_one_caller_has_a_quarter_of_the_watches(start_api: StartApi) -> N
 
 async def test_a_stop_ends_watches_cleanly(api: Api) -> None:
     """When the gateway stops, no event is truncated and no connection is reset."""
-    async with watching(api, resourceVersion=await position(api)) as watch:
+    async with watching(api, resourceVersion=await current_version(api)) as watch:
         created = await create(api, dashboard("a"))
         assert await watch.event() == {"type": "ADDED", "object": created}
         stopping = asyncio.create_task(api.stop())
@@ -291,7 +291,7 @@ async def test_a_stop_ends_watches_cleanly(api: Api) -> None:
         await stopping
 
 
-async def test_a_head_of_a_watch_ends_immediately(api: Api) -> None:
+async def test_a_head_request_for_a_watch_ends_immediately(api: Api) -> None:
     """A HEAD request has the headers of a GET and does not count as a watch."""
     async with api.session.head(f"{DASHBOARDS}?watch=true", headers={"Authorization": ADMIN}) as response:
         assert response.status == 200
@@ -304,27 +304,27 @@ async def metrics_of(api: Api) -> str:
 
 
 async def test_a_watch_ends_when_its_caller_changes(api: Api) -> None:
-    """Former members and members with another role have to reconnect; other watches continue."""
-    viewer, other = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
-    start_version = await position(api)
+    """The watch of a user who is removed from the organization ends with 410. Other watches continue."""
+    viewer, other_viewer = await api.person("viewer", Role.VIEWER), await api.person("other", Role.VIEWER)
+    start_version = await current_version(api)
     async with (
         watching(api, auth=viewer, resourceVersion=start_version) as watch,
-        watching(api, auth=other, resourceVersion=start_version) as undisturbed,
+        watching(api, auth=other_viewer, resourceVersion=start_version) as other_watch,
     ):
-        assert (watch.response.status, undisturbed.response.status) == (200, 200)
+        assert (watch.response.status, other_watch.response.status) == (200, 200)
         await api.sql("""delete from org_user where user_id = (select id from "user" where login = 'viewer')""")
         assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
         await create(api, dashboard("a"))
-        assert await undisturbed.next_event() == ("ADDED", "a")
+        assert await other_watch.next_event() == ("ADDED", "a")
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         assert watch.response.status in (401, 403)
 
 
 async def test_a_watch_ends_with_its_credentials(api: Api) -> None:
     """A watch ends when the key that started it expires."""
-    begin, auth = await position(api), f"Bearer {legacy_text('short')}"
+    start_version, auth = await current_version(api), f"Bearer {legacy_text('short')}"
     await api.legacy_key("short", role=Role.VIEWER, expires=int(time.time()) + 6)
-    async with watching(api, auth=auth, resourceVersion=begin) as watch:
+    async with watching(api, auth=auth, resourceVersion=start_version) as watch:
         assert watch.response.status == 200
         assert await watch.remaining_events() == []
 

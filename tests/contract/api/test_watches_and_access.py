@@ -2,7 +2,7 @@
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.watching import FOLDERS, create, dashboard, position, watching
+from tests.contract.api.watching import FOLDERS, create, current_version, dashboard, watching
 
 from dashwright.common.identity import Role
 
@@ -27,12 +27,15 @@ async def move_dashboard(api: Api, name: str, folder: str) -> None:
 
 async def test_hidden_objects_are_not_sent(api: Api, viewer: str) -> None:
     """Changes in a folder without permission are not sent."""
-    start_version = await position(api)
-    async with watching(api, auth=viewer, resourceVersion=start_version) as watch, watching(api, resourceVersion=start_version) as complete:
+    start_version = await current_version(api)
+    async with (
+        watching(api, auth=viewer, resourceVersion=start_version) as watch,
+        watching(api, resourceVersion=start_version) as admin_watch,
+    ):
         for name, folder in (("a", "secret"), ("b", "open")):
             await create(api, dashboard(name, folder=folder))
         assert await watch.next_event() == ("ADDED", "b")
-        assert [await complete.next_event() for _ in "ab"] == [("ADDED", "a"), ("ADDED", "b")]
+        assert [await admin_watch.next_event() for _ in "ab"] == [("ADDED", "a"), ("ADDED", "b")]
     async with watching(api, auth=viewer) as watch:
         assert await watch.next_event() == ("ADDED", "b")
         await create(api, dashboard("c"))
@@ -45,23 +48,26 @@ async def test_an_object_moved_out_of_view_is_deleted(api: Api, viewer: str) -> 
     An object that becomes visible is ADDED.
     """
     await create(api, dashboard("d", folder="open"))
-    async with watching(api, auth=viewer, resourceVersion=await position(api)) as watch:
+    async with watching(api, auth=viewer, resourceVersion=await current_version(api)) as watch:
         await move_dashboard(api, "d", "secret")
         deleted = await watch.event()
         assert (deleted["type"], deleted["object"]["metadata"]["annotations"]["grafana.app/folder"]) == ("DELETED", "open")
-        assert deleted["object"]["metadata"]["resourceVersion"] == await position(api)
+        assert deleted["object"]["metadata"]["resourceVersion"] == await current_version(api)
         await move_dashboard(api, "d", "open")
         assert await watch.next_event() == ("ADDED", "d")
 
 
 async def test_a_change_of_visibility_ends_a_watch(api: Api, viewer: str) -> None:
-    """A change of rules ends the watch and prevents resuming from before it. The watches of Admins continue."""
-    start_version = await position(api)
-    async with watching(api, auth=viewer, resourceVersion=start_version) as watch, watching(api, resourceVersion=start_version) as complete:
+    """A change of access rules ends the watch, which cannot be resumed from an earlier version. The watches of Admins continue."""
+    start_version = await current_version(api)
+    async with (
+        watching(api, auth=viewer, resourceVersion=start_version) as watch,
+        watching(api, resourceVersion=start_version) as admin_watch,
+    ):
         await hide(api, "open")
         assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
         await create(api, dashboard("a"))
-        assert await complete.next_event() == ("ADDED", "a")
+        assert await admin_watch.next_event() == ("ADDED", "a")
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
     async with watching(api, resourceVersion=start_version) as watch:
@@ -72,7 +78,7 @@ async def test_a_folder_that_is_moved_out_of_view_ends_a_watch(api: Api, viewer:
     """Moving a folder out of view ends a watch, because the objects in it have no changes of their own."""
     await create(api, {"metadata": {"name": "inner", "annotations": {"grafana.app/folder": "open"}}, "spec": {"title": "I"}}, FOLDERS)
     await create(api, dashboard("d", folder="inner"))
-    start_version = await position(api)
+    start_version = await current_version(api)
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         await move_dashboard(api, "inner", "secret")
         assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
@@ -82,7 +88,7 @@ async def test_a_folder_that_is_moved_out_of_view_ends_a_watch(api: Api, viewer:
 
 async def test_a_new_folder_ends_no_watch(api: Api, viewer: str) -> None:
     """A new folder does not end a watch, because it changes the visibility of no existing object."""
-    async with watching(api, auth=viewer, resourceVersion=await position(api)) as watch:
+    async with watching(api, auth=viewer, resourceVersion=await current_version(api)) as watch:
         await create(api, {"metadata": {"name": "new"}, "spec": {"title": "N"}}, FOLDERS)
         await create(api, dashboard("d", folder="new"))
         assert await watch.next_event() == ("ADDED", "d")

@@ -15,7 +15,7 @@ STRONG_PASSWORD = "correct horse battery"
 
 
 @pytest.mark.parametrize(
-    ("password", "fault"),
+    ("password", "message"),
     [
         ("", "missing or too short; it needs at least 8 characters"),
         ("seven77", "missing or too short; it needs at least 8 characters"),
@@ -24,22 +24,23 @@ STRONG_PASSWORD = "correct horse battery"
         ("New-Person", "too common"),
         (STRONG_PASSWORD, None),
     ],
+    ids=["empty", "short", "common", "repeated character", "login", "strong"],
 )
-async def test_a_weak_password_is_rejected(start_api: StartApi, password: str, fault: str | None) -> None:
+async def test_a_weak_password_is_rejected(start_api: StartApi, password: str, message: str | None) -> None:
     """A password that is short, common or equal to the login is rejected."""
     api = await start_api(password_min_length=8)
     status, body = await api("POST", "/api/admin/users", {"login": "new-person", "password": password})
-    assert status == (200 if fault is None else 400)
-    assert fault is None or fault in body["message"]
+    assert status == (200 if message is None else 400)
+    assert message is None or message in body["message"]
 
 
-@pytest.mark.parametrize("stored", ["admin", ""])
+@pytest.mark.parametrize("stored_password", ["admin", ""])
 async def test_an_exposed_server_does_not_start_with_a_default_password(
-    start_api: StartApi, database: Database, broker: MemoryBroker, stored: str
+    start_api: StartApi, database: Database, broker: MemoryBroker, stored_password: str
 ) -> None:
-    """The check at the start reads the stored password, not the setting."""
+    """An exposed server does not start if the stored password of the admin is the default one, regardless of the setting."""
     api = await start_api()
-    await api.sql("""update "user" set password = $1""", light_passwords.HASHER.hash(stored))
+    await api.sql("""update "user" set password = $1""", light_passwords.HASHER.hash(stored_password))
     settings = load(http_host="0.0.0.0", http_port=0, admin_password=STRONG_PASSWORD, secret_key="of tests only", data_dir=api.data)
     with pytest.raises(SettingsError, match="the account admin has the default password"):
         await Gateway(settings, database, broker, Clock()).start()

@@ -61,8 +61,10 @@ async def test_a_form_is_read_as_well_as_json(api: Api) -> None:
         {"X-Hub-Signature-256": ""},
         {"X-Hub-Signature-256": "sha256="},
     ],
+    ids=["zeros", "another secret", "no algorithm", "empty", "no digits"],
 )
-async def test_without_the_right_signature_nothing_happens(api: Api, headers: dict[str, str]) -> None:
+async def test_a_wrong_signature_is_refused(api: Api, headers: dict[str, str]) -> None:
+    """A delivery with a wrong or malformed signature is 401 and creates no job."""
     await create_hooked_repository(api)
     status, result = await deliver(api, headers=headers)
     assert (status, result["message"]) == (401, "invalid signature")
@@ -72,20 +74,20 @@ async def test_without_the_right_signature_nothing_happens(api: Api, headers: di
 @pytest.mark.parametrize(
     "headers",
     [{}, {"X-Hub-Signature-256": "sha256=" + "0" * 63}, {"X-Hub-Signature-256": "sha256=" + "G" * 64}, {"X-Hub-Signature-256": "sha1=00"}],
-    ids=["none", "short", "no digits", "another algorithm"],
+    ids=["no header", "too short", "not hexadecimal", "another algorithm"],
 )
 async def test_the_body_of_a_delivery_that_cannot_be_verified_is_not_read(api: Api, headers: dict[str, str]) -> None:
     """A delivery that cannot be verified gets a response before its body is read, even if the body is endless."""
     await create_hooked_repository(api)
-    read = 0
+    sent_bytes = 0
 
-    async def endless() -> Any:
-        nonlocal read
-        while read < 40 << 20:
-            read += 1 << 16
+    async def send_endlessly() -> Any:
+        nonlocal sent_bytes
+        while sent_bytes < 40 << 20:
+            sent_bytes += 1 << 16
             yield b"x" * (1 << 16)
 
-    async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=endless(), headers=headers) as response:
+    async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=send_endlessly(), headers=headers) as response:
         assert response.status == 401
 
 
@@ -96,32 +98,32 @@ async def test_a_compressed_delivery_is_refused_before_it_is_verified(api: Api) 
 
 
 async def test_unverified_deliveries_share_a_bounded_budget(api: Api) -> None:
-    """While a large delivery is received, another from that network is refused, and small ones are accepted."""
+    """While a large delivery is received, another one from the same network is refused, and small ones are accepted."""
     await create_hooked_repository(api)
     large_body = json.dumps({**PUSH, "filler": "x" * (24 << 20)}).encode()
-    is_under_way, may_end = asyncio.Event(), asyncio.Event()
+    is_almost_sent, may_end = asyncio.Event(), asyncio.Event()
 
-    async def slow() -> Any:
-        for start in range(0, len(large_body) - 1, 1 << 20):
-            yield large_body[start : min(start + (1 << 20), len(large_body) - 1)]
-        is_under_way.set()
+    async def chunks() -> Any:
+        for offset in range(0, len(large_body) - 1, 1 << 20):
+            yield large_body[offset : min(offset + (1 << 20), len(large_body) - 1)]
+        is_almost_sent.set()
         await may_end.wait()
         yield large_body[-1:]
 
     headers = {"X-GitHub-Event": "push", "X-GitHub-Delivery": "slow", "X-Hub-Signature-256": signature(SECRET, large_body)}
 
     async def send_slowly() -> int:
-        async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=slow(), headers=headers) as response:
+        async with api.session.post(f"{REPOSITORIES}/boards/webhook", data=chunks(), headers=headers) as response:
             return response.status
 
     sending = asyncio.create_task(send_slowly())
-    await is_under_way.wait()
-    another = large_body.replace(b"x", b"y")
-    assert (await deliver(api, another, delivery_id="refused"))[0] == 429
+    await is_almost_sent.wait()
+    second_large_body = large_body.replace(b"x", b"y")
+    assert (await deliver(api, second_large_body, delivery_id="refused"))[0] == 429
     assert (await deliver(api, delivery_id="small"))[0] == 202
     may_end.set()
     assert await sending == 202
-    assert (await deliver(api, another, delivery_id="refused"))[0] == 202
+    assert (await deliver(api, second_large_body, delivery_id="refused"))[0] == 202
 
 
 async def test_the_size_of_deliveries_is_limited(api: Api) -> None:
@@ -137,8 +139,8 @@ async def test_the_number_of_values_is_limited(api: Api, media_type: str) -> Non
     await create_hooked_repository(api)
     for count, status in ((900_000, 202), (1_000_000, 400)):
         body = json.dumps({**PUSH, "filler": [0] * count})
-        sent = body if media_type == "application/json" else urlencode({"payload": body})
-        assert (await deliver(api, sent.encode(), headers={"Content-Type": media_type}))[0] == status
+        encoded = body if media_type == "application/json" else urlencode({"payload": body})
+        assert (await deliver(api, encoded.encode(), headers={"Content-Type": media_type}))[0] == status
 
 
 @pytest.mark.parametrize(
@@ -152,7 +154,8 @@ async def test_the_number_of_values_is_limited(api: Api, media_type: str) -> Non
         (b"[" * 100_000, "application/json"),
     ],
 )
-async def test_signed_rubbish_is_a_bad_request(api: Api, body: bytes, media_type: str) -> None:
+async def test_a_signed_body_that_cannot_be_parsed_is_a_bad_request(api: Api, body: bytes, media_type: str) -> None:
+    """A signed body that is not JSON, not a form with a payload, or nested too deeply is 400."""
     await create_hooked_repository(api)
     assert (await deliver(api, body, headers={"Content-Type": media_type}))[0] == 400
 
@@ -164,19 +167,14 @@ async def test_a_delivery_needs_an_id(api: Api, delivery_id: str) -> None:
     assert (await deliver(api, delivery_id=delivery_id))[0] == 400
 
 
-async def test_a_wrong_signature_reveals_no_repository(api: Api) -> None:
-    """A missing repository, one without a webhook and one with another secret give the same response."""
-    missing = await deliver(api, secret="a stranger's")
-    await create_hooked_repository(api, has_secret=False)
-    assert await deliver(api, secret="a stranger's") == missing
-    assert missing[0] == 401
-
-
-async def test_a_missing_signature_reveals_no_webhook(api: Api) -> None:
-    """A delivery without a signature gets the same response as one for a repository without a webhook."""
-    missing = await deliver(api, secret="a stranger's")
-    await create_hooked_repository(api)
-    assert await deliver(api, secret="a stranger's") == missing
+@pytest.mark.parametrize("has_secret", [False, True], ids=["no webhook", "webhook"])
+@pytest.mark.parametrize("options", [{"secret": "another"}, {"headers": {"X-Hub-Signature-256": ""}}], ids=["wrong", "missing"])
+async def test_a_wrong_or_missing_signature_reveals_no_repository(api: Api, has_secret: bool, options: dict[str, Any]) -> None:
+    """An unverified delivery receives the same response for a missing repository and for one with or without a webhook."""
+    status, error = await deliver(api, **options)
+    assert status == 401
+    await create_hooked_repository(api, has_secret=has_secret)
+    assert await deliver(api, **options) == (status, error)
 
 
 async def test_a_signed_delivery_learns_that_the_repository_is_unhealthy(api: Api) -> None:
@@ -188,7 +186,7 @@ async def test_a_signed_delivery_learns_that_the_repository_is_unhealthy(api: Ap
     assert (await deliver(api, secret="another"))[0] == 401
 
 
-async def test_a_delivery_waits_for_no_writer_of_objects(api: Api) -> None:
+async def test_a_delivery_does_not_wait_for_writers_of_objects(api: Api) -> None:
     """A delivery does not wait for a sync that writes objects, because a host waits only for seconds."""
     await create_hooked_repository(api)
     async with api.database.transaction() as connection:
@@ -201,16 +199,16 @@ async def test_many_deliveries_leave_connections_to_requests(api: Api, database_
     """While more deliveries than there are connections wait for the database, another request is completed."""
     await create_hooked_repository(api)
     connection = await asyncpg.connect(database_url)
-    waiting = "select count(*) from pg_locks where relation = 'job'::regclass and not granted"
+    waiting_locks = "select count(*) from pg_locks where relation = 'job'::regclass and not granted"
     async with connection.transaction():
         await connection.execute("lock table job in access exclusive mode")
         pushes = [asyncio.create_task(deliver(api, {**PUSH, "after": f"{number:040x}"})) for number in range(1, 11)]
-        await wait_until(lambda: connection.fetchval(f"{waiting} having count(*) >= 2"))
+        await wait_until(lambda: connection.fetchval(f"{waiting_locks} having count(*) >= 2"))
         status, _ = await api("GET", "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards")
-        in_use = await connection.fetchval(waiting)
+        waiting_count = await connection.fetchval(waiting_locks)
     await connection.close()
     # The gateway of the tests has five connections, one of which is reserved for probes and logins.
-    assert (status, in_use) == (200, 2)
+    assert (status, waiting_count) == (200, 2)
     assert {code for code, _ in await asyncio.gather(*pushes)} == {202}
 
 

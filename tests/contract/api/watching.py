@@ -17,8 +17,8 @@ _PATIENCE = 20.0
 _LONGEST_LINE = 16 * 1024 * 1024
 
 
-class Watching:
-    """An open watch."""
+class OpenWatch:
+    """A watch whose response has begun."""
 
     def __init__(self, response: aiohttp.ClientResponse) -> None:
         self.response = response
@@ -46,12 +46,12 @@ class Watching:
 @asynccontextmanager
 async def watching(
     api: Api, path: str = DASHBOARDS, *, auth: str = ADMIN, headers: Mapping[str, str] = {}, **query: Any
-) -> AsyncIterator[Watching]:
-    """Open a watch of a collection. ``query`` has its query parameters."""
+) -> AsyncIterator[OpenWatch]:
+    """Open a watch of a collection and yield it. ``query`` are its query parameters."""
     parameters = {"watch": "true", **{name: str(value) for name, value in query.items()}}
-    body = {"Authorization": auth, **headers}
-    async with api.session.get(path, params=parameters, headers=body, timeout=aiohttp.ClientTimeout(total=None)) as response:
-        yield Watching(response)
+    all_headers = {"Authorization": auth, **headers}
+    async with api.session.get(path, params=parameters, headers=all_headers, timeout=aiohttp.ClientTimeout(total=None)) as response:
+        yield OpenWatch(response)
 
 
 def dashboard(name: str, title: str = "T", folder: str = "", **labels: str) -> dict[str, Any]:
@@ -59,8 +59,8 @@ def dashboard(name: str, title: str = "T", folder: str = "", **labels: str) -> d
     return {"metadata": {"name": name, "labels": labels, "annotations": annotations}, "spec": {"title": title}}
 
 
-async def position(api: Api, path: str = DASHBOARDS) -> str:
-    """Return the version of a list."""
+async def current_version(api: Api, path: str = DASHBOARDS) -> str:
+    """Return the resource version of a list that is requested now."""
     status, body = await api("GET", f"{path}?limit=1")
     assert status == 200, body
     version: str = body["metadata"]["resourceVersion"]

@@ -33,14 +33,14 @@ class ReceivedRequest:
         return event
 
 
-Respond = Callable[[ReceivedRequest], Awaitable[web.StreamResponse]]
+ResponseFunction = Callable[[ReceivedRequest], Awaitable[web.StreamResponse]]
 
 
 async def accept(_: ReceivedRequest) -> web.StreamResponse:
     return web.Response(status=204)
 
 
-def respond_with(*statuses: int) -> Respond:
+def respond_with(*statuses: int) -> ResponseFunction:
     """Return a function that responds with each status once, and then with 204."""
     remaining = list(statuses)
 
@@ -54,7 +54,7 @@ class WebhookReceiver:
     """A receiver that records requests, and responds to them as ``respond`` decides."""
 
     def __init__(self) -> None:
-        self.respond: Respond = accept
+        self.respond: ResponseFunction = accept
         self.received: list[ReceivedRequest] = []
         self.url = ""
         self._queue: asyncio.Queue[ReceivedRequest] = asyncio.Queue()
