@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, run_sync, sync_status, titles
+from tests.contract.api.test_sync_from_git import REPOSITORIES, create_repository, dashboard, run_sync, sync_status, titles
 from tests.servers.git import GitServer
 
 from dashwright.common.identity import Role
@@ -27,7 +27,7 @@ async def test_a_sync_makes_the_changes_of_its_dry_run(git_api: Api, git_server:
     """A sync, the first one or one with every type of change, makes exactly the changes of its dry run."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "c.json": dashboard("c", "C")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     dry_run = await dry_run_sync(git_api)
     assert (dry_run["ref"], dry_run.get("base"), len(dry_run["items"])) == (first, None, 5)
     await run_sync(git_api)
@@ -52,7 +52,7 @@ async def test_a_dry_run_writes_nothing(git_api: Api, git_server: GitServer) -> 
     """A dry run writes no object, job, status or change of the feed."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     await run_sync(git_api)
     work_tree.commit({"a.json": dashboard("a", "B")})
     before = await sync_status(git_api), await git_api.sql("select count(*) from job"), await git_api.sql("select count(*) from change")
@@ -66,7 +66,7 @@ async def test_only_admins_see_the_items_of_a_dry_run(git_api: Api, git_server: 
     """Users who may start a sync may start its dry run; only Admins see its items or use other branches."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     await run_sync(git_api)
     work_tree.commit({"a.json": dashboard("a", "B")})
     editor, viewer = await git_api.person("editor", Role.EDITOR), await git_api.person("viewer", Role.VIEWER)
@@ -80,7 +80,7 @@ async def test_a_dry_run_compares_another_branch(git_api: Api, git_server: GitSe
     """A dry run of another branch compares that branch with the stored objects."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     await run_sync(git_api)
     other = work_tree.commit({"a.json": dashboard("a", "B"), "b.json": dashboard("b", "B")}, branch="feature/x")
     dry_run = await dry_run_sync(git_api, query={"ref": "feature/x"})
@@ -99,14 +99,14 @@ async def test_a_dry_run_compares_another_branch(git_api: Api, git_server: GitSe
 async def test_invalid_dry_runs_are_rejected(git_api: Api, git_server: GitServer, path: str, query: dict[str, str], code: int) -> None:
     """The dry run of an unknown repository is 404, and an unknown value of ``dryRun`` is 400."""
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert (await git_api("POST", f"{REPOSITORIES}/{path}/sync", params={"dryRun": "All", **query}))[0] == code
 
 
 async def test_a_dry_run_of_an_empty_repository_has_no_changes(git_api: Api, git_server: GitServer) -> None:
     """The dry run of an empty repository has neither changes nor a commit."""
     git_server.create_repository("team.git")
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     dry_run = await dry_run_sync(git_api)
     assert (dry_run["items"], dry_run["summary"], "ref" in dry_run) == ([], [], False)
 
@@ -125,7 +125,7 @@ async def test_a_dry_run_of_a_local_repository_has_no_commit(git_api: Api) -> No
 async def test_a_dry_run_works_while_syncs_are_disabled(git_api: Api, git_server: GitServer) -> None:
     """While syncs are disabled a dry run works and a sync is rejected."""
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     switched_off = {"spec": {"sync": {"enabled": False}}}
     assert (await git_api("PATCH", TEAM, switched_off, headers={"Content-Type": "application/merge-patch+json"}))[0] == 200
     assert ("create", "a", "a.json") in planned_changes(await dry_run_sync(git_api))

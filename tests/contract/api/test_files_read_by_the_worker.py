@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.file_calls import Calls, sorted_touches
-from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, dashboard, repository, run_sync
+from tests.contract.api.test_sync_from_git import DASHBOARDS, REPOSITORIES, create_repository, dashboard, run_sync
 from tests.servers.git import GitServer
 
 from dashwright.common.errors import BadRequest, NotFound, Unhealthy
@@ -38,7 +38,7 @@ async def make_local_repository(api: Api, tmp_path: Path, **spec: Any) -> Path:
 async def test_files_are_listed(git_api: Api, git_server: GitServer, calls: Calls) -> None:
     """Files are listed at a branch, a commit or below a directory. Hidden files are omitted, and an empty list is possible."""
     work_tree = git_server.create_repository("team.git")
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert await calls.files() == {}
     first = work_tree.commit(
         {"a.json": dashboard("a", "A"), "deep/b.json": dashboard("b", "B"), "deep/n.md": "none", ".x/c.json": "{}", "deep/.keep": ""}
@@ -62,7 +62,7 @@ async def test_a_file_has_the_effect_of_a_sync(git_api: Api, git_server: GitServ
     """
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"deep/b.json": json.dumps({"uid": "b", "title": "B", "panels": [], "id": 7, "x": 1.10})})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     response = await calls.file("deep/b.json")
     wrapper = response.wrapper
     assert (wrapper.path, wrapper.ref, wrapper.errors, wrapper.hash) == ("deep/b.json", first, None, (await calls.files())["deep/b.json"])
@@ -103,7 +103,7 @@ async def test_a_file_has_links_to_its_host(git_api: Api, git_server: GitServer,
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"d/a b.json": dashboard("a", "A")})
     work_tree.commit({"x.json": "{}"}, branch="feature/x")
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     url = git_server.url("team")
     urls_of_own_branch = (await calls.file("d/a b.json")).wrapper.urls
     assert urls_of_own_branch is not None
@@ -169,7 +169,7 @@ async def test_a_local_repository_has_no_refs(git_api: Api, tmp_path: Path, call
 
 async def test_a_failing_host_is_an_error(git_api: Api, git_server: GitServer, calls: Calls) -> None:
     git_server.create_repository("team.git").commit({"a.json": "{}"})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     git_server.token = "since changed"
     with pytest.raises(Unhealthy, match="the git host requires a valid token"):
         await calls.file("a.json")
@@ -178,7 +178,7 @@ async def test_a_failing_host_is_an_error(git_api: Api, git_server: GitServer, c
 async def test_a_damaged_mirror_is_rebuilt(git_api: Api, git_server: GitServer, tmp_path: Path, calls: Calls) -> None:
     """A damaged mirror is rebuilt while the request is served."""
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     before = await calls.file("a.json")
     blob = before.wrapper.hash or ""
     (deleted_object,) = (tmp_path / "data").rglob(f"{blob[:2]}/{blob[2:]}")

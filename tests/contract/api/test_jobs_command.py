@@ -13,7 +13,7 @@ from tests.acceptance.polling import wait_until
 from tests.contract.api.conftest import PASSWORD, Api
 from tests.contract.api.repositories import make_local_repository
 from tests.contract.api.stored_jobs import insert_job
-from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository
+from tests.contract.api.test_sync_from_git import REPOSITORIES, create_repository, dashboard
 from tests.servers.git import GitServer
 
 from dashwright.common.errors import NotFound
@@ -65,7 +65,7 @@ async def test_a_sync_is_requested_and_followed_to_its_end(git_api: Api, git_ser
     """The command prints the counts of changed objects and ends with 0. If a file is invalid, it names the file and ends with 1."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert await run_command(sync, "team", options=server_options(git_api)) == 0
     result = capsys.readouterr().out
     assert "success" in result
@@ -207,6 +207,7 @@ async def test_failed_requests_are_reported_without_secrets(
 
 
 async def test_an_unreachable_server_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    """If the server cannot be reached, the error names its URL, and the exit status is 2."""
     assert await run_command(list_, options=ServerOptions(url="http://127.0.0.1:1")) == 2
     assert "http://127.0.0.1:1" in capsys.readouterr().err
 
@@ -288,7 +289,7 @@ async def test_an_invalid_submission_is_reported(
 
 
 async def test_several_jobs_are_waited_for(api: Api, server: JobsClient, capsys: pytest.CaptureFixture[str]) -> None:
-    """The command ends with the last job, and fails if one of them failed."""
+    """A wait for several jobs ends with the last one, and fails if one of them failed."""
     await insert_job(api, "a", '{"state": "working"}')
     await insert_job(api, "b", '{"state": "error"}')
     waiting = asyncio.create_task(run_command(wait, ["a", "b"], as_json=True, options=server_options(api)))

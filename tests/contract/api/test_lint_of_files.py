@@ -7,7 +7,7 @@ import pytest
 from tests.contract.api.conftest import Api
 from tests.contract.api.file_calls import Calls
 from tests.contract.api.test_files_read_by_the_worker import make_local_repository
-from tests.contract.api.test_sync_from_git import dashboard, repository
+from tests.contract.api.test_sync_from_git import create_repository, dashboard
 from tests.servers.git import GitServer
 
 from dashwright.common.messaging.memory import MemoryBroker
@@ -31,7 +31,7 @@ async def test_the_configuration_is_that_of_the_commit(git_api: Api, git_server:
     """Lint uses the configuration at the ref of the file."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert await severities(calls) == [(RULE, "warning")]
     work_tree.commit({".dashboard-lint": f"warnings:\n  {RULE}:\n"}, branch="other")
     work_tree.commit({".dashboard-lint": f"exclusions:\n  {RULE}:\n    reason: it is edited through here\n"})

@@ -34,8 +34,8 @@ async def worker(api: Api, broker: MemoryBroker) -> AsyncIterator[FakeJobsWorker
     await server.stop(drain=0)
 
 
-async def folder_for(api: Api, name: str, login: str) -> str:
-    """Return credentials of a user without a role who may edit the contents of a new folder, which others cannot see."""
+async def create_folder_editor(api: Api, name: str, login: str) -> str:
+    """Create a folder, and return credentials of a new user without a role who may edit its contents. Other users cannot see it."""
     assert (await api("POST", "/api/folders", {"uid": name, "title": name}))[0] == 200
     auth = await api.person(login, Role.NONE)
     number = await api.sql("""select id from "user" where login = $1""", login)
@@ -66,7 +66,7 @@ async def test_listing_files_needs_repository_access(api: Api, worker: FakeJobsW
 
 async def test_reading_a_file_needs_read_access_to_its_objects(api: Api, worker: FakeJobsWorker) -> None:
     """A caller with read access gets a file with its stored objects; a caller without it learns neither, not even a name."""
-    folder_editor = await folder_for(api, "closed", "ina")
+    folder_editor = await create_folder_editor(api, "closed", "ina")
     viewer = await api.person("vic", Role.VIEWER)
     worker.touches = [touch("get", "mine", "closed")]
     status, body = await api("GET", f"{FILES}/a.json", auth=folder_editor)
@@ -80,8 +80,8 @@ async def test_reading_a_file_needs_read_access_to_its_objects(api: Api, worker:
 
 async def test_a_file_without_objects_needs_list_access(api: Api, worker: FakeJobsWorker) -> None:
     """A file without objects can be read by callers who may list the files."""
-    assert (await api("GET", f"{FILES}/broken.json", auth=await api.person("editor", Role.EDITOR)))[0] == 403
-    assert (await api("GET", f"{FILES}/broken.json"))[0] == 200
+    assert (await api("GET", f"{FILES}/invalid.json", auth=await api.person("editor", Role.EDITOR)))[0] == 403
+    assert (await api("GET", f"{FILES}/invalid.json"))[0] == 200
 
 
 async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJobsWorker) -> None:
@@ -112,7 +112,7 @@ async def test_a_change_is_authorized_before_it_is_made(api: Api, worker: FakeJo
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
 async def test_a_change_needs_the_rights_to_all_objects(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
     """A caller with rights in one folder only is refused if one object is elsewhere. For a Viewer, the worker does not even plan."""
-    folder_editor = await folder_for(api, "closed", "ina")
+    folder_editor = await create_folder_editor(api, "closed", "ina")
     body = None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
     assert (await api(method, f"{FILES}/a.json", body, auth=folder_editor))[0] == 403
@@ -127,7 +127,7 @@ async def test_a_change_needs_the_rights_to_all_objects(api: Api, worker: FakeJo
 @pytest.mark.parametrize(("method", "verb"), [("POST", "create"), ("PUT", "update"), ("DELETE", "delete")])
 async def test_a_dry_run_of_a_change_is_authorized_and_returns_the_plan(api: Api, worker: FakeJobsWorker, method: str, verb: str) -> None:
     """The worker only plans the change, and the dry run requires the rights that the change itself would require."""
-    folder_editor, body = await folder_for(api, "closed", "ina"), None if method == "DELETE" else DASHBOARD
+    folder_editor, body = await create_folder_editor(api, "closed", "ina"), None if method == "DELETE" else DASHBOARD
     worker.touches = [touch(verb, "a", "closed"), touch(verb, "b")]
     assert (await api(method, f"{FILES}/a.json?dryRun=All", body, auth=folder_editor))[0] == 403
     worker.touches.pop()
@@ -267,10 +267,10 @@ async def test_a_repository_that_cannot_be_used_is_reported(api: Api, worker: Fa
     assert worker.requests == []
 
 
-async def test_the_reason_of_bad_health_requires_the_right_to_read(api: Api, worker: FakeJobsWorker) -> None:
-    """The reason of bad health is shown only to callers with read permission, because it contains addresses and folders."""
+async def test_the_reason_why_a_repository_is_unhealthy_requires_the_right_to_read(api: Api, worker: FakeJobsWorker) -> None:
+    """The reason why a repository is unhealthy contains addresses and folders, so it is shown only to callers who may read repositories."""
     await record_health(api, "team", healthy=False)
-    editor, folder_editor = await api.person("editor", Role.EDITOR), await folder_for(api, "closed", "ina")
+    editor, folder_editor = await api.person("editor", Role.EDITOR), await create_folder_editor(api, "closed", "ina")
     for auth, reason in ((editor, ": it is so"), (folder_editor, "")):
         for method, body in (("GET", None), ("PUT", DASHBOARD)):
             status, error = await api(method, f"{FILES}/a.json", body, auth=auth)

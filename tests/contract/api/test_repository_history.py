@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository
+from tests.contract.api.test_sync_from_git import REPOSITORIES, create_repository, dashboard
 from tests.servers.git import GitServer, git
 
 from dashwright.common.identity import Role
@@ -23,7 +23,7 @@ async def test_branches_are_listed(git_api: Api, git_server: GitServer) -> None:
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "A")})
     second = work_tree.commit({"a.json": dashboard("a", "B")}, branch="feature/x")
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     editor, viewer = await git_api.person("editor", Role.EDITOR), await git_api.person("viewer", Role.VIEWER)
     items = [{"name": "feature/x", "hash": second}, {"name": "main", "hash": first}]
     expected = {"kind": "RefList", "apiVersion": "provisioning.grafana.app/v0alpha1", "metadata": {}, "items": items}
@@ -38,7 +38,7 @@ async def test_commits_are_listed_newest_first(git_api: Api, git_server: GitServ
     first = work_tree.commit({"a.json": dashboard("a", "A")}, message="One\n\nand why")
     second = work_tree.commit({"b.json": dashboard("b", "B")})
     third = work_tree.commit({"b.json": dashboard("b", "C")}, branch="other")
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert await commits(git_api) == [second, first]
     assert await commits(git_api, ref="other") == [third, second, first]
     assert await commits(git_api, ref=first) == [first]
@@ -54,7 +54,7 @@ async def test_the_history_of_a_path_has_the_commits_that_touch_it(git_api: Api,
     first = work_tree.commit({"deep/ä b.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
     second = work_tree.commit({"b.json": dashboard("b", "C")})
     third = work_tree.commit({"deep/ä b.json": None, "deep/c.json": dashboard("c", "C")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert await commits(git_api, "/deep/%C3%A4%20b.json") == [third, first]
     assert await commits(git_api, "/b.json") == [second, first]
     assert await commits(git_api, "/deep/") == await commits(git_api, "/deep") == [third, first]
@@ -73,7 +73,7 @@ async def test_a_merge_counts_only_for_its_own_changes(git_api: Api, git_server:
     git(work_tree.folder, "checkout", "--quiet", "main")
     git(work_tree.folder, "merge", "--quiet", "--no-ff", "-m", "merged", "side")
     merge = work_tree.push("after")
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert await commits(git_api, "/b.json") == [side_commit]
     all_commits = await commits(git_api)
     assert (all_commits[0], set(all_commits[2:])) == (merge, {side_commit, first})
@@ -83,7 +83,7 @@ async def test_a_merge_counts_only_for_its_own_changes(git_api: Api, git_server:
 async def test_unknown_and_invalid_refs_are_refused(git_api: Api, git_server: GitServer, ref: str) -> None:
     """An unknown ref is not found and an invalid one is rejected; the repository's health is unchanged."""
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     status, body = await git_api("GET", f"{TEAM}/history", params={"ref": ref})
     assert status == (404 if ref.isalnum() else 400), body
     assert len(await commits(git_api)) == 1
@@ -95,7 +95,7 @@ async def test_an_older_commit_of_another_branch_is_not_found(git_api: Api, git_
     work_tree.commit({"a.json": dashboard("a", "A")})
     older = work_tree.commit({"a.json": dashboard("a", "B")}, branch="other")
     newest = work_tree.commit({"a.json": dashboard("a", "C")}, branch="other")
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert (await commits(git_api, ref="other"))[:2] == [newest, older]
     assert (await commits(git_api, ref=newest))[0] == newest
     assert (await git_api("GET", f"{TEAM}/history", params={"ref": older}))[0] == 404
@@ -104,7 +104,7 @@ async def test_an_older_commit_of_another_branch_is_not_found(git_api: Api, git_
 async def test_an_empty_repository_has_no_history(git_api: Api, git_server: GitServer) -> None:
     """An empty repository has neither history nor branches."""
     git_server.create_repository("team.git")
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert await commits(git_api) == []
     assert (await git_api("GET", f"{TEAM}/refs"))[1]["items"] == []
     assert (await git_api("GET", f"{TEAM}/history/a.json"))[0] == 404
@@ -124,7 +124,7 @@ async def test_a_local_repository_has_no_history(git_api: Api) -> None:
 async def test_a_rejecting_host_is_a_424(git_api: Api, git_server: GitServer) -> None:
     """A host that rejects access is 424 and never 403, before and after the next probe."""
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     assert len(await commits(git_api)) == 1
     git_server.token = "a-token"
     for subresource in ("history", "refs"):

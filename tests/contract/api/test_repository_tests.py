@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from aiohttp import web
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository
+from tests.contract.api.test_sync_from_git import REPOSITORIES, create_repository, dashboard
 from tests.servers import git
 from tests.servers.git import GitServer
 from tests.signer import SIGNER
@@ -44,7 +44,7 @@ async def test_a_stored_repository_is_tested_with_its_token(git_api: Api, git_se
     """The test of a stored repository uses its stored token and changes nothing."""
     git_server.token = TOKEN
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server, token=TOKEN)
+    await create_repository(git_api, git_server, token=TOKEN)
     before = await git_api("GET", f"{REPOSITORIES}/team")
     assert await git_api("POST", f"{REPOSITORIES}/team/test", body) == SUCCESS
     git_server.token = "another"
@@ -99,7 +99,7 @@ async def test_a_stored_token_is_sent_only_to_its_host(git_api: Api, git_server:
     """A configuration without a token uses the stored one, unless its URL or its name differs."""
     git_server.token = TOKEN
     git_server.create_repository("team.git").commit({"a.json": dashboard("a", "A")})
-    await repository(git_api, git_server, token=TOKEN)
+    await create_repository(git_api, git_server, token=TOKEN)
     assert await git_api("POST", f"{REPOSITORIES}/team/test", host_repository(git_server)) == SUCCESS
     authorizations: list[str | None] = []
 
@@ -117,7 +117,7 @@ async def test_a_stored_token_is_sent_only_to_its_host(git_api: Api, git_server:
 
 async def test_an_invalid_configuration_is_not_tested(git_api: Api, git_server: GitServer) -> None:
     """A configuration that could not be stored is 422 with every fault and is not tested."""
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     request_count = len(git_server.requests)
     spec = host_repository(git_server, url="ftp://x", branch="a..b")["spec"] | {"title": ""}
     status, errors = await run_failing_test(git_api, {"spec": spec})

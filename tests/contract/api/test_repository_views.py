@@ -3,7 +3,7 @@
 from typing import Any
 
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, run_sync
+from tests.contract.api.test_sync_from_git import REPOSITORIES, create_repository, dashboard, run_sync
 from tests.servers.git import GitServer, git
 
 from dashwright.common.identity import Role
@@ -21,7 +21,7 @@ async def test_viewers_list_the_repositories(git_api: Api, git_server: GitServer
     spec = {"title": "Local", "type": "local", "local": {"path": "local"}, "workflows": ["write"]}
     body = {"metadata": {"name": "mine"}, "spec": {**spec, "sync": {"enabled": False, "target": "instance"}}}
     assert (await git_api("POST", REPOSITORIES, body))[0] == 201
-    await repository(git_api, git_server, token="a-secret")
+    await create_repository(git_api, git_server, token="a-secret")
     expected = [
         {"name": "mine", "title": "Local", "readOnly": False, "type": "local", "target": "instance", "workflows": ["write"]},
         {"name": "team", "title": "Team", "readOnly": True, "type": "githost", "target": "folder", "workflows": []},
@@ -53,7 +53,7 @@ async def test_managed_objects_are_listed(git_api: Api, git_server: GitServer) -
     """Managed objects are listed by path with their hashes and counted by repository. Unmanaged objects are counted separately."""
     files: dict[str, str | bytes | None] = {"deep/b.json": dashboard("b", "B"), "a.json": dashboard("a", "A")}
     git_server.create_repository("team.git").commit(files)
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     status, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
     assert (status, listing["kind"], listing["metadata"], listing["items"]) == (200, "ResourceList", {}, [])
     assert (await run_sync(git_api))["state"] == "success"
@@ -83,15 +83,15 @@ async def test_quarantined_files_are_listed(git_api: Api, git_server: GitServer)
     """Quarantined files are listed next to their unchanged objects and reported by each sync; the commit counts as stored."""
     work_tree = git_server.create_repository("team.git")
     work_tree.commit({"a.json": dashboard("a", "A"), "b.json": dashboard("b", "B")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     await run_sync(git_api)
-    bad_commit = work_tree.commit({"a.json": "{", "b.json": dashboard("b", "B2"), "odd#.json": "{", "same.json": dashboard("b", "Same")})
+    second_commit = work_tree.commit({"a.json": "{", "b.json": dashboard("b", "B2"), "odd#.json": "{", "same.json": dashboard("b", "Same")})
     since = 0
     for incremental in (True, False):
         job_status = await run_sync(git_api, incremental=incremental)
         assert (job_status["state"], job_status["message"], len(job_status["errors"])) == ("error", "completed with errors", 3)
         _, team = await git_api("GET", f"{REPOSITORIES}/team")
-        assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (bad_commit, 1)
+        assert (team["status"]["sync"]["lastRef"], team["status"]["observedGeneration"]) == (second_commit, 1)
         assert sorted(team["status"]["sync"]["message"]) == sorted(job_status["errors"])
         _, listing = await git_api("GET", f"{REPOSITORIES}/team/resources")
         quarantined = {item["path"]: item for item in listing["quarantined"]}
@@ -130,7 +130,7 @@ async def _assert_as_stored(api: Api, item: dict[str, Any]) -> None:
 async def test_views_are_limited_to_the_namespace(git_api: Api, git_server: GitServer) -> None:
     """A view contains no repositories, counts or objects of other namespaces."""
     auth = await git_api.person("stranger", Role.ADMIN, org_id=await git_api.organization("Other"))
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     for path in ("settings", "stats", "repositories/team/resources"):
         assert (await git_api("GET", f"{NAMESPACE}/{path}", auth=auth))[0] == 403
     number = await git_api.sql("select max(id) from org")

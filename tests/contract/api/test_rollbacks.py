@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from tests.contract.api.conftest import Api
-from tests.contract.api.test_sync_from_git import REPOSITORIES, dashboard, repository, run_sync, sync_status, titles
+from tests.contract.api.test_sync_from_git import REPOSITORIES, create_repository, dashboard, run_sync, sync_status, titles
 from tests.servers.git import GitServer, WorkTree, git
 
 from dashwright.common.clock import Clock
@@ -68,7 +68,7 @@ async def sync_three_commits(api: Api, server: GitServer) -> tuple[WorkTree, str
     """Create a repository, sync three commits one by one, and return the work tree and the commits."""
     work_tree = server.create_repository("team.git")
     commits = [work_tree.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "B")})]
-    await repository(api, server)
+    await create_repository(api, server)
     assert (await run_sync(api))["state"] == "success"
     for files in ({"a.json": dashboard("a", "2"), "b.json": None}, {"a.json": dashboard("a", "3"), "c.json": dashboard("c", "C")}):
         commits.append(work_tree.commit({**files}))
@@ -115,11 +115,11 @@ async def test_withdrawn_commits_are_skipped(git_api: Api, git_server: GitServer
     assert (await sync_status(git_api))["lastRef"] == second
 
 
-async def test_a_commit_with_a_bad_file_can_be_rolled_back(git_api: Api, git_server: GitServer) -> None:
-    """A rollback from a commit with a bad file undoes the changed objects and the errors of this commit."""
+async def test_a_commit_with_an_invalid_file_can_be_rolled_back(git_api: Api, git_server: GitServer) -> None:
+    """A rollback from a commit with an invalid file undoes the changed objects and the errors of this commit."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "1"), "b.json": dashboard("b", "1")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     await run_sync(git_api)
     work_tree.commit({"a.json": dashboard("a", "2"), "b.json": "{", "c.json": dashboard("c", "2")})
     assert (await run_sync(git_api, incremental=True))["state"] == "error"
@@ -178,7 +178,7 @@ async def test_a_commit_outside_of_all_branches_can_be_restored(git_api: Api, gi
     """After the branch was rewritten, a synced commit is restored from the mirror or the host. If both have lost it, the rollback fails."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "1")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     await run_sync(git_api)
     (work_tree.folder / "a.json").write_text(dashboard("a", "2"))
     second = work_tree.push(amend=True)
@@ -217,7 +217,7 @@ async def test_invalid_rollbacks_are_rejected(git_api: Api, git_server: GitServe
     """Missing permissions, unknown commits and reserved options are rejected."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "1")})
-    await repository(git_api, git_server)
+    await create_repository(git_api, git_server)
     editor = await git_api.person("editor", Role.EDITOR)
     assert (await git_api("POST", f"{TEAM}/rollback", auth=editor))[0] == 403
     assert (await git_api("GET", f"{TEAM}/revisions", auth=editor))[0] == 200

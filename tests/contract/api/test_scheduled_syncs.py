@@ -1,4 +1,4 @@
-"""The schedule creates syncs for repositories that are due and have a new commit, from one worker at a time."""
+"""Scheduled syncs, which one worker at a time creates for repositories that are due and have a new commit."""
 
 import asyncio
 import json
@@ -67,7 +67,7 @@ def run_round(database: Database, broker: MemoryBroker, clock: AheadClock, tmp_p
         Prober(database, clock, checkouts.check_readable),
         clock,
         checkouts.head,
-        rules_fingerprint="these",
+        rules_fingerprint="current",
         max_waiting_jobs=1_000,
     )
 
@@ -79,13 +79,14 @@ def run_round(database: Database, broker: MemoryBroker, clock: AheadClock, tmp_p
     return run_round
 
 
-async def repository(api: Api, server: GitServer, **sync: Any) -> None:
+async def create_repository(api: Api, server: GitServer, **sync: Any) -> None:
     block = {"url": server.url("team.git"), "branch": "main"}
     spec = {"title": "T", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder", **sync}, "githost": block}
     assert (await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
 
 
-async def list_jobs(api: Api) -> list[Any]:
+async def list_syncs(api: Api) -> list[Any]:
+    """Return the options of the syncs that were created, the oldest first."""
     async with api.database.connection() as connection:
         return [json.loads(row["spec"])["sync"] for row in await connection.fetch("select spec from job order by created_at")]
 
@@ -96,97 +97,104 @@ async def record_sync(api: Api, commit: str, clock: AheadClock) -> None:
     sync = {"state": "success", "started": now, "finished": now, "lastRef": commit}
     status = {"observedGeneration": 1, "health": {"healthy": True, "checked": now}, "sync": sync}
     await api.sql("update resource set status = $1 where resource = 'repositories' returning 1", json.dumps(status))
-    await api.sql("with gone as (delete from job returning 1) select count(*) from gone")
+    await api.sql("with deleted as (delete from job returning 1) select count(*) from deleted")
 
 
 async def test_a_new_repository_is_synced_once(api: Api, server: GitServer, run_round: RunRound) -> None:
+    """A new repository has one full sync, however many rounds follow before the sync ends."""
     server.create_repository("team.git").commit({"a.json": "{}"})
-    await repository(api, server)
+    await create_repository(api, server)
     for _ in range(3):
         await run_round()
-    assert await list_jobs(api) == [{"incremental": False}]
+    assert await list_syncs(api) == [{"incremental": False}]
 
 
 async def test_only_a_new_commit_creates_a_job(api: Api, server: GitServer, run_round: RunRound, clock: AheadClock) -> None:
     """The host is requested only after the interval, and a job is created only for a new commit."""
     work_tree = server.create_repository("team.git")
-    await repository(api, server, intervalSeconds=60)
+    await create_repository(api, server, intervalSeconds=60)
     await record_sync(api, work_tree.commit({"a.json": "1"}), clock)
     work_tree.commit({"a.json": "2"})
     clock.ahead = 30
     await run_round()
-    assert (await list_jobs(api), server.requests) == ([], [])
+    assert (await list_syncs(api), server.requests) == ([], [])
     clock.ahead = 61
     await run_round()
-    assert await list_jobs(api) == [{"incremental": True}]
+    assert await list_syncs(api) == [{"incremental": True}]
 
 
 async def test_a_rollback_holds_the_repository(api: Api, server: GitServer, run_round: RunRound, clock: AheadClock) -> None:
     """After a rollback no sync is created until the branch moves or the spec changes."""
     work_tree = server.create_repository("team.git")
-    await repository(api, server, intervalSeconds=10)
+    await create_repository(api, server, intervalSeconds=10)
     first, second = work_tree.commit({"a.json": "1"}), work_tree.commit({"a.json": "2"})
     await record_sync(api, first, clock)
     hold = "insert into repository_hold select uid, $1, generation from resource where resource = 'repositories' returning 1"
     await api.sql(hold, second)
     clock.ahead = 11
     await run_round()
-    assert (await list_jobs(api), bool(server.requests)) == ([], True)
+    assert (await list_syncs(api), bool(server.requests)) == ([], True)
     work_tree.commit({"a.json": "3"})
     clock.ahead = 22
     await run_round()
-    assert await list_jobs(api) == [{"incremental": True}]
+    assert await list_syncs(api) == [{"incremental": True}]
     await record_sync(api, first, clock)
+    # An older generation in the hold is that of an older spec.
     await api.sql("update repository_hold set head = $1, generation = generation - 1 returning 1", work_tree.commit({"a.json": "4"}))
     clock.ahead = 33
     await run_round()
-    assert await list_jobs(api) == [{"incremental": True}]
+    assert await list_syncs(api) == [{"incremental": True}]
 
 
 async def test_a_failing_commit_is_retried_with_delays(api: Api, server: GitServer, run_round: RunRound, clock: AheadClock) -> None:
     """A commit that cannot be stored completely is retried less often than the repository is due."""
     work_tree = server.create_repository("team.git")
-    await repository(api, server, intervalSeconds=10)
-    stored = work_tree.commit({"a.json": "1"})
-    await record_sync(api, stored, clock)
+    await create_repository(api, server, intervalSeconds=10)
+    stored_commit = work_tree.commit({"a.json": "1"})
+    await record_sync(api, stored_commit, clock)
     work_tree.commit({"a.json": "{broken"})
-    for ahead, expected in ((11, 1), (22, 0), (33, 0), (620, 1)):
+    for ahead, job_count in ((11, 1), (22, 0), (33, 0), (620, 1)):
         clock.ahead = ahead
         await run_round()
-        assert len(await list_jobs(api)) == expected, ahead
-        await record_sync(api, stored, clock)
+        assert len(await list_syncs(api)) == job_count, ahead
+        await record_sync(api, stored_commit, clock)
 
 
-@pytest.mark.parametrize(("rules", "tries"), [("these", 0), ("earlier", 1), ("", 1)], ids=["the-file", "an-upgrade", "another-object"])
-async def test_a_bad_file_is_retried_if_its_cause_may_be_gone(
-    api: Api, server: GitServer, run_round: RunRound, clock: AheadClock, rules: str, tries: int
+@pytest.mark.parametrize(
+    ("fingerprint", "job_count"),
+    [("current", 0), ("earlier", 1), ("", 1)],
+    ids=["invalid by the rules of this version", "invalid by those of another version", "invalid because of another object"],
+)
+async def test_an_invalid_file_is_retried_if_its_cause_may_be_gone(
+    api: Api, server: GitServer, run_round: RunRound, clock: AheadClock, fingerprint: str, job_count: int
 ) -> None:
-    """A commit with bad files is retried only if the cause may be outside of the file or another version rejected it."""
+    """A commit with an invalid file is retried only if another version rejected the file, or because of another object."""
     work_tree = server.create_repository("team.git")
-    await repository(api, server, intervalSeconds=10)
+    await create_repository(api, server, intervalSeconds=10)
     await record_sync(api, work_tree.commit({"a.json": "{"}), clock)
     failed = "jsonb_set(status::jsonb, '{sync,state}', to_jsonb('error'::text))::text"
     await api.sql(f"update resource set status = {failed} where resource = 'repositories' returning 1")
     await api.sql(
         "insert into repository_fault (repository, path, name, message, checksum, rules, since) "
         "select uid, 'a.json', '', 'not valid JSON', 'c', $1, now() from resource where resource = 'repositories' returning 1",
-        rules,
+        fingerprint,
     )
     clock.ahead = 11
     await run_round()
-    assert await list_jobs(api) == [{"incremental": True}] * tries
+    assert await list_syncs(api) == [{"incremental": True}] * job_count
 
 
 async def test_a_check_without_a_new_commit_writes_nothing(api: Api, server: GitServer, run_round: RunRound, clock: AheadClock) -> None:
+    """The host is requested at each interval, but without a new commit no job or status is written."""
     work_tree = server.create_repository("team.git")
-    await repository(api, server, intervalSeconds=10)
+    await create_repository(api, server, intervalSeconds=10)
     await record_sync(api, work_tree.commit({"a.json": "1"}), clock)
     before = await api.sql("select last_value from resource_version")
     for ahead in (11, 22, 33):
         clock.ahead = ahead
         await run_round()
         await run_round()
-    assert await list_jobs(api) == []
+    assert await list_syncs(api) == []
     assert await api.sql("select last_value from resource_version") == before
     # Two requests for each of the three checks.
     assert len(server.requests) == 6
@@ -197,13 +205,13 @@ async def test_the_time_of_the_last_check_is_written_every_five_minutes(
 ) -> None:
     """Without a new commit, the times of the last probe and next check are written every five minutes."""
     work_tree = server.create_repository("team.git")
-    await repository(api, server, intervalSeconds=100)
+    await create_repository(api, server, intervalSeconds=100)
     await record_sync(api, work_tree.commit({"a.json": "1"}), clock)
     before = await api.sql("select last_value from resource_version")
     for ahead in range(100, 701, 100):
         clock.ahead = ahead
         await run_round()
-    assert await list_jobs(api) == []
+    assert await list_syncs(api) == []
     assert await api.sql("select last_value from resource_version") == before + 2
     status = (await api("GET", f"{REPOSITORIES}/team"))[1]["status"]
     assert status["health"]["healthy"]
@@ -216,7 +224,7 @@ async def test_an_unhealthy_repository_is_synced_once_it_is_healthy(
 ) -> None:
     """A failing host makes the repository unhealthy; it is probed every minute and synced once it works."""
     work_tree = server.create_repository("team.git")
-    await repository(api, server, intervalSeconds=10)
+    await create_repository(api, server, intervalSeconds=10)
     await record_sync(api, work_tree.commit({"a.json": "1"}), clock)
 
     async def refuse(_: web.Request) -> web.StreamResponse:
@@ -234,42 +242,43 @@ async def test_an_unhealthy_repository_is_synced_once_it_is_healthy(
     server.fault = None
     clock.ahead = 75
     await run_round()
-    assert await list_jobs(api) == [{"incremental": False}]
+    assert await list_syncs(api) == [{"incremental": False}]
     _, body = await api("GET", f"{REPOSITORIES}/team")
     assert body["status"]["health"]["healthy"] is True
 
 
-async def test_disabled_and_deleted_repositories_are_not_scheduled(
+async def test_a_repository_with_disabled_syncs_is_not_scheduled(
     api: Api, server: GitServer, run_round: RunRound, clock: AheadClock
 ) -> None:
+    """A repository whose syncs are disabled has no scheduled sync, however much time passes."""
     server.create_repository("team.git").commit({"a.json": "1"})
-    await repository(api, server, enabled=False, intervalSeconds=10)
+    await create_repository(api, server, enabled=False, intervalSeconds=10)
     clock.ahead = 1000
     await run_round()
-    assert await list_jobs(api) == []
+    assert await list_syncs(api) == []
 
 
 async def test_one_scheduler_plans_at_a_time(database: Database) -> None:
-    """A second scheduler waits until the first one's round has ended."""
+    """While one scheduler holds the lock, a second one does not get it. Afterwards, the lock is free."""
     async with repositories.scheduler_lock(database) as first, repositories.scheduler_lock(database) as second:
         assert first is not None
         assert second is None
-    async with repositories.scheduler_lock(database) as is_locked_again:
-        assert is_locked_again is not None
+    async with repositories.scheduler_lock(database) as later_lock:
+        assert later_lock is not None
 
 
 async def test_a_scheduler_ends_although_the_pool_is_closed(database_url: str) -> None:
-    """The error of a connection that the pool has taken back does not replace the cancellation of its holder."""
-    opened, locked = await Database.open(database_url, application_name="closed", max_size=1), asyncio.Event()
+    """A scheduler that is cancelled while it holds the lock ends with the cancellation, even if its connection is already closed."""
+    pool, locked = await Database.open(database_url, application_name="closed", max_size=1), asyncio.Event()
 
     async def hold() -> None:
-        async with repositories.scheduler_lock(opened):
+        async with repositories.scheduler_lock(pool):
             locked.set()
             await asyncio.Event().wait()
 
     holder = asyncio.create_task(hold())
     await locked.wait()
-    opened._pool.terminate()
+    pool._pool.terminate()
     holder.cancel()
     with pytest.raises(asyncio.CancelledError):
         await holder

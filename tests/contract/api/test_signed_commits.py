@@ -21,7 +21,7 @@ def keys(tmp_path: Path) -> Path:
     return tmp_path
 
 
-def body(url: str, workflows: tuple[str, ...] = ("write",), key: str | None = None, **block: Any) -> dict[str, Any]:
+def repository(url: str, workflows: tuple[str, ...] = ("write",), key: str | None = None, **block: Any) -> dict[str, Any]:
     sync = {"enabled": True, "target": "folder"}
     spec = {"title": "Team", "type": "git", "workflows": list(workflows), "sync": sync, "git": {"url": url, "branch": "main", **block}}
     return {"metadata": {"name": "team"}, "spec": spec} | ({"secure": {"signingKey": {"create": key}}} if key else {})
@@ -33,13 +33,13 @@ def required_signatures(keys: Path) -> dict[str, Any]:
 
 @pytest.mark.parametrize("kind", ["ssh", "openpgp"])
 async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path, kind: str) -> None:
-    """Responses have only the name of the key. The key is kept if the host changes, but not used there."""
+    """Responses have only the name of the key, which is kept if the host changes. No row has the key as plain text."""
     openpgp_key = Tsk.generate("Server")
     key = (keys / "signing").read_text() if kind == "ssh" else str(openpgp_key)
     rules = required_signatures(keys) if kind == "ssh" else {"verify": "require", "allowedSigners": str(openpgp_key.extract_certificate())}
-    status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", body("https://git.example/team", key=key, **rules))
+    status, created = await api("POST", f"{REPOSITORIES}?fieldValidation=Strict", repository("https://git.example/team", key=key, **rules))
     assert (status, list(created["secure"]["signingKey"])) == (201, ["name"]), created
-    _, response = await api("PUT", f"{REPOSITORIES}/team", body("https://elsewhere.example/team", **rules))
+    _, response = await api("PUT", f"{REPOSITORIES}/team", repository("https://elsewhere.example/team", **rules))
     assert response["secure"] == created["secure"]
     async with api.database.connection() as connection:
         rows = await connection.fetch("select t::text as row from resource_history t")
@@ -62,11 +62,15 @@ async def test_a_signing_key_is_sealed_and_kept(api: Api, keys: Path, kind: str)
         ({"encryptedSigningKey": "Zm9yZ2Vk"}, "spec.git.encryptedSigningKey"),
         ({"verify": "sometimes"}, "spec.git.verify"),
     ],
+    ids=[
+        *("writing without a key", "no signers", "only a comment", "incomplete key of a signer", "too long", "invalid certificate"),
+        *("private key of a signer", "not a key", "invalid key", "certificate as key", "forged sealed key", "unknown rule"),
+    ],
 )
 async def test_an_invalid_key_or_rule_is_refused(api: Api, keys: Path, changes: dict[str, Any], field: str) -> None:
     """Rules that no commit can meet, and keys that cannot sign, are refused by the write."""
-    sent = body("https://git.example/team", **{"workflows": (), **required_signatures(keys), **changes})
-    status, response = await api("POST", REPOSITORIES, sent)
+    manifest = repository("https://git.example/team", **{"workflows": (), **required_signatures(keys), **changes})
+    status, response = await api("POST", REPOSITORIES, manifest)
     assert (status, [cause["field"] for cause in response["details"]["causes"]]) == (422, [field])
 
 
@@ -74,12 +78,11 @@ async def test_an_unsigned_commit_is_not_stored(git_api: Api, git_server: GitSer
     """The sync of an unsigned commit ends in an error that names the commit, and the objects remain."""
     work_tree = git_server.create_repository("team.git")
     first = work_tree.commit({"a.json": dashboard("a", "A")})
-    sent = body(git_server.url("team.git"))
-    assert (await git_api("POST", REPOSITORIES, sent))[0] == 201
+    assert (await git_api("POST", REPOSITORIES, repository(git_server.url("team.git"))))[0] == 201
     assert (await run_sync(git_api))["state"] == "success"
     unsigned = work_tree.commit({"a.json": dashboard("a", "Changed"), "b.json": dashboard("b", "B")})
-    strict = body(git_server.url("team.git"), key=(keys / "signing").read_text(), **required_signatures(keys))
-    assert (await git_api("PUT", f"{REPOSITORIES}/team", strict))[0] == 200
+    with_required_signatures = repository(git_server.url("team.git"), key=(keys / "signing").read_text(), **required_signatures(keys))
+    assert (await git_api("PUT", f"{REPOSITORIES}/team", with_required_signatures))[0] == 200
     status = await run_sync(git_api)
     assert status["state"] == "error"
     assert [error for error in status["errors"] if f"commit {unsigned} is not accepted: it has no signature" in error], status

@@ -112,13 +112,13 @@ async def watch_progress(api: Api) -> list[float]:
         "fieldSelector": f"metadata.name={job['metadata']['name']}",
         "resourceVersion": job["metadata"]["resourceVersion"],
     }
-    recorded: list[float] = []
+    reports: list[float] = []
     async with asyncio.timeout(60), api.session.get(JOBS, params=query, headers={"Authorization": ADMIN}) as stream:
         async for line in stream.content:
             status = json.loads(line)["object"]["status"]
-            if status.get("progress") and status["progress"] not in recorded[-1:]:
-                recorded.append(status["progress"])
+            if status.get("progress") and status["progress"] not in reports[-1:]:
+                reports.append(status["progress"])
             if status["state"] in ("success", "error"):
                 assert status["state"] == "success", status
-                return recorded
+                return reports
     raise AssertionError("the watch ended before the job")
