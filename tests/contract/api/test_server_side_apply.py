@@ -67,23 +67,23 @@ async def test_a_field_of_another_owner_conflicts(api: Api) -> None:
     """A conflict names manager and field in Kubernetes' words, and nothing changes."""
     await apply(api, {"title": "T", "refresh": "1m"})
     _, before = await api("GET", f"{DASHBOARDS}/d")
-    status, refused = await apply(api, {"title": "U"}, "b")
-    assert (status, refused["reason"]) == (409, "Conflict")
-    assert refused["message"] == 'Apply failed with 1 conflict: conflict with "a": .spec.title'
-    assert refused["details"]["causes"] == [{"reason": "FieldManagerConflict", "message": 'conflict with "a"', "field": ".spec.title"}]
-    _, refused = await apply(api, {"title": "U", "refresh": "5m"}, "b")
-    assert refused["message"] == 'Apply failed with 2 conflicts: conflicts with "a":\n- .spec.refresh\n- .spec.title'
+    status, error = await apply(api, {"title": "U"}, "b")
+    assert (status, error["reason"]) == (409, "Conflict")
+    assert error["message"] == 'Apply failed with 1 conflict: conflict with "a": .spec.title'
+    assert error["details"]["causes"] == [{"reason": "FieldManagerConflict", "message": 'conflict with "a"', "field": ".spec.title"}]
+    _, error = await apply(api, {"title": "U", "refresh": "5m"}, "b")
+    assert error["message"] == 'Apply failed with 2 conflicts: conflicts with "a":\n- .spec.refresh\n- .spec.title'
     assert (await api("GET", f"{DASHBOARDS}/d"))[1] == before
 
 
 async def test_an_update_owns_its_fields(api: Api) -> None:
     """Fields of an update have an owner, and the conflict has the time of the update."""
     await api("POST", f"{DASHBOARDS}?fieldManager=u", {"metadata": {"name": "d"}, "spec": {"title": "T"}})
-    status, refused = await apply(api, {"title": "U"})
+    status, error = await apply(api, {"title": "U"})
     assert status == 409
     start = f'Apply failed with 1 conflict: conflict with "u" using {GROUP}/v0alpha1 at 20'
-    assert refused["message"].startswith(start)
-    assert refused["message"].endswith("Z: .spec.title")
+    assert error["message"].startswith(start)
+    assert error["message"].endswith("Z: .spec.title")
 
 
 async def test_force_takes_the_fields(api: Api) -> None:
@@ -134,9 +134,9 @@ async def test_fields_without_owner_belong_to_before_first_apply(api: Api) -> No
     """The first apply to an object without entries neither takes nor removes its fields."""
     await api("POST", DASHBOARDS, {"metadata": {"name": "d"}, "spec": {"title": "T", "refresh": "1m"}})
     await api.sql("update resource set managed_fields = '[]' returning 1")
-    status, refused = await apply(api, {"title": "U"})
+    status, error = await apply(api, {"title": "U"})
     assert status == 409
-    assert 'conflict with "before-first-apply"' in refused["message"]
+    assert 'conflict with "before-first-apply"' in error["message"]
     status, agreed = await apply(api, {"title": "T"})
     assert (status, agreed["spec"]) == (200, {"title": "T", "refresh": "1m"})
 
@@ -154,13 +154,13 @@ async def test_kubectl_may_switch_to_server_side_apply(api: Api) -> None:
 
 async def test_a_dry_run_keeps_nothing(api: Api) -> None:
     """The dry run of an apply returns creations and changes without storing them, and finds conflicts."""
-    status, tried = await apply(api, {"title": "T"}, query="&dryRun=All")
-    assert (status, tried["spec"]) == (201, {"title": "T"})
+    status, result = await apply(api, {"title": "T"}, query="&dryRun=All")
+    assert (status, result["spec"]) == (201, {"title": "T"})
     assert (await api("GET", f"{DASHBOARDS}/d"))[0] == 404
     _, created = await apply(api, {"title": "T"})
     before = await count_rows(api)
-    status, tried = await apply(api, {"title": "U"}, query="&dryRun=All")
-    assert (status, tried["spec"], tried["metadata"]["resourceVersion"]) == (200, {"title": "U"}, created["metadata"]["resourceVersion"])
+    status, result = await apply(api, {"title": "U"}, query="&dryRun=All")
+    assert (status, result["spec"], result["metadata"]["resourceVersion"]) == (200, {"title": "U"}, created["metadata"]["resourceVersion"])
     assert (await apply(api, {"title": "U"}, "b", "&dryRun=All"))[0] == 409
     assert await count_rows(api) == before
 
@@ -203,12 +203,12 @@ async def test_force_is_for_applies(api: Api, force: str) -> None:
         ("{spec: 5}", 400, "spec must be an object"),
         ("{spec: {refresh: 1m}}", 400, "Dashboard title cannot be empty"),
     ],
-    ids=["no YAML", "no object", "another name", "another kind", "entries", "no spec", "no title"],
+    ids=["not YAML", "list", "another name", "another kind", "managedFields", "number as spec", "no title"],
 )
 async def test_an_apply_is_validated(api: Api, text: str, status: int, message: str) -> None:
     """An apply must name the path's object, have no managedFields, and result in a valid object."""
-    actual_status, refused = await send_apply(api, text)
-    assert (actual_status, refused["message"][: len(message)]) == (status, message)
+    actual_status, error = await send_apply(api, text)
+    assert (actual_status, error["message"][: len(message)]) == (status, message)
 
 
 async def test_yaml_is_applied(api: Api) -> None:
@@ -229,9 +229,9 @@ async def test_an_old_version_is_a_conflict(api: Api) -> None:
     """An apply with an outdated ``resourceVersion`` is a conflict."""
     _, created = await apply(api, {"title": "T"})
     await apply(api, {"title": "U"})
-    status, refused = await apply(api, {"title": "V"}, resourceVersion=created["metadata"]["resourceVersion"])
+    status, error = await apply(api, {"title": "V"}, resourceVersion=created["metadata"]["resourceVersion"])
     assert status == 409
-    assert "the object has been modified" in refused["message"]
+    assert "the object has been modified" in error["message"]
 
 
 async def test_an_apply_needs_write_permission(api: Api) -> None:
@@ -244,9 +244,9 @@ async def test_an_apply_needs_write_permission(api: Api) -> None:
 
 async def test_a_missing_folder_is_rejected(api: Api) -> None:
     """An apply that creates an object in a missing folder is rejected."""
-    status, refused = await apply(api, {"title": "T"}, annotations={"grafana.app/folder": "nowhere"})
+    status, error = await apply(api, {"title": "T"}, annotations={"grafana.app/folder": "nowhere"})
     assert status == 404
-    assert refused["message"] == 'folders.folder.grafana.app "nowhere" not found'
+    assert error["message"] == 'folders.folder.grafana.app "nowhere" not found'
 
 
 async def test_the_message_of_an_apply_is_stored(api: Api) -> None:
@@ -264,14 +264,14 @@ async def test_an_apply_through_a_placeholder_keeps_the_spec(api: Api) -> None:
 
     Such a version returns a placeholder instead of the spec.
     """
-    layouts = DASHBOARDS.replace("v0alpha1", "v2alpha1")
-    body = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "Unknown"}}
-    await apply(api, body, path=f"{layouts}/d")
-    _, stub = await api("GET", f"{DASHBOARDS}/d")
-    status, _ = await apply(api, stub["spec"], "b", labels={"team": "a"})
+    newer_version = DASHBOARDS.replace("v0alpha1", "v2alpha1")
+    spec = {"title": "T", "elements": {"p": {"kind": "Panel"}}, "layout": {"kind": "Unknown"}}
+    await apply(api, spec, path=f"{newer_version}/d")
+    _, placeholder = await api("GET", f"{DASHBOARDS}/d")
+    status, _ = await apply(api, placeholder["spec"], "b", labels={"team": "a"})
     assert status == 200
-    _, response = await api("GET", f"{layouts}/d")
-    assert (response["spec"], response["metadata"]["generation"], response["metadata"]["labels"]["team"]) == (body, 1, "a")
+    _, response = await api("GET", f"{newer_version}/d")
+    assert (response["spec"], response["metadata"]["generation"], response["metadata"]["labels"]["team"]) == (spec, 1, "a")
     assert fields_by_manager(response)["b"] == {"f:metadata": {"f:labels": {"f:team": {}}}}
 
 

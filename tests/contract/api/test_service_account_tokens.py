@@ -15,7 +15,7 @@ from .conftest import Api, StartApi
 from .test_service_accounts import ACCOUNTS, NOT_FOUND, typed_error
 
 NAME_IN_USE = ("service account token with given name already exists in the organization", "serviceaccounts.ErrTokenAlreadyExists", 400)
-BAD_LIFE = ("invalid SecondsToLive value", "serviceaccounts.ErrInvalidInput", 400)
+BAD_LIFETIME = ("invalid SecondsToLive value", "serviceaccounts.ErrInvalidInput", 400)
 DAY = 86_400
 
 
@@ -30,8 +30,8 @@ async def test_a_new_token_is_returned_with_its_secret(api: Api, account: int) -
     assert (status, list(created), created["name"]) == (200, ["id", "name", "key"], "random-token")
     material = key_material.parse(created["key"])
     assert isinstance(material, key_material.TokenMaterial)
-    remaining = await api.sql("select key from api_key where id = $1", created["id"])
-    assert remaining == key_material.hash_secret(material.secret, material.checksum)
+    stored_hash = await api.sql("select key from api_key where id = $1", created["id"])
+    assert stored_hash == key_material.hash_secret(material.secret, material.checksum)
     assert await api.sql("select created_by from api_key where id = $1", created["id"]) == "user:1"
 
 
@@ -74,10 +74,10 @@ async def test_other_fields_of_the_body_are_ignored(api: Api, account: int) -> N
     body = {"name": "Test2", "role": "Admin", "secondsToLive": 1, "orgId": 4, "serviceAccountId": 4, "key": "mine", "id": 77}
     status, created = await api("POST", f"{ACCOUNTS}/{account}/tokens", body)
     assert (status, created["name"]) == (200, "Test2")
-    row = await api.sql("select row_to_json(k)::text from api_key k where id = $1", created["id"])
-    remaining = orjson.loads(row)
-    assert (remaining["org_id"], remaining["service_account_id"], remaining["role"]) == (1, account, "Editor")
-    assert abs(remaining["expires"] - time.time()) < 60
+    text = await api.sql("select row_to_json(k)::text from api_key k where id = $1", created["id"])
+    row = orjson.loads(text)
+    assert (row["org_id"], row["service_account_id"], row["role"]) == (1, account, "Editor")
+    assert abs(row["expires"] - time.time()) < 60
 
 
 @pytest.mark.parametrize(
@@ -96,7 +96,7 @@ async def test_an_invalid_token_body_is_rejected(api: Api, account: int, body: A
 @pytest.mark.parametrize("seconds", [-1, -(2**63), 2**63 - 1, 10**12])
 async def test_an_impossible_lifetime_is_refused(api: Api, account: int, seconds: int) -> None:
     """A negative lifetime, and one that ends after the year 9999, are refused."""
-    assert typed_error(await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t", "secondsToLive": seconds})) == BAD_LIFE
+    assert typed_error(await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "t", "secondsToLive": seconds})) == BAD_LIFETIME
 
 
 @pytest.mark.parametrize(
@@ -120,10 +120,10 @@ async def test_names_are_unique_in_an_organization(api: Api, account: int) -> No
     """Names are unique among all accounts' tokens and legacy keys of an organization; another may use the same name."""
     await api.token(account, "Hotzenplotz")
     await api.legacy_key("legacy")
-    other = await api.account("other")
-    for owner, name in ((account, "Hotzenplotz"), (other, "Hotzenplotz"), (other, "legacy")):
+    other_account = await api.account("other")
+    for owner, name in ((account, "Hotzenplotz"), (other_account, "Hotzenplotz"), (other_account, "legacy")):
         assert typed_error(await api("POST", f"{ACCOUNTS}/{owner}/tokens", {"name": name})) == NAME_IN_USE
-    await api.token(other, "hotzenplotz")
+    await api.token(other_account, "hotzenplotz")
     admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
     foreign = await api.account("robot", auth=admin)
     assert (await api("POST", f"{ACCOUNTS}/{foreign}/tokens", {"name": "Hotzenplotz"}, auth=admin))[0] == 200
@@ -185,8 +185,8 @@ async def test_remaining_seconds_are_set_in_the_last_week(api: Api, account: int
     assert tokens_by_name["ended"]["expiration"] == "1970-01-01T00:00:01Z"
 
 
-async def test_an_unknown_account_has_no_tokens_to_list_and_gets_none(api: Api) -> None:
-    """The list of an unknown account is empty, as clients expect; creating and deleting are 404."""
+async def test_an_unknown_account_has_no_tokens(api: Api) -> None:
+    """The list of an unknown account is empty, as clients expect; creating and deleting are 404. An id that is not an integer is 400."""
     admin = await api.person("two", Role.ADMIN, org_id=await api.organization("Two"))
     foreign = await api.account("foreign", auth=admin)
     assert (await api("POST", f"{ACCOUNTS}/{foreign}/tokens", {"name": "t"}, auth=admin))[0] == 200
@@ -196,7 +196,7 @@ async def test_an_unknown_account_has_no_tokens_to_list_and_gets_none(api: Api) 
         assert typed_error(await api("POST", path, {"name": "t"})) == NOT_FOUND
         assert typed_error(await api("DELETE", f"{path}/1")) == NOT_FOUND
     for method, path in (("GET", "tokens"), ("POST", "tokens"), ("DELETE", "tokens/1")):
-        assert await api(method, f"{ACCOUNTS}/unprivileged/{path}", {"name": "t"}) == (400, {"message": "Service Account ID is invalid"})
+        assert await api(method, f"{ACCOUNTS}/not-a-number/{path}", {"name": "t"}) == (400, {"message": "Service Account ID is invalid"})
 
 
 async def test_only_tokens_of_the_account_are_deleted(api: Api, account: int) -> None:
@@ -221,13 +221,13 @@ async def test_tokens_are_found_by_the_uid_of_their_account(api: Api, account: i
 
 async def test_a_grant_is_limited_to_its_account(api: Api, account: int) -> None:
     """A caller with a grant on another account gets 403, also for an unknown account."""
-    other = await api.account("other", Role.NONE)
-    limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:write", f"serviceaccounts:id:{other}"))
+    granted_account = await api.account("other", Role.NONE)
+    limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:write", f"serviceaccounts:id:{granted_account}"))
     for number in (account, 9999):
         status, body = await api("POST", f"{ACCOUNTS}/{number}/tokens", {"name": "Test4", "role": "Viewer"}, auth=limited_caller)
         assert (status, body["title"]) == (403, "Access denied")
-    assert (await api("POST", f"{ACCOUNTS}/{other}/tokens", {"name": "Test4"}, auth=limited_caller))[0] == 200
-    assert (await api("GET", f"{ACCOUNTS}/{other}/tokens", auth=limited_caller))[0] == 403
+    assert (await api("POST", f"{ACCOUNTS}/{granted_account}/tokens", {"name": "Test4"}, auth=limited_caller))[0] == 200
+    assert (await api("GET", f"{ACCOUNTS}/{granted_account}/tokens", auth=limited_caller))[0] == 403
 
 
 async def test_the_secret_of_a_token_is_returned_once(api: Api, account: int) -> None:

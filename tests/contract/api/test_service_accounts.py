@@ -84,7 +84,7 @@ async def test_a_body_that_is_not_json_is_rejected(api: Api) -> None:
     assert await api("PATCH", f"{ACCOUNTS}/{account}", data=b"") == (400, {"message": "Bad request data"})
 
 
-async def test_a_name_that_is_too_long_is_named(api: Api) -> None:
+async def test_a_name_that_is_too_long_is_refused(api: Api) -> None:
     """A name with more than 190 characters is refused, and the error names the limit."""
     status, body = await api("POST", ACCOUNTS, {"name": "x" * 191})
     assert (status, body["message"]) == (400, "name has 191 characters; at most 190 are allowed")
@@ -114,9 +114,9 @@ async def test_names_are_unique_in_an_organization(api: Api) -> None:
     await api.account("My Robot")
     for name in ("My Robot", "my robot", "My-Robot"):
         assert typed_error(await api("POST", ACCOUNTS, {"name": name})) == NAME_IN_USE
-    other = await api.account("other")
-    assert typed_error(await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "MY ROBOT"})) == NAME_IN_USE
-    assert (await api("PATCH", f"{ACCOUNTS}/{other}", {"name": "Other"}))[0] == 200
+    other_account = await api.account("other")
+    assert typed_error(await api("PATCH", f"{ACCOUNTS}/{other_account}", {"name": "MY ROBOT"})) == NAME_IN_USE
+    assert (await api("PATCH", f"{ACCOUNTS}/{other_account}", {"name": "Other"}))[0] == 200
     org_id = await api.organization("Two")
     admin = await api.person("two", Role.ADMIN, org_id=org_id)
     assert await api.account("My Robot", auth=admin)
@@ -166,9 +166,9 @@ async def test_an_unknown_account_is_not_found(api: Api, method: str, body: Any)
     foreign_uid = (await api("GET", f"{ACCOUNTS}/{foreign}", auth=admin))[1]["uid"]
     for number in (9999, 0, -1, 1, foreign):
         assert typed_error(await api(method, f"{ACCOUNTS}/{number}", body)) == NOT_FOUND
-    text = "Service account ID is invalid" if method == "DELETE" else "Service Account ID is invalid"
-    for word in ("abc", "1.5", "9223372036854775808", foreign_uid):
-        assert await api(method, f"{ACCOUNTS}/{word}", body) == (400, {"message": text})
+    message = "Service account ID is invalid" if method == "DELETE" else "Service Account ID is invalid"
+    for identifier in ("abc", "1.5", "9223372036854775808", foreign_uid):
+        assert await api(method, f"{ACCOUNTS}/{identifier}", body) == (400, {"message": message})
 
 
 async def test_an_update_changes_the_given_fields(api: Api) -> None:
@@ -274,11 +274,11 @@ async def test_a_grant_on_one_account_covers_no_other_account(api: Api) -> None:
     page = (await api("GET", f"{ACCOUNTS}?accesscontrol=true", auth=limited_caller))[1]
     assert (page["totalCount"], page["serviceAccounts"][0]["id"]) == (1, granted_account)
     assert page["serviceAccounts"][0]["accessControl"] == {"serviceaccounts:read": True, "serviceaccounts:write": True}
-    for name in (granted_account, uids[0]):
-        assert (await api("GET", f"{ACCOUNTS}/{name}", auth=limited_caller))[0] == 200
-    for name in (other_account, uids[1], 9999, "unprivileged"):
+    for identifier in (granted_account, uids[0]):
+        assert (await api("GET", f"{ACCOUNTS}/{identifier}", auth=limited_caller))[0] == 200
+    for identifier in (other_account, uids[1], 9999, "unknown"):
         for method in ("GET", "PATCH", "DELETE"):
-            status, body = await api(method, f"{ACCOUNTS}/{name}", {} if method == "PATCH" else None, auth=limited_caller)
+            status, body = await api(method, f"{ACCOUNTS}/{identifier}", {} if method == "PATCH" else None, auth=limited_caller)
             assert (status, body["title"]) == (403, "Access denied")
 
 
@@ -314,7 +314,7 @@ async def test_a_service_account_never_logs_in_with_a_password(api: Api) -> None
 ROLE_TOO_HIGH = ("can not assign a role higher than user's role", "serviceaccounts.ErrRoleForbidden", 403)
 
 
-async def takeovers(api: Api, account: int, auth: str) -> list[tuple[int, Any]]:
+async def try_takeovers(api: Api, account: int, auth: str) -> list[tuple[int, Any]]:
     """Return the responses to each way of getting control of an account."""
     account_path = f"{ACCOUNTS}/{account}"
     return [
@@ -327,10 +327,10 @@ async def test_an_account_with_a_higher_role_cannot_be_controlled(api: Api) -> N
     """Callers cannot create tokens of an account with a higher role or change it."""
     account = await api.account("boss", Role.ADMIN)
     limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:write", "*"))
-    assert [typed_error(response) for response in await takeovers(api, account, limited_caller)] == [ROLE_TOO_HIGH] * 5
+    assert [typed_error(response) for response in await try_takeovers(api, account, limited_caller)] == [ROLE_TOO_HIGH] * 5
     assert await api.sql("select count(*) from api_key") == 0
     account_without_role = await api.account("lowly", Role.NONE)
-    assert [status for status, _ in await takeovers(api, account_without_role, limited_caller)] == [200] * 5
+    assert [status for status, _ in await try_takeovers(api, account_without_role, limited_caller)] == [200] * 5
 
 
 @pytest.mark.parametrize("action", ["users.permissions:write", "users.permissions:update"])
@@ -342,11 +342,11 @@ async def test_an_account_with_more_grants_cannot_be_controlled(api: Api, action
     account = await api.account("root")
     await api.grant(account, action, "*", 0)
     admin = await api.person("chief", Role.ADMIN, ("users.permissions:write", "*"))
-    for status, body in await takeovers(api, account, admin):
+    for status, body in await try_takeovers(api, account, admin):
         assert (status, body["title"]) == (403, "Access denied")
         assert body["message"].endswith("users.permissions:write")
-    equal = await api.person("equal", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
-    assert [status for status, _ in await takeovers(api, account, equal)] == [200] * 5
+    equal_caller = await api.person("equal", Role.ADMIN, ("users.permissions:write", "*"), grants_in=0)
+    assert [status for status, _ in await try_takeovers(api, account, equal_caller)] == [200] * 5
     assert (await api("POST", f"{ACCOUNTS}/{account}/tokens", {"name": "rightful"}))[0] == 200
 
 
@@ -355,13 +355,13 @@ async def test_grants_in_the_organization_count_too(api: Api) -> None:
     account = await api.account("helper")
     await api.grant(account, "teams:write", "teams:id:5")
     editor = await api.person("ed", Role.EDITOR, ("serviceaccounts:write", "*"))
-    assert [status for status, _ in await takeovers(api, account, editor)] == [403] * 5
-    chief = await api.person("chief", Role.ADMIN)
-    assert [status for status, _ in await takeovers(api, account, chief)] == [200] * 5
+    assert [status for status, _ in await try_takeovers(api, account, editor)] == [403] * 5
+    admin = await api.person("chief", Role.ADMIN)
+    assert [status for status, _ in await try_takeovers(api, account, admin)] == [200] * 5
 
 
 async def test_the_default_role_is_not_above_the_caller_either(api: Api) -> None:
-    """An account without a role is a Viewer, so a caller without a role cannot create one."""
+    """An account that is created without a role is a Viewer, so a caller whose role is None cannot create it."""
     limited_caller = await api.person("someone", Role.NONE, ("serviceaccounts:create", "*"))
     assert typed_error(await api("POST", ACCOUNTS, {"name": "x"}, auth=limited_caller)) == ROLE_TOO_HIGH
     assert (await api("POST", ACCOUNTS, {"name": "x", "role": "None"}, auth=limited_caller))[0] == 201

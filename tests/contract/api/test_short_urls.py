@@ -38,7 +38,7 @@ async def test_a_short_url_redirects_to_its_path(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"path": ""}, {"path": "//evil.example"}, {"path": "/d/a"}, {"path": "https://evil.example"}, {"path": 5}]
+    "body", [{}, {"path": ""}, {"path": "//evil.example"}, {"path": "/d/a"}, {"path": "https://evil.example"}, {"path": 5}], ids=str
 )
 async def test_other_addresses_are_refused(api: Api, body: Any) -> None:
     """An address of another server and a body without a path are refused, and nothing is stored."""
@@ -49,13 +49,13 @@ async def test_other_addresses_are_refused(api: Api, body: Any) -> None:
 async def test_a_path_has_one_short_url_in_an_organization(api: Api) -> None:
     """A repeated path has one uid, also for another member. Another organization has its own, which only its members can open."""
     viewer = await api.person("viewer", Role.VIEWER)
-    other = await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
+    other_member = await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
     uids = await asyncio.gather(*(create_short_url(api, auth=auth) for auth in (ADMIN, viewer, ADMIN, viewer)))
     assert len(set(uids)) == 1
-    uid_in_other_org = await create_short_url(api, auth=other)
+    uid_in_other_org = await create_short_url(api, auth=other_member)
     assert uid_in_other_org != uids[0]
-    assert await open_short_url(api, uids[0], auth=other) == (404, None)
-    assert await open_short_url(api, uid_in_other_org, auth=other) == (302, "/d/abc")
+    assert await open_short_url(api, uids[0], auth=other_member) == (404, None)
+    assert await open_short_url(api, uid_in_other_org, auth=other_member) == (302, "/d/abc")
 
 
 async def test_unused_short_urls_expire(api: Api) -> None:
@@ -86,16 +86,16 @@ async def test_short_urls_are_limited(start_api: StartApi) -> None:
     assert sorted(status for status, _ in results) == [200, 200, 403, 403, 403]
     existing_path = await api.sql("select path from short_url limit 1")
     assert (await api("POST", PATH, {"path": existing_path}))[0] == 200
-    other = await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
-    await create_short_url(api, auth=other)
+    other_member = await api.person("other", Role.VIEWER, org_id=await api.organization("Other"))
+    await create_short_url(api, auth=other_member)
 
 
 async def test_a_short_url_survives_its_creator(api: Api) -> None:
     """Short URLs are kept if their creator is deleted, and are deleted with their organization."""
     org_id = await api.organization("Other")
-    member, other = await api.person("member", Role.VIEWER), await api.person("other", Role.ADMIN, org_id=org_id)
+    member, other_admin = await api.person("member", Role.VIEWER), await api.person("other", Role.ADMIN, org_id=org_id)
     uid = await create_short_url(api, auth=member)
-    await create_short_url(api, auth=other)
+    await create_short_url(api, auth=other_admin)
     user_id = await api.sql("""select id from "user" where login = 'member'""")
     assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
     assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200

@@ -20,7 +20,7 @@ async def test_the_caller_is_returned(api: Api) -> None:
 
 
 async def test_callers_change_their_name_and_no_rights(api: Api) -> None:
-    """A caller can change their own name. Members such as the organization or the server admin flag have no effect."""
+    """A caller can change their own name. Other fields, such as the organization or the server admin flag, have no effect."""
     anna = await api.person("anna", Role.VIEWER)
     body = {"name": "Anna", "login": "anna", "isGrafanaAdmin": True, "orgId": 9, "id": 1, "password": "other"}
     assert await api("PUT", "/api/user", body, auth=anna) == (200, {"message": "User updated"})
@@ -63,7 +63,7 @@ async def test_a_password_change_needs_the_old_one(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "text"),
+    ("body", "message"),
     [
         ({"oldPassword": "invalid", "newPassword": "new"}, "Invalid old password"),
         ({"newPassword": "long enough"}, "Invalid old password"),
@@ -75,19 +75,19 @@ async def test_a_password_change_needs_the_old_one(api: Api) -> None:
         ([], "bad request data"),
     ],
 )
-async def test_a_rejected_password_change_keeps_the_password(api: Api, body: Any, text: str) -> None:
+async def test_a_rejected_password_change_keeps_the_password(api: Api, body: Any, message: str) -> None:
     """The old password is checked first, and it still works after a rejected change."""
-    assert await api("PUT", "/api/user/password", body) == (400, {"message": text})
+    assert await api("PUT", "/api/user/password", body) == (400, {"message": message})
     assert (await api("GET", "/api/user"))[0] == 200
 
 
 async def test_guessing_the_old_password_is_throttled(start_api: StartApi) -> None:
     """After too many attempts, the correct old password is refused with the same message, because another user may be at the keyboard."""
     api = await start_api(login_attempts=3)
-    refused = (400, {"message": "Invalid old password"})
+    refusal = (400, {"message": "Invalid old password"})
     for _ in range(3):
-        assert await api("PUT", "/api/user/password", {"oldPassword": "guess", "newPassword": "mine now"}) == refused
-    assert await api("PUT", "/api/user/password", {"oldPassword": "admin", "newPassword": "mine now"}) == refused
+        assert await api("PUT", "/api/user/password", {"oldPassword": "guess", "newPassword": "mine now"}) == refusal
+    assert await api("PUT", "/api/user/password", {"oldPassword": "admin", "newPassword": "mine now"}) == refusal
 
 
 async def test_a_dashboard_is_starred_and_unstarred(api: Api) -> None:
@@ -157,7 +157,7 @@ async def test_the_permissions_of_the_caller_are_listed(api: Api) -> None:
 
 
 async def test_clients_find_version_and_namespace(start_api: StartApi) -> None:
-    """Clients get the configured version, which they parse. Wrong credentials are refused, by which clients check theirs."""
+    """Clients read the configured version and the namespace. They also check their credentials with this request: wrong ones are 401."""
     api = await start_api(reported_version="12.1.0", quotas_enabled=False)
     status, body = await api("GET", "/api/frontend/settings")
     assert (status, body["buildInfo"]["version"], body["namespace"]) == (200, "12.1.0", "default")

@@ -84,33 +84,33 @@ async def test_invalid_snapshots_are_refused(api: Api, body: Any, status: int, m
 async def test_keys_are_unique_in_all_organizations(api: Api) -> None:
     """A key or delete key in use, also in another organization, is refused and changes nothing."""
     await create_snapshot(api, key=KEY, deleteKey=f"{KEY}-d", name="first")
-    other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
+    other_admin = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
     for body in ({"key": KEY}, {"deleteKey": f"{KEY}-d"}):
-        assert (await api("POST", PATH, {"dashboard": {}, **body}, auth=other))[0] == 409
+        assert (await api("POST", PATH, {"dashboard": {}, **body}, auth=other_admin))[0] == 409
     assert await snapshot_keys(api) == [KEY]
-    assert await snapshot_keys(api, auth=other) == []
+    assert await snapshot_keys(api, auth=other_admin) == []
 
 
 async def test_an_expired_snapshot_is_unknown_and_then_deleted(api: Api) -> None:
     """From its expiry on, no route finds a snapshot; housekeeping deletes it and keeps the others."""
-    expired, other = await create_snapshot(api, expires=3600), await create_snapshot(api, expires=7200)
+    expired, valid = await create_snapshot(api, expires=3600), await create_snapshot(api, expires=7200)
     async with api.session.get(f"{PATH}/{expired['key']}") as response:
         assert 3500 < int(response.headers["Cache-Control"].removeprefix("public, max-age=")) < 3600
     await api.sql("update dashboard_snapshot set expires_at = now() - interval '1 second' where key = $1", expired["key"])
     assert await api("GET", f"{PATH}/{expired['key']}", auth=None) == NOT_FOUND
     assert await api("DELETE", f"{PATH}/{expired['key']}") == NOT_FOUND
     assert (await api("GET", f"/api/snapshots-delete/{expired['deleteKey']}"))[0] == 404
-    assert await snapshot_keys(api) == [other["key"]]
+    assert await snapshot_keys(api) == [valid["key"]]
     await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0).clean()
-    assert await api.sql("select array_agg(key) from dashboard_snapshot") == [other["key"]]
+    assert await api.sql("select array_agg(key) from dashboard_snapshot") == [valid["key"]]
 
 
-@pytest.mark.parametrize(("seconds", "stored"), [(0, 50 * 365 * 86_400), (60, 60), (2**63 - 1, 50 * 365 * 86_400)])
-async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, stored: int) -> None:
-    """A snapshot lives for the requested seconds; 0 and larger values mean fifty years."""
+@pytest.mark.parametrize(("seconds", "lifetime"), [(0, 50 * 365 * 86_400), (60, 60), (2**63 - 1, 50 * 365 * 86_400)])
+async def test_a_snapshot_expires_after_its_seconds(api: Api, seconds: int, lifetime: int) -> None:
+    """A snapshot expires after the requested seconds; 0 and larger values mean fifty years."""
     await create_snapshot(api, expires=seconds)
     expires = await api.sql("select expires_at from dashboard_snapshot")
-    assert abs(expires - datetime.now(UTC) - timedelta(seconds=stored)) < timedelta(seconds=30)
+    assert abs(expires - datetime.now(UTC) - timedelta(seconds=lifetime)) < timedelta(seconds=30)
 
 
 async def test_a_snapshot_needs_permission_to_read_its_dashboard(api: Api) -> None:
@@ -120,8 +120,8 @@ async def test_a_snapshot_needs_permission_to_read_its_dashboard(api: Api) -> No
     assert (await api("POST", "/api/folders/f1/permissions", {"items": []}))[0] == 200
     editor = await api.person("editor", Role.EDITOR)
     body = {"dashboard": {"uid": "d1"}}
-    status, refused = await api("POST", PATH, body, auth=editor)
-    assert (status, "dashboards:read" in refused["message"]) == (403, True)
+    status, error = await api("POST", PATH, body, auth=editor)
+    assert (status, "dashboards:read" in error["message"]) == (403, True)
     assert (await api("POST", PATH, {"dashboard": {"uid": "unknown"}}, auth=editor))[0] == 200
     grantee = await api.person("grantee", Role.NONE, ("snapshots:create", "*"))
     for granted_body in (body, {"dashboard": dict[str, Any]()}):
@@ -147,7 +147,7 @@ async def test_creators_admins_and_editors_may_delete_a_snapshot(api: Api) -> No
 
 
 async def test_a_delete_key_deletes_with_permission(api: Api) -> None:
-    """The delete key requires the permission `snapshots:delete` and deletes once. The audit has an event of the deletion."""
+    """The delete key requires the permission ``snapshots:delete`` and deletes once. The deletion is audited."""
     created = await create_snapshot(api)
     path = f"/api/snapshots-delete/{created['deleteKey']}"
     viewer, editor = await api.person("viewer", Role.VIEWER), await api.person("editor", Role.EDITOR)
@@ -161,30 +161,30 @@ async def test_a_delete_key_deletes_with_permission(api: Api) -> None:
     assert event == f"snapshot.delete snapshot:{deleted['id']}"
 
 
-async def test_a_list_has_the_caller_s_own_snapshots(api: Api) -> None:
+async def test_a_list_has_the_snapshots_of_the_caller(api: Api) -> None:
     """Members see their own snapshots, Admins those of their organization; no member sees those of another organization."""
     author, other_editor = await api.person("own", Role.EDITOR), await api.person("other", Role.EDITOR)
-    stranger = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
+    other_admin = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
     for name, auth in (("b CPU", author), ("a cpu", author), ("c memory", other_editor)):
         await create_snapshot(api, name=name, key=f"{name[:1] * 20}", auth=auth)
     assert await snapshot_keys(api, auth=author) == ["a" * 20, "b" * 20]
     assert await snapshot_keys(api) == ["a" * 20, "b" * 20, "c" * 20]
     assert await snapshot_keys(api, "?query=Cpu&limit=1") == ["a" * 20]
-    assert await snapshot_keys(api, "/", auth=stranger) == []
+    assert await snapshot_keys(api, "/", auth=other_admin) == []
 
 
 async def test_other_organizations_cannot_delete(api: Api) -> None:
     """Both keys are unknown to an Admin of another organization, and the snapshot is kept."""
     created = await create_snapshot(api)
-    stranger = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
-    assert await api("DELETE", f"{PATH}/{created['key']}", auth=stranger) == NOT_FOUND
-    assert (await api("GET", f"/api/snapshots-delete/{created['deleteKey']}", auth=stranger))[0] == 404
+    other_admin = await api.person("stranger", Role.ADMIN, org_id=await api.organization("Other"))
+    assert await api("DELETE", f"{PATH}/{created['key']}", auth=other_admin) == NOT_FOUND
+    assert (await api("GET", f"/api/snapshots-delete/{created['deleteKey']}", auth=other_admin))[0] == 404
     assert await snapshot_keys(api) == [created["key"]]
 
 
 @pytest.mark.parametrize("key", ["a" * 32, "short", "%00%00%00%00%00%00%00%00%00%00%00%00%00%00%00%00", "a" * 200, "ä" * 20])
 async def test_an_unknown_key_is_not_found(api: Api, key: str) -> None:
-    """Every unknown or invalid key returns an error of the client, never a failure."""
+    """An unknown or invalid key is 400 or 404, never an internal error."""
     for method, path in (("GET", PATH), ("DELETE", PATH), ("GET", "/api/snapshots-delete")):
         assert (await api(method, f"{path}/{key}"))[0] in (400, 404)
 
@@ -199,8 +199,8 @@ async def test_snapshots_are_limited(start_api: StartApi) -> None:
     }
     await api.sql("update dashboard_snapshot set expires_at = now() where id = (select min(id) from dashboard_snapshot)")
     assert (await api("POST", PATH, {"dashboard": {}}))[0] == 200
-    other = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
-    assert (await api("POST", PATH, {"dashboard": {}}, auth=other))[0] == 200
+    other_admin = await api.person("other", Role.ADMIN, org_id=await api.organization("Other"))
+    assert (await api("POST", PATH, {"dashboard": {}}, auth=other_admin))[0] == 200
 
 
 @pytest.mark.parametrize(("limit", "is_enabled"), [(0, False), (1, True)])
@@ -214,19 +214,19 @@ async def test_snapshots_can_be_disabled(start_api: StartApi, limit: int, is_ena
     )
     options = {"externalSnapshotURL": "", "externalSnapshotName": "", "externalEnabled": False, "snapshotEnabled": is_enabled}
     assert await api("GET", "/api/snapshot/shared-options/") == (200, options)
-    refused = (403, {"message": "Dashboard Snapshots are disabled"})
+    refusal = (403, {"message": "Dashboard Snapshots are disabled"})
     requests = (("GET", f"{PATH}/{KEY}"), ("GET", f"/api/snapshots-delete/{KEY}"), ("DELETE", f"{PATH}/{KEY}"), ("POST", PATH))
     for method, path in requests:
         response = await api(method, path, {"dashboard": {}} if method == "POST" else None)
-        assert (response == refused) is not is_enabled
+        assert (response == refusal) is not is_enabled
 
 
 async def test_snapshots_are_deleted_with_their_organization(api: Api) -> None:
     """Deleting an organization deletes its snapshots; deleting a user keeps theirs."""
     org_id = await api.organization("Other")
-    stranger = await api.person("stranger", Role.ADMIN, org_id=org_id)
+    other_admin = await api.person("stranger", Role.ADMIN, org_id=org_id)
     member = await api.person("member", Role.EDITOR)
-    deleted, remaining = await create_snapshot(api, auth=stranger), await create_snapshot(api, auth=member)
+    deleted, remaining = await create_snapshot(api, auth=other_admin), await create_snapshot(api, auth=member)
     user_id = await api.sql("""select id from "user" where login = 'member'""")
     assert (await api("DELETE", f"/api/admin/users/{user_id}"))[0] == 200
     assert (await api("DELETE", f"/api/orgs/{org_id}"))[0] == 200

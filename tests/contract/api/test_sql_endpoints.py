@@ -1,4 +1,4 @@
-"""A worker with SQL expressions enabled: they run at every endpoint, and no process is left when it stops."""
+"""SQL expressions, if they are enabled: they run at every endpoint, and their processes end with the worker."""
 
 import os
 from collections.abc import AsyncIterator
@@ -23,8 +23,8 @@ STATEMENT = {"refId": "B", "type": "sql", "expression": "SELECT SUM(value) AS to
 
 def child_processes() -> set[int]:
     """Return the ids of the processes that this one started and that have not been waited for."""
-    started = Path(f"/proc/{os.getpid()}/task")
-    return {int(pid) for task in started.iterdir() for pid in (task / "children").read_text().split()}
+    threads = Path(f"/proc/{os.getpid()}/task")
+    return {int(pid) for thread in threads.iterdir() for pid in (thread / "children").read_text().split()}
 
 
 @pytest.fixture
@@ -39,7 +39,7 @@ async def evaluation_client(tmp_path: Path, database: Database) -> AsyncIterator
     async def has_child() -> bool:
         return len(child_processes() - before) == 1
 
-    # The first child starts without a statement, while everything else is served.
+    # The worker starts a child before the first statement.
     await wait_until(has_child)
     async with aiohttp.ClientSession(await gateway.start()) as session:
         yield EvaluationClient(session, broker)

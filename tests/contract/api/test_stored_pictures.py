@@ -30,11 +30,11 @@ async def store_picture(database: Database, repository: uuid.UUID, picture: Stor
 
 async def test_a_stored_picture_needs_no_credentials(api: Api, database: Database, repository: uuid.UUID) -> None:
     """A picture has its own content type and is never executed; a wrong repository or id is 404."""
-    number = await store_picture(database, repository)
-    async with api.session.get(f"{RENDER}/{number}") as response:
+    picture_id = await store_picture(database, repository)
+    async with api.session.get(f"{RENDER}/{picture_id}") as response:
         assert (response.status, response.content_type, await response.read()) == (200, "image/png", PICTURE.body)
         assert "sandbox" in response.headers["Content-Security-Policy"]
-    for path in (f"{RENDER}/{uuid.uuid4()}", f"{RENDER}/abc", RENDER, f"{RENDER}/", f"{RENDER.replace('/r/', '/other/')}/{number}"):
+    for path in (f"{RENDER}/{uuid.uuid4()}", f"{RENDER}/abc", RENDER, f"{RENDER}/", f"{RENDER.replace('/r/', '/other/')}/{picture_id}"):
         assert (await api("GET", path, auth=None))[0] in (401, 404), path
         assert (await api("GET", path))[0] == 404, path
     status, body = await api("GET", f"{RENDER}/a%20b", auth=None)
@@ -44,9 +44,9 @@ async def test_a_stored_picture_needs_no_credentials(api: Api, database: Databas
 async def test_pictures_are_bounded(database: Database, repository: uuid.UUID, monkeypatch: pytest.MonkeyPatch) -> None:
     """Only the newest pictures of a repository are kept. Old, large and orphaned ones are deleted."""
     monkeypatch.setattr(pictures, "MAX_PICTURES", 2)
-    created = [await store_picture(database, repository) for _ in range(3)]
+    picture_ids = [await store_picture(database, repository) for _ in range(3)]
     async with database.connection() as connection:
-        stored_pictures = [await pictures.find(connection, "default", "r", number) for number in created if number]
+        stored_pictures = [await pictures.find(connection, "default", "r", picture_id) for picture_id in picture_ids if picture_id]
         assert stored_pictures == [None, PICTURE, PICTURE]
         assert await pictures.expire(connection, older_than=timedelta(hours=1), limit=10) == 0
         assert await pictures.expire(connection, older_than=timedelta(0), limit=10) == 2

@@ -9,7 +9,7 @@ from tests.contract.api.conftest import Api, basic
 from dashwright.common.identity import Role
 
 NOT_FOUND = (404, {"message": "Team not found"})
-FAULT = (400, {"message": "bad request data"})
+BAD_REQUEST = (400, {"message": "bad request data"})
 
 
 async def create_team(api: Api, name: str, **members: Any) -> int:
@@ -54,9 +54,9 @@ async def test_a_team_is_created_and_read(api: Api) -> None:
 async def test_names_are_unique_in_an_organization(api: Api) -> None:
     """Creating a team with an existing name is 409, and renaming one to an existing name is 400. Another organization may use the name."""
     await create_team(api, "A")
-    other = await create_team(api, "B")
+    second_team = await create_team(api, "B")
     assert await api("POST", "/api/teams", {"name": "A"}) == (409, {"message": "Team name taken"})
-    assert await api("PUT", f"/api/teams/{other}", {"name": "A"}) == (400, {"message": "Team name taken"})
+    assert await api("PUT", f"/api/teams/{second_team}", {"name": "A"}) == (400, {"message": "Team name taken"})
     org_id = await api.organization("Second")
     await api.sql("insert into org_user (org_id, user_id, role) values ($1, 1, 'Admin')", org_id)
     status, body = await api("POST", "/api/teams", {"name": "A"}, headers={"X-Grafana-Org-Id": str(org_id)})
@@ -64,13 +64,17 @@ async def test_names_are_unique_in_an_organization(api: Api) -> None:
     assert await api("GET", f"/api/teams/{body['teamId']}") == NOT_FOUND
 
 
-@pytest.mark.parametrize("body", [{}, {"name": " "}, {"name": 5}, {"name": None}, {"name": "x" * 191}, {"name": "a\0b"}, [], "text"])
+@pytest.mark.parametrize(
+    "body",
+    [{}, {"name": " "}, {"name": 5}, {"name": None}, {"name": "x" * 191}, {"name": "a\0b"}, [], "text"],
+    ids=["no name", "blank", "number", "null", "too long", "NUL", "list", "text"],
+)
 async def test_a_team_needs_a_name(api: Api, body: Any) -> None:
     """Every invalid body of a team gets the same message."""
-    assert await api("POST", "/api/teams", body) == FAULT
+    assert await api("POST", "/api/teams", body) == BAD_REQUEST
 
 
-async def test_a_search_pages_by_name(api: Api) -> None:
+async def test_a_search_has_pages_sorted_by_name(api: Api) -> None:
     """A search finds a part of the name in any case, or the exact name.
 
     A page past the end has only the total count, and a page below 1 is the first.
@@ -104,17 +108,25 @@ async def test_missing_fields_are_kept(api: Api) -> None:
     assert (await api("PUT", f"/api/teams/{team}", {"email": ""}))[0] == 200
     body = (await api("GET", f"/api/teams/{team}"))[1]
     assert (body["name"], body["email"]) == ("B", "")
-    assert await api("PUT", f"/api/teams/{team}", {"name": ""}) == FAULT
+    assert await api("PUT", f"/api/teams/{team}", {"name": ""}) == BAD_REQUEST
 
 
 async def test_an_unknown_team_is_404_whatever_is_sent(api: Api) -> None:
     """An unknown or negative id, or an unknown uid, is 404 before the body is checked."""
-    for path in ("/api/teams/9999", "/api/teams/-1", "/api/teams/unprivileged"):
-        for method, tail in (("GET", ""), ("PUT", ""), ("DELETE", ""), ("GET", "/members"), ("POST", "/members"), ("GET", "/preferences")):
-            assert await api(method, f"{path}{tail}", {} if method in ("PUT", "POST") else None) == NOT_FOUND, (method, path, tail)
+    for path in ("/api/teams/9999", "/api/teams/-1", "/api/teams/unknown"):
+        for method, subpath in (
+            ("GET", ""),
+            ("PUT", ""),
+            ("DELETE", ""),
+            ("GET", "/members"),
+            ("POST", "/members"),
+            ("GET", "/preferences"),
+        ):
+            assert await api(method, f"{path}{subpath}", {} if method in ("PUT", "POST") else None) == NOT_FOUND, (method, path, subpath)
 
 
 async def test_a_deleted_team_loses_its_members_and_preferences(api: Api) -> None:
+    """Deleting a team deletes its memberships and preferences. A second delete is 404."""
     team = await create_team(api, "A")
     assert (await api("PUT", f"/api/teams/{team}/preferences", {"theme": "dark"}))[0] == 200
     assert await api("DELETE", f"/api/teams/{team}") == (200, {"message": "Team deleted"})
@@ -137,10 +149,10 @@ async def test_members_are_users_of_the_organization(api: Api) -> None:
     path = f"/api/teams/{team}/members"
     assert await api("POST", path, {"userId": kim}) == (200, {"message": "Member added to Team"})
     assert await api("POST", path, {"userId": kim}) == (400, {"message": "User is already added to this team"})
-    for unprivileged in (lee, account, 9999, -1):
-        assert await api("POST", path, {"userId": unprivileged}) == (404, {"message": "User not found"})
+    for not_a_member in (lee, account, 9999, -1):
+        assert await api("POST", path, {"userId": not_a_member}) == (404, {"message": "User not found"})
     for body in ({}, {"userId": "5"}, {"userId": 2**63}, {"userId": kim, "permission": 1}):
-        assert await api("POST", path, body) == FAULT
+        assert await api("POST", path, body) == BAD_REQUEST
     assert await api("PUT", f"{path}/{kim}", {"permission": 4}) == (200, {"message": "Team member updated"})
     assert {member["login"]: member["permission"] for member in (await api("GET", path))[1]} == {"admin": 4, "kim": 4}
     assert await api("PUT", f"{path}/{lee}", {"permission": 4}) == (404, {"message": "Team member not found"})
@@ -150,6 +162,7 @@ async def test_members_are_users_of_the_organization(api: Api) -> None:
 
 
 async def test_leaving_an_organization_leaves_its_teams(api: Api) -> None:
+    """A user who is removed from an organization is no longer a member of its teams."""
     team = await create_team(api, "A")
     await api.person("kim", Role.VIEWER)
     kim = await api.sql("""select id from "user" where login = 'kim'""")
@@ -188,14 +201,14 @@ async def test_the_teams_of_a_user_are_listed_by_name(api: Api) -> None:
     kims_number = await api.sql("""select id from "user" where login = 'kim'""")
     assert await api("GET", "/api/user/teams", auth=kim) == (200, [])
     assert await api("GET", f"/api/users/{kims_number}/teams") == (200, [])
-    for unprivileged in ("9999", "-1", "kim"):
-        assert await api("GET", f"/api/users/{unprivileged}/teams") == (404, {"message": "user not found"})
+    for unknown_user in ("9999", "-1", "kim"):
+        assert await api("GET", f"/api/users/{unknown_user}/teams") == (404, {"message": "user not found"})
     assert (await api("GET", "/api/users/1/teams", auth=kim))[0] == 403
-    status, teams = await api("GET", "/api/users/1/teams", auth=await reader(api, own_teams[1]["id"]))
+    status, teams = await api("GET", "/api/users/1/teams", auth=await create_reader(api, own_teams[1]["id"]))
     assert (status, [team["name"] for team in teams]) == (200, ["b"])
 
 
-async def reader(api: Api, team_id: int) -> str:
+async def create_reader(api: Api, team_id: int) -> str:
     """Return the credentials of a user who may read all users, and one team."""
     auth = await api.person("lou", Role.VIEWER, ("teams:read", f"teams:id:{team_id}"))
     await api.grant(await api.sql("""select id from "user" where login = 'lou'"""), "users:read", "*", 0)
@@ -218,11 +231,13 @@ async def test_each_change_is_audited_once(api: Api) -> None:
 
 
 async def test_concurrent_creates_of_a_name_create_one_team(api: Api) -> None:
+    """One of many concurrent creates of a name succeeds, and all others are 409."""
     responses = await asyncio.gather(*(api("POST", "/api/teams", {"name": "A"}) for _ in range(8)))
     assert sorted(status for status, _ in responses) == [200] + [409] * 7
 
 
 async def test_an_unauthenticated_client_is_401(api: Api) -> None:
+    """Wrong credentials are 401 with the message and identifier of Grafana."""
     assert await api("GET", "/api/teams/search", auth=basic("unknown", "x")) == (
         401,
         {"message": "Invalid username or password", "messageId": "password-auth.failed", "statusCode": 401, "traceID": ""},

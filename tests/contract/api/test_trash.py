@@ -1,4 +1,4 @@
-"""Deleted objects and their restore."""
+"""Trash: deleted dashboards, which can be listed and restored."""
 
 from typing import Any
 
@@ -61,7 +61,7 @@ async def test_the_trash_is_filtered_by_labels(api: Api) -> None:
 
 
 async def test_the_trash_is_listed_in_pages(api: Api) -> None:
-    """The trash is sorted by name, and two objects of one name are both listed."""
+    """The trash is sorted by name, and two objects of one name are both listed. A token with invalid content is 400."""
     for name in ("b", "a", "a"):
         await create_dashboard(api, name)
         await delete(api, name)
@@ -74,17 +74,17 @@ async def test_the_trash_is_listed_in_pages(api: Api) -> None:
 
 
 async def test_a_restored_dashboard_is_the_same(api: Api) -> None:
-    """A restored dashboard has its uid and id, and its versions continue with a note of the restore."""
+    """A restored dashboard has its former uid and id, and its versions continue with a note of the restore."""
     created = await create_dashboard(api, "d", "one")
     await change_title(api, "d", "two")
     await delete(api, "d")
     (deleted_item,) = await trash(api)
     del deleted_item["metadata"]["resourceVersion"]
-    status, repeated = await api("POST", DASHBOARDS, deleted_item)
-    assert (status, repeated["spec"], repeated["metadata"]["generation"]) == (201, {"title": "two"}, 3)
+    status, restored = await api("POST", DASHBOARDS, deleted_item)
+    assert (status, restored["spec"], restored["metadata"]["generation"]) == (201, {"title": "two"}, 3)
     for member in ("uid", "labels"):
-        assert repeated["metadata"][member] == created["metadata"][member]
-    assert "deletionTimestamp" not in repeated["metadata"]
+        assert restored["metadata"][member] == created["metadata"][member]
+    assert "deletionTimestamp" not in restored["metadata"]
     assert await trash(api) == []
     _, versions = await api("GET", f"{DASHBOARDS}/d/versions")
     assert [item["version"] for item in versions["items"]] == [3, 2, 1]
@@ -112,8 +112,8 @@ async def test_a_conflict_or_dry_run_does_not_change_the_trash(api: Api) -> None
     await delete(api, "d")
     (item,) = await trash(api)
     del item["metadata"]["resourceVersion"]
-    status, tried = await api("POST", f"{DASHBOARDS}?dryRun=All", item)
-    assert (status, tried["metadata"]["generation"]) == (201, 2)
+    status, result = await api("POST", f"{DASHBOARDS}?dryRun=All", item)
+    assert (status, result["metadata"]["generation"]) == (201, 2)
     assert len(await trash(api)) == 1
     await create_dashboard(api, "d")
     assert (await api("POST", DASHBOARDS, item))[0] == 409
@@ -125,17 +125,17 @@ async def test_callers_see_their_own_trash(api: Api) -> None:
     await create_dashboard(api, "d")
     await create_dashboard(api, "e")
     await delete(api, "d")
-    editor, other = await api.person("editor", Role.EDITOR), await api.person("other", Role.EDITOR)
+    editor, other_editor = await api.person("editor", Role.EDITOR), await api.person("other", Role.EDITOR)
     assert (await api("DELETE", f"{DASHBOARDS}/e", auth=editor))[0] == 200
     uids = {item["metadata"]["name"]: item["metadata"]["uid"] for item in await trash(api)}
     assert set(uids) == {"d", "e"}
     assert await trash(api, auth=await api.person("reader", Role.VIEWER)) == []
-    assert await trash(api, auth=other) == []
+    assert await trash(api, auth=other_editor) == []
     assert [item["metadata"]["name"] for item in await trash(api, auth=editor)] == ["e"]
-    for auth, name, is_it in ((editor, "d", False), (editor, "e", True)):
+    for auth, name, is_restored in ((editor, "d", False), (editor, "e", True)):
         body = {"metadata": {"name": name, "uid": uids[name]}, "spec": {"title": "T"}}
         status, created = await api("POST", DASHBOARDS, body, auth=auth)
-        assert (status, created["metadata"]["uid"] == uids[name]) == (201, is_it)
+        assert (status, created["metadata"]["uid"] == uids[name]) == (201, is_restored)
     assert (await api("GET", TRASH, auth=await api.person("unprivileged", Role.NONE)))[0] == 403
 
 
@@ -147,30 +147,30 @@ async def test_the_trash_needs_the_right_to_read(api: Api) -> None:
     assert await trash(api, auth=cleaner) == []
 
 
-async def test_a_layout_in_the_trash_is_a_placeholder_in_older_versions(api: Api) -> None:
-    """A deleted layout is shown as a placeholder in older versions, which cannot be restored there."""
+async def test_older_versions_show_a_placeholder_in_the_trash(api: Api) -> None:
+    """Older versions show a deleted dashboard that they cannot express as a placeholder, which cannot be restored."""
     body = {"metadata": {"name": "d"}, "spec": {"title": "T", "layout": {"kind": "Unknown"}}}
     assert (await api("POST", DASHBOARDS, body))[0] == 201
     await delete(api, "d")
-    older = TRASH.replace("v2alpha1", "v1beta1")
-    _, response = await api("GET", older)
-    (stub,) = response["items"]
-    assert stub["spec"] == {"title": "T", "schemaVersion": 9999}
-    del stub["metadata"]["resourceVersion"]
-    assert (await api("POST", DASHBOARDS.replace("v2alpha1", "v1beta1"), stub))[0] == 422
+    older_trash = TRASH.replace("v2alpha1", "v1beta1")
+    _, response = await api("GET", older_trash)
+    (placeholder,) = response["items"]
+    assert placeholder["spec"] == {"title": "T", "schemaVersion": 9999}
+    del placeholder["metadata"]["resourceVersion"]
+    assert (await api("POST", DASHBOARDS.replace("v2alpha1", "v1beta1"), placeholder))[0] == 422
     assert len(await trash(api)) == 1
 
 
 async def test_the_message_of_a_restored_version_names_it(api: Api) -> None:
-    """The message of a restored version names it. Its spec is the old one, and its folder the present one."""
+    """A write with the spec of an old version, and a message that names this version, is recorded as its restore."""
     await create_dashboard(api, "d", "one")
     await change_title(api, "d", "two")
     _, first_version = await api("GET", f"{DASHBOARDS}/d/versions/1")
     annotations = {"grafana.app/message": "Restored from version 1"}
     body = {"metadata": {"name": "d", "annotations": annotations}, "spec": first_version["spec"]}
-    status, repeated = await api("PUT", f"{DASHBOARDS}/d", body)
-    assert (status, repeated["spec"], repeated["metadata"]["generation"]) == (200, {"title": "one"}, 3)
-    assert repeated["metadata"]["annotations"]["grafana.app/message"] == "Restored from version 1"
+    status, restored = await api("PUT", f"{DASHBOARDS}/d", body)
+    assert (status, restored["spec"], restored["metadata"]["generation"]) == (200, {"title": "one"}, 3)
+    assert restored["metadata"]["annotations"]["grafana.app/message"] == "Restored from version 1"
     _, response = await api("GET", f"{DASHBOARDS}/d/versions")
     newest = response["items"][0]
     assert (newest["version"], newest["parentVersion"], newest["message"]) == (3, 2, "Restored from version 1")
@@ -179,7 +179,7 @@ async def test_the_message_of_a_restored_version_names_it(api: Api) -> None:
 
 
 async def test_a_message_sent_back_is_not_that_of_the_next_version(api: Api) -> None:
-    """If a client sends a read object back with a change, the message in it is not stored as that of the change."""
+    """If a client changes an object that it has read and sends it back, its old message is not stored as the message of the change."""
     await create_dashboard(api, "d", "one", message="first")
     _, body = await api("GET", f"{DASHBOARDS}/d")
     assert body["metadata"]["annotations"]["grafana.app/message"] == "first"

@@ -36,8 +36,8 @@ async def test_a_user_is_read_by_id_or_login(api: Api) -> None:
     assert {name: profile[name] for name in PROFILE} == PROFILE
     assert (profile["id"], profile["login"], profile["email"], profile["name"]) == (number, "testdrive", "testdrive", "")
     assert set(profile) == {*PROFILE, "id", "uid", "login", "email", "name", "createdAt", "updatedAt", "avatarUrl"}
-    for text in ("testdrive", "TESTDRIVE"):
-        assert await api("GET", f"/api/users/lookup?loginOrEmail={text}") == (200, profile)
+    for login in ("testdrive", "TESTDRIVE"):
+        assert await api("GET", f"/api/users/lookup?loginOrEmail={login}") == (200, profile)
 
 
 async def test_special_characters_in_an_email_are_found(api: Api) -> None:
@@ -48,7 +48,7 @@ async def test_special_characters_in_an_email_are_found(api: Api) -> None:
 
 @pytest.mark.parametrize("number", ["unknown", "9999", "-1", "0", "9223372036854775808", "1.0"])
 async def test_unknown_users_are_not_found(api: Api, number: str) -> None:
-    """An unknown id and a text that is not an id are both unknown."""
+    """An unknown id and a text that is not an id are both 404."""
     assert await api("GET", f"/api/users/{number}") == (404, {"message": "user not found"})
     assert await api("GET", f"/api/users/{number}/orgs") == (404, {"message": "user not found"})
     bodies: list[Any] = [{}, {"login": "x"}, []]
@@ -56,7 +56,8 @@ async def test_unknown_users_are_not_found(api: Api, number: str) -> None:
         assert await api("PUT", f"/api/users/{number}", body) == (404, {"message": "User not found"})
 
 
-async def test_an_empty_look_up_is_refused(api: Api) -> None:
+async def test_a_look_up_without_result_is_404(api: Api) -> None:
+    """A look-up of an unknown login, or without a login, is 404."""
     assert await api("GET", "/api/users/lookup?loginOrEmail=unknown") == (404, {"message": "user not found"})
     assert await api("GET", "/api/users/lookup") == (404, {"message": "user not found"})
 
@@ -113,7 +114,7 @@ async def test_an_update_keeps_missing_fields(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "text"),
+    ("body", "message"),
     [
         ({}, "Need to specify either username or email"),
         ({"name": "X"}, "Need to specify either username or email"),
@@ -125,15 +126,17 @@ async def test_an_update_keeps_missing_fields(api: Api) -> None:
         ({"login": "a\0"}, "bad request data"),
     ],
 )
-async def test_an_invalid_update_is_rejected(api: Api, body: Any, text: str) -> None:
-    """A rejected update changes nothing."""
+async def test_an_invalid_update_is_rejected(api: Api, body: Any, message: str) -> None:
+    """An update without login and e-mail, or with an invalid value, is 400 with the reason and changes nothing."""
     number = await create_user(api)
     before = await api("GET", f"/api/users/{number}")
-    assert await api("PUT", f"/api/users/{number}", body) == (400, {"message": text})
+    assert await api("PUT", f"/api/users/{number}", body) == (400, {"message": message})
     assert await api("GET", f"/api/users/{number}") == before
 
 
-@pytest.mark.parametrize("body", [{"login": "ADMIN"}, {"email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}])
+@pytest.mark.parametrize(
+    "body", [{"login": "ADMIN"}, {"email": "Admin@LocalHost"}, {"login": "admin@localhost"}, {"email": "admin"}], ids=str
+)
 async def test_a_login_is_not_another_users_login_or_e_mail(api: Api, body: dict[str, str]) -> None:
     """Logins and e-mails are compared with each other without case, as a login could otherwise match two users."""
     number = await create_user(api)
@@ -151,8 +154,8 @@ async def test_the_organizations_of_a_user_are_sorted_by_name(api: Api) -> None:
     )
 
 
-async def test_a_user_is_moved_to_one_of_their_organizations(api: Api) -> None:
-    """A user is moved only to an organization of theirs, and no other user is moved."""
+async def test_the_current_organization_of_a_user_can_be_changed(api: Api) -> None:
+    """A server admin can make an organization of a user the current one. Unknown users and other organizations are 401."""
     second_org_id, number = await api.organization("Two"), await create_user(api)
     unauthorized = (401, {"message": "Unauthorized"})
     assert await api("POST", f"/api/users/{number}/using/{second_org_id}") == unauthorized
@@ -165,7 +168,7 @@ async def test_a_user_is_moved_to_one_of_their_organizations(api: Api) -> None:
 
 
 async def test_permissions_on_users_are_listed_on_request(api: Api) -> None:
-    """A server admin has all permissions on users."""
+    """With ``accesscontrol=true``, the profile of a user lists the permissions of the caller, which a server admin has completely."""
     profile = (await api("GET", "/api/users/1?accesscontrol=true"))[1]
     assert set(profile["accessControl"]) >= {"users:read", "users:delete", "users.password:write", "users.quotas:list"}
     assert all(profile["accessControl"].values())
@@ -190,12 +193,12 @@ async def test_users_are_not_revealed_without_permission(api: Api) -> None:
         assert (await api("GET", path, auth=org_admin))[0] == 403
 
 
-async def test_a_grant_on_one_user_shows_only_that_one(api: Api) -> None:
+async def test_a_grant_on_one_user_shows_only_that_user(api: Api) -> None:
     """A grant on one user restricts lists and look-ups to that user. Others are unknown."""
     number = await create_user(api)
-    narrow = await api.person("narrow", Role.NONE, ("users:read", f"global.users:{number}"), grants_in=0)
-    assert [user["id"] for user in (await api("GET", "/api/users", auth=narrow))[1]] == [number]
-    assert (await api("GET", "/api/users/search", auth=narrow))[1]["totalCount"] == 1
-    assert (await api("GET", f"/api/users/{number}", auth=narrow))[0] == 200
-    assert (await api("GET", "/api/users/1", auth=narrow))[0] == 403
-    assert (await api("GET", "/api/users/lookup?loginOrEmail=admin", auth=narrow))[0] == 404
+    limited_caller = await api.person("limited", Role.NONE, ("users:read", f"global.users:{number}"), grants_in=0)
+    assert [user["id"] for user in (await api("GET", "/api/users", auth=limited_caller))[1]] == [number]
+    assert (await api("GET", "/api/users/search", auth=limited_caller))[1]["totalCount"] == 1
+    assert (await api("GET", f"/api/users/{number}", auth=limited_caller))[0] == 200
+    assert (await api("GET", "/api/users/1", auth=limited_caller))[0] == 403
+    assert (await api("GET", "/api/users/lookup?loginOrEmail=admin", auth=limited_caller))[0] == 404
