@@ -81,7 +81,7 @@ async def test_an_update_needs_the_current_version(api: Api) -> None:
 
 
 async def test_a_folder_is_moved(api: Api) -> None:
-    """A move keeps uid, title and rules and is audited as a move."""
+    """A moved folder keeps its uid, title and access rules, and the move is audited as such."""
     await folder(api, "f")
     await folder(api, "container")
     await allow(api, "folders/f", {"role": "Viewer", "permission": 1})

@@ -218,7 +218,7 @@ async def api(start_api: StartApi) -> Api:
 
 
 async def test_users_and_programs_log_in_with_their_credentials(api: Api, import_rows: ImportRows) -> None:
-    """Passwords, legacy keys and tokens are valid; ids are kept; the admin of the first start is replaced."""
+    """Imported passwords, legacy keys and tokens are valid, and ids are kept. The admin that the first start created is replaced."""
     report = await import_rows(grafana_rows())
     status, response = await api("GET", "/api/user", auth=basic("vera", "pw of vera"))
     assert (status, response["id"], response["name"], response["orgId"]) == (200, 5, "Vera", 7)
@@ -288,7 +288,7 @@ async def test_access_rules_are_imported(api: Api, import_rows: ImportRows) -> N
 
 
 async def test_older_access_rules_are_imported(api: Api, import_rows: ImportRows) -> None:
-    """Rules that refer to folders by id, and to users, teams or roles, are imported if there are no newer ones."""
+    """Access rules of older versions of Grafana, which refer to folders by id, are imported if the source has no newer rules."""
     legacy_rows = grafana_rows()
     del legacy_rows["role"], legacy_rows["permission"]
     legacy_rows["dashboard_acl"] = [
@@ -304,14 +304,14 @@ async def test_older_access_rules_are_imported(api: Api, import_rows: ImportRows
 async def test_rows_that_cannot_be_imported_are_reported(api: Api, import_rows: ImportRows) -> None:
     """Every row that was not imported has a reason; all others are imported. A notice names the object whose invalid uid was replaced."""
     report = await import_rows(grafana_rows())
-    result = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
-    assert result[("dashboard", "7/broken")][0] is Outcome.REFUSED
-    assert result[("dashboard", "7/gone")][0] is Outcome.SKIPPED
-    assert result[("quota", "7/0/strange")][0] is Outcome.SKIPPED
-    assert result[("org_user", "1/404")][0] is Outcome.SKIPPED
-    assert result[("library_element", "1/var")][0] is Outcome.SKIPPED
-    assert result[("star", "5/999")][0] is Outcome.SKIPPED
-    assert len(result) == 6
+    remarks = {(item.table, item.key): (item.outcome, item.reason) for item in report.remarks}
+    assert remarks[("dashboard", "7/broken")][0] is Outcome.REFUSED
+    assert remarks[("dashboard", "7/gone")][0] is Outcome.SKIPPED
+    assert remarks[("quota", "7/0/strange")][0] is Outcome.SKIPPED
+    assert remarks[("org_user", "1/404")][0] is Outcome.SKIPPED
+    assert remarks[("library_element", "1/var")][0] is Outcome.SKIPPED
+    assert remarks[("star", "5/999")][0] is Outcome.SKIPPED
+    assert len(remarks) == 6
     assert report.counts["dashboard"] == {Outcome.IMPORTED: 3, Outcome.REFUSED: 1, Outcome.SKIPPED: 1}
     assert any("'Prom'" in notice and "1 secrets" in notice for notice in report.notices)
     assert any("row-32" in notice for notice in report.notices)
@@ -349,23 +349,23 @@ async def test_changes_in_dashwright_are_kept(api: Api, import_rows: ImportRows)
     """Rows that were renamed, saved or deleted in Dashwright are not overwritten."""
     await import_rows(grafana_rows())
     auth = basic("root", "pw of root")
-    assert (await api("PUT", "/api/users/5", {"login": "vera", "name": "Ours"}, auth=auth))[0] == 200
-    saved = {"dashboard": {"uid": "cpu", "title": "Ours"}, "overwrite": True}
-    assert (await api("POST", "/api/dashboards/db", saved, auth=auth))[0] == 200
+    assert (await api("PUT", "/api/users/5", {"login": "vera", "name": "In Dashwright"}, auth=auth))[0] == 200
+    body = {"dashboard": {"uid": "cpu", "title": "In Dashwright"}, "overwrite": True}
+    assert (await api("POST", "/api/dashboards/db", body, auth=auth))[0] == 200
     assert (await api("DELETE", "/api/dashboards/uid/num", auth=auth))[0] == 200
     changed_rows = grafana_rows()
-    changed_rows["user"][1] |= {"name": "Theirs", "updated": CHANGED_AT}
-    changed_rows["dashboard"][2] |= {"version": 9, "data": dashboard_json("cpu", "Theirs")}
-    changed_rows["dashboard"][3] |= {"version": 2, "data": dashboard_json("num", "Theirs")}
+    changed_rows["user"][1] |= {"name": "In Grafana", "updated": CHANGED_AT}
+    changed_rows["dashboard"][2] |= {"version": 9, "data": dashboard_json("cpu", "In Grafana")}
+    changed_rows["dashboard"][3] |= {"version": 2, "data": dashboard_json("num", "In Grafana")}
     report = await import_rows(changed_rows)
     assert report.counts["dashboard"][Outcome.KEPT] == 2
-    assert (await api("GET", "/api/users/5", auth=auth))[1]["name"] == "Ours"
-    assert (await api("GET", "/api/dashboards/uid/cpu", auth=auth))[1]["dashboard"]["title"] == "Ours"
+    assert (await api("GET", "/api/users/5", auth=auth))[1]["name"] == "In Dashwright"
+    assert (await api("GET", "/api/dashboards/uid/cpu", auth=auth))[1]["dashboard"]["title"] == "In Dashwright"
     assert (await api("GET", "/api/dashboards/uid/num", auth=auth))[0] == 404
 
 
 async def test_a_single_organization_can_be_imported(api: Api, import_rows: ImportRows) -> None:
-    """Only the members and objects of one organization are imported."""
+    """With the id of an organization, only the members and objects of this organization are imported."""
     await import_rows(grafana_rows(), org_id=7)
     assert await api.sql("select array_agg(id order by id) from org") == [1, 7]
     assert await api.sql("""select array_agg(login order by login) from "user" """) == ["admin", "vera"]
@@ -394,11 +394,11 @@ async def _empty_database(url: str) -> str:
 
 async def test_existing_rows_of_the_same_name_are_not_overwritten(api: Api, import_rows: ImportRows) -> None:
     """In a database in use, rows whose id or name exists are rejected."""
-    assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "cpu", "title": "Mine"}}))[0] == 200
+    assert (await api("POST", "/api/dashboards/db", {"dashboard": {"uid": "cpu", "title": "In Dashwright"}}))[0] == 200
     report = await import_rows(grafana_rows())
-    refused = {(item.table, item.key) for item in report.remarks if item.outcome is Outcome.REFUSED}
-    assert {("org", "1"), ("user", "1")} <= refused
-    assert (await api("GET", "/api/dashboards/uid/cpu"))[1]["dashboard"]["title"] == "Mine"
+    refused_rows = {(item.table, item.key) for item in report.remarks if item.outcome is Outcome.REFUSED}
+    assert {("org", "1"), ("user", "1")} <= refused_rows
+    assert (await api("GET", "/api/dashboards/uid/cpu"))[1]["dashboard"]["title"] == "In Dashwright"
 
 
 async def test_rows_are_not_assigned_to_another_account(api: Api, import_rows: ImportRows) -> None:
@@ -407,7 +407,7 @@ async def test_rows_are_not_assigned_to_another_account(api: Api, import_rows: I
     Only objects of organization 7, whose id is not in use, are imported.
     """
     await api.sql("""select setval(pg_get_serial_sequence('"user"', 'id'), 4)""")
-    local = await api.person("local", Role.VIEWER)
+    local_user = await api.person("local", Role.VIEWER)
     tables = ("org_user", "team_member", "api_key", "star", "preferences", "data_source", "resource", "access_rule", "permission")
     before = {table: await api.sql(f"select array_agg(t::text order by t::text) from {table} t") for table in tables}
     report = await import_rows(grafana_rows())
@@ -416,7 +416,7 @@ async def test_rows_are_not_assigned_to_another_account(api: Api, import_rows: I
         added = set(after[table] or ()) - set(before[table] or ())
         assert not [row for row in added if table != "resource" or "org-7" not in row], (table, added)
     assert [item.reason for item in report.remarks if (item.table, item.key) == ("user", "5")] == ["'vera': its id is in use here"]
-    assert (await api("GET", "/api/user/orgs", auth=local))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
+    assert (await api("GET", "/api/user/orgs", auth=local_user))[1] == [{"orgId": 1, "name": "Main Org.", "role": "Viewer"}]
 
 
 async def test_other_databases_are_refused(tmp_path: Path) -> None:

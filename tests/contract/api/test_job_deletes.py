@@ -27,7 +27,7 @@ async def insert_jobs(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    ("selector", "remaining"),
+    ("query", "remaining"),
     [
         ({"labelSelector": "repository=team"}, {"a": CANCELLED, "b": CANCELLED, "d": ("pending", None)}),
         ({"labelSelector": "repository!=team"}, {"a": ("pending", None), "b": ("working", None), "c": ("success", None), "d": CANCELLED}),
@@ -35,11 +35,12 @@ async def insert_jobs(api: Api) -> None:
         ({}, {"a": CANCELLED, "b": CANCELLED, "d": CANCELLED}),
         ({"dryRun": "All"}, {"a": ("pending", None), "b": ("working", None), "c": ("success", None), "d": ("pending", None)}),
     ],
+    ids=["label", "other label", "name", "all", "dry run"],
 )
-async def test_selected_jobs_are_deleted(api: Api, selector: dict[str, str], remaining: dict[str, Any]) -> None:
+async def test_selected_jobs_are_deleted(api: Api, query: dict[str, str], remaining: dict[str, Any]) -> None:
     """A delete of the collection affects the jobs that the selector matches, or all jobs. A dry run changes nothing."""
     await insert_jobs(api)
-    status, response = await api("DELETE", JOBS, params=selector)
+    status, response = await api("DELETE", JOBS, params=query)
     assert (status, response["status"]) == (200, "Success")
     assert await states_by_name(api) == remaining
 
@@ -53,8 +54,11 @@ async def test_a_replaced_job_is_not_deleted(api: Api, path: str) -> None:
     assert (status, response["reason"]) == (409, "Conflict")
     assert await states_by_name(api) == before
     _, job = await api("GET", f"{JOBS}/a")
-    expected = {"uid": await api.sql("select uid::text from job where name = 'a'"), "resourceVersion": job["metadata"]["resourceVersion"]}
-    assert (await api("DELETE", f"{JOBS}/a", {"preconditions": expected}))[0] == 200
+    preconditions = {
+        "uid": await api.sql("select uid::text from job where name = 'a'"),
+        "resourceVersion": job["metadata"]["resourceVersion"],
+    }
+    assert (await api("DELETE", f"{JOBS}/a", {"preconditions": preconditions}))[0] == 200
     assert (await states_by_name(api))["a"] == CANCELLED
 
 

@@ -60,7 +60,7 @@ async def test_a_patch_of_the_spec_keeps_other_fields(api: Api) -> None:
 
 
 async def test_an_unchanged_panel_sent_back_changes_nothing(api: Api) -> None:
-    """Sending back a panel does not store the fields that its view adds."""
+    """If a client sends a panel as it has read it, the fields that the response added are not stored."""
     await create_panel(api, SPEC)
     await replace_stored_body(api, '{"type":"text","id":7}')
     _, body = await api("GET", f"{PANELS}/p")
@@ -81,16 +81,16 @@ async def test_an_unchanged_panel_sent_back_changes_nothing(api: Api) -> None:
 )
 async def test_an_invalid_spec_is_refused(api: Api, change: Any, field: str) -> None:
     """An invalid spec is 422 with its path; so is a repeated target, even with its members in another order."""
-    status, refused = await create_panel(api, SPEC | change)
-    assert (status, [cause["field"] for cause in refused["details"]["causes"]]) == (422, [field])
+    status, error = await create_panel(api, SPEC | change)
+    assert (status, [cause["field"] for cause in error["details"]["causes"]]) == (422, [field])
     if field == "spec.targets[1]":
-        assert "spec.targets[1]: Duplicate value" in refused["message"]
+        assert "spec.targets[1]: Duplicate value" in error["message"]
 
 
 async def test_strict_validation_rejects_unknown_fields(api: Api) -> None:
     """Strict validation refuses an unknown field. Otherwise the field is stored, and the status shows it as missing in the spec."""
-    status, refused = await create_panel(api, SPEC | {"gridPos": {}}, query="?fieldValidation=Strict")
-    assert (status, refused["message"]) == (400, 'strict decoding error: unknown field "spec.gridPos"')
+    status, error = await create_panel(api, SPEC | {"gridPos": {}}, query="?fieldValidation=Strict")
+    assert (status, error["message"]) == (400, 'strict decoding error: unknown field "spec.gridPos"')
     status, created = await create_panel(api, SPEC | {"gridPos": {}})
     assert (status, created["status"]["missing"]) == (201, {"gridPos": {}})
 

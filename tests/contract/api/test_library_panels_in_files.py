@@ -15,7 +15,7 @@ PANEL = {"id": 3, "type": "stat", "title": "CPU", "options": {"unit": "%"}, "fie
 FILE = {"apiVersion": "dashboard.grafana.app/v0alpha1", "kind": "LibraryPanel", "metadata": {"name": "cpu"}, "spec": PANEL}
 DASHBOARD = {"uid": "load", "title": "Load", "panels": [{"id": 1, "libraryPanel": {"uid": "cpu", "name": "CPU"}}]}
 
-__all__ = ["export"]
+__all__ = ["export"]  # the fixture
 
 
 @pytest.fixture

@@ -281,10 +281,10 @@ async def test_a_large_list_is_complete(api: Api, monkeypatch: pytest.MonkeyPatc
 
 @pytest.mark.parametrize("coding", ["gzip", "zstd"])
 async def test_a_large_list_is_compressed_in_chunks(api: Api, coding: str) -> None:
-    """A compressed list has the same content; a single object may be compressed too."""
-    packed = gzip.compress(b'{"metadata": {"name": "a"}, "spec": {"title": "A"}}')
+    """A compressed list has the same content as a plain one. The body of a create may be compressed, too."""
+    compressed = gzip.compress(b'{"metadata": {"name": "a"}, "spec": {"title": "A"}}')
     headers = {"Authorization": ADMIN, "Content-Encoding": "gzip", "Content-Type": "application/json"}
-    async with api.session.post(LIST, data=packed, headers=headers, compress=False) as response:
+    async with api.session.post(LIST, data=compressed, headers=headers, compress=False) as response:
         assert response.status == 201, await response.text()
     await create_dashboards(api, "b", "c", "d", spec={"title": "T", "text": "x" * listing.CHUNK_BYTES})
     status, complete = await api("GET", LIST, headers={"Accept-Encoding": "identity"})
@@ -296,7 +296,7 @@ async def test_a_large_list_is_compressed_in_chunks(api: Api, coding: str) -> No
 
 
 async def test_a_page_is_limited_by_the_size_of_its_objects(api: Api, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A page has at least one object, and all pages together contain every object once."""
+    """The objects of a page together have a limited size, but each page has at least one object. All pages contain every object once."""
     monkeypatch.setattr(listing, "MAX_PAGE_BYTES", 250)
     await create_dashboards(api, *"abcdefg", spec={"title": "x" * 100})
     await create_dashboards(api, "d", spec={"title": "y" * 400})
@@ -321,7 +321,7 @@ async def test_a_list_is_limited_by_access_rules(api: Api) -> None:
 
 
 async def test_a_server_admin_lists_all_namespaces(api: Api) -> None:
-    """Objects are in the order of namespaces and names, at one version on all pages. Field selectors restrict the namespaces."""
+    """A list over all namespaces is ordered by namespace and name, at one version on all pages. Field selectors restrict the namespaces."""
     await create_dashboards(api, "a", "c")
     await create_dashboards(api, "b", "d", "e", namespace="org-2")
     await create_dashboards(api, "a", namespace="org-3")

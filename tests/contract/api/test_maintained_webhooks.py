@@ -131,7 +131,7 @@ async def test_a_push_delivery_starts_a_sync(api: Api, worker: JobsWorker, host:
 
 
 async def test_a_pull_request_delivery_starts_a_review(api: Api, worker: JobsWorker, host: GitHost, work_tree: WorkTree) -> None:
-    """An opened or updated pull request starts a job with its number; a closed one does not."""
+    """The delivery for an opened pull request starts a job with its number, URL, branch and commit."""
     await create_repository(api, host)
     await worker.hooks.refresh()
     commit = work_tree.commit({"load.json": DASHBOARD.replace("Load", "Other")}, branch="change")

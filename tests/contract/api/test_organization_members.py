@@ -74,16 +74,16 @@ async def test_a_grant_on_one_member_limits_the_list(api: Api) -> None:
     """A caller with a grant on one user sees that member; without any grant the list is rejected."""
     await api.person("anna", Role.VIEWER)
     anna = await user_id_of(api, "anna")
-    narrow = await api.person("narrow", Role.NONE, ("org.users:read", f"users:id:{anna}"))
-    assert [member["login"] for member in (await api("GET", "/api/org/users", auth=narrow))[1]] == ["anna"]
-    assert (await api("GET", "/api/org/users/search", auth=narrow))[1]["totalCount"] == 1
+    limited_caller = await api.person("limited", Role.NONE, ("org.users:read", f"users:id:{anna}"))
+    assert [member["login"] for member in (await api("GET", "/api/org/users", auth=limited_caller))[1]] == ["anna"]
+    assert (await api("GET", "/api/org/users/search", auth=limited_caller))[1]["totalCount"] == 1
     viewer = await api.person("vera", Role.VIEWER)
     assert (await api("GET", "/api/org/users", auth=viewer))[0] == 403
 
 
 @pytest.mark.parametrize("path", ["/api/org/users", "/api/orgs/1/users"])
 async def test_a_user_is_added_once(api: Api, path: str) -> None:
-    """A user is added by login or e-mail, ignoring case; a second time is a conflict, and an unknown user is 404."""
+    """A user is added by login or e-mail, ignoring case. Adding a member again is a conflict, and an unknown user is 404."""
     second_org_id = await api.organization("Two")
     anna = await api.person("anna", Role.VIEWER, org_id=second_org_id)
     user_id = await user_id_of(api, "anna")
@@ -102,11 +102,13 @@ async def test_a_user_is_added_once(api: Api, path: str) -> None:
 async def test_a_service_account_cannot_be_added(api: Api) -> None:
     """A service account belongs to one organization permanently and is in no list of users."""
     second_org_id = await api.organization("Two")
-    number = await api.sql("""insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id""")
-    await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", number)
+    account_id = await api.sql(
+        """insert into "user" (login, email, org_id, is_service_account) values ('sa', 'sa', 1, true) returning id"""
+    )
+    await api.sql("insert into org_user (org_id, user_id, role) values (1, $1, 'Viewer')", account_id)
     assert (await api("POST", f"/api/orgs/{second_org_id}/users", {"loginOrEmail": "sa", "role": "Viewer"}))[0] == 404
-    assert await api("PATCH", f"/api/org/users/{number}", {"role": "Admin"}) == (500, {"message": "Failed update org user"})
-    assert await api("DELETE", f"/api/org/users/{number}") == (404, {"message": "User not found"})
+    assert await api("PATCH", f"/api/org/users/{account_id}", {"role": "Admin"}) == (500, {"message": "Failed update org user"})
+    assert await api("DELETE", f"/api/org/users/{account_id}") == (404, {"message": "User not found"})
 
 
 async def test_members_of_an_unknown_organization_cannot_be_changed(api: Api) -> None:
@@ -122,7 +124,7 @@ async def test_members_of_an_unknown_organization_cannot_be_changed(api: Api) ->
         assert await api(method, "/api/org/users/unknown", body) == (400, {"message": "userId is invalid"})
 
 
-@pytest.mark.parametrize("body", [{"role": "admin"}, {"role": ""}, {}, {"role": "Owner"}, {"role": None}])
+@pytest.mark.parametrize("body", [{"role": "admin"}, {"role": ""}, {}, {"role": "Owner"}, {"role": None}], ids=str)
 async def test_a_role_is_one_of_four(api: Api, body: dict[str, Any]) -> None:
     """A role is one of four, case-sensitively; any other value is rejected and changes nothing."""
     await api.person("anna", Role.VIEWER)
@@ -132,7 +134,7 @@ async def test_a_role_is_one_of_four(api: Api, body: dict[str, Any]) -> None:
     assert await api("POST", "/api/org/users", {"loginOrEmail": "x", **body}) == invalid
 
 
-@pytest.mark.parametrize("body", [[], {"role": 5}, "Admin"])
+@pytest.mark.parametrize("body", [[], {"role": 5}, "Admin"], ids=str)
 async def test_a_body_of_another_type_is_refused(api: Api, body: Any) -> None:
     """A body that is not an object, or whose role is not a text, is refused by each route."""
     for method, path in (("PATCH", "/api/org/users/1"), ("POST", "/api/org/users"), ("POST", "/api/orgs/1/users")):
@@ -145,16 +147,16 @@ async def test_a_role_above_the_callers_cannot_be_assigned(api: Api) -> None:
     await api.person("anna", Role.VIEWER, org_id=second_org_id)
     grants = [("org.users:add", "users:*"), ("org.users:write", "users:*")]
     editor = await api.person("ed", Role.EDITOR, *grants)
-    refused = (403, {"message": "Cannot assign a role higher than user's role"})
-    assert await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Admin"}, auth=editor) == refused
+    refusal = (403, {"message": "Cannot assign a role higher than user's role"})
+    assert await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Admin"}, auth=editor) == refusal
     assert (await api("POST", "/api/org/users", {"loginOrEmail": "anna", "role": "Editor"}, auth=editor))[0] == 200
     user_id = await user_id_of(api, "anna")
-    assert await api("PATCH", f"/api/org/users/{user_id}", {"role": "Admin"}, auth=editor) == refused
+    assert await api("PATCH", f"/api/org/users/{user_id}", {"role": "Admin"}, auth=editor) == refusal
     assert (await api("PATCH", f"/api/org/users/{user_id}", {"role": "None"}, auth=editor))[0] == 200
 
 
 async def test_a_change_of_role_applies_to_the_next_request(api: Api) -> None:
-    """The next request of the user has the new role."""
+    """A change of the role, and a removal from the organization, apply to the next request of the user."""
     anna = await api.person("anna", Role.VIEWER)
     user_id = await user_id_of(api, "anna")
     assert (await api("GET", "/api/org/users", auth=anna))[0] == 403
@@ -185,17 +187,17 @@ async def test_the_last_admin_is_protected(api: Api) -> None:
 async def test_one_of_concurrently_removed_admins_remains(api: Api, removal: str) -> None:
     """If all Admins are removed, demoted and deleted concurrently, one of them remains."""
     second_org_id = await api.organization("Two")
-    numbers = []
+    user_ids = []
     for index in range(6):
         await api.person(f"a{index}", Role.ADMIN, org_id=second_org_id)
-        numbers.append(await user_id_of(api, f"a{index}"))
+        user_ids.append(await user_id_of(api, f"a{index}"))
     removals: dict[str, Callable[[int], Awaitable[tuple[int, Any]]]] = {
-        "remove": lambda number: api("DELETE", f"/api/orgs/{second_org_id}/users/{number}"),
-        "demote": lambda number: api("PATCH", f"/api/orgs/{second_org_id}/users/{number}", {"role": "Viewer"}),
-        "delete": lambda number: api("DELETE", f"/api/admin/users/{number}"),
+        "remove": lambda user_id: api("DELETE", f"/api/orgs/{second_org_id}/users/{user_id}"),
+        "demote": lambda user_id: api("PATCH", f"/api/orgs/{second_org_id}/users/{user_id}", {"role": "Viewer"}),
+        "delete": lambda user_id: api("DELETE", f"/api/admin/users/{user_id}"),
     }
-    chosen = [removals[removal] if removal != "mixed" else list(removals.values())[index % 3] for index in range(6)]
-    responses = await asyncio.gather(*(remove(number) for remove, number in zip(chosen, numbers, strict=True)))
+    requests = [removals[removal] if removal != "mixed" else list(removals.values())[index % 3] for index in range(6)]
+    responses = await asyncio.gather(*(request(user_id) for request, user_id in zip(requests, user_ids, strict=True)))
     assert sorted(status for status, _ in responses) == [200, 200, 200, 200, 200, 400]
     assert await api.sql("select count(*) from org_user where org_id = $1 and role = 'Admin'", second_org_id) == 1
 
@@ -247,11 +249,11 @@ async def test_members_above_the_caller_cannot_be_changed(api: Api, path: str) -
     """An Editor who may change members can change Editors, but not Admins."""
     for login, role in (("chief", Role.ADMIN), ("peer", Role.EDITOR)):
         await api.person(login, role)
-    chief, peer = await user_id_of(api, "chief"), await user_id_of(api, "peer")
+    admin, other_editor = await user_id_of(api, "chief"), await user_id_of(api, "peer")
     editor = await api.person("ed", Role.EDITOR, ("org.users:write", "users:*"), ("org.users:remove", "users:*"))
-    refused = (403, {"message": "Cannot assign a role higher than user's role"})
-    assert await api("PATCH", f"{path}/{chief}", {"role": "Viewer"}, auth=editor) == refused
-    assert await api("DELETE", f"{path}/{chief}", auth=editor) == refused
-    assert (await api("PATCH", f"{path}/{peer}", {"role": "Viewer"}, auth=editor))[0] == 200
-    assert (await api("DELETE", f"{path}/{peer}", auth=editor))[0] == 200
-    assert (await api("DELETE", f"{path}/{chief}"))[0] == 200
+    refusal = (403, {"message": "Cannot assign a role higher than user's role"})
+    assert await api("PATCH", f"{path}/{admin}", {"role": "Viewer"}, auth=editor) == refusal
+    assert await api("DELETE", f"{path}/{admin}", auth=editor) == refusal
+    assert (await api("PATCH", f"{path}/{other_editor}", {"role": "Viewer"}, auth=editor))[0] == 200
+    assert (await api("DELETE", f"{path}/{other_editor}", auth=editor))[0] == 200
+    assert (await api("DELETE", f"{path}/{admin}"))[0] == 200

@@ -21,7 +21,7 @@ async def test_the_callers_organization_is_renamed_by_its_admins(api: Api) -> No
     org_admin, editor = await api.person("boss", Role.ADMIN), await api.person("ed", Role.EDITOR)
     for auth in (ADMIN, org_admin):
         assert await api("PUT", "/api/org", {"name": "Main Org."}, auth=auth) == (200, {"message": "Organization updated"})
-    status, error = await api("PUT", "/api/org", {"name": "Mine"}, auth=editor)
+    status, error = await api("PUT", "/api/org", {"name": "Renamed"}, auth=editor)
     assert (status, error["message"], error["title"]) == (403, DENIED + "orgs:write", "Access denied")
 
 
@@ -72,7 +72,7 @@ async def test_names_are_unique(api: Api) -> None:
 
 
 @pytest.mark.parametrize(
-    "body", [{}, {"name": ""}, {"name": "  "}, {"name": None}, {"name": 5}, {"name": ["a"]}, [], "text", {"name": "a\0b"}]
+    "body", [{}, {"name": ""}, {"name": "  "}, {"name": None}, {"name": 5}, {"name": ["a"]}, [], "text", {"name": "a\0b"}], ids=str
 )
 async def test_an_organization_needs_a_name(api: Api, body: Any) -> None:
     """Every route that sets the name refuses a body whose name is missing, blank, not a text, or has a NUL."""
@@ -106,9 +106,9 @@ async def test_a_current_organization_cannot_be_deleted(api: Api) -> None:
     """The caller's organization and the one that the header selects cannot be deleted."""
     number = await api.organization("Two")
     await api("POST", f"/api/orgs/{number}/users", {"loginOrEmail": "admin", "role": "Admin"})
-    refused = (400, {"message": "Cannot delete your active organization"})
-    assert await api("DELETE", "/api/orgs/1") == refused
-    assert await api("DELETE", f"/api/orgs/{number}", headers={"X-Grafana-Org-Id": str(number)}) == refused
+    refusal = (400, {"message": "Cannot delete your active organization"})
+    assert await api("DELETE", "/api/orgs/1") == refusal
+    assert await api("DELETE", f"/api/orgs/{number}", headers={"X-Grafana-Org-Id": str(number)}) == refusal
     assert (await api("DELETE", f"/api/orgs/{number}"))[0] == 200
 
 

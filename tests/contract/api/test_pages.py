@@ -58,7 +58,7 @@ def check_headers(headers: Mapping[str, str]) -> None:
     assert "private" in headers["Cache-Control"]
 
 
-async def dashboard(api: Api, uid: str, title: str, folder: str = "", tags: Sequence[str] = ()) -> None:
+async def create_dashboard(api: Api, uid: str, title: str, folder: str = "", tags: Sequence[str] = ()) -> None:
     body = {"dashboard": {"uid": uid, "title": title, "tags": tags}, "folderUid": folder}
     status, body = await api("POST", "/api/dashboards/db", body)
     assert status == 200, body
@@ -68,8 +68,8 @@ async def dashboard(api: Api, uid: str, title: str, folder: str = "", tags: Sequ
 async def stored_objects(api: Api) -> Api:
     assert (await api("POST", "/api/folders", {"uid": "shop", "title": "Shop"}))[0] == 200
     assert (await api("POST", "/api/folders", {"uid": "inner", "title": "Inner", "parentUid": "shop"}))[0] == 200
-    await dashboard(api, "top", HOSTILE_TEXT, tags=["a&b"])
-    await dashboard(api, "orders", "Orders", "shop")
+    await create_dashboard(api, "top", HOSTILE_TEXT, tags=["a&b"])
+    await create_dashboard(api, "orders", "Orders", "shop")
     await make_local_repository(api, "team", api.data / "repositories")
     return api
 
@@ -102,7 +102,7 @@ async def test_the_start_page_leads_to_everything(stored_objects: Api) -> None:
     ],
 )
 async def test_a_failed_sync_shows_its_first_error(api: Api, title: str, messages: list[str], cells: list[str]) -> None:
-    """The start page has the name of each repository, which requests need, and the reason why its last sync failed."""
+    """The start page has the title of each repository, the name if it differs, and the first reason why its last sync failed."""
     await make_local_repository(api, "team", api.data / "repositories")
     sync = json.dumps({"state": "error", "message": messages})
     statement = "update resource set title = $2, status = jsonb_set(status::jsonb, '{sync}', $3::jsonb) where name = $1"
@@ -152,7 +152,7 @@ async def test_a_search_finds_by_tag(stored_objects: Api) -> None:
 async def test_long_lists_have_pages(stored_objects: Api) -> None:
     """A page has 100 objects and links to its neighbours with the same search. A page beyond the last one is the last one."""
     for number in range(101):
-        await dashboard(stored_objects, f"copy-{number}", f"Copy {number:03}", "shop")
+        await create_dashboard(stored_objects, f"copy-{number}", f"Copy {number:03}", "shop")
     viewer = await stored_objects.person("vera", Role.VIEWER)
     first = await open_page(stored_objects, "/dashboards?query=Copy", viewer)
     last = await open_page(stored_objects, "/dashboards?query=Copy&page=9", viewer)

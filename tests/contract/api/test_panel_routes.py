@@ -63,7 +63,7 @@ async def post(session: aiohttp.ClientSession, path: str, body: Any) -> tuple[in
 
 
 async def test_a_saved_panel_can_be_queried(session: aiohttp.ClientSession) -> None:
-    """Targets of a panel may be expressions or data source queries, ``queries`` may have more of them. Other panel fields are ignored."""
+    """Targets of a panel may be expressions or data source queries, and ``queries`` may have more. Other fields of a panel are ignored."""
     targets = [SOURCE, math("C", "$A + $B", hide=False, timeRange={"from": "now-1h"})]
     panel = {
         "type": "timeseries",

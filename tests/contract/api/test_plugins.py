@@ -47,5 +47,5 @@ async def test_one_type_is_read_by_its_id_or_alias(api: Api, identifier: str, ty
 
 async def test_an_unknown_type_is_not_found(api: Api) -> None:
     """A type that the product does not have is 404."""
-    status, refusal = await api("GET", "/api/plugins/grafana-clock-panel/settings")
-    assert (status, refusal["message"]) == (404, "Plugin not found, no installed plugin with that id")
+    status, error = await api("GET", "/api/plugins/grafana-clock-panel/settings")
+    assert (status, error["message"]) == (404, "Plugin not found, no installed plugin with that id")

@@ -51,7 +51,7 @@ async def test_null_resets_a_preference_in_put_and_keeps_it_in_patch(api: Api, p
 
 
 async def test_the_home_dashboard_may_be_given_by_id(api: Api, paths: list[str]) -> None:
-    """The home dashboard is returned by its uid, which takes precedence if both are given."""
+    """A home dashboard that was set by its id is returned by its uid. If both are sent, the uid takes precedence."""
     number = (await api("GET", "/api/dashboards/uid/home"))[1]["dashboard"]["id"]
     for path in paths:
         assert await api("PATCH", path, {"homeDashboardId": number}) == UPDATED

@@ -111,7 +111,7 @@ async def test_a_preview_begins_with_the_changes(api: Api, jobs_worker: FakeJobs
 
 
 async def test_panels_without_an_id_are_compared_by_title(api: Api, jobs_worker: FakeJobsWorker) -> None:
-    """The pictures use the numbers that a panel has before and after the change, even if its title has a variable."""
+    """Panels without an id are matched by title, even if it has a variable. Pictures use a panel's number before or after the change."""
     jobs_worker.touches = [touch("get", "t", "")]
     first, changed, new = panel(0, "First"), panel(0, "On $v"), panel(0, "New", description="d")
     for source in (first, changed, new):

@@ -14,10 +14,8 @@ from dashwright.common.identity import Role
 async def reader(git_api: Api, git_server: GitServer) -> str:
     """Create a synced repository and a branch that changes its files, and return credentials that may read but not query."""
     work_tree = git_server.create_repository("team.git")
-    names = ("deleted", "moved", "rewritten", "invalid", "unchanged")
-    work_tree.commit(
-        {f"{name}.json": dashboard(name, name.title()) for name in names} | {"deep/nested.json": dashboard("nested", "Nested")}
-    )
+    names = ("deleted", "moved", "rewritten", "invalid", "unchanged", "deep/nested")
+    work_tree.commit({f"{name}.json": dashboard(name.rpartition("/")[2], name) for name in names})
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": git_server.url("team.git"), "branch": "main"}}
     assert (await git_api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec}))[0] == 201
@@ -25,7 +23,7 @@ async def reader(git_api: Api, git_server: GitServer) -> str:
     files: dict[str, str | bytes | None] = {
         "deleted.json": None,
         "moved.json": None,
-        "deep/moved.json": dashboard("moved", "Moved"),
+        "deep/moved.json": dashboard("moved", "moved"),
         "rewritten.json": None,
         "deep/rewritten.json": dashboard("rewritten", "New title"),
         "invalid.json": "{",

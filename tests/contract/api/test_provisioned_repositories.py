@@ -152,12 +152,12 @@ async def test_a_renamed_repository_may_keep_its_source(api: Api, files: FilePro
 @pytest.mark.parametrize(
     ("method", "suffix", "body", "headers"),
     [
-        ("PUT", "", declaration(title="Mine"), {}),
+        ("PUT", "", declaration(title="Changed"), {}),
         ("PUT", "", declaration(), {}),
-        ("PUT", "?dryRun=All", declaration(title="Mine"), {}),
-        ("PATCH", "", {"spec": {"title": "Mine"}}, MERGE),
+        ("PUT", "?dryRun=All", declaration(title="Changed"), {}),
+        ("PATCH", "", {"spec": {"title": "Changed"}}, MERGE),
         ("PATCH", "", {"metadata": {"annotations": {SOURCE_PATH: "b.yaml"}}}, MERGE),
-        ("PATCH", "?fieldManager=m&force=true", declaration(title="Mine"), {"Content-Type": "application/apply-patch+yaml"}),
+        ("PATCH", "?fieldManager=m&force=true", declaration(title="Changed"), {"Content-Type": "application/apply-patch+yaml"}),
         ("DELETE", "", None, {}),
     ],
     ids=["replace", "replace by the same", "dry run", "patch of the spec", "patch of an annotation", "apply", "delete"],
@@ -187,7 +187,7 @@ async def test_a_declared_repository_works_like_others(api: Api, files: FileProv
 
 async def test_a_repository_that_a_request_created_is_not_changed(api: Api, files: FileProvisioning) -> None:
     """A file that declares a repository of a request is refused with advice, until an Admin hands the repository over by an annotation."""
-    before = await create_by_request(api, title="Mine")
+    before = await create_by_request(api, title="Of the request")
     files.write("team.yaml", declaration(title="Of the file"))
     ((file, fault),) = await faults_of_read(files)
     assert (file, MANAGED_BY in fault, await read_repository(api)) == ("team.yaml", True, before)
@@ -215,11 +215,11 @@ async def test_an_admin_releases_a_declared_repository(api: Api, files: FileProv
     await files.read()
     status, body = await patch_repository(api, RELEASE_PATCH)
     assert (status, {MANAGED_BY, MANAGER_ID, SOURCE_PATH} & body["metadata"]["annotations"].keys()) == (200, set()), body
-    assert (await patch_repository(api, {"spec": {"title": "Mine"}}))[0] == 200
+    assert (await patch_repository(api, {"spec": {"title": "Changed"}}))[0] == 200
     assert [file for file, _ in await faults_of_read(files)] == ["team.yaml"]
     files.write("team.yaml")
     await files.read(times=2)
-    assert (await read_repository(api))["spec"]["title"] == "Mine"
+    assert (await read_repository(api))["spec"]["title"] == "Changed"
 
 
 async def test_a_delete_without_grace_period_is_undone_by_the_file(api: Api, files: FileProvisioning) -> None:
@@ -254,9 +254,9 @@ async def test_a_faulty_file_deletes_nothing(api: Api, files: FileProvisioning, 
 
 async def test_a_refused_repository_does_not_stop_others(api: Api, files: FileProvisioning) -> None:
     """Refused repositories are reported and counted by a metric until a read without them. Others are created."""
-    refused = declaration("outside")
-    refused["spec"]["local"]["path"] = "/etc"
-    files.write("a.yaml", refused, declaration("org", metadata={"name": "org", "namespace": "org-99"}), declaration("good"))
+    outside = declaration("outside")
+    outside["spec"]["local"]["path"] = "/etc"
+    files.write("a.yaml", outside, declaration("org", metadata={"name": "org", "namespace": "org-99"}), declaration("good"))
     faults = await faults_of_read(files)
     assert [("DASHWRIGHT_PERMITTED_PATHS" in fault, "organization 99" in fault) for _, fault in faults] == [(True, False), (False, True)]
     assert await repository_names(api) == ["good"]

@@ -105,7 +105,7 @@ async def test_writes_name_the_version_of_their_path(gateway: Api, version: str)
     ],
 )
 async def test_a_body_of_another_version_is_refused(gateway: Api, path: str, body: dict[str, Any]) -> None:
-    """A body has the version of its path, as with all kinds."""
+    """A body whose ``apiVersion`` is not the version of the path is 400."""
     status, response = await gateway("POST", address("v1", path), {"apiVersion": REPOSITORY.api_version("v1beta1"), **body})
     assert (status, response["reason"]) == (400, "BadRequest")
     assert REPOSITORY.api_version("v1") in response["message"]

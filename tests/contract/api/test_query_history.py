@@ -92,6 +92,7 @@ async def test_a_search_filters_sorts_and_has_pages(api: Api) -> None:
         {"datasourceUid": "prom", "queries": [{"expr": "\0"}]},
         {"datasourceUid": "prom", "queries": [{"expr": "x" * 65_536}]},
     ],
+    ids=["empty", "no queries", "no data source", "object", "text", "NUL in the data source", "NUL in a query", "too large"],
 )
 async def test_invalid_entries_are_refused(api: Api, body: Any) -> None:
     """Invalid and too large queries return 400, and nothing is stored."""
@@ -134,8 +135,8 @@ async def test_viewers_and_legacy_keys_have_no_history(api: Api) -> None:
     assert await search_history(api, auth=f"Bearer {token}") == [uid]
     await api.legacy_key("old", role=Role.EDITOR)
     for method, body in (("GET", None), ("POST", {"datasourceUid": "p", "queries": QUERIES})):
-        status, refused = await api(method, PATH, body, auth=f"Bearer {legacy_text('old')}")
-        assert (status, "legacy API key" in refused["message"]) == (403, True)
+        status, error = await api(method, PATH, body, auth=f"Bearer {legacy_text('old')}")
+        assert (status, "legacy API key" in error["message"]) == (403, True)
 
 
 async def test_a_history_is_bounded(start_api: StartApi) -> None:
@@ -159,10 +160,10 @@ async def test_a_history_is_bounded(start_api: StartApi) -> None:
 
 async def test_old_entries_are_deleted(api: Api) -> None:
     """Housekeeping deletes entries without a star after the configured days."""
-    old, starred, young = await add_entry(api), await add_entry(api), await add_entry(api)
+    old, starred, recent = await add_entry(api), await add_entry(api), await add_entry(api)
     assert (await api("POST", f"{PATH}/star/{starred}"))[0] == 200
-    await api.sql("update query_history set created_at = now() - interval '15 days' where uid <> $1", young)
-    for days, remaining in ((0, {old, starred, young}), (16, {old, starred, young}), (14, {starred, young})):
+    await api.sql("update query_history set created_at = now() - interval '15 days' where uid <> $1", recent)
+    for days, remaining in ((0, {old, starred, recent}), (16, {old, starred, recent}), (14, {starred, recent})):
         await Cleaner(api.database, Clock(), expired_token_days=0, audit_days=0, query_history_days=days).clean()
         assert set(await search_history(api)) == remaining
 

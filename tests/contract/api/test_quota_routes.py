@@ -23,7 +23,7 @@ async def limits(api: Api, path: str = ORG_1) -> dict[str, int]:
 
 
 async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
-    """The five quotas have a fixed order, names in snake_case and one id of their owner."""
+    """The five quotas of an organization have a fixed order, names in snake_case and the id of the organization."""
     api = await start_api(quota_defaults=DEFAULTS)
     account = await api.account("robot")
     await api.token(account, "t")
@@ -37,7 +37,7 @@ async def test_an_organization_has_five_quotas(start_api: StartApi) -> None:
 
 
 async def test_a_user_has_one_quota(start_api: StartApi) -> None:
-    """The quota limits the number of organizations of a user, even if different callers add the user."""
+    """The only quota of a user limits the number of organizations of the user."""
     api = await start_api(quota_defaults=DEFAULTS)
     expected = (200, [{"user_id": 1, "target": "org_user", "limit": 10, "used": 1}])
     assert await api("GET", OWN_QUOTAS) == expected
@@ -98,8 +98,8 @@ async def test_an_unknown_target_is_rejected_with_the_existing_ones(api: Api, pa
 @pytest.mark.parametrize("text", ["abc", "1.0", "1_0", "9223372036854775808"])
 async def test_an_id_is_an_integer_of_64_bits(api: Api, text: str) -> None:
     """Ids of organizations and users must be integers, for reading and for setting quotas."""
-    bad_org, bad_user = ("orgId is invalid", "quota.bad-request", 400), ("id is invalid", "quota.bad-request", 400)
-    for path, expected in ((f"/api/orgs/{text}/quotas", bad_org), (f"/api/admin/users/{text}/quotas", bad_user)):
+    invalid_org_id, invalid_user_id = ("orgId is invalid", "quota.bad-request", 400), ("id is invalid", "quota.bad-request", 400)
+    for path, expected in ((f"/api/orgs/{text}/quotas", invalid_org_id), (f"/api/admin/users/{text}/quotas", invalid_user_id)):
         assert typed_error(await api("GET", path)) == expected
         assert typed_error(await api("PUT", f"{path}/org_user", {"limit": 5})) == expected
 

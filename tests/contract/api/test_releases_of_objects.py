@@ -25,8 +25,8 @@ async def test_an_admin_releases_an_object(api: Api) -> None:
     await create_managed_dashboard(api)
     status, body = await patch(api, "merge-patch+json", RELEASE_PATCH)
     assert (status, manager_annotations(body)) == (200, set()), body
-    status, body = await patch(api, "merge-patch+json", {"spec": {"title": "Ours"}})
-    assert (status, body["spec"]["title"], manager_annotations(body)) == (200, "Ours", set()), body
+    status, body = await patch(api, "merge-patch+json", {"spec": {"title": "Changed"}})
+    assert (status, body["spec"]["title"], manager_annotations(body)) == (200, "Changed", set()), body
 
 
 async def test_a_dry_run_releases_nothing(api: Api) -> None:
@@ -80,11 +80,11 @@ async def test_the_next_sync_reports_the_file(git_api: Api, git_server: GitServe
     team = await create_repository(git_api, tmp_path / "team", work_tree, git_server.url("team.git"))
     assert (await run_sync(git_api))["state"] == "success"
     path = f"{DASHBOARDS}/a"
-    assert (await patch(git_api, "merge-patch+json", {**RELEASE_PATCH, "spec": {"title": "Ours"}}, path=path))[0] == 200
+    assert (await patch(git_api, "merge-patch+json", {**RELEASE_PATCH, "spec": {"title": "Changed"}}, path=path))[0] == 200
     job_status = await run_sync(git_api)
     assert (job_status["state"], "resource 'a' already exists and is not managed" in str(job_status)) == ("error", True), job_status
     work_tree.commit({"a.json": None})
     assert (await run_sync(git_api))["state"] == "success"
     _, body = await git_api("GET", path)
-    assert (body["spec"]["title"], manager_annotations(body)) == ("Ours", set())
+    assert (body["spec"]["title"], manager_annotations(body)) == ("Changed", set())
     assert set(await team.stored_titles()) == {"", "b.json"}

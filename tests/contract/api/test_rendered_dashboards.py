@@ -33,7 +33,7 @@ PANELS = [
     {
         "id": 3,
         "type": "stat",
-        "title": "Theirs",
+        "title": "Foreign",
         "gridPos": {"x": 0, "y": 4, "w": 12, "h": 4},
         "targets": [{"refId": "A", "datasource": {"type": "prometheus", "uid": "none"}, "expr": "up"}],
     },
@@ -67,7 +67,7 @@ async def test_a_dashboard_is_drawn_as_png_and_svg(gateway: Api) -> None:
     assert (status, media_type) == (200, "image/svg+xml")
     assert "sandbox" in headers["Content-Security-Policy"]
     assert headers["X-Content-Type-Options"] == "nosniff"
-    for part in (">Pictured<", ">Answer &lt;&amp;&gt;<", ">42<", ">walk<", ">Theirs<", "no data source"):
+    for part in (">Pictured<", ">Answer &lt;&amp;&gt;<", ">42<", ">walk<", ">Foreign<", "no data source"):
         assert part in text, text
 
 
@@ -132,7 +132,7 @@ async def test_the_url_may_have_the_middle_and_length_of_the_range(gateway: Api)
 
 
 async def test_an_outline_has_positions_and_options_but_no_data(gateway: Api) -> None:
-    """An outline lists the content of a page before any panel is queried."""
+    """An outline has the time range and the positions of the panels of a page, without data."""
     status, media_type, body, _ = await fetch(gateway, f"{PICTURE}?format=outline")
     outline = json.loads(body)
     assert (status, media_type, outline["from"]) == (200, "application/json", "now-1h")

@@ -72,7 +72,7 @@ async def test_a_token_is_not_kept_for_another_host(api: Api, url: str) -> None:
 
 
 async def test_a_sealed_token_of_another_repository_is_refused(api: Api) -> None:
-    """A token sealed for another repository, or forged, is refused."""
+    """A sealed token is refused if it was sealed for another repository."""
     other_token = (await create_repository(api, "other", githost(token=TOKEN)))["spec"]["githost"]["encryptedToken"]
     status, body = await api("POST", REPOSITORIES, manifest("team", githost(encryptedToken=other_token)))
     assert (status, body["details"]["causes"][0]["field"]) == (422, "spec.githost.encryptedToken")
@@ -100,8 +100,8 @@ async def test_a_token_is_removed_from_the_annotation_of_kubectl(api: Api) -> No
     )
     remaining = json.loads(created["metadata"]["annotations"]["kubectl.kubernetes.io/last-applied-configuration"])
     assert remaining["spec"]["githost"] == {"url": "https://git.example/team.git"}
-    broken = {"kubectl.kubernetes.io/last-applied-configuration": f"no json {TOKEN}"}
-    created = await create_repository(api, "other", githost(branch="other"), annotations=broken)
+    invalid = {"kubectl.kubernetes.io/last-applied-configuration": f"no json {TOKEN}"}
+    created = await create_repository(api, "other", githost(branch="other"), annotations=invalid)
     assert TOKEN not in json.dumps(created)
 
 
@@ -119,7 +119,7 @@ async def test_a_patch_can_set_a_token(api: Api) -> None:
 
 @pytest.mark.parametrize("kind", ["github", "gitlab", "bitbucket", "git"])
 async def test_a_repository_is_read_as_it_was_written(api: Api, kind: str) -> None:
-    """Type, block and every member are returned; applying the same again changes nothing."""
+    """A repository is returned as it was sent, and sending it again changes nothing. Its type may change to a synonym, with its block."""
     block = {"url": "https://git.example/team", "branch": "main", "path": "boards"}
     spec = githost() | {"type": kind, kind: block}
     del spec["githost"]
@@ -224,12 +224,12 @@ async def test_managed_objects_can_be_released(api: Api) -> None:
     _, body = await api("GET", f"{DASHBOARDS}/d")
     assert not [key for key in body["metadata"]["annotations"] if "manage" in key.lower() or "source" in key.lower()]
     assert body["metadata"]["generation"] == 1
-    body["spec"]["title"] = "Mine"
+    body["spec"]["title"] = "Changed"
     assert (await api("PUT", f"{DASHBOARDS}/d", body))[0] == 200
 
 
 async def test_other_finalizers_delay_the_delete(api: Api) -> None:
-    """Until other finalizers are removed, the repository is only marked, accepts no jobs and keeps its objects."""
+    """Until other finalizers are removed, a deleted repository is only marked for deletion, accepts no jobs and keeps its objects."""
     await create_repository(api, "team", githost(), finalizers=["remove-orphan-resources", "example.org/theirs"])
     await create_managed_dashboard(api, "d", "team")
     status, body = await api("DELETE", f"{REPOSITORIES}/team")

@@ -13,7 +13,7 @@ SEARCH: Final = DASHBOARDS.replace("dashboards", "search")
 SHARED: Final = "sharedwithme"
 
 
-async def dashboard(api: Api, uid: str, title: str, *tags: str, folder: str = "") -> None:
+async def create_dashboard(api: Api, uid: str, title: str, *tags: str, folder: str = "") -> None:
     """Create a dashboard in a folder."""
     body = {"dashboard": {"uid": uid, "title": title, "tags": list(tags)}, "folderUid": folder}
     status, response = await api("POST", "/api/dashboards/db", body)
@@ -25,9 +25,9 @@ async def gateway(api: Api) -> Api:
     """Return a gateway with folders a and b (in a), and dashboards d1 at the root, d2 in a and d3 in b."""
     await folder(api, "a")
     await folder(api, "b", "a")
-    await dashboard(api, "d1", "Disk usage", "disk", "prod")
-    await dashboard(api, "d2", "CPU of production", "prod", folder="a")
-    await dashboard(api, "d3", "disk errors", folder="b")
+    await create_dashboard(api, "d1", "Disk usage", "disk", "prod")
+    await create_dashboard(api, "d2", "CPU of production", "prod", folder="a")
+    await create_dashboard(api, "d3", "disk errors", folder="b")
     return api
 
 
@@ -132,8 +132,8 @@ async def test_dashboards_are_found_by_a_library_panel(gateway: Api) -> None:
 )
 async def test_unknown_values_are_refused(api: Api, query: str) -> None:
     """A filter that cannot be applied is 400, because a client would take all objects for hits."""
-    status, refusal = await api("GET", f"{SEARCH}{query}")
-    assert (status, refusal["kind"]) == (400, "Status")
+    status, error = await api("GET", f"{SEARCH}{query}")
+    assert (status, error["kind"]) == (400, "Status")
 
 
 async def test_sortable_fields_are_listed(api: Api) -> None:

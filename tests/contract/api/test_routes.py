@@ -195,7 +195,7 @@ async def test_invalid_list_parameters_are_rejected(session: aiohttp.ClientSessi
 
 
 async def test_a_folder_with_dashboards_cannot_be_deleted(session: aiohttp.ClientSession) -> None:
-    """A dashboard's folder must exist, and a folder that is not empty is not deleted."""
+    """A folder with a dashboard is not deleted. The empty folder is."""
     assert (await call(session, "POST", FOLDERS, json={"metadata": {"name": "f"}, "spec": {"title": "F"}}))[0] == 201
     body = {"metadata": {"name": "d", "annotations": {"grafana.app/folder": "f"}}, "spec": {"title": "T"}}
     assert (await call(session, "POST", DASHBOARDS, json=body))[0] == 201
@@ -217,8 +217,8 @@ async def test_only_one_instance_repository_is_created(session: aiohttp.ClientSe
 
     responses = await asyncio.gather(*(call(session, "POST", f"{NAMESPACE}/repositories", json=body(name)) for name in ("one", "two")))
     assert sorted(status for status, _ in responses) == [201, 422]
-    (refused,) = [response for status, response in responses if status == 422]
-    assert "Another repository is already targeting root" in refused["message"]
+    (error,) = [response for status, response in responses if status == 422]
+    assert "Another repository is already targeting root" in error["message"]
 
 
 async def test_a_repository_has_its_status_from_the_start(session: aiohttp.ClientSession) -> None:
@@ -277,7 +277,7 @@ async def test_annotations_are_bounded(session: aiohttp.ClientSession) -> None:
 
 
 async def test_a_delete_checks_its_preconditions(session: aiohttp.ClientSession) -> None:
-    """A delete that names another uid or resourceVersion is 409; one that names the right ones deletes."""
+    """A delete whose preconditions have another uid or resourceVersion is 409. With the right ones, it succeeds."""
     created = (await call(session, "POST", DASHBOARDS, json={"metadata": {"name": "d"}, "spec": {"title": "T"}}))[1]["metadata"]
     for wrong_precondition in ({"uid": "another"}, {"resourceVersion": "999999"}):
         status, error = await call(session, "DELETE", f"{DASHBOARDS}/d", json={"preconditions": wrong_precondition})

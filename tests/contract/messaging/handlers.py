@@ -36,7 +36,7 @@ class RecordingHandler:
 
 
 class BlockingHandler:
-    """Handler that holds every delivery until it is released, and counts those it holds."""
+    """Handler that holds every delivery until it is released, and records which have started and finished."""
 
     def __init__(self) -> None:
         self.started: asyncio.Queue[Delivery] = asyncio.Queue()

@@ -48,7 +48,7 @@ async def address(request: pytest.FixtureRequest, amqp_url: str, _virtual_hosts:
 
 
 async def test_services_work_with_the_accounts_of_the_stack(address: AddressOf) -> None:
-    """Without permission to declare anything, services consume, call, reply, wake, postpone and dead-letter."""
+    """With accounts that may not declare anything, services consume, call, reply, wake workers, postpone messages and dead-letter them."""
     api, worker = AmqpBroker(address(accounts.API)), AmqpBroker(address(accounts.EXPRESSIONS))
     jobs = AmqpBroker(address(accounts.JOBS_WORKER))
     for broker in (api, worker, jobs):
@@ -194,7 +194,7 @@ async def test_a_receiver_gets_no_event_of_another_organization(address: Address
 
 @pytest.mark.parametrize("name", [accounts.API, accounts.EXPRESSIONS, accounts.SUBMITTER, RECEIVER])
 async def test_only_the_jobs_worker_publishes_events(address: AddressOf, name: str) -> None:
-    """The broker refuses events of other accounts, so that receivers can trust them."""
+    """The broker refuses events of all accounts but the jobs worker's, so that receivers can trust them."""
     connection = await aio_pika.connect(address(name))
     try:
         with pytest.raises(ChannelAccessRefused):

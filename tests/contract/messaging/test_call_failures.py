@@ -25,10 +25,12 @@ from dashwright.common.observability import tracing
 
 
 @pytest.mark.parametrize(
-    "error", [Invalid("Bad", message_id="x.bad", causes=[Cause("a", "b", "c")]), TooManyRequests("Later", retry_after=2.5)]
+    "error",
+    [Invalid("Bad", message_id="x.bad", causes=[Cause("a", "b", "c")]), TooManyRequests("Later", retry_after=2.5)],
+    ids=["Invalid", "TooManyRequests"],
 )
 async def test_an_error_keeps_its_class(calls: CallFactory, error: DashwrightError) -> None:
-    """An error of the handler is raised at the caller, with everything it carries."""
+    """An error of the handler is raised at the caller, with its class, message, causes and time of the retry."""
     client = await calls.client()
 
     async def handler(_: Request) -> Reply:

@@ -175,7 +175,7 @@ async def test_a_cancelled_caller_cancels_the_handler(calls: CallFactory, second
 
 
 async def test_the_deadline_ends_both_sides(calls: CallFactory) -> None:
-    """The caller gets an error, the handler is cancelled, and the next call succeeds."""
+    """At the deadline, the caller receives an error, the handler is cancelled, and the next call succeeds."""
     client, handler = await calls.client(), HangingHandler()
     server = await calls.server(handler)
     with pytest.raises(DeadlineExceeded, match=r"0\.2 s"):

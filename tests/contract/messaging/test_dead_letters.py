@@ -49,7 +49,7 @@ async def test_dead_letters_carry_no_credentials(broker: Broker) -> None:
     assert ("authorization" in headers, headers["kept"], headers[REASON]) == (False, "yes", "no")
 
 
-@pytest.mark.parametrize("result", [DeadLetter("no"), Retry(0.1, "busy")])
+@pytest.mark.parametrize("result", [DeadLetter("no"), Retry(0.1, "busy")], ids=["dead letter", "retry"])
 async def test_a_message_over_the_limit_is_dead_with_a_part_of_its_body(
     broker: Broker, monkeypatch: pytest.MonkeyPatch, result: DeliveryResult
 ) -> None:

@@ -87,7 +87,7 @@ async def test_messages_with_the_same_id_succeed_or_fail_separately(broker: Brok
 
 
 async def test_a_message_over_the_brokers_limit_is_refused_before_it_is_sent(broker: Broker) -> None:
-    """The error for a message over the limit names the limit. A broker would close the channel instead."""
+    """A message over the broker's limit is refused before it is sent, because the broker would close the channel."""
     with pytest.raises(TooLarge, match="16,777,216"):
         await broker.publish(broker.topology.jobs, "submit.default", Message(body=bytes(MAX_MESSAGE + 1)))
     await broker.publish(broker.topology.jobs, "submit.default", Message(body=b"{}"))
