@@ -8,7 +8,7 @@ from typing import Any
 
 import asyncpg
 import pytest
-from tests.contract.api.conftest import Api, StartApi, basic, legacy_text
+from tests.contract.api.conftest import Api, basic, legacy_text
 from tests.servers import grafana_layout
 from tests.servers.databases import Databases
 
@@ -29,110 +29,81 @@ Rows = dict[str, list[dict[str, Any]]]
 ImportRows = Callable[..., Awaitable[Report]]
 
 
-def with_times(row: dict[str, Any]) -> dict[str, Any]:
-    """Return a row with the columns of its creation and last change."""
-    return {"created": CREATED_AT, "updated": CREATED_AT, **row}
+def row(**columns: Any) -> dict[str, Any]:
+    """Return a row with these columns, and those of its creation and last change."""
+    return {"created": CREATED_AT, "updated": CREATED_AT, **columns}
 
 
 def dashboard_json(uid: str, title: str, **fields: Any) -> str:
+    """Return a dashboard as Grafana stores it."""
     return json.dumps({"id": 99, "uid": uid, "version": 3, "title": title, "tags": ["prod"], "panels": [], **fields})
 
 
 def grafana_rows() -> Rows:
     """Return two organizations with users, keys, a folder tree, dashboards with versions, rules, and references to them."""
     return {
-        "org": [
-            with_times({"id": 1, "version": 0, "name": "First"}),
-            with_times({"id": 7, "version": 2, "name": "Seventh", "city": "Bonn"}),
-        ],
+        "org": [row(id=1, version=0, name="First"), row(id=7, version=2, name="Seventh", city="Bonn")],
         "user": [
-            with_times(user_row(1, "root", is_admin=1)),
-            with_times(user_row(5, "vera", name="Vera", org_id=7)),
-            with_times(user_row(9, "sa-robot", is_service_account=1, password="", salt="")),
+            user_row(1, "root", is_admin=1),
+            user_row(5, "vera", name="Vera", org_id=7),
+            user_row(9, "sa-robot", is_service_account=1, password="", salt=""),
         ],
         "org_user": [
-            with_times({"id": 1, "org_id": 1, "user_id": 1, "role": "Admin"}),
-            with_times({"id": 2, "org_id": 7, "user_id": 5, "role": "Viewer"}),
-            with_times({"id": 3, "org_id": 1, "user_id": 5, "role": "Viewer"}),
-            with_times({"id": 4, "org_id": 1, "user_id": 9, "role": "Editor"}),
-            with_times({"id": 5, "org_id": 1, "user_id": 404, "role": "Editor"}),
+            row(id=1, org_id=1, user_id=1, role="Admin"),
+            row(id=2, org_id=7, user_id=5, role="Viewer"),
+            row(id=3, org_id=1, user_id=5, role="Viewer"),
+            row(id=4, org_id=1, user_id=9, role="Editor"),
+            row(id=5, org_id=1, user_id=404, role="Editor"),
         ],
-        "team": [with_times({"id": 3, "uid": "team-three", "org_id": 1, "name": "Ops", "email": ""})],
-        "team_member": [with_times({"id": 1, "org_id": 1, "team_id": 3, "user_id": 5, "permission": 0})],
+        "team": [row(id=3, uid="team-three", org_id=1, name="Ops", email="")],
+        "team_member": [row(id=1, org_id=1, team_id=3, user_id=5, permission=0)],
         "api_key": [
-            with_times(
-                {"id": 11, "org_id": 1, "name": "old", "key": key_material.hash_secret("s3cret", "old"), "role": "Viewer", "is_revoked": 0}
-            ),
-            with_times(
-                {"id": 12, "org_id": 1, "name": "t", "key": key_material.hash_secret(SECRET, CHECKSUM), "role": "", "service_account_id": 9}
-            ),
+            row(id=11, org_id=1, name="old", key=key_material.hash_secret("s3cret", "old"), role="Viewer", is_revoked=0),
+            row(id=12, org_id=1, name="t", key=key_material.hash_secret(SECRET, CHECKSUM), role="", service_account_id=9),
         ],
         "quota": [
-            with_times({"id": 1, "org_id": 7, "user_id": 0, "target": "dashboard", "limit": 50}),
-            with_times({"id": 2, "org_id": 7, "user_id": 0, "target": "strange", "limit": 50}),
+            row(id=1, org_id=7, user_id=0, target="dashboard", limit=50),
+            row(id=2, org_id=7, user_id=0, target="strange", limit=50),
         ],
         "data_source": [
-            with_times(
-                {
-                    "id": 4,
-                    "org_id": 1,
-                    "version": 6,
-                    "type": "prometheus",
-                    "name": "Prom",
-                    "access": "proxy",
-                    "url": "http://p:9090",
-                    "uid": "prom",
-                    "is_default": 1,
-                    "json_data": '{"timeInterval":"30s"}',
-                    "secure_json_data": '{"token":"sealed"}',
-                }
+            row(
+                id=4,
+                org_id=1,
+                version=6,
+                type="prometheus",
+                name="Prom",
+                access="proxy",
+                url="http://p:9090",
+                uid="prom",
+                is_default=1,
+                json_data='{"timeInterval":"30s"}',
+                secure_json_data='{"token":"sealed"}',
             )
         ],
         "folder": [
-            with_times({"id": 1, "uid": "inner", "org_id": 1, "title": "Inner", "parent_uid": "outer"}),
-            with_times({"id": 2, "uid": "outer", "org_id": 1, "title": "Outer", "description": "All of it"}),
+            row(id=1, uid="inner", org_id=1, title="Inner", parent_uid="outer"),
+            row(id=2, uid="outer", org_id=1, title="Outer", description="All of it"),
         ],
         "dashboard": [
-            with_times({"id": 20, "version": 1, "title": "Outer", "org_id": 1, "is_folder": 1, "uid": "outer", "data": "{}", "has_acl": 1}),
-            with_times({"id": 21, "version": 1, "title": "Inner", "org_id": 1, "is_folder": 1, "uid": "inner", "data": "{}"}),
-            {
-                "id": 30,
-                "version": 3,
-                "title": "CPU",
-                "org_id": 1,
-                "is_folder": 0,
-                "uid": "cpu",
-                "folder_uid": "inner",
-                "data": dashboard_json("cpu", "CPU", refresh="1s"),
-                "created": CREATED_AT,
-                "updated": CHANGED_AT,
-                "created_by": 1,
-                "updated_by": 5,
-            },
-            with_times(
-                {
-                    "id": 31,
-                    "version": 1,
-                    "title": "By number",
-                    "org_id": 1,
-                    "uid": "num",
-                    "folder_id": 20,
-                    "data": dashboard_json("num", "By number"),
-                }
+            row(id=20, version=1, title="Outer", org_id=1, is_folder=1, uid="outer", data="{}", has_acl=1),
+            row(id=21, version=1, title="Inner", org_id=1, is_folder=1, uid="inner", data="{}"),
+            row(
+                id=30,
+                version=3,
+                title="CPU",
+                org_id=1,
+                is_folder=0,
+                uid="cpu",
+                folder_uid="inner",
+                data=dashboard_json("cpu", "CPU", refresh="1s"),
+                updated=CHANGED_AT,
+                created_by=1,
+                updated_by=5,
             ),
-            with_times({"id": 32, "version": 1, "title": "Odd", "org_id": 7, "uid": "no good/uid", "data": dashboard_json("x", "Odd")}),
-            with_times({"id": 33, "version": 1, "title": "Broken", "org_id": 7, "uid": "broken", "data": "{no json"}),
-            with_times(
-                {
-                    "id": 34,
-                    "version": 1,
-                    "title": "Gone",
-                    "org_id": 7,
-                    "uid": "gone",
-                    "data": dashboard_json("gone", "Gone"),
-                    "deleted": CREATED_AT,
-                }
-            ),
+            row(id=31, version=1, title="By number", org_id=1, uid="num", folder_id=20, data=dashboard_json("num", "By number")),
+            row(id=32, version=1, title="Odd", org_id=7, uid="no good/uid", data=dashboard_json("x", "Odd")),
+            row(id=33, version=1, title="Broken", org_id=7, uid="broken", data="{no json"),
+            row(id=34, version=1, title="Gone", org_id=7, uid="gone", data=dashboard_json("gone", "Gone"), deleted=CREATED_AT),
         ],
         "dashboard_version": [
             version_row(1, 30, 1, "first", "CPU then"),
@@ -140,37 +111,33 @@ def grafana_rows() -> Rows:
             version_row(3, 30, 3, "third", "CPU", parent_version=2),
         ],
         "library_element": [
-            with_times(
-                {
-                    "id": 40,
-                    "org_id": 1,
-                    "folder_uid": "outer",
-                    "uid": "lib",
-                    "name": "Shared",
-                    "kind": 1,
-                    "type": "stat",
-                    "version": 2,
-                    "model": '{"type":"stat","title":"Shared","options":{"a":1.10}}',
-                }
+            row(
+                id=40,
+                org_id=1,
+                folder_uid="outer",
+                uid="lib",
+                name="Shared",
+                kind=1,
+                type="stat",
+                version=2,
+                model='{"type":"stat","title":"Shared","options":{"a":1.10}}',
             ),
-            with_times({"id": 41, "org_id": 1, "uid": "var", "name": "Variable", "kind": 2, "type": "query", "version": 1, "model": "{}"}),
+            row(id=41, org_id=1, uid="var", name="Variable", kind=2, type="query", version=1, model="{}"),
         ],
-        "preferences": [
-            with_times({"id": 1, "org_id": 1, "user_id": 5, "team_id": 0, "home_dashboard_id": 30, "theme": "dark", "json_data": "{}"})
-        ],
+        "preferences": [row(id=1, org_id=1, user_id=5, team_id=0, home_dashboard_id=30, theme="dark", json_data="{}")],
         "star": [{"id": 1, "user_id": 5, "dashboard_id": 30, "org_id": 1}, {"id": 2, "user_id": 5, "dashboard_id": 999, "org_id": 1}],
         "role": [
-            with_times({"id": 1, "name": "managed:teams:3:permissions", "org_id": 1}),
-            with_times({"id": 2, "name": "managed:builtins:editor:permissions", "org_id": 1}),
-            with_times({"id": 3, "name": "basic:viewer", "org_id": 0}),
-            with_times({"id": 4, "name": "managed:builtins:viewer:permissions", "org_id": 1}),
+            row(id=1, name="managed:teams:3:permissions", org_id=1),
+            row(id=2, name="managed:builtins:editor:permissions", org_id=1),
+            row(id=3, name="basic:viewer", org_id=0),
+            row(id=4, name="managed:builtins:viewer:permissions", org_id=1),
         ],
         "permission": [
-            with_times({"id": 1, "role_id": 1, "action": "folders:write", "scope": "folders:uid:outer"}),
-            with_times({"id": 2, "role_id": 1, "action": "folders:read", "scope": "folders:uid:outer"}),
-            with_times({"id": 3, "role_id": 2, "action": "dashboards:read", "scope": "dashboards:uid:num"}),
-            with_times({"id": 4, "role_id": 3, "action": "dashboards:read", "scope": "dashboards:uid:cpu"}),
-            with_times({"id": 5, "role_id": 4, "action": "folders:read", "scope": "folders:uid:outer"}),
+            row(id=1, role_id=1, action="folders:write", scope="folders:uid:outer"),
+            row(id=2, role_id=1, action="folders:read", scope="folders:uid:outer"),
+            row(id=3, role_id=2, action="dashboards:read", scope="dashboards:uid:num"),
+            row(id=4, role_id=3, action="dashboards:read", scope="dashboards:uid:cpu"),
+            row(id=5, role_id=4, action="folders:read", scope="folders:uid:outer"),
         ],
     }
 
@@ -179,7 +146,7 @@ def user_row(number: int, login: str, **fields: Any) -> dict[str, Any]:
     salt = f"salt of {login}"
     hashed = key_material.hash_secret(f"pw of {login}", salt)
     common = {"id": number, "version": 0, "login": login, "email": f"{login}@example.org", "password": hashed, "salt": salt, "rands": "r"}
-    return {**common, "org_id": 1, "is_admin": 0, "is_disabled": 0, "is_service_account": 0, "uid": f"u{number}", **fields}
+    return row(**{**common, "org_id": 1, "is_admin": 0, "is_disabled": 0, "is_service_account": 0, "uid": f"u{number}", **fields})
 
 
 def version_row(number: int, dashboard: int, generation: int, message: str, title: str, **fields: Any) -> dict[str, Any]:
@@ -199,6 +166,7 @@ def import_rows(database: Database, tmp_path: Path) -> ImportRows:
 
 
 async def run_import(database: Database, source: str, **options: Any) -> Report:
+    """Import from a source and return the report."""
     report = Report()
     async with open_source(source) as origin, database.transaction() as connection:
         await importing.run(origin, connection, ImportOptions(**options), report, lambda table, number: None)
@@ -210,11 +178,6 @@ def other_database(_databases: Databases) -> Iterator[str]:
     """Create a second database, whose schema the test creates."""
     with _databases.lend() as url:
         yield url
-
-
-@pytest.fixture
-async def api(start_api: StartApi) -> Api:
-    return await start_api()
 
 
 async def test_users_and_programs_log_in_with_their_credentials(api: Api, import_rows: ImportRows) -> None:
@@ -292,8 +255,8 @@ async def test_older_access_rules_are_imported(api: Api, import_rows: ImportRows
     legacy_rows = grafana_rows()
     del legacy_rows["role"], legacy_rows["permission"]
     legacy_rows["dashboard_acl"] = [
-        with_times({"id": 1, "org_id": 1, "dashboard_id": 20, "user_id": 5, "permission": 4}),
-        with_times({"id": 2, "org_id": -1, "dashboard_id": -1, "role": "Viewer", "permission": 1}),
+        row(id=1, org_id=1, dashboard_id=20, user_id=5, permission=4),
+        row(id=2, org_id=-1, dashboard_id=-1, role="Viewer", permission=1),
     ]
     await import_rows(legacy_rows)
     async with api.database.connection() as connection:
@@ -384,6 +347,7 @@ async def test_postgres_and_sqlite_are_imported_equally(api: Api, other_database
 
 
 async def _empty_database(url: str) -> str:
+    """Delete the content of a database and return its URL."""
     connection = await asyncpg.connect(url)
     try:
         await connection.execute("drop schema public cascade; create schema public")
