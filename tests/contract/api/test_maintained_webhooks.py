@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.conftest import Api
 from tests.contract.api.repositories import REPOSITORIES
 from tests.servers import git_host
 from tests.servers.git import WorkTree
@@ -41,11 +41,6 @@ def work_tree(host: GitHost) -> WorkTree:
 
 
 @pytest.fixture
-async def api(start_api: StartApi) -> Api:
-    return await start_api()
-
-
-@pytest.fixture
 async def worker(api: Api, database: Database, broker: MemoryBroker, tmp_path: Path) -> AsyncIterator[JobsWorker]:
     """Start a jobs worker with the gateway's address, which checks webhooks only when a test requests it."""
     public = str(api.address).rstrip("/")
@@ -71,11 +66,13 @@ async def create_repository(api: Api, host: GitHost) -> None:
 
 
 async def webhook_status(api: Api) -> dict[str, Any]:
+    """Return the status of the webhook of the repository."""
     _, body = await api("GET", f"{REPOSITORIES}/boards")
     return dict(body["status"]["webhook"])
 
 
 async def change_repository(api: Api, **block: Any) -> None:
+    """Change fields in the block of the git host."""
     _, body = await api("GET", f"{REPOSITORIES}/boards")
     body["spec"]["githost"] |= block
     status, response = await api("PUT", f"{REPOSITORIES}/boards", body)

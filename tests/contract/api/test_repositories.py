@@ -4,7 +4,7 @@ import json
 from typing import Any
 
 import pytest
-from tests.contract.api.conftest import ADMIN, Api, StartApi
+from tests.contract.api.conftest import ADMIN, Api
 from tests.contract.api.test_response_formats import FOLDERS
 
 REPOSITORIES = "/apis/provisioning.grafana.app/v0alpha1/namespaces/default/repositories"
@@ -12,12 +12,8 @@ DASHBOARDS = "/apis/dashboard.grafana.app/v2alpha1/namespaces/default/dashboards
 TOKEN = "a-token-that-is-never-shown"
 
 
-@pytest.fixture
-async def api(start_api: StartApi) -> Api:
-    return await start_api()
-
-
 def githost(**block: Any) -> dict[str, Any]:
+    """Return the spec of a repository on a git host."""
     sync = {"enabled": True, "target": "folder"}
     return {"title": "Team", "type": "githost", "workflows": [], "sync": sync, "githost": {"url": "https://git.example/team.git", **block}}
 

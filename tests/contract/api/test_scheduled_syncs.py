@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from aiohttp import web
-from tests.contract.api.conftest import Api, StartApi
+from tests.contract.api.conftest import Api
 from tests.servers import git
 from tests.servers.git import GitServer
 
@@ -44,11 +44,6 @@ async def server(tmp_path: Path) -> AsyncIterator[GitServer]:
     root.mkdir()
     async with git.serving(root) as serving:
         yield serving
-
-
-@pytest.fixture
-async def api(start_api: StartApi) -> Api:
-    return await start_api()
 
 
 @pytest.fixture
