@@ -16,6 +16,7 @@ MODEL: dict[str, Any] = {"type": "timeseries", "title": "CPU", "description": "o
 
 
 async def create_element(api: Api, uid: str, name: str, **members: Any) -> dict[str, Any]:
+    """Create an element and return it."""
     status, body = await api("POST", PATH, {"uid": uid, "name": name, "kind": 1, "model": MODEL, **members})
     assert status == 200, body
     element: dict[str, Any] = body["result"]
@@ -23,6 +24,7 @@ async def create_element(api: Api, uid: str, name: str, **members: Any) -> dict[
 
 
 async def search_elements(api: Api, query: str = "", **options: Any) -> list[str]:
+    """Return the uids of the elements on a page of a search."""
     status, body = await api("GET", f"{PATH}?{query}", **options)
     assert status == 200, body
     assert body["result"]["totalCount"] >= len(body["result"]["elements"])

@@ -14,6 +14,7 @@ async def create_panel(api: Api, spec: Any, name: str = "p", query: str = "") ->
 
 
 async def read_stored_body(api: Api) -> str:
+    """Return the stored body of the only library panel."""
     text: str = await api.sql("select spec from resource_history join resource using (uid, generation)")
     return text
 

@@ -22,6 +22,7 @@ async def calls(broker: MemoryBroker) -> AsyncIterator[Calls]:
 
 
 async def severities(calls: Calls, ref: str = "") -> list[tuple[str, str]]:
+    """Return rule and severity of each lint issue of the file ``a.json``."""
     wrapper = (await calls.file("a.json", ref)).wrapper
     assert wrapper.errors is None
     return [(issue.rule, issue.severity.value) for issue in wrapper.lint or []]

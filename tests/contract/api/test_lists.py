@@ -112,6 +112,7 @@ async def test_the_pages_of_a_list_show_one_version(api: Api) -> None:
 
 
 async def _replay_changes(database: Database, last_version: int) -> list[Any]:
+    """Return the dashboards that result from all changes up to a version, by name."""
     objects: dict[str, Any] = {}
     statement = """
         select c.*, h.spec as body from change c left join resource_history h using (uid, generation)

@@ -21,6 +21,7 @@ def repository(name: str, target: str) -> dict[str, Any]:
 
 
 async def instance_repositories(api: Api) -> list[str]:
+    """Return the names of the repositories with the target ``instance``."""
     _, body = await api("GET", REPOSITORIES)
     return [item["metadata"]["name"] for item in body["items"] if item["spec"]["sync"]["target"] == "instance"]
 

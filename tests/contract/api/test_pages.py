@@ -36,6 +36,7 @@ class _PageParser(HTMLParser):
 
 
 async def open_page(api: Api, path: str, auth: str | None = None, status: int = 200) -> _PageParser:
+    """Check the status and the headers of a page, and return it parsed."""
     headers = {**BROWSER, **({"Authorization": auth} if auth else {})}
     async with api.session.get(path, headers=headers) as response:
         body = await response.text()

@@ -16,6 +16,7 @@ BODY: Final = {"name": "Wall", "interval": "5m", "items": ITEMS}
 
 
 async def create_playlist(api: Api, **members: Any) -> str:
+    """Create a playlist and return its uid."""
     status, body = await api("POST", PATH, {**BODY, **members})
     assert status == 200, body
     return str(body["uid"])

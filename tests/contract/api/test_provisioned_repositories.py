@@ -299,6 +299,7 @@ def with_token(create: str | None) -> dict[str, Any]:
 
 
 async def token_of(api: Api) -> str | None:
+    """Return the decrypted token of the repository, or None."""
     sealed = (await read_repository(api))["spec"]["githost"].get("encryptedToken")
     return None if sealed is None else SecretCipher.from_keys(SECRET_KEY).decrypt(base64.b64decode(sealed), token_owner("default", "team"))
 

@@ -16,12 +16,14 @@ QUERIES: Final = [{"refId": "A", "expr": "up"}]
 
 
 async def add_entry(api: Api, queries: Any = QUERIES, source: str = "prom", **options: Any) -> str:
+    """Add an entry and return its uid."""
     status, body = await api("POST", PATH, {"datasourceUid": source, "queries": queries}, **options)
     assert status == 200, body
     return str(body["result"]["uid"])
 
 
 async def search_history(api: Api, query: str = "", **options: Any) -> list[str]:
+    """Return the uids of the entries on a page of a search."""
     status, body = await api("GET", f"{PATH}?{query}", **options)
     assert status == 200, body
     return [entry["uid"] for entry in body["result"]["queryHistory"]]

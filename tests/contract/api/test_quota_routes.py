@@ -17,6 +17,7 @@ BAD_DATA = ("bad request data", "quota.bad-request", 400)
 
 
 async def limits(api: Api, path: str = ORG_1) -> dict[str, int]:
+    """Return the limits by target."""
     status, body = await api("GET", path)
     assert status == 200, body
     return {record["target"]: record["limit"] for record in body}

@@ -47,6 +47,7 @@ async def fail_after_push(*_: Any) -> None:
 
 
 def list_commits(work_tree: WorkTree, ref: str = "main") -> list[str]:
+    """Return the commits of a branch on the server, the newest first."""
     git(work_tree.folder, "fetch", "--quiet", "origin")
     return git(work_tree.folder, "rev-list", f"origin/{ref}").split()
 

@@ -53,6 +53,7 @@ async def gateway(api: Api, broker: MemoryBroker, database: Database) -> AsyncIt
 
 
 async def fetch(api: Api, path: str, auth: str = ADMIN) -> tuple[int, str, bytes, Any]:
+    """Return the status, media type, body and headers of a response."""
     async with api.session.get(path, headers={"Authorization": auth}) as response:
         return response.status, response.content_type, await response.read(), response.headers
 

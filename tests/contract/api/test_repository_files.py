@@ -45,6 +45,7 @@ async def create_folder_editor(api: Api, name: str, login: str) -> str:
 
 
 async def read_audit_events(api: Api) -> list[tuple[str, str, str, dict[str, Any]]]:
+    """Return action, outcome, object and details of each audit event about files."""
     async with api.database.connection() as connection:
         rows = await connection.fetch(
             "select action, outcome, object, details from audit_event where action like 'repository.files%' order by id"

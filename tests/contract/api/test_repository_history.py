@@ -13,6 +13,7 @@ TEAM = f"{REPOSITORIES}/team"
 
 
 async def commits(api: Api, path: str = "", **query: str) -> list[str]:
+    """Return the commits in the history of a path, the newest first."""
     status, body = await api("GET", f"{TEAM}/history{path}", params=query)
     assert (status, body["kind"], body["metadata"]) == (200, "HistoryList", {}), body
     return [item["ref"] for item in body["items"]]

@@ -32,6 +32,7 @@ async def gateway(api: Api) -> Api:
 
 
 async def search(api: Api, query: str = "", auth: str = ADMIN) -> list[str]:
+    """Return the names of the hits."""
     status, response = await api("GET", f"{SEARCH}{query}", auth=auth)
     assert status == 200, response
     return [hit["name"] for hit in response["hits"]]

@@ -36,6 +36,7 @@ async def wait_for_end(api: Api, job: dict[str, Any]) -> dict[str, Any]:
 
 
 async def roll_back(api: Api, body: dict[str, str] | None = None) -> dict[str, Any]:
+    """Request a rollback and return the status of its job once it has ended."""
     status, job = await api("POST", f"{TEAM}/rollback", body)
     assert status == 202, job
     return await wait_for_end(api, job)

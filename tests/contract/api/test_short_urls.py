@@ -14,6 +14,7 @@ PATH: Final = "/api/short-urls"
 
 
 async def create_short_url(api: Api, path: str = "d/abc", **options: Any) -> str:
+    """Create a short URL and return its uid."""
     status, body = await api("POST", PATH, {"path": path}, **options)
     assert status == 200, body
     return str(body["uid"])

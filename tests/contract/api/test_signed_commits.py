@@ -28,6 +28,7 @@ def repository(url: str, workflows: tuple[str, ...] = ("write",), key: str | Non
 
 
 def required_signatures(keys: Path) -> dict[str, Any]:
+    """Return fields of a repository that accepts only commits signed with the key ``signing``."""
     return {"verify": "require", "allowedSigners": f"server@example.org {(keys / 'signing.pub').read_text()}"}
 
 

@@ -19,6 +19,7 @@ KEY: Final = "0123456789abcdef"
 
 
 async def create_snapshot(api: Api, *, uid: str = "", **members: Any) -> dict[str, Any]:
+    """Create a snapshot and return its keys and URLs."""
     auth = {"auth": members.pop("auth")} if "auth" in members else {}
     status, body = await api("POST", PATH, {"dashboard": {"title": "S", **({"uid": uid} if uid else {})}, **members}, **auth)
     assert status == 200, body

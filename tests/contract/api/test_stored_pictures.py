@@ -24,6 +24,7 @@ async def repository(database: Database) -> uuid.UUID:
 
 
 async def store_picture(database: Database, repository: uuid.UUID, picture: StoredPicture = PICTURE) -> uuid.UUID | None:
+    """Store a picture and return its id, or None if the repository does not exist."""
     async with database.transaction() as connection:
         return await pictures.insert(connection, repository, picture)
 

@@ -26,6 +26,7 @@ def api(git_api: Api) -> Api:
 
 
 async def create_repository(api: Api, server: GitServer, **block: Any) -> None:
+    """Create the repository ``team`` on the git server."""
     spec = {"title": "Team", "type": "githost", "workflows": [], "sync": {"enabled": True, "target": "folder"}}
     spec |= {"githost": {"url": server.url("team.git"), "branch": "main", **block}}
     status, body = await api("POST", REPOSITORIES, {"metadata": {"name": "team"}, "spec": spec})
@@ -52,16 +53,19 @@ async def run_job(api: Api, spec: dict[str, Any]) -> dict[str, Any]:
 
 
 async def sync_status(api: Api) -> dict[str, Any]:
+    """Return the status of the last sync of the repository."""
     _, team = await api("GET", f"{REPOSITORIES}/team")
     return dict(team["status"]["sync"])
 
 
 async def titles(api: Api) -> dict[str, str]:
+    """Return the titles of all dashboards by name."""
     _, body = await api("GET", DASHBOARDS)
     return {item["metadata"]["name"]: item["spec"]["title"] for item in body["items"]}
 
 
 def dashboard(name: str, title: str) -> str:
+    """Return the file of a dashboard."""
     return json.dumps({"uid": name, "title": title, "panels": []})
 
 
@@ -249,6 +253,7 @@ def expected_objects(tree: dict[str, str]) -> dict[str, Any]:
 
 
 def folder_of(directory: str) -> str:
+    """Return the name of the folder of a directory."""
     return folder_name("team", MOVED_DIRECTORIES.get(directory, directory)) if directory else "team"
 
 

@@ -13,6 +13,7 @@ BAD_REQUEST = (400, {"message": "bad request data"})
 
 
 async def create_team(api: Api, name: str, **members: Any) -> int:
+    """Create a team and return its id."""
     status, body = await api("POST", "/api/teams", {"name": name, **members})
     assert (status, body["message"]) == (200, "Team created"), body
     number: int = body["teamId"]

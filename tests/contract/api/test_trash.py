@@ -31,6 +31,7 @@ async def delete(api: Api, *names: str) -> None:
 
 
 async def trash(api: Api, query: str = "", **options: Any) -> list[Any]:
+    """Return the objects in the trash."""
     status, body = await api("GET", TRASH + query, **options)
     assert (status, body["kind"]) == (200, "DashboardList")
     items: list[Any] = body["items"]

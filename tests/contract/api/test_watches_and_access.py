@@ -17,11 +17,12 @@ async def viewer(api: Api) -> str:
 
 
 async def hide(api: Api, folder: str) -> None:
+    """Remove the access rules of a folder, so that only Admins may read it."""
     status, body = await api("POST", f"/api/folders/{folder}/permissions", {"items": []})
     assert status == 200, body
 
 
-async def move_dashboard(api: Api, name: str, folder: str) -> None:
+async def move_object(api: Api, name: str, folder: str) -> None:
     await api.sql("update resource set annotations = jsonb_build_object('grafana.app/folder', $2::text) where name = $1", name, folder)
 
 
@@ -49,11 +50,11 @@ async def test_an_object_moved_out_of_view_is_deleted(api: Api, viewer: str) -> 
     """
     await create(api, dashboard("d", folder="open"))
     async with watching(api, auth=viewer, resourceVersion=await current_version(api)) as watch:
-        await move_dashboard(api, "d", "secret")
+        await move_object(api, "d", "secret")
         deleted = await watch.event()
         assert (deleted["type"], deleted["object"]["metadata"]["annotations"]["grafana.app/folder"]) == ("DELETED", "open")
         assert deleted["object"]["metadata"]["resourceVersion"] == await current_version(api)
-        await move_dashboard(api, "d", "open")
+        await move_object(api, "d", "open")
         assert await watch.next_event() == ("ADDED", "d")
 
 
@@ -80,7 +81,7 @@ async def test_a_folder_that_is_moved_out_of_view_ends_a_watch(api: Api, viewer:
     await create(api, dashboard("d", folder="inner"))
     start_version = await current_version(api)
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
-        await move_dashboard(api, "inner", "secret")
+        await move_object(api, "inner", "secret")
         assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]
     async with watching(api, auth=viewer, resourceVersion=start_version) as watch:
         assert [event["object"]["code"] for event in await watch.remaining_events()] == [410]

@@ -68,6 +68,7 @@ async def current_version(api: Api, path: str = DASHBOARDS) -> str:
 
 
 async def create(api: Api, body: dict[str, Any], path: str = DASHBOARDS) -> Any:
+    """Create an object and return it."""
     status, created = await api("POST", path, body)
     assert status == 201, created
     return created

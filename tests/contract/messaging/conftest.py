@@ -34,6 +34,7 @@ def topology() -> Topology:
 
 @pytest.fixture(params=[pytest.param("memory", marks=pytest.mark.looptime(noop_cycles=1000)), "rabbitmq"])
 def connect(request: pytest.FixtureRequest) -> Callable[[Topology], Broker]:
+    """Return a function that creates a broker of one of the two kinds, which the test starts."""
     if request.param == "memory":
         return MemoryBroker
     url: str = request.getfixturevalue("amqp_url")

@@ -109,6 +109,7 @@ async def test_a_submitter_receives_the_response(address: AddressOf) -> None:
 
 
 async def publish(channel: AbstractChannel, exchange: str, key: str) -> None:
+    """Publish an empty object with a routing key."""
     target = channel.default_exchange if exchange == "" else await channel.get_exchange(exchange, ensure=False)
     await target.publish(aio_pika.Message(b"{}"), key)
 

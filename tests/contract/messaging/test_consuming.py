@@ -15,6 +15,7 @@ from dashwright.common.messaging.topology import Topology
 
 
 async def publish(broker: Broker, *keys: str) -> None:
+    """Publish a message for each routing key, which is also its body and its id."""
     for key in keys:
         message = Message(body=key.encode(), headers={"kept": "yes"}, message_id=key)
         await broker.publish(broker.topology.jobs, key, message, timeout=20)
