@@ -61,5 +61,5 @@ async def test_every_delivery_is_handled_over_http(api: Api, deliveries: dict[st
             if full_name not in outcomes_by_event:
                 outcomes_by_event[full_name] = f"boards-{len(outcomes_by_event)}"
                 await create_hooked_repository(api, outcomes_by_event[full_name], full_name, branch="")
-            status, body = await deliver(api, payload, name=outcomes_by_event[full_name], event=event, number=f"{event}-{index}")
+            status, body = await deliver(api, payload, name=outcomes_by_event[full_name], event=event, delivery_id=f"{event}-{index}")
             assert (status, body.get("job", {}).get("action")) == _decision(event, payload), (event, index, body)
