@@ -1,4 +1,4 @@
-"""The tests of one number against bounds that threshold and classic conditions share."""
+"""The evaluators of threshold and classic conditions, which compare a number with bounds."""
 
 from collections.abc import Sequence
 
@@ -6,7 +6,10 @@ RANGES = ["within_range", "outside_range", "within_range_included", "outside_ran
 
 
 def holds(evaluator: str, number: float, bounds: Sequence[float]) -> bool:
-    """Return whether the value is within the bounds in their given order. NaN compares as in IEEE 754: only ``ne`` holds."""
+    """Return whether an evaluator holds for a number.
+
+    The bounds of a range are not sorted: it is empty if the first bound is the larger one. NaN compares as in IEEE 754: only ``ne`` holds.
+    """
     match evaluator:
         case "gt":
             return number > bounds[0]

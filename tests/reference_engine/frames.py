@@ -14,7 +14,7 @@ _ENTITIES: Final = {"NaN": math.nan, "Inf": math.inf, "NegInf": -math.inf}
 
 @dataclass(frozen=True)
 class Field:
-    """A column. ``cells`` are nanoseconds in one of times, values (booleans as 1 and 0) in one of numbers, texts in others."""
+    """A column. Its cells are nanoseconds for times, numbers for numbers and booleans (1 and 0), and texts for other types."""
 
     name: str
     type: str
@@ -33,8 +33,8 @@ class Frame:
         return [field for field in self.fields if field.type in types]
 
     @property
-    def declares(self) -> str:
-        """The type, if it is declared with a version other than 0.0."""
+    def declared_type(self) -> str:
+        """The type of the frame, if it is declared with a version other than 0.0, else an empty text."""
         return str(self.meta.get("type", "")) if self.meta.get("typeVersion", [0, 0]) != [0, 0] else ""
 
     @property
@@ -42,8 +42,8 @@ class Frame:
         return len(self.fields[0].cells) if self.fields else 0
 
 
-def decoded(frame: Json) -> Frame:
-    """Return the values of a column. Nulls are null unless the entities list them; times have nanoseconds."""
+def decode_frame(frame: Json) -> Frame:
+    """Return the frame of JSON. NaN and infinities are null in ``values`` and listed in ``entities``; ``nanos`` are added to times."""
     schema, data = frame["schema"], frame["data"]
     fields = []
     for index, (field, values) in enumerate(zip(schema["fields"], data["values"], strict=True)):
@@ -61,21 +61,21 @@ def decoded(frame: Json) -> Frame:
 
 
 def items_of(frames: list[Frame]) -> Items:
-    """Return the items of the frames. The first condition that the frames meet decides their shape."""
-    if frames and frames[0].declares:
-        return _declared(frames) if frames[0].fields else [NoData()]
+    """Return the items of the frames. The order of the conditions matters: the first one that the frames meet decides how they are read."""
+    if frames and frames[0].declared_type:
+        return _declared_items(frames) if frames[0].fields else [NoData()]
     if not any(frame.fields for frame in frames):
         return [NoData()]
     if all(_is_vector(frame) for frame in frames):
         return [Number(field.cells[0], field.labels, field.name) for frame in frames for field in frame.of_type("number")]
     if len(frames) == 1 and len(frames[0].of_type("number")) == 1 and len(frames[0].of_type("number", "string")) == len(frames[0].fields):
-        return _numbers_of_rows(frames[0])
+        return _untyped_numbers(frames[0])
     for frame in frames:
         if not frame.of_type("time") or not frame.of_type("number"):
             raise Refused("readDataError", "input data must be a wide series but got type not")
         if frame.of_type("string", "boolean"):
             raise Refused("readDataError", "input data must be a wide series but got type long")
-    return _series_of_fields(frames)
+    return _untyped_series(frames)
 
 
 def _is_vector(frame: Frame) -> bool:
@@ -83,61 +83,52 @@ def _is_vector(frame: Frame) -> bool:
     return custom.get("resultType") == "vector" and len(frame.fields) == 2 and frame.rows == 1
 
 
-def _numbers_of_rows(frame: Frame) -> Items:
-    """Return a number for each row, whose labels are the row's texts that are not null."""
+def _untyped_numbers(frame: Frame) -> Items:
+    """Return a number for each row. The labels of a number are the texts of its row that are not null."""
     (number,) = frame.of_type("number")
-    return [Number(value, _texts(frame, row), number.name) for row, value in enumerate(number.cells)]
+    return [Number(value, _row_labels(frame, row), number.name) for row, value in enumerate(number.cells)]
 
 
-def _texts(frame: Frame, row: int) -> Labels:
+def _row_labels(frame: Frame, row: int) -> Labels:
     return {field.name: field.cells[row] for field in frame.of_type("string") if field.cells[row] is not None}
 
 
-def _series_of_fields(frames: list[Frame]) -> Items:
+def _untyped_series(frames: list[Frame]) -> Items:
     """Return a series for each numeric field.
 
-    If no field has labels, each series gets a label with its name: the first of the names that all fields have and that
-    is unique.
+    If no field has labels, the label ``__name__`` distinguishes the series: the display name of the data source, the display name, or
+    the name. The first of these that all fields have, and that is unique, is used.
     """
     fields = [(frame, field) for frame in frames for field in frame.of_type("number")]
-    names = [_name(frame, field) for frame, field in fields]
+    names = [_series_name(frame, field) for frame, field in fields]
     labels: list[Labels] = [field.labels for _, field in fields]
     if not any(labels):
-        kinds: list[tuple[list[str], list[str]]] = [
-            *(
-                (display_names, display_names)
-                for display_names in (
-                    [str(field.config.get(key, "")) for _, field in fields] for key in ("displayNameFromDS", "displayName")
-                )
-            ),
-            ([field.name for _, field in fields], names),
-        ]
-        chosen = next(
-            (chosen_names for display_names, chosen_names in kinds if all(display_names) and len(set(display_names)) == len(display_names)),
-            None,
-        )
-        if chosen:
-            labels = [{"__name__": name} for name in chosen]
+        display_names = [[str(field.config.get(key, "")) for _, field in fields] for key in ("displayNameFromDS", "displayName")]
+        field_names = [field.name for _, field in fields]
+        for unique_names in (*display_names, field_names):
+            if all(unique_names) and len(set(unique_names)) == len(fields):
+                labels = [{"__name__": name} for name in (names if unique_names is field_names else unique_names)]
+                break
     return [
-        Series(_points(frame, field.cells), its_labels, name)
-        for (frame, field), name, its_labels in zip(fields, names, labels, strict=True)
+        Series(_points(frame, field.cells), series_labels, name)
+        for (frame, field), name, series_labels in zip(fields, names, labels, strict=True)
     ]
 
 
-def _name(frame: Frame, field: Field) -> str:
-    """Return the name of the frame if it has one value field, and else that of the field."""
+def _series_name(frame: Frame, field: Field) -> str:
+    """Return the name of the frame if the frame has one number field, else the name of the field."""
     return frame.name if frame.name and len(frame.of_type("number")) == 1 else field.name
 
 
 def _points(frame: Frame, cells: list[Value], rows: list[int] | None = None) -> list[tuple[int, Value]]:
-    """Return the points by the first time field. Order and repeats are kept."""
+    """Return the points of a field, with the times of the first time field. Order and repeated times are kept."""
     times = frame.of_type("time")[0].cells
     return [(times[row], cells[row]) for row in (range(len(cells)) if rows is None else rows)]
 
 
-def _declared(frames: list[Frame]) -> Items:
-    """Return values by the table of declared types, sorted by field name and then labels."""
-    reader = _READERS.get(frames[0].declares)
+def _declared_items(frames: list[Frame]) -> Items:
+    """Return the items of frames with a declared type, sorted by field name and then by labels."""
+    reader = _READERS.get(frames[0].declared_type)
     if reader is None:
         raise Refused("readDataError", "kind not supported")
     items = reader(frames)
@@ -145,14 +136,14 @@ def _declared(frames: list[Frame]) -> Items:
     return sorted(items, key=lambda item: (getattr(item, "name", ""), sorted(item.labels.items())))
 
 
-def _series(frames: list[Frame]) -> Items:
+def _declared_series(frames: list[Frame]) -> Items:
     return [
         Series(_points(frame, field.cells), field.labels, field.name) for frame in frames for field in frame.of_type("number", "boolean")
     ]
 
 
-def _numbers(frames: list[Frame]) -> Items:
-    """Return the numbers of a frame with at most one row. Without a row, the number is null."""
+def _declared_numbers(frames: list[Frame]) -> Items:
+    """Return the numbers of frames with at most one row. Without a row, the numbers are null."""
     if any(frame.rows > 1 for frame in frames):
         raise Refused("readDataError", "expected no more than one row")
     return [
@@ -186,11 +177,11 @@ def _long_numbers(frames: list[Frame]) -> Items:
 
 
 _READERS: Final[Mapping[str, Callable[[list[Frame]], Items]]] = {
-    "timeseries-wide": lambda frames: _series(frames[:1]),
-    "timeseries-multi": _series,
-    "timeseries-many": _series,
+    "timeseries-wide": lambda frames: _declared_series(frames[:1]),
+    "timeseries-multi": _declared_series,
+    "timeseries-many": _declared_series,
     "timeseries-long": _long_series,
-    "numeric-wide": lambda frames: _numbers(frames[:1]),
-    "numeric-multi": _numbers,
+    "numeric-wide": lambda frames: _declared_numbers(frames[:1]),
+    "numeric-multi": _declared_numbers,
     "numeric-long": _long_numbers,
 }

@@ -1,4 +1,4 @@
-"""The functions of math. A null counts as NaN for every one but ``is_null`` and ``is_number``."""
+"""The functions of math. The result for a null is NaN, except for ``is_null`` and ``is_number``."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -7,27 +7,27 @@ from typing import Final
 from tests.reference_engine.values import Value
 
 
-def _of_number(function: Callable[[float], float]) -> Callable[[Value], Value]:
-    def of_value(value: Value) -> Value:
+def _keep_nan(function: Callable[[float], float]) -> Callable[[Value], Value]:
+    def keep_nan(value: Value) -> Value:
         return math.nan if value is None or math.isnan(value) else function(value)
 
-    return of_value
+    return keep_nan
 
 
 def _logarithm(number: float) -> float:
-    """Return the natural logarithm: -Inf of 0, NaN of less."""
+    """Return the natural logarithm: -Inf for 0, and NaN for negative numbers."""
     if number == 0:
         return -math.inf
     return math.nan if number < 0 else math.log(number)
 
 
 def _rounding(direction: Callable[[float], float]) -> Callable[[float], float]:
-    """Return a function that rounds a number. Infinities remain, and a result of 0 has the sign of the number."""
+    """Return a function that rounds a number in a direction. Infinities are unchanged, and the result has the sign of the number."""
     return lambda number: number if math.isinf(number) else math.copysign(direction(number), number)
 
 
 def _half_away_from_zero(number: float) -> float:
-    """Return the nearest whole number, halves rounded away from 0."""
+    """Return the nearest whole number. Halves are rounded away from 0."""
     size = abs(number)
     below = math.floor(size)
     return math.copysign(below + (size - below >= 0.5), number)
@@ -41,12 +41,12 @@ def _is_infinite(value: Value) -> Value:
     return math.nan if value is None else float(math.isinf(value))
 
 
-OF_ONE: Final[Mapping[str, Callable[[Value], Value]]] = {
-    "abs": _of_number(abs),
-    "ceil": _of_number(_rounding(math.ceil)),
-    "floor": _of_number(_rounding(math.floor)),
-    "round": _of_number(_rounding(_half_away_from_zero)),
-    "log": _of_number(_logarithm),
+FUNCTIONS: Final[Mapping[str, Callable[[Value], Value]]] = {
+    "abs": _keep_nan(abs),
+    "ceil": _keep_nan(_rounding(math.ceil)),
+    "floor": _keep_nan(_rounding(math.floor)),
+    "round": _keep_nan(_rounding(_half_away_from_zero)),
+    "log": _keep_nan(_logarithm),
     "is_nan": _is_nan,
     "is_inf": _is_infinite,
     "is_null": lambda value: float(value is None),

@@ -1,4 +1,4 @@
-"""The expressions of a request, and their dependencies."""
+"""The expressions and queries of a request, and the outcome of each."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,50 +15,54 @@ Parsed = Tree | reduce.Reduce | resample.Resample | threshold.Threshold | list[c
 class Graph:
     """The expressions and queries of a request.
 
-    ``expressions`` has a refusal for each text that was not understood, and ``queries`` one for each query whose frames could not be
-    read.
+    ``Refused`` replaces an expression that could not be parsed, or the items of a query whose frames could not be read.
+    ``classic_ref_ids`` are the refIds of classic conditions.
     """
 
     expressions: Mapping[str, Parsed | Refused]
     queries: Mapping[str, Items | Refused]
-    classics: frozenset[str]
+    classic_ref_ids: frozenset[str]
 
     def outcome(self, ref_id: str) -> Outcome | Refused:
-        """Return the outcome; errors by precedence: parsing, unsuitable inputs, cycles, failed inputs, evaluation."""
+        """Return the outcome of a refId.
+
+        The first of these errors decides: the text is invalid, an input is unsuitable, the expression is in a cycle, an input failed,
+        the evaluation fails.
+        """
         if ref_id in self.queries:
-            read = self.queries[ref_id]
-            return read if isinstance(read, Refused) else Outcome(read)
+            items = self.queries[ref_id]
+            return items if isinstance(items, Refused) else Outcome(items)
         expression = self.expressions[ref_id]
         if isinstance(expression, Refused):
             return expression
         inputs = inputs_of(expression)
         for name in inputs:
-            if fault := self._unsuitable(ref_id, name):
+            if fault := self._input_fault(ref_id, name):
                 return fault
         if ref_id in self._direct_and_indirect_inputs(ref_id):
             return Refused("cycle", "the expression leads back to itself")
-        body: dict[str, Items] = {}
+        items_by_name: dict[str, Items] = {}
         for name in inputs:
             outcome = self.outcome(name)
             if isinstance(outcome, Refused):
                 return Refused("dependencyError", f"{name} has an error")
-            body[name] = outcome.items
+            items_by_name[name] = outcome.items
         try:
-            return evaluate(expression, body)
+            return evaluate(expression, items_by_name)
         except Refused as refused:
             return refused
 
-    def _unsuitable(self, ref_id: str, name: str) -> Refused | None:
-        """Return the first fault of an input. An expression that could not be parsed is an input with an error."""
+    def _input_fault(self, ref_id: str, name: str) -> Refused | None:
+        """Return the error if an input is unsuitable. An input that could not be parsed is suitable: it is an input that failed."""
         if name not in self.expressions and name not in self.queries:
             return Refused("dependencyNotFound", "unable to find dependent node")
         if name == ref_id:
             return Refused("selfReference", "an expression cannot reference itself")
         if isinstance(self.expressions.get(name), Refused):
             return None
-        if ref_id in self.classics and name in self.expressions:
+        if ref_id in self.classic_ref_ids and name in self.expressions:
             return Refused("classicInput", "only queries may be inputs to a classic condition")
-        if name in self.classics:
+        if name in self.classic_ref_ids:
             return Refused("classicOutput", "classic conditions may not be the input for other expressions")
         return None
 

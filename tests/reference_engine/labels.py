@@ -1,15 +1,15 @@
-"""Labels: how they print, and the number that names them."""
+"""Labels: their text, their comparison and their fingerprints."""
 
 from tests.reference_engine.values import Labels
 
 
-def printed(labels: Labels) -> str:
+def labels_text(labels: Labels) -> str:
     """Return the labels as text, sorted by key: ``{a=1, b=2}``."""
     return "{" + ", ".join(f"{key}={value}" for key, value in sorted(labels.items())) + "}"
 
 
 def contains(larger: Labels, smaller: Labels) -> bool:
-    """Return whether one set of labels has all labels of the other one: equal keys with equal values, with regard to case."""
+    """Return whether one set of labels contains another one: equal keys with equal values. Case matters."""
     return all(larger.get(key) == value for key, value in smaller.items())
 
 

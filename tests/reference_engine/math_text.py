@@ -1,4 +1,4 @@
-"""The text of a math expression: its words, its grammar, and how a part of it prints."""
+"""The text of a math expression: its words, its grammar, and the text of a part of its tree."""
 
 import math
 import re
@@ -6,11 +6,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from tests.reference_engine.functions import CONSTANTS, OF_ONE
+from tests.reference_engine.functions import CONSTANTS, FUNCTIONS
 from tests.reference_engine.values import Refused
 
 PRECEDENCE: Final = [["||"], ["&&"], ["==", "!=", ">", ">=", "<", "<="], ["+", "-"], ["*", "/", "%"], ["**"]]
-"""Binary operators, those that bind loosest first. All of them are left-associative; the signs bind tighter than every one."""
+"""Binary operators from the lowest precedence to the highest. All are left-associative. The signs ``-`` and ``!`` precede all of them."""
 
 _SYMBOLS: Final = ["&&", "||", "==", "!=", ">=", "<=", "**", *"><+-*/%!(),"]
 """Symbols, the longest first, so that a symbol is not read as a shorter one with the same start."""
@@ -50,7 +50,7 @@ class Binary:
 Tree = Literal | Reference | Call | Sign | Binary
 
 
-def _refuse(text: str) -> Refused:
+def _parse_error(text: str) -> Refused:
     return Refused("parseError", text)
 
 
@@ -64,7 +64,7 @@ _END: Final = _Word("end", "")
 
 
 def _words(text: str) -> Iterator[_Word]:
-    """Return the words; white space is optional between all of them."""
+    """Yield the words. White space between words is optional."""
     position = 0
     while position < len(text):
         if text[position].isspace():
@@ -81,112 +81,112 @@ def _word_at(text: str, position: int) -> tuple[_Word, int]:
     if text[position].isdigit() or text[position] == ".":
         number = _NUMBER.match(text, position)
         if not number or text[number.end() : number.end() + 1].isalnum():
-            raise _refuse("illegal number syntax")
+            raise _parse_error("illegal number syntax")
         return _Word("number", number[0]), len(number[0])
     if name := re.compile(r"[^\W\d]+").match(text, position):
         return _Word("name", name[0]), len(name[0])
     for symbol in _SYMBOLS:
         if text.startswith(symbol, position):
             return _Word("symbol", symbol), len(symbol)
-    raise _refuse(f"invalid character: {text[position]}")
+    raise _parse_error(f"invalid character: {text[position]}")
 
 
 def _reference_at(text: str, position: int) -> tuple[_Word, int]:
-    """Read ``$`` with letters, digits and ``_`` of any script, or ``${…}`` with any text except braces. Blanks count."""
+    """Read ``$`` with letters, digits and ``_`` of any script, or ``${…}`` with any text except braces, where spaces count."""
     if text.startswith("${", position):
         inside = re.compile(r"[^{}]*").match(text, position + 2)
         assert inside
         if text[inside.end() : inside.end() + 1] != "}":
-            raise _refuse("unterminated variable missing closing }")
+            raise _parse_error("unterminated variable missing closing }")
         if not inside[0].strip():
-            raise _refuse("incomplete variable")
+            raise _parse_error("incomplete variable")
         return _Word("reference", inside[0]), len(inside[0]) + 3
     name = re.compile(r"\w+").match(text, position + 1)
     if not name:
-        raise _refuse("incomplete variable")
+        raise _parse_error("incomplete variable")
     return _Word("reference", name[0]), len(name[0]) + 1
 
 
-def number_of(text: str) -> float:
-    """Return the number of a text: hexadecimal after ``0x``, octal after 0 if all further digits are 0 to 7, and else decimal."""
+def parse_number(text: str) -> float:
+    """Return the number of a text: hexadecimal after ``0x``, octal after 0 if all further digits are 0 to 7, else decimal."""
     if text[:2] in {"0x", "0X"}:
         return float(int(text, 16))
     if re.fullmatch("0[0-7]+", text):
         return float(int(text, 8))
     number = float(text)
     if math.isinf(number):
-        raise _refuse("out of range")
+        raise _parse_error("out of range")
     return number
 
 
-class _Reader:
-    """A reader of a whole text to its tree, which checks calls."""
+class _Parser:
+    """A parser of a whole text to its tree. Calls are checked."""
 
     def __init__(self, text: str) -> None:
         self._words = [*_words(text), _END]
-        self._at = 0
+        self._position = 0
 
-    def whole(self) -> Tree:
-        tree = self._level(0)
+    def read(self) -> Tree:
+        tree = self._operation(0)
         if self._next is not _END:
-            raise _refuse(f"unexpected {self._next.text} in root input")
+            raise _parse_error(f"unexpected {self._next.text} in root input")
         return tree
 
     @property
     def _next(self) -> _Word:
-        return self._words[self._at]
+        return self._words[self._position]
 
     def _accept(self, *symbols: str) -> str | None:
         if self._next.kind != "symbol" or self._next.text not in symbols:
             return None
-        self._at += 1
-        return self._words[self._at - 1].text
+        self._position += 1
+        return self._words[self._position - 1].text
 
-    def _level(self, level: int) -> Tree:
+    def _operation(self, level: int) -> Tree:
         if level == len(PRECEDENCE):
-            return self._factor()
-        tree = self._level(level + 1)
+            return self._operand()
+        tree = self._operation(level + 1)
         while symbol := self._accept(*PRECEDENCE[level]):
-            tree = Binary(symbol, tree, self._level(level + 1))
+            tree = Binary(symbol, tree, self._operation(level + 1))
         return tree
 
-    def _factor(self) -> Tree:
+    def _operand(self) -> Tree:
         if sign := self._accept("!", "-"):
-            return Sign(sign, self._factor())
+            return Sign(sign, self._operand())
         if self._accept("("):
-            tree = self._level(0)
+            tree = self._operation(0)
             if not self._accept(")"):
-                raise _refuse("a parenthesis is not closed")
+                raise _parse_error("a parenthesis is not closed")
             return tree
         word = self._next
-        readers: dict[str, Callable[[str], Tree]] = {
-            "number": lambda text: Literal(number_of(text)),
+        readers_by_kind: dict[str, Callable[[str], Tree]] = {
+            "number": lambda text: Literal(parse_number(text)),
             "reference": Reference,
             "name": self._call,
         }
-        if word.kind not in readers:
-            raise _refuse(f"unexpected {word.text} in input")
-        self._at += 1
-        return readers[word.kind](word.text)
+        if word.kind not in readers_by_kind:
+            raise _parse_error(f"unexpected {word.text} in input")
+        self._position += 1
+        return readers_by_kind[word.kind](word.text)
 
     def _call(self, name: str) -> Tree:
-        """Return a call of a known function with the right number of arguments; commas between them are optional."""
-        if name not in OF_ONE and name not in CONSTANTS:
-            raise _refuse(f"non existent function {name}")
+        """Return a call of a known function with the right number of arguments. Commas between arguments are optional."""
+        if name not in FUNCTIONS and name not in CONSTANTS:
+            raise _parse_error(f"non existent function {name}")
         if not self._accept("("):
-            raise _refuse("unexpected word in func")
+            raise _parse_error("unexpected word in func")
         arguments: list[Tree] = []
         while not self._accept(")"):
-            arguments.append(self._level(0))
+            arguments.append(self._operation(0))
             if self._accept(",") and self._next.text == ")":
-                raise _refuse("an argument is missing")
-        if len(arguments) != (name in OF_ONE):
-            raise _refuse(f"too few or too many arguments for {name}")
+                raise _parse_error("an argument is missing")
+        if len(arguments) != (name in FUNCTIONS):
+            raise _parse_error(f"too few or too many arguments for {name}")
         return Call(name, tuple(arguments))
 
 
-def parsed(text: str) -> Tree:
-    return _Reader(text).whole()
+def parse_math(text: str) -> Tree:
+    return _Parser(text).read()
 
 
 def references(tree: Tree) -> list[str]:
@@ -205,7 +205,7 @@ def references(tree: Tree) -> list[str]:
     return list(dict.fromkeys(ref_ids))
 
 
-def printed(tree: Tree) -> str:
+def tree_text(tree: Tree) -> str:
     """Return a tree as text, with only the parentheses that are necessary to read the same tree. Numbers are decimal."""
     match tree:
         case Literal(value=value):
@@ -213,16 +213,16 @@ def printed(tree: Tree) -> str:
         case Reference(ref_id=ref_id):
             return f"${ref_id}" if re.fullmatch(r"\w+", ref_id) else f"${{{ref_id}}}"
         case Call(name=name, arguments=arguments):
-            return f"{name}({', '.join(map(printed, arguments))})"
+            return f"{name}({', '.join(map(tree_text, arguments))})"
         case Sign(symbol=symbol, operand=operand):
-            return symbol + (f"({printed(operand)})" if isinstance(operand, Binary) else printed(operand))
+            return symbol + (f"({tree_text(operand)})" if isinstance(operand, Binary) else tree_text(operand))
         case Binary(symbol=symbol, left=left, right=right):
             sides = [
-                f"({printed(side)})" if isinstance(side, Binary) and needed > _tightness(side) else printed(side)
-                for side, needed in ((left, _tightness(tree)), (right, _tightness(tree) + 1))
+                f"({tree_text(side)})" if isinstance(side, Binary) and required > _precedence(side) else tree_text(side)
+                for side, required in ((left, _precedence(tree)), (right, _precedence(tree) + 1))
             ]
             return f"{sides[0]} {symbol} {sides[1]}"
 
 
-def _tightness(tree: Binary) -> int:
+def _precedence(tree: Binary) -> int:
     return next(level for level, symbols in enumerate(PRECEDENCE) if tree.symbol in symbols)

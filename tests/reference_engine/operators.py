@@ -1,15 +1,15 @@
-"""The operators of math on two values, and its signs on one."""
+"""The operators of math on two values, and its signs (``-`` and ``!``) on one value."""
 
 import math
 
 from tests.reference_engine.values import Value
 
 
-def binary(symbol: str, left: Value, right: Value) -> Value:
-    """Return the result for two values.
+def apply_operator(symbol: str, left: Value, right: Value) -> Value:
+    """Return the result of an operator on two values.
 
-    Null on either side gives null. Otherwise, the left side may decide ``||`` and ``&&``, for which NaN is not 0.
-    Otherwise, NaN on either side gives NaN.
+    If a side is null, the result is null. Otherwise, the left side alone may decide ``||`` and ``&&``, for which NaN is not 0.
+    Otherwise, if a side is NaN, the result is NaN.
     """
     if left is None or right is None:
         return None
@@ -19,11 +19,11 @@ def binary(symbol: str, left: Value, right: Value) -> Value:
         return 0.0
     if math.isnan(left) or math.isnan(right):
         return math.nan
-    return _of_numbers(symbol, left, right)
+    return _apply_to_numbers(symbol, left, right)
 
 
-def _of_numbers(symbol: str, left: float, right: float) -> float:
-    """Return the result for two numbers. Arithmetic is as in C; comparisons and logic give 1 or 0."""
+def _apply_to_numbers(symbol: str, left: float, right: float) -> float:
+    """Return the result of an operator on two numbers. Arithmetic is that of C; comparisons and logic give 1 or 0."""
     match symbol:
         case "+":
             return left + right
@@ -57,7 +57,7 @@ def _of_numbers(symbol: str, left: float, right: float) -> float:
 
 
 def quotient(left: float, right: float) -> float:
-    """Return the quotient. Division by 0 is infinite with the signs of both; 0/0 is NaN."""
+    """Return the quotient. Division by 0 gives an infinity whose sign follows from both signs; 0/0 is NaN."""
     if right != 0:
         return left / right
     if left == 0 or math.isnan(left):
@@ -66,14 +66,14 @@ def quotient(left: float, right: float) -> float:
 
 
 def _remainder(left: float, right: float) -> float:
-    """Return the remainder with the sign of the left side; by 0, or of an infinity, it is NaN."""
+    """Return the remainder with the sign of the left side: NaN if the left side is infinite or the right side is 0."""
     if right == 0 or math.isinf(left):
         return math.nan
     return math.fmod(left, right)
 
 
 def _power(left: float, right: float) -> float:
-    """Return the power as in C where Python raises: NaN or infinity."""
+    """Return the power. Where Python raises, the result is that of C: NaN or an infinity."""
     is_odd = right % 2 == 1
     if left == 0 and right < 0:
         return math.copysign(math.inf, left) if is_odd else math.inf
@@ -85,8 +85,8 @@ def _power(left: float, right: float) -> float:
         return math.nan
 
 
-def signed(symbol: str, value: Value) -> Value:
-    """Return the sign applied; null remains null and NaN remains NaN. ``!`` is 1 for 0, else 0."""
+def apply_sign(symbol: str, value: Value) -> Value:
+    """Return the value with the sign applied. Null and NaN are unchanged. ``!`` gives 1 for 0, else 0."""
     if value is None or math.isnan(value):
         return value
     return -value if symbol == "-" else float(value == 0)

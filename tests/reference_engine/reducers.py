@@ -1,4 +1,4 @@
-"""Many values to one: the reducers of reduce and resample."""
+"""The reducers of the expression types reduce and resample: functions from many values to one."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +26,7 @@ def median(numbers: Sequence[float]) -> float:
     return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
 
 
-_OF_NUMBERS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
+_REDUCERS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
     "sum": total,
     "mean": mean,
     "min": min,
@@ -35,10 +35,10 @@ _OF_NUMBERS: Final[Mapping[str, Callable[[Sequence[float]], float]]] = {
 }
 
 
-def strict(reducer: str, values: Sequence[Value]) -> Value:
-    """Return the reduction in the mode strict: null and NaN make it NaN.
+def reduce_strictly(reducer: str, values: Sequence[Value]) -> Value:
+    """Return the reduction in the mode strict: with a null or NaN among the values, the result is NaN.
 
-    Exceptions: ``count`` counts them, and ``last`` returns them. Infinities are numbers. Without points, ``sum`` and
+    Exceptions: ``count`` counts nulls and NaN, and ``last`` returns them. Infinities are numbers. Without values, ``sum`` and
     ``count`` are 0, and the others NaN.
     """
     if reducer == "count":
@@ -48,4 +48,4 @@ def strict(reducer: str, values: Sequence[Value]) -> Value:
     if reducer == "last":
         return values[-1]
     numbers = [value for value in values if value is not None and not math.isnan(value)]
-    return _OF_NUMBERS[reducer](numbers) if len(numbers) == len(values) else math.nan
+    return _REDUCERS[reducer](numbers) if len(numbers) == len(values) else math.nan

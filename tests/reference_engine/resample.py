@@ -1,8 +1,9 @@
-"""The kind resample."""
+"""The expression type resample."""
 
+import math
 from dataclasses import dataclass, replace
 
-from tests.reference_engine.reducers import strict
+from tests.reference_engine.reducers import reduce_strictly
 from tests.reference_engine.values import Item, Items, NoData, Outcome, Point, Refused, Series, Value
 
 
@@ -23,40 +24,40 @@ def evaluate(resample: Resample, items: Items) -> Outcome:
 
 
 def _resample_item(resample: Resample, item: Item) -> Item:
-    """Return the resampled items; no data remains no data. The range must hold a whole window; labels and order are kept."""
+    """Return the item with a point at the end of each window. No data remains no data. The time range must contain a whole window."""
     if isinstance(item, NoData):
         return item
     if not isinstance(item, Series):
         raise Refused("", "can only resample type series")
     if resample.end - resample.start < resample.window:
         raise Refused("", "the series cannot be sampled further; the time range is shorter than the interval")
-    stamps = range(resample.start, resample.end + 1, resample.window)
+    ends = range(resample.start, resample.end + 1, resample.window)
     points = sorted(item.points, key=lambda point: point[0])
-    return replace(item, points=[(stamp, _value_at(resample, points, stamp)) for stamp in stamps], name="")
+    return replace(item, points=[(end, _value_at(resample, points, end)) for end in ends], name="")
 
 
-def _value_at(resample: Resample, points: list[Point], stamp: int) -> Value:
-    """Return the value of a stamp from the points after the stamp before it; the first stamp has all older points.
+def _value_at(resample: Resample, points: list[Point], end: int) -> Value:
+    """Return the value of the window that ends at a time. The first window contains all older points.
 
-    A single point is unchanged (its count is 1), several are reduced, and without any the upsampler decides.
+    The value of a single point is unchanged (its count is 1), and several points are reduced. Without points, the upsampler decides.
     """
-    before = -(2**63) if stamp == resample.start else stamp - resample.window
-    values_in_interval = [value for time, value in points if before < time <= stamp]
+    start = -math.inf if end == resample.start else end - resample.window
+    values_in_interval = [value for time, value in points if start < time <= end]
     if not values_in_interval:
-        return _without(resample.upsampler, points, stamp)
+        return _fill_window(resample.upsampler, points, end)
     if len(values_in_interval) == 1 and resample.downsampler != "count":
         return values_in_interval[0]
-    return strict(resample.downsampler, values_in_interval)
+    return reduce_strictly(resample.downsampler, values_in_interval)
 
 
-def _without(upsampler: str, points: list[Point], stamp: int) -> Value:
+def _fill_window(upsampler: str, points: list[Point], end: int) -> Value:
     """Return the value of a window without points.
 
-    For ``pad`` it is the last point before the window, and for ``backfilling`` the next one, even after the time range. If that point
-    does not exist, the value is null.
+    ``pad`` takes the last point before the window, and ``backfilling`` the next point after it, even after the time range. Without such
+    a point, the value is null.
     """
-    older = [value for time, value in points if time < stamp]
-    newer = [value for time, value in points if time > stamp]
+    older = [value for time, value in points if time < end]
+    newer = [value for time, value in points if time > end]
     if upsampler == "pad" and older:
         return older[-1]
     if upsampler == "backfilling" and newer:

@@ -1,4 +1,4 @@
-"""The kind threshold."""
+"""The expression type threshold."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -9,10 +9,8 @@ from tests.reference_engine.values import Item, Items, Outcome, Refused, Value, 
 
 
 @dataclass(frozen=True)
-class Test:
+class Evaluator:
     """An evaluator and its bounds. Surplus bounds are ignored."""
-
-    __test__ = False
 
     evaluator: str
     bounds: Sequence[float]
@@ -29,28 +27,32 @@ class Test:
 class Threshold:
     """A threshold expression.
 
-    ``loaded`` has the fingerprints of the items that were firing; without ``unload``, it has no effect.
+    ``unload`` decides when an item stops firing. ``loaded`` has the fingerprints of the items that were firing; it has no effect
+    without ``unload``.
     """
 
     expression: str
-    test: Test
-    unload: Test | None = None
+    evaluator: Evaluator
+    unload: Evaluator | None = None
     loaded: set[int] = field(default_factory=set)
 
 
 def evaluate(threshold: Threshold, items: Items) -> Outcome:
-    """Replace every value by 1 if the condition holds, and else by 0. Loaded items are after the others."""
-    loaded = [item for item in items if threshold.unload and fingerprint(item.labels) in threshold.loaded]
-    others = [item for item in items if not any(item is loaded_item for loaded_item in loaded)]
-    return Outcome([_test_item(threshold, item, was=False) for item in others] + [_test_item(threshold, item, was=True) for item in loaded])
+    """Replace every value by 1 if the evaluator holds, else by 0. Items that were firing are after the others."""
+    firing = [item for item in items if threshold.unload and fingerprint(item.labels) in threshold.loaded]
+    others = [item for item in items if not any(item is firing_item for firing_item in firing)]
+    return Outcome(
+        [_test_item(threshold, item, was_firing=False) for item in others]
+        + [_test_item(threshold, item, was_firing=True) for item in firing]
+    )
 
 
-def _test_item(threshold: Threshold, item: Item, *, was: bool) -> Item:
-    """Return the item with tested values. Null and no data are kept. A loaded item remains 1 until its unload condition holds."""
+def _test_item(threshold: Threshold, item: Item, *, was_firing: bool) -> Item:
+    """Return the item with 1 and 0 for its values. Null and no data are kept. An item that was firing is 1 until ``unload`` holds."""
 
-    def of_value(value: Value) -> Value:
+    def test_value(value: Value) -> Value:
         if value is None:
             return None
-        return float(not threshold.unload.holds(value) if was and threshold.unload else threshold.test.holds(value))
+        return float(not threshold.unload.holds(value) if was_firing and threshold.unload else threshold.evaluator.holds(value))
 
-    return map_values(item, of_value)
+    return map_values(item, test_value)

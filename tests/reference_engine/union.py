@@ -1,4 +1,4 @@
-"""The pairs of two sets of items, and the unpaired items."""
+"""The union of two sets of items: their pairs, and the items without a partner."""
 
 from dataclasses import dataclass
 
@@ -8,16 +8,16 @@ from tests.reference_engine.values import Item, Items, Labels
 
 @dataclass(frozen=True)
 class Union:
-    """Pairs with the labels of their result, and the labels of the items of each side that found no partner."""
+    """Pairs with the labels of their result, and for each side the labels of its items without a partner."""
 
     pairs: list[tuple[Item, Item, Labels]]
-    left_over: tuple[list[Labels], list[Labels]]
+    unmatched: tuple[list[Labels], list[Labels]]
 
 
 def union(left: Items, right: Items) -> Union:
-    """Pair every left item with every right item whose labels match, in the order of the left items.
+    """Return a pair of each left item with each right item whose labels match, in the order of the left items.
 
-    If nothing matches and each side has a single item, the two are a pair without labels.
+    If no labels match and each side has a single item, these two are a pair without labels.
     """
     pairs = []
     paired_indices: tuple[set[int], set[int]] = set(), set()

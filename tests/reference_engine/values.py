@@ -1,20 +1,20 @@
-"""Input and result of an expression: an ordered list of items, or a rejection."""
+"""The inputs and results of expressions: ordered lists of items, or an error."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 Value = float | None
-"""A cell. None is null, a missing value; NaN is a value that is no number. They are never the same."""
+"""A value. None is null, a missing value. NaN is different from null."""
 
 Point = tuple[int, Value]
-"""A time in nanoseconds, and the value there."""
+"""A time in nanoseconds, and the value at this time."""
 
 Labels = Mapping[str, str]
 
 
 @dataclass(frozen=True)
 class Scalar:
-    """Value without labels that an expression returned without inputs."""
+    """A value without labels: the result of an expression without inputs, such as ``1 + 1``."""
 
     value: Value
     labels: Labels = field(default_factory=dict, init=False)
@@ -22,7 +22,7 @@ class Scalar:
 
 @dataclass(frozen=True)
 class Number:
-    """Value with labels. ``name`` is that of the field it was read from."""
+    """A value with labels. ``name`` is the name of the field from which the number was read."""
 
     value: Value
     labels: Labels = field(default_factory=dict)
@@ -31,7 +31,7 @@ class Number:
 
 @dataclass(frozen=True)
 class Series:
-    """Points with labels, in the order they came in: times may be out of order, and may repeat."""
+    """Points with labels. Their order is that of the query: times may be unsorted and may repeat."""
 
     points: list[Point]
     labels: Labels = field(default_factory=dict)
@@ -40,19 +40,19 @@ class Series:
 
 @dataclass(frozen=True)
 class NoData:
-    """A query without any data."""
+    """The only item of a query that returned no data."""
 
     labels: Labels = field(default_factory=dict, init=False)
 
 
 Item = Scalar | Number | Series | NoData
 Items = list[Item]
-"""The result of a refId. Without items it is an empty set, which is not no data: that is one item."""
+"""The items of a refId. An empty set has no items, whereas no data is one item."""
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """The outcome of a refId; ``matches`` of classic conditions are value, name of the field, and labels or None."""
+    """The outcome of a refId. A match of classic conditions has a value, the name of a field, and labels or None."""
 
     items: Items
     warnings: list[str] = field(default_factory=list)
@@ -60,7 +60,7 @@ class Outcome:
 
 
 class Refused(Exception):
-    """A refId without a result. ``kind`` is the id that programs read, without ``sse.``; it is empty for an error without an id."""
+    """The error of a refId. ``kind`` is the id at the start of its text, without ``sse.``; it is empty for an error without an id."""
 
     def __init__(self, kind: str, text: str) -> None:
         super().__init__(text)

@@ -46,9 +46,9 @@ def name_of(text: str) -> str:
     return text.removeprefix("$").removeprefix("{").removesuffix("}")
 
 
-def to_test(text: str) -> threshold.Test:
+def to_test(text: str) -> threshold.Evaluator:
     name, *bounds = text.split()
-    return threshold.Test(name, [float(bound) for bound in bounds])
+    return threshold.Evaluator(name, [float(bound) for bound in bounds])
 
 
 def evaluate_reduce(text: str, inputs: dict[str, Items]) -> Outcome:
@@ -94,7 +94,7 @@ def run(evaluation: specs.Evaluation) -> Outcome:
     kind, _, text = evaluation.text.partition(" ")
     match kind:
         case "math":
-            return math.evaluate(math_text.parsed(text), inputs)
+            return math.evaluate(math_text.parse_math(text), inputs)
         case "reduce":
             return evaluate_reduce(text, inputs)
         case "resample":

@@ -1,4 +1,4 @@
-"""The engine compared with ``tests/reference_engine`` on random requests: complete graphs, and each kind alone."""
+"""The engine compared with ``tests/reference_engine`` on random requests: graphs of all types of expressions, and of one type."""
 
 import asyncio
 import os
@@ -9,7 +9,14 @@ import orjson
 import pytest
 from hypothesis import example, given, note, settings
 from tests.reference_engine.agreement import differences
-from tests.reference_engine.drawn_requests import KINDS, operator_pairs, readable, requests, special_values_request, word_sequences
+from tests.reference_engine.random_requests import (
+    EXPRESSION_TYPES,
+    operator_pairs,
+    request_text,
+    requests,
+    special_values_request,
+    word_sequences,
+)
 from tests.reference_engine.requests import outcomes_of
 
 from dashwright.expressions.queries import respond
@@ -39,7 +46,7 @@ _CLASSIC_IN_A_CYCLE: Json = {
 }
 """A request in which both engines report an unsuitable input before the cycle."""
 
-_TIMES = int(os.environ.get("RANDOM_GRAPHS", "1"))
+_EXAMPLES_FACTOR = int(os.environ.get("RANDOM_GRAPHS", "1"))
 
 
 async def send_request(request: Json) -> tuple[int, Json]:
@@ -56,50 +63,50 @@ def runner() -> Iterator[asyncio.Runner]:
 
 
 def compare(runner: asyncio.Runner, request: Json) -> None:
-    requested = outcomes_of(request)
-    note(readable(request))
+    outcomes = outcomes_of(request)
+    note(request_text(request))
     status, body = runner.run(send_request(request))
     assert "results" in body, body
-    assert not list(differences(request, requested, status, body))
+    assert not list(differences(request, outcomes, status, body))
 
 
-@settings(max_examples=160 * _TIMES)
+@settings(max_examples=160 * _EXAMPLES_FACTOR)
 @given(request=requests())
 def test_a_graph_equals_the_reference(runner: asyncio.Runner, request: Json) -> None:
-    """Items with order, labels, times and values, matches and warnings, errors with their type, and visibility are equal."""
+    """The response to a random request has the items, matches, warnings, kinds of errors and visible refIds of the reference."""
     compare(runner, request)
 
 
 @example(request=_CLASSIC_IN_A_CYCLE)
-@settings(max_examples=80 * _TIMES)
+@settings(max_examples=80 * _EXAMPLES_FACTOR)
 @given(request=requests(stray_one_in=3))
 def test_an_invalid_graph_equals_the_reference(runner: asyncio.Runner, request: Json) -> None:
-    """References may be missing, to the target itself, cyclic, and to or from classic conditions."""
+    """The response equals the reference if many references are invalid: to missing refIds, in cycles, and to or from classic conditions."""
     compare(runner, request)
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_each_kind_equals_the_reference(runner: asyncio.Runner, kind: str) -> None:
-    """One to six expressions of one kind read one to three queries or, if allowed, each other."""
+@pytest.mark.parametrize("type_", EXPRESSION_TYPES)
+def test_each_type_equals_the_reference(runner: asyncio.Runner, type_: str) -> None:
+    """The response equals the reference if all expressions of a request have the same type."""
 
-    @settings(max_examples=50 * _TIMES)
-    @given(request=requests([kind]))
-    def one_kind(request: Json) -> None:
+    @settings(max_examples=50 * _EXAMPLES_FACTOR)
+    @given(request=requests([type_]))
+    def compare_type(request: Json) -> None:
         compare(runner, request)
 
-    one_kind()
+    compare_type()
 
 
 def test_operators_equal_the_reference(runner: asyncio.Runner) -> None:
-    """All pairs of operators, signs and functions are equal for all pairs of special values."""
+    """For all pairs of special values, every pair of operators, with signs and functions, has the result of the reference."""
     for texts in operator_pairs():
         request = special_values_request(texts)
         status, body = runner.run(send_request(request))
         assert not list(differences(request, outcomes_of(request), status, body))
 
 
-@settings(max_examples=200 * _TIMES)
+@settings(max_examples=200 * _EXAMPLES_FACTOR)
 @given(request=word_sequences())
-def test_expressions_equal_the_reference(runner: asyncio.Runner, request: Json) -> None:
-    """Both reject a string, or both have the same result for all pairs of special values."""
+def test_math_texts_equal_the_reference(runner: asyncio.Runner, request: Json) -> None:
+    """The engine rejects the same texts as the reference. For valid texts, it has the same results for all pairs of special values."""
     compare(runner, request)

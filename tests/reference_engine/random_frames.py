@@ -1,4 +1,4 @@
-"""Random frames of ordinary queries, as JSON: every form that expressions read, with every kind of value, time and label."""
+"""Random frames as JSON: every shape of frames that expressions read, with all kinds of values, times and labels."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -24,13 +24,13 @@ _INSTANTS: Final = st.builds(
     st.integers(-2, 14),
     st.sampled_from([0, 0, 0, 0, 1, 999_999, 1_000_000]),
 )
-_EVEN: Final = st.builds(
+_EVEN_AXES: Final = st.builds(
     lambda start, step, count: [EPOCH * 10**6 + (start + step * number) * 10**9 for number in range(count)],
     st.integers(0, 2),
     st.integers(1, 3),
     st.integers(1, 6),
 )
-_AXES: Final = st.one_of(_EVEN, st.lists(_INSTANTS, max_size=7))
+_AXES: Final = st.one_of(_EVEN_AXES, st.lists(_INSTANTS, max_size=7))
 
 Axis = list[int]
 
@@ -43,17 +43,17 @@ class Pool:
     axes: Sequence[Axis]
 
 
-def _labels(fewest: int) -> st.SearchStrategy[dict[str, str]]:
-    return st.dictionaries(st.sampled_from(["a", "b", "A"]), st.sampled_from(["x", "y", "X", ""]), min_size=fewest, max_size=3)
+def _labels(min_size: int) -> st.SearchStrategy[dict[str, str]]:
+    return st.dictionaries(st.sampled_from(["a", "b", "A"]), st.sampled_from(["x", "y", "X", ""]), min_size=min_size, max_size=3)
 
 
 LABELS: Final = _labels(0)
-_RELATED: Final = st.lists(
+_RELATED_LABELS: Final = st.lists(
     st.sampled_from([{"a": "x"}, {"a": "y"}, {"a": "x", "b": "x"}, {"a": "y", "b": "x"}, {"b": "x"}]), min_size=2, max_size=5
 )
 POOLS: Final = st.builds(
     Pool,
-    st.one_of(st.lists(LABELS, min_size=1, max_size=5), st.lists(_labels(1), min_size=2, max_size=5), _RELATED),
+    st.one_of(st.lists(LABELS, min_size=1, max_size=5), st.lists(_labels(1), min_size=2, max_size=5), _RELATED_LABELS),
     st.lists(_AXES, min_size=1, max_size=3),
 )
 
@@ -65,12 +65,12 @@ def time_column(axis: Axis) -> Json:
 
 def number_column(values: Sequence[Value], labels: dict[str, str] | None, name: str = "", **fields: Json) -> Json:
     """Return a column of numbers. NaN and infinities are nulls in the values, and listed in the entities."""
-    rows: dict[str, list[int]] = {}
+    entities: dict[str, list[int]] = {}
     for row, value in enumerate(values):
         if value is not None and not isfinite(value):
-            rows.setdefault("NaN" if isnan(value) else "Inf" if value > 0 else "NegInf", []).append(row)
+            entities.setdefault("NaN" if isnan(value) else "Inf" if value > 0 else "NegInf", []).append(row)
     field = {"name": name, "type": "number", **({} if labels is None else {"labels": labels}), **fields}
-    return field, [value if value is not None and isfinite(value) else None for value in values], rows or None, None
+    return field, [value if value is not None and isfinite(value) else None for value in values], entities or None, None
 
 
 def text_column(texts: Sequence[str | None], name: str) -> Json:
@@ -84,14 +84,14 @@ def frame(columns: Sequence[Json], name: str = "", meta: Json = None) -> Json:
     return {"schema": schema, "data": data}
 
 
-def declared(kind: str) -> Json:
+def declared_meta(kind: str) -> Json:
     return {"type": kind, "typeVersion": [0, 1]}
 
 
 @st.composite
-def _column(draw: st.DrawFn, pool: Pool, rows: int) -> Json:
+def _column(draw: st.DrawFn, pool: Pool, row_count: int) -> Json:
     config = {"config": {"displayName": "shown"}} if draw(st.integers(0, 9)) == 9 else {}
-    values = draw(st.lists(_VALUES, min_size=rows, max_size=rows))
+    values = draw(st.lists(_VALUES, min_size=row_count, max_size=row_count))
     return number_column(values, draw(st.sampled_from(pool.labels)), draw(_NAMES), **config)
 
 
@@ -102,61 +102,61 @@ def _frames_of_series(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
     for _ in range(draw(st.integers(1, 4))):
         axis = draw(st.one_of(st.sampled_from(pool.axes), _AXES))
         columns = [time_column(axis), draw(_column(pool, len(axis)))]
-        frames.append(frame(columns, draw(_NAMES) if draw(st.booleans()) else "", declared(kind) if kind else None))
+        frames.append(frame(columns, draw(_NAMES) if draw(st.booleans()) else "", declared_meta(kind) if kind else None))
     return frames
 
 
 @st.composite
-def _wide(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
+def _wide_frame(draw: st.DrawFn, pool: Pool, kind: str = "") -> Frames:
     """Draw one frame with several series on one axis."""
     axis = draw(st.sampled_from(pool.axes))
     columns = [draw(_column(pool, len(axis))) for _ in range(draw(st.integers(1, 4)))]
-    return [frame([time_column(axis), *columns], "", declared(kind) if kind else None)]
+    return [frame([time_column(axis), *columns], "", declared_meta(kind) if kind else None)]
 
 
 @st.composite
-def _texts(draw: st.DrawFn, rows: int) -> list[Json]:
+def _text_columns(draw: st.DrawFn, row_count: int) -> list[Json]:
     names = draw(st.lists(st.sampled_from(["a", "b", "A"]), max_size=2, unique=True))
-    texts = st.lists(st.sampled_from(["x", "y", "X", "", None]), min_size=rows, max_size=rows)
+    texts = st.lists(st.sampled_from(["x", "y", "X", "", None]), min_size=row_count, max_size=row_count)
     return [text_column(draw(texts), name) for name in names]
 
 
 @st.composite
-def _long(draw: st.DrawFn, pool: Pool) -> Frames:
+def _long_frame(draw: st.DrawFn, pool: Pool) -> Frames:
     axis = draw(st.sampled_from(pool.axes))
     names = draw(st.lists(st.sampled_from(["v", "w"]), min_size=1, max_size=2, unique=True))
     values = st.lists(_VALUES, min_size=len(axis), max_size=len(axis))
     columns = [number_column(draw(values), None, name) for name in names]
-    return [frame([time_column(axis), *columns, *draw(_texts(len(axis)))], "", declared("timeseries-long"))]
+    return [frame([time_column(axis), *columns, *draw(_text_columns(len(axis)))], "", declared_meta("timeseries-long"))]
 
 
 @st.composite
-def _table(draw: st.DrawFn, _pool: Pool, kind: str = "") -> Frames:
+def _table_frame(draw: st.DrawFn, _pool: Pool, kind: str = "") -> Frames:
     """Draw a frame with a number in each row, and texts as its labels."""
-    rows = draw(st.integers(0, 4))
-    values = draw(st.lists(_VALUES, min_size=rows, max_size=rows))
-    return [frame([number_column(values, None, draw(_NAMES)), *draw(_texts(rows))], "", declared(kind) if kind else None)]
+    row_count = draw(st.integers(0, 4))
+    values = draw(st.lists(_VALUES, min_size=row_count, max_size=row_count))
+    return [frame([number_column(values, None, draw(_NAMES)), *draw(_text_columns(row_count))], "", declared_meta(kind) if kind else None)]
 
 
 @st.composite
-def _single_rows(draw: st.DrawFn, pool: Pool, kind: str) -> Frames:
-    return [frame([draw(_column(pool, draw(st.integers(0, 1))))], "", declared(kind)) for _ in range(draw(st.integers(1, 4)))]
+def _single_number_frames(draw: st.DrawFn, pool: Pool, kind: str) -> Frames:
+    return [frame([draw(_column(pool, draw(st.integers(0, 1))))], "", declared_meta(kind)) for _ in range(draw(st.integers(1, 4)))]
 
 
 @st.composite
-def _single_row(draw: st.DrawFn, pool: Pool) -> Frames:
-    rows = draw(st.integers(0, 1))
-    return [frame([draw(_column(pool, rows)) for _ in range(draw(st.integers(1, 4)))], "", declared("numeric-wide"))]
+def _wide_number_frame(draw: st.DrawFn, pool: Pool) -> Frames:
+    row_count = draw(st.integers(0, 1))
+    return [frame([draw(_column(pool, row_count)) for _ in range(draw(st.integers(1, 4)))], "", declared_meta("numeric-wide"))]
 
 
 @st.composite
-def _vector(draw: st.DrawFn, pool: Pool) -> Frames:
+def _vector_frames(draw: st.DrawFn, pool: Pool) -> Frames:
     meta = {"typeVersion": [0, 0], "custom": {"resultType": "vector"}}
     return [frame([time_column([draw(_INSTANTS)]), draw(_column(pool, 1))], "", meta) for _ in range(draw(st.integers(1, 3)))]
 
 
 @st.composite
-def _without_values(draw: st.DrawFn, pool: Pool) -> Frames:
+def _frames_without_values(draw: st.DrawFn, pool: Pool) -> Frames:
     """Draw series that have only nulls and NaN."""
     axis = draw(st.sampled_from(pool.axes))
     values = st.lists(st.sampled_from([None, None, nan]), min_size=len(axis), max_size=len(axis))
@@ -164,32 +164,32 @@ def _without_values(draw: st.DrawFn, pool: Pool) -> Frames:
     return [frame([time_column(axis), number_column(draw(values), draw(labels))]) for _ in range(draw(st.integers(1, 2)))]
 
 
-_EMPTY: Final[list[Frames]] = [[], [frame([])], [frame([], "", declared("timeseries-multi"))]]
+_EMPTY: Final[list[Frames]] = [[], [frame([])], [frame([], "", declared_meta("timeseries-multi"))]]
 _UNREADABLE: Final[list[Frames]] = [
     [frame([time_column([EPOCH * 10**6]), number_column([1.0], None), text_column(["x"], "a")])],
-    [frame([number_column([1.0, 2.0], None)], "", declared("numeric-multi"))],
-    [frame([number_column([1.0], None)], "", declared("log-lines"))],
+    [frame([number_column([1.0, 2.0], None)], "", declared_meta("numeric-multi"))],
+    [frame([number_column([1.0], None)], "", declared_meta("log-lines"))],
 ]
 
 
 def queries(pool: Pool) -> st.SearchStrategy[tuple[str, Frames]]:
-    """Draw the frames of a query, with their type: ``series``, ``number`` or ``other``."""
+    """Draw the frames of a query, with the type of its items: ``series``, ``number`` or ``other``."""
     return st.one_of(
         st.tuples(st.just("series"), _frames_of_series(pool)),
-        st.tuples(st.just("series"), _wide(pool)),
-        st.tuples(st.just("number"), _table(pool)),
+        st.tuples(st.just("series"), _wide_frame(pool)),
+        st.tuples(st.just("number"), _table_frame(pool)),
         st.tuples(st.just("series"), _frames_of_series(pool, "timeseries-multi")),
-        st.tuples(st.just("number"), _single_rows(pool, "numeric-multi")),
-        st.tuples(st.just("series"), _wide(pool, "timeseries-wide")),
-        st.tuples(st.just("number"), _single_row(pool)),
-        st.tuples(st.just("series"), _long(pool)),
-        st.tuples(st.just("number"), _table(pool, "numeric-long")),
-        st.tuples(st.just("number"), _vector(pool)),
-        st.tuples(st.just("series"), _without_values(pool)),
+        st.tuples(st.just("number"), _single_number_frames(pool, "numeric-multi")),
+        st.tuples(st.just("series"), _wide_frame(pool, "timeseries-wide")),
+        st.tuples(st.just("number"), _wide_number_frame(pool)),
+        st.tuples(st.just("series"), _long_frame(pool)),
+        st.tuples(st.just("number"), _table_frame(pool, "numeric-long")),
+        st.tuples(st.just("number"), _vector_frames(pool)),
+        st.tuples(st.just("series"), _frames_without_values(pool)),
         st.tuples(st.just("other"), st.sampled_from(_EMPTY * 2 + _UNREADABLE)),
     )
 
 
-def size(frames: Frames) -> int:
-    """Return an upper bound of the number of items in frames."""
+def max_item_count(frames: Frames) -> int:
+    """Return an upper bound of the number of items that the frames contain."""
     return sum(max(len(frame["data"]["values"]), *map(len, frame["data"]["values"]), 1) for frame in frames if frame["data"]["values"])
