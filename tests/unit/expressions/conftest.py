@@ -7,5 +7,5 @@ from dashwright.expressions.javascript import patterns
 
 @pytest.fixture
 def short_pattern_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Stop regular expressions after a tenth of the usual time, which an endless one would use up."""
+    """Stop regular expressions after 0.1 s, so that tests do not wait the usual time for those that never end."""
     monkeypatch.setattr(patterns, "_SECONDS", 0.1)

@@ -1,4 +1,4 @@
-"""Frequent mistakes in rules: each error says what to write instead."""
+"""The error of a frequent mistake in a query says what to write instead."""
 
 from typing import Any
 
@@ -9,8 +9,8 @@ from dashwright.common.models.query_context import QueryContext, QueryEndpoint
 from dashwright.expressions.queries import respond
 from dashwright.expressions.sql.engine_errors import explain
 
-SOURCE = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": 2, "labels": "host=$seriesIndex"}
-OTHER_SOURCE = {**SOURCE, "refId": "D", "labels": "zone=$seriesIndex"}
+HOSTS = {"refId": "A", "datasource": {"type": "grafana-testdata-datasource"}, "seriesCount": 2, "labels": "host=$seriesIndex"}
+ZONES = {**HOSTS, "refId": "D", "labels": "zone=$seriesIndex"}
 
 
 async def send_queries(*queries: Any) -> dict[str, Any]:
@@ -18,11 +18,11 @@ async def send_queries(*queries: Any) -> dict[str, Any]:
         orjson.dumps({"from": "now-10s", "to": "now", "queries": queries}), QueryContext(QueryEndpoint.QUERY, org_id=1)
     )
     assert isinstance(response.body, bytes)
-    message: dict[str, Any] = orjson.loads(response.body)
-    return message
+    body: dict[str, Any] = orjson.loads(response.body)
+    return body
 
 
-MATH = [
+MATH_MISTAKES = [
     ("($A + 1", "close the parenthesis with )"),
     ("$A +", "a value belongs here, such as 1, $A"),
     ("$A)", "it has no opening ("),
@@ -41,14 +41,12 @@ MATH = [
 ]
 
 
-@pytest.mark.parametrize(("text", "advice"), MATH)
-async def test_a_mistake_in_math_is_met_with_advice(text: str, advice: str) -> None:
-    message = (await send_queries(SOURCE, {"refId": "B", "type": "math", "expression": text}))["results"]["B"]["error"]
-    assert advice in message
-    assert "F()" not in message
+@pytest.mark.parametrize(("text", "advice"), MATH_MISTAKES)
+async def test_a_mistake_in_math_is_an_error_with_advice(text: str, advice: str) -> None:
+    assert advice in (await send_queries(HOSTS, {"refId": "B", "type": "math", "expression": text}))["results"]["B"]["error"]
 
 
-TARGETS = [
+QUERY_MISTAKES = [
     ({"type": "reduce", "expression": "A", "reducer": "avg"}, "did you mean mean?"),
     ({"type": "reduce", "expression": "A", "reducer": "Maximum"}, "did you mean max?"),
     ({"type": "reduce", "expression": "A", "reducer": "medain"}, "did you mean median?"),
@@ -67,20 +65,20 @@ TARGETS = [
 ]
 
 
-@pytest.mark.parametrize(("target", "advice"), TARGETS)
-async def test_a_mistake_in_a_query_is_met_with_advice(target: dict[str, Any], advice: str) -> None:
-    assert advice in (await send_queries(SOURCE, {"refId": "B", **target}))["message"]
+@pytest.mark.parametrize(("target", "advice"), QUERY_MISTAKES)
+async def test_a_mistake_in_a_query_is_an_error_with_advice(target: dict[str, Any], advice: str) -> None:
+    assert advice in (await send_queries(HOSTS, {"refId": "B", **target}))["message"]
 
 
 async def test_unmatched_labels_are_a_warning_of_the_result() -> None:
-    """Without a frame to carry the warning, the result carries it."""
-    result = (await send_queries(SOURCE, OTHER_SOURCE, {"refId": "B", "type": "math", "expression": "$A + $D"}))["results"]["B"]
+    """A result without frames has the warning itself, which would be a notice of its first frame otherwise."""
+    result = (await send_queries(HOSTS, ZONES, {"refId": "B", "type": "math", "expression": "$A + $D"}))["results"]["B"]
     assert result["frames"] == []
     (notice,) = result["notices"]
     assert "items dropped from union" in notice["text"]
 
 
-ENGINE = [
+SQL_ENGINE_ERRORS = [
     (
         "ConversionException",
         "Conversion Error: Type VARCHAR with value 's3cret' can't be cast to the destination type STRUCT(host VARCHAR)",
@@ -94,9 +92,9 @@ ENGINE = [
 ]
 
 
-@pytest.mark.parametrize(("kind", "text", "advice"), ENGINE)
-def test_errors_of_the_engine_are_reworded(kind: str, text: str, advice: str) -> None:
-    """The message of an error of the engine has the project's own words and no values of the data."""
+@pytest.mark.parametrize(("kind", "text", "advice"), SQL_ENGINE_ERRORS)
+def test_errors_of_the_sql_engine_are_reworded(kind: str, text: str, advice: str) -> None:
+    """The message of an error of DuckDB has the project's own words and no values of the data."""
     message = explain(kind, text)
     assert advice in message
     assert "s3cret" not in message

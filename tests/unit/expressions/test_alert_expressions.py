@@ -22,7 +22,7 @@ FINGERPRINTS = [
 ]
 
 
-def raw(ref_id: str, *frames: Any) -> dict[str, Any]:
+def raw_query(ref_id: str, *frames: Any) -> dict[str, Any]:
     return {"refId": ref_id, "datasource": TESTDATA, "scenarioId": "raw_frame", "rawFrameContent": json.dumps(frames)}
 
 
@@ -32,8 +32,8 @@ def series(values: list[Any], name: str = "", **labels: str) -> dict[str, Any]:
     return {"schema": {"name": name, "fields": fields}, "data": {"values": [[1000 * (n + 1) for n in range(len(values))], values]}}
 
 
-def target(ref_id: str, kind: str, **fields: Any) -> dict[str, Any]:
-    return {"refId": ref_id, "datasource": EXPRESSION, "type": kind, **fields}
+def target(ref_id: str, type_: str, **fields: Any) -> dict[str, Any]:
+    return {"refId": ref_id, "datasource": EXPRESSION, "type": type_, **fields}
 
 
 def condition(reference: str, reducer: str, evaluator: str, *params: float, operator: str = "and") -> dict[str, Any]:
@@ -45,7 +45,7 @@ def condition(reference: str, reducer: str, evaluator: str, *params: float, oper
     }
 
 
-def recovering(*fingerprints: Any, **options: Any) -> dict[str, Any]:
+def recovery_condition(*fingerprints: Any, **options: Any) -> dict[str, Any]:
     fields = [{"name": "fingerprints", "type": "number", "typeInfo": {"frame": "uint64"}}]
     frame = {"schema": {"meta": {"type": "fingerprints", "typeVersion": [1, 0]}, "fields": fields}, "data": {"values": [fingerprints]}}
     return {
@@ -55,8 +55,8 @@ def recovering(*fingerprints: Any, **options: Any) -> dict[str, Any]:
     }
 
 
-def nested_list(levels: int) -> Any:
-    return {"in": nested_list(levels - 1)} if levels else {}
+def nested_object(levels: int) -> Any:
+    return {"in": nested_object(levels - 1)} if levels else {}
 
 
 async def send_queries(*queries: Any, **fields: Any) -> tuple[int, Any]:
@@ -79,12 +79,12 @@ async def error_of(ref_id: str, *queries: Any, **fields: Any) -> str:
 
 
 async def test_classic_conditions_return_a_number_and_matches() -> None:
-    """``custom`` has each value as decimal string without an exponent, its field's name, and its labels or null."""
+    """``custom`` has the value of each match as a decimal string without exponent, the name of its field, and its labels or null."""
     conditions = [condition("$A", "last", "gt", 0), condition("B", "last", "gt", 5, operator="or")]
     frames = await frames_of(
         "C",
-        raw("A", series([1, 1e21], h="a"), series([0.1])),
-        raw("B", series([7], "cpu", h="b")),
+        raw_query("A", series([1, 1e21], h="a"), series([0.1])),
+        raw_query("B", series([7], "cpu", h="b")),
         target("C", "classic_conditions", conditions=conditions),
     )
     assert frames == [
@@ -109,11 +109,13 @@ async def test_classic_conditions_return_a_number_and_matches() -> None:
 
 async def test_classic_conditions_without_data_have_a_reason() -> None:
     """Without data, the result is null, and its only match has the reason. If nothing matches, the list of matches is empty."""
-    frames_without_data = await frames_of("C", raw("A"), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)]))
+    frames_without_data = await frames_of(
+        "C", raw_query("A"), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)])
+    )
     assert frames_without_data[0]["data"]["values"] == [[None]]
     assert frames_without_data[0]["schema"]["meta"]["custom"] == [{"value": "", "metric": "NoData", "labels": None}]
     frames_below_threshold = await frames_of(
-        "C", raw("A", series([1])), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)])
+        "C", raw_query("A", series([1])), target("C", "classic_conditions", conditions=[condition("A", "avg", "gt", 1)])
     )
     assert frames_below_threshold[0]["data"]["values"] == [[0.0]]
     assert frames_below_threshold[0]["schema"]["meta"]["custom"] == []
@@ -121,24 +123,24 @@ async def test_classic_conditions_without_data_have_a_reason() -> None:
 
 @pytest.mark.parametrize(("value", "text"), [(float("inf"), "+Inf"), (float("-inf"), "-Inf"), (float("nan"), "NaN")])
 async def test_values_that_are_not_finite_are_matched(value: float, text: str) -> None:
-    """A division by zero upstream of an alert is visible in its matches."""
-    kind = {float("inf"): "Inf", float("-inf"): "NegInf"}.get(value, "NaN")
+    """The matches of classic conditions show infinities and NaN, such as the result of a division by zero."""
+    entity = {float("inf"): "Inf", float("-inf"): "NegInf"}.get(value, "NaN")
     frame = {
         "schema": {"meta": {"type": "numeric-multi", "typeVersion": [0, 1]}, "fields": [{"name": "n", "type": "number"}]},
-        "data": {"values": [[None]], "entities": [{kind: [0]}]},
+        "data": {"values": [[None]], "entities": [{entity: [0]}]},
     }
-    frames = await frames_of("C", raw("A", frame), target("C", "classic_conditions", conditions=[condition("A", "last", "ne", 1)]))
+    frames = await frames_of("C", raw_query("A", frame), target("C", "classic_conditions", conditions=[condition("A", "last", "ne", 1)]))
     assert frames[0]["schema"]["meta"]["custom"] == [{"value": text, "metric": "n", "labels": None}]
 
 
-async def test_a_resample_has_its_own_range_or_that_of_the_request() -> None:
-    """A resample has the request's range or its own, and its timestamps start with it."""
-    words = {"expression": "$A", "window": "30s", "downsampler": "sum", "upsampler": "fillna"}
+async def test_a_resample_has_its_own_time_range_or_that_of_the_request() -> None:
+    """A resample expression has the time range of the request or its own. Its first timestamp is the start of the range."""
+    fields = {"expression": "$A", "window": "30s", "downsampler": "sum", "upsampler": "fillna"}
     own_range = {"timeRange": {"from": "10000", "to": "90000"}}
     frames = {
         ref_id: (
             await frames_of(
-                ref_id, raw("A", series([1, 2])), target("B", "resample", **words), target("C", "resample", **words, **own_range)
+                ref_id, raw_query("A", series([1, 2])), target("B", "resample", **fields), target("C", "resample", **fields, **own_range)
             )
         )
         for ref_id in "BC"
@@ -149,24 +151,24 @@ async def test_a_resample_has_its_own_range_or_that_of_the_request() -> None:
 
 
 async def test_the_number_of_windows_is_limited() -> None:
-    """Too many windows, or timestamps beyond 64 bits, are rejected before any work, with the limit."""
-    words = {"expression": "$A", "downsampler": "sum", "upsampler": "fillna"}
+    """Too many windows, or timestamps beyond 64 bits, are rejected before they are computed, with the limit."""
+    fields = {"expression": "$A", "downsampler": "sum", "upsampler": "fillna"}
     started = time.process_time()
-    error_of_short_windows = await error_of("B", raw("A", series([1])), target("B", "resample", window="1ms", **words), to="1000000")
+    error_of_short_windows = await error_of("B", raw_query("A", series([1])), target("B", "resample", window="1ms", **fields), to="1000000")
     assert "1000001 windows, more than the 500000 allowed (setting DASHWRIGHT_RESAMPLE_BUCKETS)" in error_of_short_windows
-    error_of_far_end = await error_of("B", raw("A", series([1])), target("B", "resample", window="1y", **words), to="9000-01-01")
+    error_of_far_end = await error_of("B", raw_query("A", series([1])), target("B", "resample", window="1y", **fields), to="9000-01-01")
     assert "beyond the years" in error_of_far_end
     assert time.process_time() - started < 0.4
 
 
 async def test_an_invalid_target_is_an_error_of_its_ref_id() -> None:
-    """The refId of an invalid target has the error; all other targets are evaluated."""
-    words = {"expression": "$", "window": "5s", "downsampler": "sum", "upsampler": "fillna"}
+    """The error of an invalid target is the error of its refId, and says what is invalid."""
+    fields = {"expression": "$", "window": "5s", "downsampler": "sum", "upsampler": "fillna"}
     assert "failed to parse expression 'B': no variable specified to reference for refId B" in await error_of(
-        "B", target("B", "resample", **words)
+        "B", target("B", "resample", **fields)
     )
-    none = await error_of("B", target("B", "threshold", expression="A", conditions=[]))
-    assert "failed to parse expression 'B': threshold expression requires exactly one condition" in none
+    error_without_conditions = await error_of("B", target("B", "threshold", expression="A", conditions=[]))
+    assert "failed to parse expression 'B': threshold expression requires exactly one condition" in error_without_conditions
     assert "at least one condition" in await error_of("B", target("B", "classic_conditions", conditions=[]))
     conditions = [condition("A", "avg", "gt", 1), condition("A", "median", "between", 1, 2)]
     assert "evaluator invalid evaluator type: between in condition 2" in await error_of(
@@ -180,15 +182,17 @@ def test_fingerprints_are_those_of_stored_rules(labels: dict[str, str], number: 
     assert fingerprint(Labels.of(labels)) == number
 
 
-@pytest.mark.parametrize("form", [int, str])
-async def test_loaded_dimensions_keep_their_digits(form: type) -> None:
-    """Loaded dimensions are JSON integers or decimal strings, because another last digit would be another item."""
+@pytest.mark.parametrize("convert", [int, str])
+async def test_loaded_dimensions_keep_their_digits(convert: type) -> None:
+    """Loaded dimensions are JSON integers or decimal strings of 64 bits: a fingerprint with another last digit belongs to another item."""
     frames = [series([50], label="value4"), series([50], label="value5"), series([150], label="value6")]
-    for loaded, order in ((17197996166602471624, [("value5", 0), ("value6", 1), ("value4", 1)]), (17197996166602471625, None)):
-        words = {"expression": "A", "conditions": [recovering(form(loaded))]}
-        result_frames = await frames_of("B", raw("A", *frames), target("B", "threshold", **words))
+    items = [("value4", 0), ("value5", 0), ("value6", 1)]
+    items_with_value4_loaded = [("value5", 0), ("value6", 1), ("value4", 1)]
+    for loaded, expected in ((17197996166602471624, items_with_value4_loaded), (17197996166602471625, items)):
+        fields = {"expression": "A", "conditions": [recovery_condition(convert(loaded))]}
+        result_frames = await frames_of("B", raw_query("A", *frames), target("B", "threshold", **fields))
         result = [(frame["schema"]["fields"][1]["labels"]["label"], frame["data"]["values"][1][0]) for frame in result_frames]
-        assert result == (order or [("value4", 0), ("value5", 0), ("value6", 1)])
+        assert result == expected
 
 
 @pytest.mark.parametrize(
@@ -224,37 +228,40 @@ async def test_loaded_dimensions_keep_their_digits(form: type) -> None:
         ),
         (
             {"meta": {"type": "fingerprints", "typeVersion": [1, 0]}, "fields": [{"type": "number", "typeInfo": {"frame": "uint64"}}]},
+            # 2**64 - 1, rounded by a client that has only 64-bit floats.
             [[18446744073709552000]],
             "not uint64",
         ),
-        ({"meta": {"type": "fingerprints", "custom": nested_list(400)}}, [], "cannot be kept as JSON"),
+        ({"meta": {"type": "fingerprints", "custom": nested_object(400)}}, [], "cannot be kept as JSON"),
     ],
 )
 async def test_invalid_loaded_dimensions_are_rejected(schema: Any, values: Any, fault: str) -> None:
-    """A number that lost its last digits is invalid too."""
-    words = {"expression": "A", "conditions": [recovering(schema=schema, data={"values": values})]}
-    refusal = await error_of("B", raw("A", series([1])), target("B", "threshold", **words))
-    assert "failed to parse loaded dimensions: " in refusal
-    assert fault in refusal
+    """Loaded dimensions must be one field of type uint64 in a frame of a known type and version."""
+    fields = {"expression": "A", "conditions": [recovery_condition(schema=schema, data={"values": values})]}
+    error = await error_of("B", raw_query("A", series([1])), target("B", "threshold", **fields))
+    assert "failed to parse loaded dimensions: " in error
+    assert fault in error
 
 
-async def test_a_threshold_without_loaded_dimensions_tests_its_first_condition() -> None:
-    """The first condition decides for a rule that never fired, and for one whose recovery threshold was removed."""
+async def test_a_threshold_without_loaded_dimensions_uses_its_evaluator() -> None:
+    """Without ``loadedDimensions`` (the rule never fired) or ``unloadEvaluator`` (no recovery threshold), only ``evaluator`` decides."""
     for missing in ("unloadEvaluator", "loadedDimensions"):
-        words = recovering(fingerprint(Labels.of({"h": "a"})))
-        del words[missing]
-        frames = await frames_of("B", raw("A", series([50, 150], h="a")), target("B", "threshold", expression="A", conditions=[words]))
+        fields = recovery_condition(fingerprint(Labels.of({"h": "a"})))
+        del fields[missing]
+        frames = await frames_of(
+            "B", raw_query("A", series([50, 150], h="a")), target("B", "threshold", expression="A", conditions=[fields])
+        )
         assert frames[0]["data"]["values"][1] == [0.0, 1.0]
 
 
 async def test_classic_conditions_read_queries_only() -> None:
-    """Expressions may neither be read by nor read classic conditions; the wrong target has the error, and the others run."""
-    reading = target("C", "classic_conditions", conditions=[condition("B", "last", "gt", 1)])
-    read = target("D", "threshold", expression="C", conditions=[{"evaluator": {"type": "gt", "params": [0]}}])
-    queries = [raw("A", series([1])), target("B", "reduce", expression="A", reducer="mean"), reading]
+    """Classic conditions read only queries, and no expression reads classic conditions. Only the invalid target has an error."""
+    classic_conditions = target("C", "classic_conditions", conditions=[condition("B", "last", "gt", 1)])
+    threshold = target("D", "threshold", expression="C", conditions=[{"evaluator": {"type": "gt", "params": [0]}}])
+    queries = [raw_query("A", series([1])), target("B", "reduce", expression="A", reducer="mean"), classic_conditions]
     assert "only data source queries may be inputs to a classic condition, B is a Expression" in await error_of("C", *queries)
     valid_target = target("C", "classic_conditions", conditions=[condition("A", "last", "gt", 1)])
-    status, body = await send_queries(raw("A", series([1])), valid_target, read)
+    status, body = await send_queries(raw_query("A", series([1])), valid_target, threshold)
     assert status == 400
     assert "classic conditions may not be the input for other expressions, but C is the input for D" in body["results"]["D"]["error"]
     assert body["results"]["C"]["frames"][0]["data"]["values"] == [[0.0]]

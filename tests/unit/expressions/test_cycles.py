@@ -26,8 +26,8 @@ def reachable_from(graph: Graph, start: str) -> set[str]:
 
 
 @given(_GRAPHS)
-def test_cycles_are_found_with_their_path(graph: Graph) -> None:
-    """The path begins and ends at the node, follows the references, and visits no other node twice."""
+def test_cycles_have_their_path(graph: Graph) -> None:
+    """The path of a node in a cycle begins and ends at it, follows the references, and has no other node twice."""
     paths = cycles(graph)
     assert paths.keys() == {node for node in graph if node in reachable_from(graph, node)}
     for node, path in paths.items():
@@ -37,7 +37,10 @@ def test_cycles_are_found_with_their_path(graph: Graph) -> None:
 
 
 def test_a_thousand_nodes_are_searched_in_time() -> None:
-    """A ring, and a graph where every node reads all that follow and the last reads the first; long paths are shortened."""
+    """The search is fast for a ring, and for a graph whose nodes read all later nodes and whose last node reads the first.
+
+    Long paths are shortened in messages.
+    """
     size = 1000
     ring = [Node(f"N{index}", Math.parse(f"$N{(index + 1) % size}")) for index in range(size)]
     dense = {f"N{index}": [f"N{other}" for other in range(index + 1, size // 2)] for index in range(size // 2)}

@@ -57,7 +57,7 @@ def utc_time(text: str) -> datetime:
     ],
 )
 def test_every_anchor_and_unit_is_read(text: str, expected: str) -> None:
-    """ISO dates of any length, durations, and chained steps in every unit are read."""
+    """ISO dates of any length, durations, and chained steps in every unit are read. ``f`` is a fiscal unit, and ``b`` a business day."""
     assert parse_start(text) == utc_time(expected)
 
 
@@ -71,8 +71,8 @@ def test_every_anchor_and_unit_is_read(text: str, expected: str) -> None:
         ("2020-12-31||/Q", "2020-10-01T00:00:00", "2020-12-31T23:59:59.999"),
     ],
 )
-def test_rounding_covers_the_complete_unit(text: str, first: str, last: str) -> None:
-    """``from`` is rounded down to the first millisecond and ``to`` up to the last one."""
+def test_a_rounded_range_covers_the_complete_unit(text: str, first: str, last: str) -> None:
+    """``from`` is rounded down to the first millisecond of the unit, and ``to`` up to its last one."""
     assert (parse_start(text), parse_end(text)) == (utc_time(first), utc_time(last))
 
 
@@ -112,15 +112,15 @@ ANCHORS = st.sampled_from(["now", "2014||", "9999-12-31||", "0001-01-01||", "202
 
 @settings(max_examples=400, deadline=None)
 @given(ANCHORS, STEPS, st.text(max_size=3))
-def test_no_text_raises_anything_but_our_error(anchor: str, steps: str, suffix: str) -> None:
-    """Any text is a time range, or a BadRequest that names ``from`` or ``to``, also for times beyond the calendar."""
+def test_any_text_is_a_time_range_or_an_invalid_field(anchor: str, steps: str, suffix: str) -> None:
+    """Any text is a time range, or a BadRequest that names ``from`` or ``to``. Times beyond the calendar are invalid, too."""
     for text in (anchor + steps, anchor + steps + suffix, steps + anchor):
         try:
             time_range = parse_time_range(text, text, NOW)
         except BadRequest as error:
-            named = {cause.field for cause in error.causes}
+            reported_fields = {cause.field for cause in error.causes}
         else:
-            named = {"to"}
+            reported_fields = {"to"}
             assert time_range.start <= time_range.end
-        assert named
-        assert named <= {"from", "to"}
+        assert reported_fields
+        assert reported_fields <= {"from", "to"}

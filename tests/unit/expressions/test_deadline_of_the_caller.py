@@ -19,8 +19,8 @@ from dashwright.expressions.engine.memory import Reservation
 BODY = orjson.dumps({"queries": [{"refId": "A", "type": "math", "expression": "1"}]})
 
 
-async def times_left(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:
-    """Return the seconds that remained for each query, by the clock of the worker."""
+async def record_remaining_seconds(broker: MemoryBroker, timeout: float, clock: Clock) -> list[float]:
+    """Send a query with a timeout, and return the seconds that remained for it by the clock of the worker."""
     remaining_seconds: list[float] = []
     respond = queries.respond
 
@@ -46,20 +46,20 @@ async def times_left(broker: MemoryBroker, timeout: float, clock: Clock) -> list
 
 
 async def test_the_callers_deadline_reaches_the_evaluation(broker: MemoryBroker) -> None:
-    """The evaluation gets the remaining time, because the query waited in the queue for a part of it."""
-    (remaining,) = await times_left(broker, 7, Clock())
+    """The evaluation of a query has only the time that remains to its caller after the query waited in the queue."""
+    (remaining,) = await record_remaining_seconds(broker, 7, Clock())
     assert 0 < remaining <= 7
 
 
 async def test_a_query_past_its_deadline_is_not_evaluated(broker: MemoryBroker) -> None:
-    """A query whose deadline has passed is not evaluated: the response is an error."""
+    """The response to a query whose deadline has passed is an error, without an evaluation."""
 
     class LateClock(Clock):
         def seconds(self) -> float:
             return super().seconds() + 60
 
     with pytest.raises(DeadlineExceeded, match="before the query was begun"):
-        await times_left(broker, 7, LateClock())
+        await record_remaining_seconds(broker, 7, LateClock())
 
 
 async def test_the_earlier_deadline_applies() -> None:

@@ -10,12 +10,12 @@ from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.queries import respond
 
 
-def nested_list(levels: int) -> dict[str, Any]:
-    return {"a": nested_list(levels - 1)} if levels > 1 else {}
+def nested_object(levels: int) -> dict[str, Any]:
+    return {"a": nested_object(levels - 1)} if levels > 1 else {}
 
 
 def deep_frame(member: str, levels: int) -> bytes:
-    """Return a nested frame as JSON, as the writer would exceed its own depth."""
+    """Return a nested frame as JSON. It is assembled as text, because orjson does not write such a depth."""
     field: dict[str, Any] = {"name": "v", "type": "other"}
     document: dict[str, Any] = {"schema": {"fields": [field]}, "data": {"values": [[1]]}}
     deep = b'{"a":' * (levels - 1) + b"{}" + b"}" * (levels - 1)
@@ -33,7 +33,7 @@ def deep_frame(member: str, levels: int) -> bytes:
     [("meta", "[0].schema.meta"), ("config", "[0].schema.fields[0].config"), ("values", "[0].data.values[0]")],
 )
 async def test_a_frame_that_is_too_deep_is_an_error(member: str, path: str) -> None:
-    """The error of the refId has the position and the allowed depth; other refIds are unaffected."""
+    """The error of a frame that is nested too deeply has the position and the limit. Other refIds are unaffected."""
     with pytest.raises(BadRequest) as refused:
         read_frames(deep_frame(member, 300))
     assert refused.value.message == f"{path} is nested too deeply: at most 128 levels"
@@ -54,6 +54,6 @@ async def test_a_frame_that_is_too_deep_is_an_error(member: str, path: str) -> N
 def test_the_maximum_depth_is_accepted(member: str) -> None:
     """Metadata, configuration and values may be nested up to the limit. A column counts as the first level of its values."""
     levels = 127 if member == "values" else 128
-    (read,) = read_frames(deep_frame(member, levels))
-    nested_value = {"meta": read.meta, "config": read.fields[0].config, "values": read.fields[0].values[0]}[member]
-    assert nested_value == nested_list(levels)
+    (frame,) = read_frames(deep_frame(member, levels))
+    nested_value = {"meta": frame.meta, "config": frame.fields[0].config, "values": frame.fields[0].values[0]}[member]
+    assert nested_value == nested_object(levels)

@@ -37,7 +37,7 @@ SECOND = 1_000_000_000
     ],
 )
 def test_clock_units_combine_and_calendar_units_do_not(text: str, seconds: float) -> None:
-    """A month is 30.4375 days, a year 365.25."""
+    """Numbers of clock units are added; a duration has only one calendar unit. A month is 30.4375 days, and a year 365.25 days."""
     assert nanoseconds(text) == round(seconds * SECOND)
 
 
@@ -57,12 +57,12 @@ def test_clock_units_combine_and_calendar_units_do_not(text: str, seconds: float
         (".", 'invalid duration "."'),
         ("-", 'invalid duration "-"'),
         ("--5m", 'invalid duration "--5m"'),
-        ("٥m", 'invalid duration "٥m"'),  # noqa: RUF001 - a digit, but not one of these
+        ("٥m", 'invalid duration "٥m"'),  # noqa: RUF001 - an Arabic digit, which is not a digit of durations
         ("9" * 200 + "s", "invalid duration"),
     ],
 )
 def test_an_invalid_duration_is_an_error_with_advice(text: str, fault: str) -> None:
-    """The error starts with the fault, and a long string is truncated."""
+    """The error of an invalid duration names the fault and has an example. A long string is truncated."""
     with pytest.raises(BadRequest, match=re.escape(fault)) as raised:
         nanoseconds(text)
     assert "write it like 500ms" in raised.value.message
@@ -71,7 +71,7 @@ def test_an_invalid_duration_is_an_error_with_advice(text: str, fault: str) -> N
 
 @given(st.text(alphabet="0123456789.+-hmsndwMyµu ", max_size=12))
 def test_any_string_is_a_duration_or_rejected(text: str) -> None:
-    """No string raises another exception."""
+    """Any string is a duration or a BadRequest."""
     try:
         duration = nanoseconds(text)
     except BadRequest:

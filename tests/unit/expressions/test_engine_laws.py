@@ -1,4 +1,4 @@
-"""The engine on whole arrays, compared with a plain implementation that handles one value at a time."""
+"""The engine, which computes whole arrays, compared with a plain implementation that handles one value at a time."""
 
 import math
 from itertools import product
@@ -23,7 +23,7 @@ pytestmark = pytest.mark.exhaustive
 Value = float | None
 _VALUES = st.none() | st.sampled_from([math.nan, math.inf, -math.inf, 0.0, 1.0, -2.5]) | st.floats(-1e6, 1e6, width=32)
 _LABELS = st.dictionaries(st.sampled_from("abc"), st.sampled_from("xy"), max_size=3).map(Labels.of)
-_PLAIN_REDUCERS = {
+_PLAIN_OPERATORS = {
     "==": lambda a, b: a == b,
     "!=": lambda a, b: a != b,
     ">": lambda a, b: a > b,
@@ -46,7 +46,7 @@ def plain_values(cells: Cells) -> list[Value]:
     return [None if null else value for value, null in zip(cells.values.tolist(), cells.null_mask().tolist(), strict=True)]
 
 
-def of_one(symbol: str, left: Value, right: Value) -> Value:
+def apply_to_values(symbol: str, left: Value, right: Value) -> Value:
     if left is None or right is None:
         return None
     if symbol == "||" and left != 0:
@@ -55,31 +55,31 @@ def of_one(symbol: str, left: Value, right: Value) -> Value:
         return 0
     if math.isnan(left) or math.isnan(right):
         return math.nan
-    return float(_PLAIN_REDUCERS[symbol](left, right))
+    return float(_PLAIN_OPERATORS[symbol](left, right))
 
 
 def are_equal(actual: list[Value], expected: list[Value]) -> bool:
-    def alike(a: Value, b: Value) -> bool:
+    def values_equal(a: Value, b: Value) -> bool:
         return a is b or (a is not None and b is not None and ((math.isnan(a) and math.isnan(b)) or math.isclose(a, b, rel_tol=1e-9)))
 
-    return len(actual) == len(expected) and all(map(alike, actual, expected))
+    return len(actual) == len(expected) and all(map(values_equal, actual, expected))
 
 
-@pytest.mark.parametrize("symbol", _PLAIN_REDUCERS)
+@pytest.mark.parametrize("symbol", _PLAIN_OPERATORS)
 @settings(max_examples=30, deadline=None)
 @given(st.lists(st.tuples(_VALUES, _VALUES), min_size=1))
 def test_operators_equal_the_plain_implementation(symbol: str, pairs: list[tuple[Value, Value]]) -> None:
-    """A null decides first, then a left side that decides alone, then NaN, then the operator. The slot of a null in the array is NaN."""
+    """A null decides first, then a left side that decides alone, then NaN, then the operator. In the array, the value of a null is NaN."""
     left, right = cells([a for a, _ in pairs]), cells([b for _, b in pairs])
     result = apply_binary(symbol, left, right)
-    assert are_equal(plain_values(result), [of_one(symbol, a, b) for a, b in pairs])
+    assert are_equal(plain_values(result), [apply_to_values(symbol, a, b) for a, b in pairs])
     assert np.isnan(result.values[result.null_mask()]).all()
 
 
 @settings(deadline=None)
 @given(st.lists(_LABELS, min_size=1, max_size=6), st.lists(_LABELS, min_size=1, max_size=6))
 def test_the_union_is_that_of_two_nested_loops(left: list[Labels], right: list[Labels]) -> None:
-    """Pairs, their order, their labels and unpaired items are those of the loop over both sets."""
+    """The pairs of a union, their order and labels, and its unpaired items are those of a loop over both sets."""
     expected = []
     for i, j in product(range(len(left)), range(len(right))):
         a, b = dict(left[i].pairs), dict(right[j].pairs)
@@ -108,9 +108,9 @@ _TIMES = _GRIDS | st.lists(st.integers(-20, 20), max_size=12)
 @settings(deadline=None)
 @given(_TIMES, _TIMES)
 def test_alignment_equals_a_lookup_of_each_left_time(left: list[int], right: list[int]) -> None:
-    """Regular, repeated and unordered times keep the left order; of equal right times the last counts."""
-    last = {time: position for position, time in enumerate(right)}
-    expected = [(position, last[time]) for position, time in enumerate(left) if time in last]
+    """The common times of two series have the order of the left series. Of equal times of the right series, the last one is used."""
+    last_positions = {time: position for position, time in enumerate(right)}
+    expected = [(position, last_positions[time]) for position, time in enumerate(left) if time in last_positions]
     alignment = align(Axis(np.array(left, np.int64)), Axis(np.array(right, np.int64)))
     columns = [np.arange(len(side))[index].tolist() for side, index in ((left, alignment.left), (right, alignment.right))]
     assert list(zip(*columns, strict=True)) == expected
@@ -118,13 +118,13 @@ def test_alignment_equals_a_lookup_of_each_left_time(left: list[int], right: lis
 
 
 def reduce_row(reducer: str, mode: str, row: list[Value], replacement: float) -> Value:
-    def finite(value: Value) -> bool:
+    def is_finite(value: Value) -> bool:
         return value is not None and math.isfinite(value)
 
     if mode == "dropNN":
-        row = [value for value in row if finite(value)]
+        row = [value for value in row if is_finite(value)]
     if mode == "replaceNN":
-        row = [value if finite(value) else replacement for value in row]
+        row = [value if is_finite(value) else replacement for value in row]
     if reducer in {"sum", "count"} and not row:
         return 0
     if reducer == "count":
@@ -156,9 +156,9 @@ def test_reducers_equal_the_reduction_of_each_row(reducer: str, mode: str, rows:
     numbers = Reduce.of("A", reducer, mode, 7.0).evaluate({"A": series}, Limits()).values
     assert isinstance(numbers, Numbers)
     actual, expected = plain_values(numbers.cells), [reduce_row(reducer, mode, row, 7.0) for row in rows]
-    # Single precision keeps sums of both orders within the tolerance; a sum near 0 needs an absolute one.
+    # Values have single precision, so sums in different orders are almost equal. For sums near 0, the tolerance must be absolute.
     close = [a is not None and b is not None and abs(a - b) < 1e-6 for a, b in zip(actual, expected, strict=True)]
-    assert all(is_near or are_equal([a], [b]) for is_near, a, b in zip(close, actual, expected, strict=True))
+    assert all(is_close or are_equal([a], [b]) for is_close, a, b in zip(close, actual, expected, strict=True))
 
 
 def _matrix(rows: list[list[Value]], width: int) -> tuple[Floats, Mask]:
@@ -186,8 +186,8 @@ def test_a_set_may_have_the_rows_of_its_blocks_in_any_order() -> None:
         assert numbers.cells.values.tolist() == expected
 
 
-def test_label_sets_of_too_many_different_keys_are_refused() -> None:
-    """The number of different key sets is limited, because each one of one side is compared with each one of the other."""
+def test_label_sets_with_too_many_different_keys_are_rejected() -> None:
+    """The number of different key sets is limited, because every key set of the left side is compared with every one of the right side."""
     sides = [tuple(Labels.of({f"{side}{number}": "x", f"{side}": "y"}) for number in range(1001)) for side in "ab"]
     with pytest.raises(TooLarge, match="different sets of keys"):
         Union(sides[0], sides[1])

@@ -23,10 +23,11 @@ from dashwright.expressions.requests.request import parse_request
 
 pytestmark = pytest.mark.exhaustive
 
-LONGEST_STALL = 0.05
+MAX_GAP_SECONDS = 0.05
+"""Maximum time for which one turn of the event loop may use the processor."""
 
 
-def numbers(ref_id: str, count: int) -> dict[str, Any]:
+def numbers_query(ref_id: str, count: int) -> dict[str, Any]:
     frame = {
         "schema": {"meta": {"type": "numeric-multi", "typeVersion": [0, 1]}, "fields": [{"name": "v", "type": "number"}]},
         "data": {"values": [[1]]},
@@ -35,32 +36,32 @@ def numbers(ref_id: str, count: int) -> dict[str, Any]:
     return {"refId": ref_id, "datasource": source, "scenarioId": "raw_frame", "rawFrameContent": json.dumps([frame] * count)}
 
 
-def math(ref_id: str, expression: str) -> dict[str, Any]:
+def math_query(ref_id: str, expression: str) -> dict[str, Any]:
     return {"refId": ref_id, "type": "math", "expression": expression}
 
 
-NEVER_FIRES = {
+NEVER_FIRING = {
     "evaluator": {"type": "lt", "params": [0]},
     "operator": {"type": "and"},
     "reducer": {"type": "last"},
 }
 CARTESIAN = [
-    numbers("A", 200),
-    numbers("B", 200),
-    *({**math(f"C{number}", "$A + $B"), "hide": True} for number in range(3)),
+    numbers_query("A", 200),
+    numbers_query("B", 200),
+    *({**math_query(f"C{number}", "$A + $B"), "hide": True} for number in range(3)),
     {
         "refId": "D",
         "type": "classic_conditions",
-        "conditions": [{**NEVER_FIRES, "query": {"params": [f"C{number}"]}} for number in range(3)],
+        "conditions": [{**NEVER_FIRING, "query": {"params": [f"C{number}"]}} for number in range(3)],
     },
 ]
-GROWING_UNIONS = [numbers("A", 5), math("B", "($A + $A) + ($A + $A) + ($A + $A)")]
-LONG_EXPRESSIONS = [math(f"E{number}", "+".join(["1"] * 2_500)) for number in range(6)]
+GROWING_UNIONS = [numbers_query("A", 5), math_query("B", "($A + $A) + ($A + $A) + ($A + $A)")]
+LONG_EXPRESSIONS = [math_query(f"E{number}", "+".join(["1"] * 2_500)) for number in range(6)]
 
 
 @asynccontextmanager
-async def ticking() -> AsyncIterator[list[float]]:
-    """Yield a list that collects the processor seconds of the event loop between its turns; other programs do not count."""
+async def measure_gaps() -> AsyncIterator[list[float]]:
+    """Yield a list that collects the processor seconds of each turn of the event loop. The time of other programs is not included."""
     gaps, has_ended = list[float](), asyncio.Event()
 
     async def tick() -> None:
@@ -87,14 +88,14 @@ async def ticking() -> AsyncIterator[list[float]]:
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.VALIDATION])
 @pytest.mark.parametrize("queries", [CARTESIAN, GROWING_UNIONS, LONG_EXPRESSIONS], ids=["cartesian", "growing", "long"])
 async def test_costly_requests_leave_the_event_loop_alone(queries: list[Any], endpoint: QueryEndpoint) -> None:
-    """Costly requests are parsed and evaluated in threads. The possible cost of a request decides, not its size."""
+    """Costly requests are parsed and evaluated in threads. A request is costly by its possible cost, not by its size."""
     body = orjson.dumps({"queries": queries, "type": "x", "targets": []})
-    async with ticking() as gaps:
+    async with measure_gaps() as gaps:
         response = await respond(body, QueryContext(endpoint))
         if not isinstance(response.body, bytes):
             async for _ in response.body:
                 pass
-    assert max(gaps) < LONGEST_STALL
+    assert max(gaps) < MAX_GAP_SECONDS
 
 
 async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -104,33 +105,33 @@ async def test_a_small_request_takes_no_thread(monkeypatch: pytest.MonkeyPatch) 
         raise AssertionError
 
     monkeypatch.setattr("dashwright.expressions.queries.asyncio.to_thread", refuse)
-    response = await respond(orjson.dumps({"queries": [numbers("A", 1), numbers("B", 1), math("C", "$A + $B")]}))
+    response = await respond(orjson.dumps({"queries": [numbers_query("A", 1), numbers_query("B", 1), math_query("C", "$A + $B")]}))
     assert response.headers["status"] == 200
 
 
-@pytest.mark.parametrize("word", [b'"sql"', b'"\\u0073ql"'], ids=["plain", "escaped"])
-async def test_a_statement_is_read_in_a_thread(word: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Statements of any length are parsed in a thread, for each spelling of the type."""
-    readers = list[str]()
+@pytest.mark.parametrize("type_text", [b'"sql"', b'"\\u0073ql"'], ids=["plain", "escaped"])
+async def test_a_statement_is_read_in_a_thread(type_text: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Statements of any length are parsed in a thread, even if the type ``sql`` has escaped characters."""
+    thread_names = list[str]()
 
     def record_and_parse(*arguments: Any) -> Any:
-        readers.append(threading.current_thread().name)
+        thread_names.append(threading.current_thread().name)
         return parse_request(*arguments)
 
     monkeypatch.setattr("dashwright.expressions.queries.parse_request", record_and_parse)
-    await respond(b'{"queries": [{"refId": "A", "type": ' + word + b', "expression": "SELECT 1"}]}')
-    assert readers
-    assert threading.main_thread().name not in readers
+    await respond(b'{"queries": [{"refId": "A", "type": ' + type_text + b', "expression": "SELECT 1"}]}')
+    assert thread_names
+    assert threading.main_thread().name not in thread_names
 
 
 def deadline_after(checks: int) -> Deadline:
-    """Return a deadline that is over after so many reads of the clock."""
+    """Return a deadline that passes after a number of reads of the clock."""
     check_numbers = iter(range(checks + 1))
     return Deadline(1, lambda: 0.0 if next(check_numbers, None) is not None else 2.0)
 
 
 def test_parsing_ends_at_the_deadline() -> None:
-    """Parsing ends in the middle of a long expression."""
+    """Parsing of a long expression ends at the deadline, not only after the expression."""
     text = "+".join(["1"] * 2_000)
     parse(text, deadline=deadline_after(20))
     with pytest.raises(DeadlineExceeded):
@@ -138,17 +139,16 @@ def test_parsing_ends_at_the_deadline() -> None:
 
 
 def test_a_union_ends_at_the_deadline() -> None:
-    """A union ends at the deadline while its pairs are made, not only before or after."""
+    """A union ends at the deadline even while its pairs are created."""
     label_sets = (NO_LABELS,) * 400
-    # All pairs of 400 with 400 items.
-    assert len(Union(label_sets, label_sets, deadline_after(20)).pairs().labels) == 160_000
+    assert len(Union(label_sets, label_sets, deadline_after(20)).pairs().labels) == 400 * 400
     with pytest.raises(DeadlineExceeded):
         Union(label_sets, label_sets, deadline_after(4)).pairs()
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
 async def test_an_expired_request_is_not_parsed(endpoint: QueryEndpoint) -> None:
-    """A panel that is not parsed for lack of time is not reported as invalid."""
-    body = orjson.dumps({"queries": [math("A", "1")], "type": "x", "targets": []})
+    """An expired request has the status 504. A panel, too, is not reported as invalid only because it was not parsed in time."""
+    body = orjson.dumps({"queries": [math_query("A", "1")], "type": "x", "targets": []})
     response = await respond(body, QueryContext(endpoint), QuerySettings(seconds=1e-9))
     assert response.headers["status"] == 504

@@ -28,17 +28,19 @@ pytestmark = pytest.mark.exhaustive
 
 BUSY_ORG, OTHER_ORG, THIRD_ORG = 2, 1, 3
 SLOTS = 8
+SLOTS_PER_ORG = SLOTS - SLOTS // 4
+"""Slots that one organization may use. The others are reserved for other organizations."""
 SLOW_QUERY = {"queries": [{"refId": "A", "datasource": {"type": "slow", "uid": "slow"}}]}
 SMALL_QUERY = {"queries": [{"refId": "A", "type": "math", "expression": "1"}]}
 
 
 class SilentSource(Source):
-    """A data source that is silent."""
+    """A data source that responds only when it is released."""
 
     def __init__(self) -> None:
         self.query_count = 0
-        self.busy = asyncio.Event()
-        self.another = asyncio.Event()
+        self.org_slots_used = asyncio.Event()
+        self.received_another = asyncio.Event()
         self.released = asyncio.Event()
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
@@ -50,16 +52,16 @@ class SilentSource(Source):
 
     async def _wait(self) -> Sequence[Frame]:
         self.query_count += 1
-        if self.query_count == SLOTS - SLOTS // 4:
-            self.busy.set()
-        elif self.busy.is_set():
-            self.another.set()
+        if self.query_count == SLOTS_PER_ORG:
+            self.org_slots_used.set()
+        elif self.org_slots_used.is_set():
+            self.received_another.set()
         await self.released.wait()
         return []
 
 
-class Sources:
-    """The slow source for every query that names it."""
+class StubSources:
+    """Data sources, with a slow one under the uid ``slow``."""
 
     def __init__(self, slow: SilentSource) -> None:
         self._slow = slow
@@ -97,15 +99,15 @@ async def worker(settings: QuerySettings, *, waiting: int = 64) -> AsyncIterator
 
 
 async def test_slow_queries_of_one_organization_delay_no_other() -> None:
-    """Small queries, health checks and validations of others are served, and waiting ones run when the slow ones end."""
+    """During slow queries of one organization, small queries of others and validations are served. Waiting queries run afterwards."""
     slow = SilentSource()
-    async with worker(QuerySettings(sources=Sources(slow))) as send_request, asyncio.TaskGroup() as group:
+    async with worker(QuerySettings(sources=StubSources(slow))) as send_request, asyncio.TaskGroup() as group:
         backlog = [group.create_task(send_request(BUSY_ORG, SLOW_QUERY)) for _ in range(2 * SLOTS)]
-        await slow.busy.wait()
+        await slow.org_slots_used.wait()
         for org_id in (OTHER_ORG, THIRD_ORG):
             assert (await send_request(org_id, SMALL_QUERY))["status"] == 200
         assert (await send_request(BUSY_ORG, {"targets": SMALL_QUERY["queries"]}, QueryEndpoint.VALIDATION))["status"] == 200
-        assert slow.query_count == SLOTS - SLOTS // 4
+        assert slow.query_count == SLOTS_PER_ORG
         slow.released.set()
     assert [task.result()["status"] for task in backlog] == [200] * (2 * SLOTS)
 
@@ -113,24 +115,24 @@ async def test_slow_queries_of_one_organization_delay_no_other() -> None:
 async def test_slow_health_checks_delay_neither_queries_nor_other_organizations() -> None:
     slow = SilentSource()
     check = {"uid": "slow"}
-    async with worker(QuerySettings(sources=Sources(slow))) as send_request, asyncio.TaskGroup() as group:
+    async with worker(QuerySettings(sources=StubSources(slow))) as send_request, asyncio.TaskGroup() as group:
         for _ in range(2 * SLOTS):
             group.create_task(send_request(BUSY_ORG, check, QueryEndpoint.HEALTH))
-        await slow.busy.wait()
+        await slow.org_slots_used.wait()
         assert (await send_request(BUSY_ORG, SMALL_QUERY))["status"] == 200
         other = group.create_task(send_request(OTHER_ORG, check, QueryEndpoint.HEALTH))
-        await slow.another.wait()
+        await slow.received_another.wait()
         slow.released.set()
     assert other.result()["status"] == "OK"
 
 
 async def test_the_backlog_of_an_organization_is_limited() -> None:
-    """An organization above its limit is rejected while another one receives a slot."""
+    """A query of an organization with too many waiting queries is rejected, while another organization receives a slot."""
     slow = SilentSource()
-    async with worker(QuerySettings(sources=Sources(slow)), waiting=4) as send_request, asyncio.TaskGroup() as group:
-        for _ in range(SLOTS - SLOTS // 4 + 2):
+    async with worker(QuerySettings(sources=StubSources(slow)), waiting=4) as send_request, asyncio.TaskGroup() as group:
+        for _ in range(SLOTS_PER_ORG + 2):
             group.create_task(send_request(BUSY_ORG, SLOW_QUERY))
-        await slow.busy.wait()
+        await slow.org_slots_used.wait()
         with pytest.raises(TooManyRequests, match=r"8 queries of your organization.*DASHWRIGHT_QUERY_SLOTS"):
             await send_request(BUSY_ORG, SLOW_QUERY)
         assert (await send_request(OTHER_ORG, SMALL_QUERY))["status"] == 200
@@ -138,7 +140,7 @@ async def test_the_backlog_of_an_organization_is_limited() -> None:
 
 
 async def test_endless_statements_of_one_organization_delay_no_other() -> None:
-    """An organization has at most one of two processes; its other statements wait until their deadline."""
+    """The SQL statements of an organization use at most one of two processes. Further statements wait until their deadline."""
     settings = query_settings(load(features="sqlExpression", sql_slots=2, sql_seconds=600, evaluation_seconds=600))
     assert settings.sql is not None
     endless = "with recursive t as (select 1 as n union all select n + 1 from t) select sum(n) from t"

@@ -1,4 +1,4 @@
-"""The frames of a set are the same as frames of their own, whether they are read one by one or written together."""
+"""A frame set equals the list of its frames: in values, sizes, JSON and Arrow."""
 
 from collections.abc import Sequence
 from dataclasses import replace
@@ -53,8 +53,8 @@ def frame_sets(draw: st.DrawFn) -> FrameSet:
         times = draw(st.none() | st.lists(st.integers(0, 10**15), min_size=count, max_size=count).map(np.array))
         return replace(FrameSet(Numbers(labels, draw(cells((count,)))), META, times=times), **options)
     axes = draw(st.lists(TIMES, min_size=1, max_size=3))
-    drawn = draw(st.lists(st.integers(0, len(axes) - 1), min_size=count, max_size=count))
-    used_axes, block_numbers = np.unique(drawn, return_inverse=True)
+    axis_numbers = draw(st.lists(st.integers(0, len(axes) - 1), min_size=count, max_size=count))
+    used_axes, block_numbers = np.unique(axis_numbers, return_inverse=True)
     axes = [axes[index] for index in used_axes]
     blocks, row_numbers = [], np.zeros(count, np.intp)
     for index, axis in enumerate(axes):
@@ -81,14 +81,14 @@ def write_frames(frames: Sequence[Frame]) -> bytes:
 
 @given(frame_sets())
 def test_a_set_has_the_bytes_of_its_frames(frames: FrameSet) -> None:
-    """The bytes are the same for all labels, names, values and times."""
+    """A frame set is written as the same JSON as the list of its frames, for all labels, names, values and times."""
     assert write_frames(frames) == write_frames(list(frames))
 
 
 @pytest.mark.parametrize("count", [1, 7, 3000])
 @pytest.mark.parametrize("length", [0, 1, 60, 30_000])
 def test_sets_of_any_size_are_written_in_fragments(count: int, length: int) -> None:
-    """Few long series and many short ones are the same bytes as their frames; no fragment has too many values."""
+    """Few long series and many short ones are written to the same bytes as their frames. No fragment has too many values."""
     if count * length > 1_000_000:
         count = 3
     values = np.random.default_rng(1).random((count, length))
@@ -101,8 +101,8 @@ def test_sets_of_any_size_are_written_in_fragments(count: int, length: int) -> N
 
 
 @given(frame_sets())
-def test_one_frame_is_the_same_as_in_all_frames(frames: FrameSet) -> None:
-    """An index, a slice and an iteration give equal frames."""
+def test_a_frame_by_index_is_the_one_of_the_iteration(frames: FrameSet) -> None:
+    """A frame by index, by slice and by iteration is the same."""
     all_frames = list(frames)
     assert len(all_frames) == len(frames) == (1 if frames.is_wide else len(frames.values))
     for index, frame in enumerate(all_frames):
@@ -111,7 +111,7 @@ def test_one_frame_is_the_same_as_in_all_frames(frames: FrameSet) -> None:
 
 @given(frame_sets().map(lambda frames: replace(frames, first_meta=None)))
 def test_the_values_of_a_set_are_those_of_its_frames(frames: FrameSet) -> None:
-    """Expressions read the same items, in the same order."""
+    """Expressions read the same items from a frame set as from the list of its frames, in the same order."""
     if isinstance(frames.values, Numbers):
         frames = replace(frames, meta={**META, "type": "numeric-multi"})
     _check_values(frames, "")
@@ -121,7 +121,7 @@ def test_the_values_of_a_set_are_those_of_its_frames(frames: FrameSet) -> None:
     frame_sets().filter(lambda frames: isinstance(frames.values, Series)),
     st.sampled_from(["", "prometheus", "postgres", "grafana-testdata-datasource"]),
 )
-def test_a_set_without_a_declared_type_is_read_as_its_frames_are(frames: FrameSet, source_type: str) -> None:
+def test_a_set_without_a_declared_type_is_read_like_its_frames(frames: FrameSet, source_type: str) -> None:
     """The names of series without labels become a label for some types of data sources, and their order is kept."""
     _check_values(replace(frames, meta={"type": "timeseries-multi"}, first_meta=None), source_type)
 
@@ -154,7 +154,7 @@ def _rows(values: Series | Numbers) -> list[Cells]:
 
 @given(MAPPINGS, st.sampled_from(["", "__auto", "{{a}}", "{{b}} of {{ k }}", "fix % {}", "{{none}}"]))
 def test_the_names_of_a_set_are_those_of_its_series(mappings: list[dict[str, str]], legend: str) -> None:
-    """Names that are made for all series together are those of each series."""
+    """The display names of all series in one call equal the display name of each series."""
     query = PrometheusQuery("up", 1, 0, 1, 1, is_instant=False, is_range=True, legend=legend)
     labels = LabelSets.of_mappings(mappings)
     assert list(query.display_names(labels)) == [query.display_name(Labels.of(mapping)) for mapping in mappings]
@@ -162,7 +162,7 @@ def test_the_names_of_a_set_are_those_of_its_series(mappings: list[dict[str, str
 
 @given(MAPPINGS, st.data())
 def test_label_sets_are_those_of_their_mappings(mappings: list[dict[str, str]], data: st.DataObject) -> None:
-    """Columns of labels give the same sets, texts and JSON as sets of their own."""
+    """Label sets that are stored in columns have the same labels, texts and JSON as single label sets."""
     labels, expected_sets = LabelSets.of_mappings(mappings), [Labels.of(mapping) for mapping in mappings]
     positions = data.draw(st.lists(st.integers(0, len(expected_sets) - 1)).map(lambda chosen: np.array(chosen, np.intp)))
     chosen = labels.at(positions)
@@ -177,7 +177,7 @@ def test_label_sets_are_those_of_their_mappings(mappings: list[dict[str, str]], 
 
 @given(MAPPINGS, st.data())
 def test_label_sets_of_parts_are_those_of_all_mappings(mappings: list[dict[str, str]], data: st.DataObject) -> None:
-    """The result depends neither on the parts into which the mappings are divided, nor on which of them have equal keys."""
+    """Label sets do not depend on the parts into which their mappings are divided, nor on which of them have equal keys."""
     end = data.draw(st.integers(0, len(mappings)))
     builder = LabelSetsBuilder()
     for part in (mappings[:end], mappings[end:]):
@@ -187,8 +187,8 @@ def test_label_sets_of_parts_are_those_of_all_mappings(mappings: list[dict[str, 
 
 
 @given(frame_sets())
-def test_a_set_is_the_same_in_arrow_as_its_frames(frames: FrameSet) -> None:
-    """A stream that is made from the template of another series equals the stream of the single frame."""
+def test_a_set_equals_its_frames_in_arrow(frames: FrameSet) -> None:
+    """The streams of a set, which are made from a template, equal the streams of single frames."""
     encoded_set = b"".join(encoded for encoded, _ in arrow.fragments({"A": Result(frames)}))
     one_by_one = [encoded for frame in frames for encoded, _ in arrow.fragments({"A": Result([frame])})]
     assert encoded_set == b"".join(one_by_one)
@@ -207,9 +207,9 @@ def test_a_wide_set_is_one_frame() -> None:
 
 @pytest.mark.parametrize(("source_type", "keys"), [("grafana-testdata-datasource", ["__name__"]), ("prometheus", [])])
 def test_names_become_labels_for_some_data_sources(source_type: str, keys: list[str]) -> None:
-    """Series of an undeclared type without labels get the label ``__name__``, as frames of their own do."""
+    """Series of an undeclared type without labels get the label ``__name__``, in a frame set and in a list of frames."""
     series = Series.stacked(LabelSets.of_mappings([{}, {}]), [Block(Axis(np.arange(2)), Cells(np.ones((2, 2))))])
     frames = FrameSet(series, {"type": "timeseries-multi"}, value_names=("x", "y"))
-    for read in (values_of(frames, source_type), values_of(list(frames), source_type)):
-        assert isinstance(read, Series)
-        assert [dict(labels.pairs) for labels in read.labels] == [dict.fromkeys(keys, name) for name in "xy"]
+    for values in (values_of(frames, source_type), values_of(list(frames), source_type)):
+        assert isinstance(values, Series)
+        assert [dict(labels.pairs) for labels in values.labels] == [dict.fromkeys(keys, name) for name in "xy"]

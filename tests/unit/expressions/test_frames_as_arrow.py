@@ -56,7 +56,7 @@ def are_equal(left: list[Any], right: list[Any]) -> bool:
 
 
 def test_a_frame_is_a_stream_with_metadata() -> None:
-    """The schema has refId, name and meta, and a field has labels and configuration; unset values are absent."""
+    """The schema of a frame has refId, name and meta, and each field has labels and configuration. Unset values are absent."""
     fields = [
         field(FieldType.TIME, [1, 2], name="t"),
         field(FieldType.FLOAT64, [1.5, None], name="v", labels=Labels.of({"h": "ü"}), config={"unit": "s"}),
@@ -79,21 +79,21 @@ def test_null_is_null_and_nan_is_nan() -> None:
 
 
 def test_empty_labels_differ_from_missing_ones() -> None:
-    """An empty map is written and a missing one is not, as in JSON."""
+    """Empty labels are written as an empty map, and missing labels are not written, as in JSON."""
     fields = [field(FieldType.BOOL, [True], name=name, labels=labels) for name, labels in (("a", Labels.of()), ("b", None))]
     [table] = write_frames(Frame(fields))
     assert [metadata(item) for item in table.schema] == [{"labels": "{}"}, {}]
 
 
-def test_columns_may_share_a_name_and_have_none() -> None:
-    """Columns may have the same name or none, as those of wide frames have."""
+def test_columns_may_have_equal_or_empty_names() -> None:
+    """Columns may have equal names or empty names, as in wide frames."""
     [table] = write_frames(Frame([field(FieldType.INT8, [index], name=name) for index, name in enumerate(["cpu", "cpu", "", ""])]))
     assert table.schema.names == ["cpu", "cpu", "", ""]
     assert [column.to_pylist() for column in table.columns] == [[0], [1], [2], [3]]
 
 
 def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
-    """A shared time column is encoded once, is in every frame, and is not confused with another column."""
+    """A time column that several frames share is encoded once and is in each of them. Other columns have their own times."""
     shared, other = (field(FieldType.TIME, values, name="t") for values in ([1, 2], [3, 4]))
     frames = [Frame([times, field(FieldType.FLOAT64, [1.0, 2.0])]) for times in (shared, shared, other, shared)]
     read_times = [table["t"].cast(pa.int64()).to_pylist() for table in write_frames(*frames)]
@@ -101,8 +101,8 @@ def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
 
 
 @pytest.mark.parametrize("rows", [0, 1, 8, 63, 64, 65, 1000])
-@pytest.mark.parametrize("share", [None, 0.0, 0.1, 1.0])
-def test_series_are_encoded_independently(rows: int, share: float | None) -> None:
+@pytest.mark.parametrize("null_share", [None, 0.0, 0.1, 1.0])
+def test_series_are_encoded_independently(rows: int, null_share: float | None) -> None:
     """The bytes of a series do not depend on the labels, nulls, names and layout of the series before it."""
     random = np.random.default_rng(rows)
     times = field(FieldType.TIME, list(range(rows)), name="t")
@@ -111,7 +111,7 @@ def test_series_are_encoded_independently(rows: int, share: float | None) -> Non
     frames = []
     for index, item in enumerate(labels * 3):
         values = random.random((rows, 2))[:, index % 2]
-        nulls = None if share is None else random.random(rows) < share
+        nulls = None if null_share is None else random.random(rows) < null_share
         value = Field("v", FieldType.FLOAT64, values, nulls, nullable=index % 2 == 0, labels=item)
         frames.append(Frame([times, value], "" if index % 4 else "name", "A", meta if index % 5 else None))
     shared_writer = arrow.ArrowFrameWriter()
@@ -131,10 +131,10 @@ def test_a_frame_without_rows_or_fields_is_a_stream_too(fields: list[Field]) -> 
 
 
 def test_enums_and_json() -> None:
-    """An enum is its number with the names in its configuration; JSON is the extension type of that name."""
+    """An enum is written as numbers, with the names in the configuration of its field. JSON has Arrow's extension type for JSON."""
     config = {"type": {"enum": {"text": ["off", "on"]}}}
-    enum, raw = field(FieldType.ENUM, [1, None], name="e", config=config), field(FieldType.JSON, [{"a": [1]}, None], name="j")
-    [table] = write_frames(Frame([enum, raw]))
+    enum, json_field = field(FieldType.ENUM, [1, None], name="e", config=config), field(FieldType.JSON, [{"a": [1]}, None], name="j")
+    [table] = write_frames(Frame([enum, json_field]))
     assert table.schema.field(0).type == pa.uint16()
     assert json.loads(metadata(table.schema.field(0))["config"]) == config
     assert table.schema.field(1).type == pa.json_(pa.string())
@@ -142,7 +142,7 @@ def test_enums_and_json() -> None:
 
 
 def test_a_long_frame_is_sent_in_batches() -> None:
-    """No chunk is much larger than the limit, a batch ends with a chunk, and no row is lost."""
+    """A long frame is divided into chunks of limited size, each of which ends a record batch. No row is lost."""
     count = CHUNK_VALUES * 2 + 7
     nulls = np.arange(count) % 3 == 0
     fields = [
@@ -162,8 +162,8 @@ def test_a_long_frame_is_sent_in_batches() -> None:
 
 
 @pytest.mark.parametrize("writer", [arrow.ArrowFrameWriter(), codec.JsonFrameWriter()])
-def test_very_many_small_frames_go_out_in_pieces(writer: arrow.ArrowFrameWriter | codec.JsonFrameWriter) -> None:
-    """Ten thousand frames with one value each are encoded in several steps, in both formats."""
+def test_many_small_frames_are_encoded_in_several_chunks(writer: arrow.ArrowFrameWriter | codec.JsonFrameWriter) -> None:
+    """Ten thousand frames with one value each are encoded in at least 30 chunks, in both formats."""
     frame = Frame([field(FieldType.FLOAT64, [1.0])])
     parts = list(chunks(part for _ in range(10_000) for part in writer.write(frame)))
     assert len(parts) >= 30
@@ -197,7 +197,7 @@ def read_column(kind: FieldType, column: Any) -> list[Any]:
 @settings(deadline=None)
 @given(st.sampled_from(sorted(FieldType)).flatmap(lambda kind: st.tuples(st.just(kind), st.lists(st.none() | _VALUES[kind], max_size=20))))
 def test_pyarrow_reads_every_value(column: tuple[FieldType, list[Any]]) -> None:
-    """Every type, width and value, null or not, has its own Arrow type."""
+    """Values and nulls of every type are read unchanged, with the Arrow type that corresponds to their type."""
     kind, values = column
     [table] = write_frames(Frame([field(kind, values)]))
     assert are_equal(read_column(kind, table["f"]), values)
@@ -206,7 +206,7 @@ def test_pyarrow_reads_every_value(column: tuple[FieldType, list[Any]]) -> None:
         assert str(table.schema.field(0).type) == {"float32": "float", "float64": "double"}.get(kind, kind.value)
 
 
-def test_results_follow_in_request_order_and_errors_are_streams_without_fields() -> None:
+def test_results_are_in_request_order_and_errors_are_streams_without_fields() -> None:
     """Results are in the order of the request, with frames before the error of the same refId. Errors have status and text as in JSON."""
     frame = Frame([field(FieldType.FLOAT64, [1.0])], ref_id="B")
     results = {
@@ -225,8 +225,8 @@ def test_results_follow_in_request_order_and_errors_are_streams_without_fields()
     assert [table.num_columns for table in streams] == [1, 1, 0, 0, 0]
 
 
-async def test_both_encodings_have_the_same_values() -> None:
-    """In both encodings refIds have the request's order; an error is a stream of its own, and a rejected request is JSON."""
+async def test_a_query_is_served_as_arrow() -> None:
+    """Results have the order of the request. An error is a stream of its own, and the response to a rejected request is JSON."""
     source = {"type": "grafana-testdata-datasource"}
     content = {
         "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},

@@ -25,7 +25,7 @@ def decode(*frames: Any) -> list[Frame]:
 
 
 def test_special_values_are_listed_as_entities() -> None:
-    """NaN and infinities are null among the values and listed in ``entities``; a real null is not."""
+    """NaN and infinities are written as null and listed in ``entities``. A null is not listed."""
     values = np.array([np.nan, np.nan, np.inf, -np.inf, 2.0])
     nulls = np.array([False, True, False, False, False])
     frame = Frame(
@@ -50,7 +50,7 @@ def test_special_values_are_listed_as_entities() -> None:
 
 
 def test_times_are_milliseconds_with_the_rest_in_nanos() -> None:
-    """Times are epoch milliseconds, rounded down, before 1970 too. ``nanos`` has the rest, and exists only if a time has one."""
+    """Times are epoch milliseconds, rounded down (also before 1970). ``nanos`` has the remaining nanoseconds, if any time has some."""
     complete = Field("t", FieldType.TIME, np.array([1_577_934_240_000_000_000, 0]))
     parts = Field("t", FieldType.TIME, np.array([1_000_000_001, -1]))
     assert write_frames(Frame([complete], name="simple")) == [
@@ -62,8 +62,11 @@ def test_times_are_milliseconds_with_the_rest_in_nanos() -> None:
     assert write_frames(Frame([parts]))[0]["data"] == {"values": [[1000, -1]], "nanos": [[1, 999_999]]}
 
 
-def test_booleans_text_and_configuration_are_written_as_they_are() -> None:
-    """Empty names, missing labels and missing configuration are left out; a meta always has a version."""
+def test_booleans_texts_and_configuration_are_written_unchanged() -> None:
+    """Booleans, texts and configuration are written unchanged.
+
+    Empty names, missing labels and missing configuration are omitted. ``meta`` always has a version.
+    """
     fields = [
         Field("", FieldType.BOOL, np.array([True, False])),
         Field("s", FieldType.STRING, np.array(["x", None], object), np.array([False, True]), nullable=True, config={"unit": "s"}),
@@ -85,14 +88,14 @@ def test_booleans_text_and_configuration_are_written_as_they_are() -> None:
 
 
 def test_a_shared_time_column_is_the_same_on_every_frame() -> None:
-    """The shared column is encoded once, but is in every frame, and is not confused with another column."""
+    """A time column that several frames share is encoded once and is in each of them. Other columns have their own times."""
     shared, other = np.array([1, 2], np.int64) * 1_000_000, np.array([3], np.int64) * 1_000_000
     frames = [Frame([Field("t", FieldType.TIME, times)]) for times in (shared, shared, other, shared)]
     assert [frame["data"]["values"] for frame in write_frames(*frames)] == [[[1, 2]], [[1, 2]], [[3]], [[1, 2]]]
 
 
-def test_no_piece_is_much_larger_than_the_limit() -> None:
-    """A long column is split, and short ones are joined; all pieces together are the complete text."""
+def test_no_chunk_is_much_larger_than_the_limit() -> None:
+    """A long column is split, and short columns are joined. All chunks together are the complete text."""
     frame = Frame([Field("a", FieldType.INT8, np.ones(size, np.int8)) for size in (CHUNK_VALUES * 2 + 1, 10, 10)])
     parts = list(chunks(JsonFrameWriter().write(frame)))
     assert len(parts) == 3
