@@ -125,11 +125,11 @@ def column(kind: FieldType, values: list[Any]) -> Field:
 @settings(deadline=None)
 @given(st.sampled_from(sorted(_COLUMNS)).flatmap(lambda kind: st.builds(column, st.just(kind), st.lists(_COLUMNS[kind]))))
 def test_a_written_frame_is_read_back(field: Field) -> None:
-    """Values, nulls, labels and nullability of every type survive encoding and parsing."""
+    """Values, nulls, labels and nullability of every type are the same after encoding and parsing."""
     frame = Frame([field], "name", "A", {"type": "table", "typeVersion": [0, 1]})
-    [repeated] = decode(*write_frames(frame))
-    assert (repeated.name, repeated.ref_id, repeated.meta) == (frame.name, frame.ref_id, frame.meta)
-    [result] = repeated.fields
+    [read_frame] = decode(*write_frames(frame))
+    assert (read_frame.name, read_frame.ref_id, read_frame.meta) == (frame.name, frame.ref_id, frame.meta)
+    [result] = read_frame.fields
     assert (result.type, result.labels, result.nullable) == (field.type, field.labels, field.nullable)
     assert result.values.dtype == field.values.dtype
     assert [(None if null else str(value)) for value, null in zip(result.values.tolist(), nulls_of(result), strict=True)] == [
@@ -158,7 +158,7 @@ def nulls_of(field: Field) -> list[bool]:
         ({"type": "number", "config": []}, [1], "config must be an object"),
     ],
 )
-def test_a_field_that_does_not_fit_is_named(field: dict[str, Any], values: list[Any], fault: str) -> None:
+def test_an_invalid_field_is_an_error(field: dict[str, Any], values: list[Any], fault: str) -> None:
     """The error of a field has the position, the fault and the valid values."""
     with pytest.raises(BadRequest, match=fault):
         decode({"schema": {"fields": [field]}, "data": {"values": [values]}})
@@ -182,7 +182,7 @@ def test_a_field_that_does_not_fit_is_named(field: dict[str, Any], values: list[
     ],
 )
 def test_an_invalid_document_is_an_error(document: bytes, fault: str) -> None:
-    """Nothing in a document is guessed or ignored."""
+    """The error of an invalid document names the fault: nothing is guessed or ignored."""
     with pytest.raises(BadRequest, match=fault):
         read_frames(document)
 
@@ -200,7 +200,7 @@ def test_numbers_as_text_and_nanoseconds_are_read() -> None:
 
 
 def test_entities_mark_numbers_among_nulls() -> None:
-    """Rows that ``entities`` lists are values; every other null is one."""
+    """A null that ``entities`` lists is NaN or an infinity. Every other null is a null."""
     schema = {"fields": [{"type": "number"}]}
     [frame] = decode({"schema": schema, "data": {"values": [[None] * 4 + [5]], "entities": [{"NaN": [0], "Inf": [1], "NegInf": [3]}]}})
     assert frame.fields[0].values.tolist()[1::2] == [np.inf, -np.inf]
@@ -241,7 +241,7 @@ _FRAMES = st.fixed_dictionaries(
 @settings(deadline=None)
 @given(st.binary(max_size=50) | st.lists(_JSON | _FRAMES, max_size=2).map(orjson.dumps))
 def test_any_bytes_are_frames_or_a_bad_request(content: bytes) -> None:
-    """No document raises anything but our error."""
+    """Any bytes are frames or a BadRequest. Other exceptions are not raised."""
     try:
         frames = read_frames(content)
     except BadRequest:

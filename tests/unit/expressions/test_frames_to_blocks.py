@@ -1,4 +1,4 @@
-"""Conversion of columns of every width, of unknown newer declarations, and of many axes."""
+"""Conversion of frames to blocks: numeric types, versions of declared types, and time axes."""
 
 import numpy as np
 import pytest
@@ -11,64 +11,71 @@ from dashwright.expressions.engine.values import Numbers, Series
 _TIMES = Field("t", FieldType.TIME, np.array([1, 2], np.int64))
 
 
-@pytest.mark.parametrize("kind", sorted(NUMERIC))
-def test_every_number_becomes_a_float(kind: FieldType) -> None:
-    """Numbers of any width become floats. A null keeps its position, and its slot in the array is NaN."""
-    values = np.array([7, 0], kind.dtype)
+@pytest.mark.parametrize("type_", sorted(NUMERIC))
+def test_every_number_becomes_a_float(type_: FieldType) -> None:
+    """Numbers of any type become floats. A null keeps its position, and its value in the array is NaN."""
+    column = np.array([7, 0], type_.dtype)
     nulls = np.array([False, True])
     for frame_nulls in (None, nulls):
-        read = values_of([Frame([_TIMES, Field("v", kind, values, frame_nulls)])])
-        assert isinstance(read, Series)
-        cells = read.blocks[0].cells
+        values = values_of([Frame([_TIMES, Field("v", type_, column, frame_nulls)])])
+        assert isinstance(values, Series)
+        cells = values.blocks[0].cells
         assert cells.values.dtype == np.float64
         assert cells.values[0, 0] == 7
         assert cells.null_mask().tolist() == [[False, frame_nulls is not None]]
         # The values of a float column are not copied, so nulls must already be NaN.
-        assert kind is FieldType.FLOAT64 or np.isnan(cells.values[0, 1]) == (frame_nulls is not None)
-    assert values.tolist() == [7, 0]
+        assert type_ is FieldType.FLOAT64 or np.isnan(cells.values[0, 1]) == (frame_nulls is not None)
+    assert column.tolist() == [7, 0]
 
 
-def test_series_of_several_widths_share_a_block() -> None:
-    """Each series has its own nulls in its row."""
+def test_series_of_several_numeric_types_share_a_block() -> None:
+    """A block has a row for each series, with the nulls of that series, even if the series have different numeric types."""
     small = Field("a", FieldType.INT8, np.array([1, 0], np.int8), np.array([False, True]), nullable=True)
     large = Field("b", FieldType.UINT64, np.array([2, 3], np.uint64), labels=Labels.of({"h": "b"}))
-    read = values_of([Frame([_TIMES, small, large])])
-    assert isinstance(read, Series)
-    [block] = read.blocks
+    values = values_of([Frame([_TIMES, small, large])])
+    assert isinstance(values, Series)
+    [block] = values.blocks
     assert block.cells.null_mask().tolist() == [[False, True], [False, False]]
     assert block.cells.values[1].tolist() == [2, 3]
 
 
 def test_a_newer_version_is_accepted() -> None:
-    """The declared type decides how frames are read. The declared version may be any, but must not be missing."""
+    """Frames of a declared type are read by it, whatever its version is."""
     value = Field("v", FieldType.FLOAT64, np.array([4.0]))
-    read = values_of([Frame([value], meta={"type": "numeric-wide", "typeVersion": [7, 3]})])
-    assert isinstance(read, Numbers)
-    assert read.cells.values.tolist() == [4]
+    values = values_of([Frame([value], meta={"type": "numeric-wide", "typeVersion": [7, 3]})])
+    assert isinstance(values, Numbers)
+    assert values.cells.values.tolist() == [4]
 
 
 def test_equal_and_identical_times_share_a_block() -> None:
-    """A set has as many blocks as different times, in the order of their first use, for equal and for identical arrays."""
-    stamps = [[1, 5, 9], [1, 6, 9], [1, 5, 9], [1, 7, 9], [1, 6, 9]]
-    arrays = [np.array(times, np.int64) for times in stamps]
+    """A set has one block for each distinct axis, in the order of their first use. Equal arrays and identical arrays are the same axis."""
+    time_lists = [[1, 5, 9], [1, 6, 9], [1, 5, 9], [1, 7, 9], [1, 6, 9]]
+    arrays = [np.array(times, np.int64) for times in time_lists]
     frames = [
         Frame([Field("t", FieldType.TIME, times), Field("v", FieldType.FLOAT64, np.full(3, float(index)))])
         for index, times in enumerate([*arrays, arrays[1]])
     ]
-    read = values_of(frames)
-    assert isinstance(read, Series)
-    assert [block.axis.times.tolist() for block in read.blocks] == [[1, 5, 9], [1, 6, 9], [1, 7, 9]]
-    assert read.block_of.tolist() == [0, 1, 0, 2, 1, 1]
-    assert [read.blocks[block].cells.values[row, 0] for block, row in zip(read.block_of, read.row_of, strict=True)] == [0, 1, 2, 3, 4, 5]
+    values = values_of(frames)
+    assert isinstance(values, Series)
+    assert [block.axis.times.tolist() for block in values.blocks] == [[1, 5, 9], [1, 6, 9], [1, 7, 9]]
+    assert values.block_of.tolist() == [0, 1, 0, 2, 1, 1]
+    assert [values.blocks[block].cells.values[row, 0] for block, row in zip(values.block_of, values.row_of, strict=True)] == [
+        0,
+        1,
+        2,
+        3,
+        4,
+        5,
+    ]
 
 
-def test_many_axes_of_equal_ends_are_read_in_time() -> None:
+def test_many_axes_with_equal_ends_are_read_in_linear_time() -> None:
     """The cost is linear in the number of series: comparing every pair of time axes would exceed the time limit of the test."""
-    values = np.zeros(4)
+    column = np.zeros(4)
     frames = [
-        Frame([Field("t", FieldType.TIME, np.array([0, i, 10**6 - i, 10**6])), Field("v", FieldType.FLOAT64, values)])
+        Frame([Field("t", FieldType.TIME, np.array([0, i, 10**6 - i, 10**6])), Field("v", FieldType.FLOAT64, column)])
         for i in range(1, 30_000)
     ]
-    read = values_of(frames)
-    assert isinstance(read, Series)
-    assert len(read.blocks) == len(frames)
+    values = values_of(frames)
+    assert isinstance(values, Series)
+    assert len(values.blocks) == len(frames)

@@ -16,11 +16,11 @@ from dashwright.expressions.formats.frame_reader import read_frames
 from dashwright.expressions.formats.response import Result
 
 
-def every_type() -> Frame:
+def frame_of_every_type() -> Frame:
     """Return a frame with two columns of each type.
 
-    The rows are an ordinary value, the least value of the type, and its greatest or most unusual. The second column has
-    a null.
+    The rows are an ordinary value, the lowest value of the type, and its highest or most unusual value. The second column of a type
+    has a null.
     """
     columns: dict[FieldType, list[object]] = {
         FieldType.TIME: [0, -1, 1_700_000_000_123_456_789],
@@ -31,19 +31,21 @@ def every_type() -> Frame:
         FieldType.ENUM: [0, 1, 1],
         FieldType.JSON: [{"a": [1, None]}, [], "text"],
     }
-    for kind in FieldType:
-        if kind.dtype.kind in "iu" and kind not in columns:
-            columns[kind] = [1, np.iinfo(kind.dtype).min, np.iinfo(kind.dtype).max]
+    for type_ in FieldType:
+        if type_.dtype.kind in "iu" and type_ not in columns:
+            columns[type_] = [1, np.iinfo(type_.dtype).min, np.iinfo(type_.dtype).max]
     fields = []
-    for kind, values in columns.items():
-        array = np.empty(3, kind.dtype)
+    for type_, values in columns.items():
+        array = np.empty(3, type_.dtype)
         array[:] = values
-        config = {"type": {"enum": {"text": ["off", "on"]}}} if kind is FieldType.ENUM else None
-        fields.append(Field(kind.value, kind, array, config=config))
-        holed = array.copy()
-        holed[0] = None if kind.dtype == object else np.nan if kind.is_float else 0
+        config = {"type": {"enum": {"text": ["off", "on"]}}} if type_ is FieldType.ENUM else None
+        fields.append(Field(type_.value, type_, array, config=config))
+        array_with_null = array.copy()
+        array_with_null[0] = None if type_.dtype == object else np.nan if type_.is_float else 0
         nulls = np.array([True, False, False])
-        fields.append(Field(f"{kind.value} or null", kind, holed, nulls, nullable=True, labels=Labels.of({"k": "v"}), config=config))
+        fields.append(
+            Field(f"{type_.value} or null", type_, array_with_null, nulls, nullable=True, labels=Labels.of({"k": "v"}), config=config)
+        )
     return Frame(fields, "every type", "A", {"type": "table", "typeVersion": [0, 1], "custom": {"key": "value"}})
 
 
@@ -63,17 +65,17 @@ def results_of_every_type() -> dict[str, Result]:
 
 def test_a_frame_of_every_type_has_the_recorded_json() -> None:
     """The JSON equals the golden file, and is read as the same frame."""
-    written = b"".join(chunks(JsonFrameWriter().write(every_type())))
+    written = b"".join(chunks(JsonFrameWriter().write(frame_of_every_type())))
     wire.check("every_type.json", written + b"\n")
-    [read] = read_frames(b"[" + written + b"]")
-    assert b"".join(chunks(JsonFrameWriter().write(read))) == written
-    for field, read_field in zip(every_type().fields, read.fields, strict=True):
+    [read_frame] = read_frames(b"[" + written + b"]")
+    assert b"".join(chunks(JsonFrameWriter().write(read_frame))) == written
+    for field, read_field in zip(frame_of_every_type().fields, read_frame.fields, strict=True):
         assert (field.type, field.nullable, field.values.dtype) == (read_field.type, read_field.nullable, read_field.values.dtype)
 
 
 def test_a_frame_of_every_type_has_the_recorded_arrow_stream() -> None:
     """The Arrow stream of a frame with every type equals the golden file."""
-    wire.check("every_type.arrows", b"".join(chunks(arrow.ArrowFrameWriter().write(every_type()))))
+    wire.check("every_type.arrows", b"".join(chunks(arrow.ArrowFrameWriter().write(frame_of_every_type()))))
 
 
 def test_a_response_has_the_recorded_json() -> None:
@@ -82,7 +84,7 @@ def test_a_response_has_the_recorded_json() -> None:
 
 
 def test_a_response_has_the_recorded_arrow_streams() -> None:
-    """Each frame is a stream in the request's order, and the error a stream without fields."""
+    """The Arrow streams of a response with numbers, a scalar, no data and an error equal the golden file."""
     wire.check("results_of_every_type.arrows", b"".join(chunks(arrow.fragments(results_of_every_type()))))
 
 

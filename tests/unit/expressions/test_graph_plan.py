@@ -12,7 +12,7 @@ from dashwright.expressions.engine.reduce import Reduce
 from dashwright.expressions.engine.values import Scalar
 
 
-def math(ref_id: str, text: str) -> Node:
+def math_node(ref_id: str, text: str) -> Node:
     return Node(ref_id, Math.parse(text))
 
 
@@ -24,22 +24,30 @@ def faults(*nodes: Node) -> dict[str, str]:
     ("nodes", "order"),
     [
         ([Node("A", Reduce.of("B", "mean")), Node("B")], "BA"),
-        ([math("C", "$B"), Node("B", Reduce.of("A", "last")), Node("A")], "ABC"),
-        ([Node("B"), Node("A"), math("C", "$A + $B")], "BAC"),
-        ([math("X", "1"), Node("B"), math("C", "$B"), Node("A")], "BAXC"),
-        ([math("Z", "1"), math("Y", "2"), math("X", "$Y + $Z")], "ZYX"),
+        ([math_node("C", "$B"), Node("B", Reduce.of("A", "last")), Node("A")], "ABC"),
+        ([Node("B"), Node("A"), math_node("C", "$A + $B")], "BAC"),
+        ([math_node("X", "1"), Node("B"), math_node("C", "$B"), Node("A")], "BAXC"),
+        ([math_node("Z", "1"), math_node("Y", "2"), math_node("X", "$Y + $Z")], "ZYX"),
     ],
 )
 def test_nodes_run_after_their_inputs(nodes: list[Node], order: str) -> None:
-    """Queries run first and expressions after their inputs; ties keep the request's order."""
+    """Queries run first, and expressions after their inputs. Otherwise, nodes run in the order of the request."""
     planned = plan_nodes(nodes)
     assert "".join(planned.order) == order
     assert not planned.faults
 
 
-def test_a_cycle_is_named_with_its_path_on_each_of_its_nodes() -> None:
-    """A node that only reads a cycle is not part of it, and the order contains every node."""
-    nodes = [math("Z", "$Y"), math("Y", "$A"), math("A", "$B"), math("B", "$C + $D"), math("C", "$A"), math("D", "$D2"), Node("D2")]
+def test_each_node_of_a_cycle_has_an_error_with_its_path() -> None:
+    """Only the nodes of a cycle have its error, not those that read the cycle. The order contains every node."""
+    nodes = [
+        math_node("Z", "$Y"),
+        math_node("Y", "$A"),
+        math_node("A", "$B"),
+        math_node("B", "$C + $D"),
+        math_node("C", "$A"),
+        math_node("D", "$D2"),
+        Node("D2"),
+    ]
     assert {ref_id: text.split(": ")[1].split(";")[0] for ref_id, text in faults(*nodes).items()} == {
         "A": "A -> B -> C -> A",
         "B": "B -> C -> A -> B",
@@ -51,22 +59,29 @@ def test_a_cycle_is_named_with_its_path_on_each_of_its_nodes() -> None:
 
 
 def test_missing_nodes_and_self_references_are_faults_of_the_reader() -> None:
-    """A missing node, or a self reference, is a fault of the node that refers to it. The fault names the wrong refId."""
-    assert "'B'" in faults(math("A", "$B"))["A"]
-    assert "cannot reference itself" in faults(math("A", "$A + 1"))["A"]
+    """A missing node, or a self reference, is a fault of the node that refers to it. The fault names the refId."""
+    assert "'B'" in faults(math_node("A", "$B"))["A"]
+    assert "cannot reference itself" in faults(math_node("A", "$A + 1"))["A"]
     assert faults(Node("A")) == {}
 
 
-def test_a_large_cycle_is_found_in_time_and_without_recursion() -> None:
-    """A ring of hundreds of nodes is an error like any other."""
+def test_a_large_cycle_is_found_without_recursion() -> None:
+    """The nodes of a ring of hundreds of nodes have an error each, not a RecursionError."""
     size = 400
-    ring = [math(f"N{index}", f"$N{(index + 1) % size}") for index in range(size)]
+    ring = [math_node(f"N{index}", f"$N{(index + 1) % size}") for index in range(size)]
     assert len(plan_nodes(ring).faults) == size
 
 
 def test_dependents_have_the_status_of_the_failed_node() -> None:
-    """A failed source is an error of the source for all dependents; an unreadable target is one of the caller."""
-    nodes = [Node("A"), math("B", "$A"), math("C", "$B"), Node("F", error=BadRequest("unreadable")), math("G", "$F"), math("H", "2")]
+    """All dependents of a failed data source have its status 502. Dependents of an invalid target have the status 400."""
+    nodes = [
+        Node("A"),
+        math_node("B", "$A"),
+        math_node("C", "$B"),
+        Node("F", error=BadRequest("invalid target")),
+        math_node("G", "$F"),
+        math_node("H", "2"),
+    ]
     results = evaluate(nodes, {"A": SourceFailed("gone")}, Limits())
     statuses = {ref_id: getattr(result, "status", 200) for ref_id, result in results.items()}
     assert statuses == {

@@ -9,7 +9,7 @@ import pytest
 
 from dashwright.expressions import heap_trimmer
 
-#: Frees every second of eight large blocks, and prints the bytes of them that the process still has.
+#: A program that frees every second of eight large blocks, and prints how many bytes of the freed blocks the process still has.
 _PROGRAM = """
 from pathlib import Path
 from dashwright.expressions.heap_trimmer import map_large_blocks
@@ -31,12 +31,13 @@ _BLOCK_BYTES = 16 * 2**20
 
 @pytest.mark.skipif(sys.platform != "linux", reason="the test reads /proc")
 def test_memory_of_freed_large_blocks_is_returned_between_blocks_in_use() -> None:
+    """Freed large blocks are returned to the system, even if blocks between them are in use."""
     output = subprocess.run([sys.executable, "-c", _PROGRAM], check=True, capture_output=True, text=True).stdout
     assert int(output) < _BLOCK_BYTES
 
 
-def test_a_trim_that_is_due_while_the_loop_is_closed_is_left_out(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The executor refuses work then. That is not an error."""
+def test_a_trim_that_is_due_while_the_loop_is_closed_is_skipped(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A trim while the event loop shuts down is skipped without an error, because the executor then refuses work."""
     monkeypatch.setattr(heap_trimmer, "_DELAY_SECONDS", 0)
     errors: list[dict[str, Any]] = []
 

@@ -14,8 +14,8 @@ from dashwright.expressions.engine.labels import NO_LABELS, LabelSets
 from dashwright.expressions.engine.limits import Limits
 from dashwright.expressions.engine.values import Cells, Numbers, Values
 
-SIZE = 10 * 33
-"""Cost of ten numbers: ten points, and 32 more for each series."""
+RESULT_POINTS = 10 * 33
+"""Cost of ten numbers in points: 1 for the value of each number, and 32 for its labels."""
 
 
 @dataclass(frozen=True)
@@ -34,20 +34,20 @@ def node(ref_id: str, *inputs: str) -> Node:
 
 
 def test_live_results_share_a_budget() -> None:
-    """The first result above the budget is an error of its refId with the setting's name; later ones may fit again."""
-    results = evaluate([node("A"), node("B"), node("C")], {}, Limits(request_points=2 * SIZE))
+    """The first result above the budget is an error of its refId, which names the setting."""
+    results = evaluate([node("A"), node("B"), node("C")], {}, Limits(request_points=2 * RESULT_POINTS))
     assert isinstance(results["A"], Outcome)
     assert isinstance(results["B"], Outcome)
     refused = results["C"]
     assert isinstance(refused, TooLarge)
-    assert f"hold {3 * SIZE} points at the same time" in refused.message
-    assert f"more than the {2 * SIZE} allowed (setting DASHWRIGHT_REQUEST_POINTS)" in refused.message
+    assert f"hold {3 * RESULT_POINTS} points at the same time" in refused.message
+    assert f"more than the {2 * RESULT_POINTS} allowed (setting DASHWRIGHT_REQUEST_POINTS)" in refused.message
 
 
 def test_a_result_is_released_after_its_last_reader() -> None:
     """A chain of any length needs memory for two results, unless every result is visible."""
     chain = [node("0"), *(node(str(index), str(index - 1)) for index in range(1, 20))]
-    limits = Limits(request_points=2 * SIZE)
+    limits = Limits(request_points=2 * RESULT_POINTS)
     assert evaluate(chain, {}, limits, requested={"19"}).keys() == {"19"}
     assert isinstance(evaluate(chain, {}, limits, requested={"19"})["19"], Outcome)
     assert not isinstance(evaluate(chain, {}, limits)["19"], Outcome)
@@ -56,12 +56,12 @@ def test_a_result_is_released_after_its_last_reader() -> None:
 def test_an_unread_hidden_result_needs_no_memory() -> None:
     """A hidden target that no expression reads runs only for its error, and its result needs no memory."""
     unread = [node(str(index)) for index in range(20)]
-    assert evaluate(unread, {}, Limits(request_points=SIZE), requested=()) == {}
+    assert evaluate(unread, {}, Limits(request_points=RESULT_POINTS), requested=()) == {}
 
 
 def test_results_of_queries_count() -> None:
     """The results of queries count until the end of the request."""
-    body = {"A": Numbers(LabelSets.of((NO_LABELS,) * 10), Cells(np.ones(10)))}
+    results_of_queries = {"A": Numbers(LabelSets.of((NO_LABELS,) * 10), Cells(np.ones(10)))}
     nodes = [Node("A"), node("B", "A")]
-    assert isinstance(evaluate(nodes, body, Limits(request_points=2 * SIZE - 1))["B"], TooLarge)
-    assert isinstance(evaluate(nodes, body, Limits(request_points=2 * SIZE))["B"], Outcome)
+    assert isinstance(evaluate(nodes, results_of_queries, Limits(request_points=2 * RESULT_POINTS - 1))["B"], TooLarge)
+    assert isinstance(evaluate(nodes, results_of_queries, Limits(request_points=2 * RESULT_POINTS))["B"], Outcome)

@@ -19,7 +19,7 @@ _NAMES = st.from_regex(r"[A-Za-z0-9_]{1,5}", fullmatch=True) | st.from_regex(r"[
 _LEAVES = st.builds(Number, st.floats(min_value=0, allow_nan=False, allow_infinity=False)) | st.builds(Variable, _NAMES)
 
 
-def _deeper(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
+def _compound(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
     calls = st.sampled_from(sorted(FUNCTIONS)).flatmap(
         lambda name: st.builds(Call, st.just(name), st.tuples(*[inner] * FUNCTIONS[name].arity))
     )
@@ -28,16 +28,16 @@ def _deeper(inner: st.SearchStrategy[Node]) -> st.SearchStrategy[Node]:
 
 
 @settings(deadline=None)
-@given(st.recursive(_LEAVES, _deeper, max_leaves=12))
+@given(st.recursive(_LEAVES, _compound, max_leaves=12))
 def test_a_printed_tree_parses_to_itself(tree: Node) -> None:
-    """parse(source_of(tree)) == tree, for every tree the parser can make."""
+    """The text of any tree is parsed to the same tree."""
     assert parse(source_of(tree)) == tree
 
 
 _TEXT_OF_MATH = st.text(alphabet=st.sampled_from("$AB{} ()+-*/%!<>=&|,.0123456789xe\"'abs_nl\t\u00e9\u0663\u2003"), max_size=40)
 
 
-def tree_or_place(text: str) -> Node | int:
+def parse_to_tree_or_position(text: str) -> Node | int:
     try:
         return parse(text)
     except BadRequest as error:
@@ -48,7 +48,7 @@ def tree_or_place(text: str) -> Node | int:
 @given(_TEXT_OF_MATH | st.text(max_size=40))
 def test_any_text_is_an_expression_or_a_bad_request(text: str) -> None:
     """Any text is parsed and printed, or raises BadRequest with a position."""
-    result = tree_or_place(text)
+    result = parse_to_tree_or_position(text)
     if isinstance(result, int):
         assert 1 <= result <= len(text) + 1
     else:
@@ -65,8 +65,8 @@ def test_any_text_is_an_expression_or_a_bad_request(text: str) -> None:
         ('f("a", $b)', [("func", "f"), ("(", "("), ("string", '"a"'), (",", ","), ("var", "$b"), (")", ")")]),
     ],
 )
-def test_tokens_are_the_longest_that_fit(text: str, expected: list[tuple[str, str]]) -> None:
-    """White space separates; symbols are read as the longest operator, not as one run."""
+def test_tokens_are_as_long_as_possible(text: str, expected: list[tuple[str, str]]) -> None:
+    """White space separates tokens. Consecutive symbols are divided into the longest possible operators."""
     assert [(token.type.value, token.text) for token in tokens(text)] == [*expected, ("EOF", "")]
 
 
@@ -85,15 +85,15 @@ def test_printing_uses_the_parentheses_that_are_needed(tree: Node, text: str) ->
     assert source_of(tree) == text
 
 
-def test_an_error_points_at_its_place() -> None:
-    """The details hold the place from 1 and a line with a caret under it."""
+def test_an_error_has_its_position() -> None:
+    """The details of an error have its position, counted from 1, and the line of the error above a caret."""
     with pytest.raises(BadRequest) as caught:
         parse("$A +\t) * 2")
     assert caught.value.details == {"position": "6", "caret": "$A + ) * 2\n     ^"}
 
 
-def test_the_picture_of_a_long_line_is_cut() -> None:
-    """The caret line shows the neighbourhood of the fault only."""
+def test_the_caret_line_of_a_long_expression_is_truncated() -> None:
+    """The caret line of a long expression has only the text around the error."""
     with pytest.raises(BadRequest) as caught:
         parse("1 + " * 500 + ")")
     line, caret = caught.value.details["caret"].split("\n")
@@ -103,17 +103,18 @@ def test_the_picture_of_a_long_line_is_cut() -> None:
 
 @pytest.mark.parametrize("opening", ["(", "-", "!", "abs(", "1||1&&1==1+1*1**("])
 def test_deep_nesting_is_an_error(opening: str) -> None:
-    """Nesting above the limit is an error with the limit, never a RecursionError; up to the limit, it evaluates."""
+    """Nesting above the limit is an error with the limit, not a RecursionError. Nesting up to the limit is evaluated."""
     with pytest.raises(BadRequest, match=f"deeper than {EXPRESSION_DEPTH} levels"):
         parse(opening * (EXPRESSION_LENGTH // len(opening)))
-    levels = (EXPRESSION_DEPTH - 1) // (2 if opening.startswith("1") else 1)
-    nested = opening * levels + "1" + ")" * (opening.count("(") * levels)
+    levels_per_opening = 2 if opening.startswith("1") else 1
+    count = (EXPRESSION_DEPTH - 1) // levels_per_opening
+    nested = opening * count + "1" + ")" * (opening.count("(") * count)
     assert isinstance(Math.parse(nested).evaluate({}, Limits()).values, Scalar)
     assert parse(source_of(parse(nested))) == parse(nested)
 
 
 def test_a_chain_of_operators_is_not_deep() -> None:
-    """A sum as long as the length limit allows evaluates and prints."""
+    """A sum of the maximum length is evaluated and printed."""
     text = "1" + "+1" * ((EXPRESSION_LENGTH - 1) // 2)
     values = Math.parse(text).evaluate({}, Limits()).values
     assert isinstance(values, Scalar)
@@ -129,11 +130,11 @@ def test_a_long_expression_is_rejected() -> None:
 
 
 def test_inputs_are_named_once_in_the_order_of_the_text() -> None:
-    """Variables at any place of the tree are inputs of the graph."""
+    """The inputs of an expression are its variables, each once, in the order of the text."""
     assert Math.parse("$B + abs(-$A) * ($C + $B) - ${my D}").inputs == ("B", "A", "C", "my D")
 
 
 def test_every_function_and_operator_is_documented() -> None:
-    """The tables are the documentation, too: one line each."""
+    """Every function and operator has a description of one line, from which the docs are generated."""
     docs = [function.doc for function in FUNCTIONS.values()] + [operator.doc for operator in BINARY.values()]
     assert all(doc and "\n" not in doc for doc in docs)

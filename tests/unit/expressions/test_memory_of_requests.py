@@ -18,28 +18,28 @@ from dashwright.expressions.engine.memory import MemoryBudget
 from dashwright.expressions.queries import QuerySettings, respond
 
 MEGABYTE = 2**20
-STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.sampled_from(["take", "give", "held", "close"])), max_size=60)
+STEPS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 60), st.sampled_from(["reserve", "reserve", "release", "close"])), max_size=60)
 
 
 @given(STEPS)
-def test_a_budget_is_never_exceeded_and_leaves_room_for_others(steps: list[tuple[int, int, str]]) -> None:
-    """An organization has at most three times the free memory, and released memory can be reserved again."""
+def test_a_budget_is_never_exceeded_and_leaves_memory_for_others(steps: list[tuple[int, int, str]]) -> None:
+    """An organization reserves at most three times the memory that is free afterwards. Released memory can be reserved again."""
     budget = MemoryBudget(100)
     with ExitStack() as opened:
         reservations = {name: opened.enter_context(budget.reservation(name)) for name in range(4)}
         for name, size, step in steps:
-            if step == "give":
+            if step == "release":
                 reservations[name].release(min(size, reservations[name].size))
             elif step == "close":
-                with budget.reservation(name) as brief:
-                    _try_to_take(brief, size)
-            elif _try_to_take(reservations[name], size):
+                with budget.reservation(name) as short_reservation:
+                    _try_to_reserve(short_reservation, size)
+            elif _try_to_reserve(reservations[name], size):
                 assert reservations[name].size <= 3 * (100 - budget.reserved)
             assert budget.reserved == sum(reservation.size for reservation in reservations.values()) <= 100
     assert budget.reserved == 0
 
 
-def _try_to_take(reservation: Any, size: int) -> bool:
+def _try_to_reserve(reservation: Any, size: int) -> bool:
     try:
         reservation.reserve(size)
     except (TooLarge, TooManyRequests):
@@ -48,7 +48,7 @@ def _try_to_take(reservation: Any, size: int) -> bool:
 
 
 def test_a_closed_reservation_does_not_count() -> None:
-    """A thread that continues after its caller has left reserves nothing."""
+    """A thread that continues after its request has ended does not reserve memory."""
     budget = MemoryBudget(100)
     with budget.reservation("a") as reservation:
         reservation.reserve(10)
@@ -75,7 +75,7 @@ def settings() -> QuerySettings:
     return QuerySettings(memory=MemoryBudget(40 * MEGABYTE))
 
 
-async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySettings) -> None:
+async def test_a_request_that_can_never_fit_is_rejected(settings: QuerySettings) -> None:
     """The error of a request that can never fit names the setting, and nothing remains reserved."""
     with settings.memory.reservation(1) as memory:
         refused = await respond(chain_of_sums(200, 90), QueryContext(org_id=1), settings, memory=memory)
@@ -86,7 +86,7 @@ async def test_a_request_that_can_never_fit_is_refused_by_size(settings: QuerySe
 
 
 async def test_a_request_is_rejected_while_others_use_the_memory(settings: QuerySettings) -> None:
-    """A small request of another organization is served at the same time."""
+    """A request above the free memory is rejected, while a small request of another organization is served."""
     with settings.memory.reservation(1) as reservation_of_others, settings.memory.reservation(1) as memory:
         reservation_of_others.reserve(29 * MEGABYTE)
         with pytest.raises(TooManyRequests, match=r"other running requests leave less of the 41943040 allowed.*DASHWRIGHT_QUERY_BYTES"):
@@ -96,19 +96,19 @@ async def test_a_request_is_rejected_while_others_use_the_memory(settings: Query
 
 
 async def test_the_size_of_a_response_is_limited(settings: QuerySettings) -> None:
-    """A response above the limit is rejected before it is encoded; hidden results do not count."""
+    """A response above the limit is rejected before it is encoded. Hidden results do not count."""
     bounded = replace(settings, limits=Limits(query_response_bytes=100_000))
     refused = await respond(chain_of_sums(10, 5), settings=bounded)
     assert refused.headers["status"] == 413
     assert "DASHWRIGHT_QUERY_RESPONSE_BYTES" in (await read_body(refused))["message"]
-    hidden = orjson.loads(chain_of_sums(10, 5))
-    for query in hidden["queries"][1:]:
+    request_with_hidden_sums = orjson.loads(chain_of_sums(10, 5))
+    for query in request_with_hidden_sums["queries"][1:]:
         query["hide"] = True
-    assert (await respond(orjson.dumps(hidden), settings=bounded)).headers["status"] == 200
+    assert (await respond(orjson.dumps(request_with_hidden_sums), settings=bounded)).headers["status"] == 200
 
 
 async def test_concurrent_requests_stay_within_the_budget(settings: QuerySettings) -> None:
-    """Some requests are rejected, none is lost, and all memory is released."""
+    """Concurrent requests never reserve more than the budget, some are served, and all memory is released."""
     maximum = 0
 
     async def send_request(org_id: int) -> bool:

@@ -1,4 +1,4 @@
-"""Every body receives a response, and the endpoints agree about it."""
+"""Every body of a query or panel has a response, and the validation of a panel agrees with its evaluation."""
 
 import json
 from typing import Any
@@ -87,7 +87,7 @@ async def send_panel(body: Any, context: QueryContext) -> tuple[int, Any]:
     body=BODIES, context=st.builds(QueryContext, st.sampled_from([QueryEndpoint.QUERY, QueryEndpoint.PANEL]), st.booleans(), st.booleans())
 )
 async def test_every_body_has_a_response(body: Any, context: QueryContext) -> None:
-    """Each endpoint responds with 200 or 400, with results or a message; a rejected body runs nothing."""
+    """The response to any body is 200 with results, or 400 with a message. A rejected body has no results."""
     status, response = await send_panel(body, context)
     assert status in {200, 400}
     assert ("results" in response) or response["message"]
@@ -97,14 +97,14 @@ async def test_every_body_has_a_response(body: Any, context: QueryContext) -> No
 @settings(max_examples=300, deadline=None)
 @given(body=BODIES)
 async def test_a_panel_is_rejected_for_its_validation_faults(body: Any) -> None:
-    """The error of a panel lists the faults of its validation, in their order; a panel without faults runs."""
+    """The error of a panel lists the faults of its validation, in the same order. A panel without faults is evaluated."""
     status, document = await send_panel(body, QueryContext(QueryEndpoint.VALIDATION))
     assert status == 200
     assert document["valid"] == (not document["faults"])
     _, response = await send_panel(body, QueryContext(QueryEndpoint.PANEL))
     pointers = [fault["pointer"] for fault in document["faults"]]
-    refused = [fault["pointer"] for fault in response.get("faults", [])]
-    assert pointers[: len(refused)] == refused
+    reported_pointers = [fault["pointer"] for fault in response.get("faults", [])]
+    assert pointers[: len(reported_pointers)] == reported_pointers
     if document["valid"] and "results" in response:
         errors = [result.get("error", "") for result in response["results"].values()]
         assert not any(word in error for error in errors for word in ("sse.parseError", "sse.cycle", "sse.dependencyNotFound"))
@@ -112,19 +112,19 @@ async def test_a_panel_is_rejected_for_its_validation_faults(body: Any) -> None:
 
 @settings(max_examples=100, deadline=None)
 @given(bodies=st.lists(BODIES, min_size=1, max_size=3))
-async def test_panels_are_validated_together_as_alone(bodies: list[Any]) -> None:
-    """The validation of several panels has a line for each, which is the response to the panel alone."""
+async def test_a_batch_of_panels_is_validated_like_single_panels(bodies: list[Any]) -> None:
+    """The validation of several panels has a line for each, which equals the validation of the panel alone."""
     replies = [await respond(orjson.dumps(body), QueryContext(QueryEndpoint.VALIDATION)) for body in bodies]
-    batched = await respond(b"\n".join(map(orjson.dumps, bodies)), QueryContext(QueryEndpoint.VALIDATIONS))
-    assert batched.body == b"\n".join(reply.body for reply in replies if isinstance(reply.body, bytes))
+    batch_response = await respond(b"\n".join(map(orjson.dumps, bodies)), QueryContext(QueryEndpoint.VALIDATIONS))
+    assert batch_response.body == b"\n".join(reply.body for reply in replies if isinstance(reply.body, bytes))
 
 
 async def test_a_line_without_json_has_no_validation() -> None:
-    """A line that cannot be read does not prevent the validation of the others."""
+    """A line that is not JSON has an empty result. The other lines are validated."""
     valid = b'{"type":"t","targets":[]}'
-    batched = await respond(b"{\n" + valid, QueryContext(QueryEndpoint.VALIDATIONS))
+    batch_response = await respond(b"{\n" + valid, QueryContext(QueryEndpoint.VALIDATIONS))
     single = await respond(valid, QueryContext(QueryEndpoint.VALIDATION))
-    assert (batched.headers["status"], batched.body) == (200, b"\n" + single.body if isinstance(single.body, bytes) else None)
+    assert (batch_response.headers["status"], batch_response.body) == (200, b"\n" + single.body if isinstance(single.body, bytes) else None)
 
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
@@ -138,8 +138,8 @@ async def test_both_ends_of_a_range_are_reported(endpoint: QueryEndpoint) -> Non
     assert [fault["pointer"] for fault in response["faults"]] == pointers
 
 
-async def test_readers_of_an_invalid_target_are_not_faulty() -> None:
-    """The reader's input exists and is only invalid: there is one fault, not two."""
+async def test_a_target_that_reads_an_invalid_one_is_valid() -> None:
+    """A target that reads an invalid target has no fault itself, because its input exists."""
     targets = [{"refId": "A", "type": "math", "expression": "1", "colour": 1}, {"refId": "B", "type": "math", "expression": "$A"}]
     _, document = await send_panel({"type": "t", "targets": targets}, QueryContext(QueryEndpoint.VALIDATION))
     assert [fault["pointer"] for fault in document["faults"]] == ["/targets/0/colour"]
@@ -159,24 +159,24 @@ async def test_any_value_as_data_source_is_handled(any_value: Any, name: str) ->
 MEMBERS = ["type", "refId", "datasource", "expression", "hide", "timeRange", "resultAssertions", "colour"]
 
 
-@pytest.mark.parametrize("path", MEMBERS)
+@pytest.mark.parametrize("member", MEMBERS)
 @pytest.mark.parametrize(
     "context",
     [QueryContext(), QueryContext(lenient=True), QueryContext(QueryEndpoint.PANEL), QueryContext(QueryEndpoint.VALIDATION)],
     ids=lambda a: f"{a.endpoint}-{a.lenient}",
 )
-async def test_deep_values_are_handled(context: QueryContext, path: str) -> None:
-    """The greatest depth that JSON is parsed at causes no internal error in any place."""
-    query = {"refId": "A", "type": "math", "expression": "1", "timeRange": {"zone": "utc"}, path: "DEEP"}
+async def test_deep_values_are_handled(context: QueryContext, member: str) -> None:
+    """Values of the maximum depth of JSON cause no internal error in any member."""
+    query = {"refId": "A", "type": "math", "expression": "1", "timeRange": {"zone": "utc"}, member: "DEEP"}
     body = json.dumps({"type": "t", "targets": [], "queries": [query]}).replace('"DEEP"', "[" * 1000 + "]" * 1000)
     response = await respond(body.encode(), context)
     assert response.headers["status"] == (
-        200 if context.endpoint is QueryEndpoint.VALIDATION or (context.lenient and path == "colour") else 400
+        200 if context.endpoint is QueryEndpoint.VALIDATION or (context.lenient and member == "colour") else 400
     )
 
 
-async def test_countless_faults_are_counted_only() -> None:
-    """A target with more faults than anybody reads has one that says how many."""
+async def test_thousands_of_faults_are_only_counted() -> None:
+    """A target with thousands of faults has a single one with their number."""
     query = {"refId": "A", "type": "math", "expression": "1"} | {f"p{index}": index for index in range(5000)}
     status, body = await send_panel({"queries": [query]}, QueryContext())
     assert status == 400

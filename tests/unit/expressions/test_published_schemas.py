@@ -17,7 +17,7 @@ from dashwright.expressions.requests.binding import BoundQuery, bind
 
 pytestmark = pytest.mark.exhaustive
 
-VALIDATORS = {kind: jsonschema_rs.Draft4Validator(target_schema(kind)) for kind in TARGETS}
+VALIDATORS = {type_: jsonschema_rs.Draft4Validator(target_schema(type_)) for type_ in TARGETS}
 PANEL = jsonschema_rs.Draft4Validator(panel_schema())
 
 TEXT = st.text(max_size=3)
@@ -29,37 +29,37 @@ JSON = st.recursive(
 )
 
 
-def shape(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
+def objects(required: dict[str, Any], optional: dict[str, Any]) -> st.SearchStrategy[dict[str, Any]]:
     return st.fixed_dictionaries(required, optional={name: strategy | st.none() for name, strategy in optional.items()})
 
 
-def words(text: str) -> st.SearchStrategy[str]:
+def one_of(text: str) -> st.SearchStrategy[str]:
     return st.sampled_from(text.split())
 
 
-REDUCER = words("sum mean min max count last median")
-COMPARISON = words("gt lt eq ne gte lte within_range outside_range within_range_included outside_range_included")
-EVALUATOR = shape({"params": st.lists(NUMBERS, max_size=2), "type": COMPARISON}, {})
-ASSERTIONS = shape(
+REDUCER = one_of("sum mean min max count last median")
+COMPARISON = one_of("gt lt eq ne gte lte within_range outside_range within_range_included outside_range_included")
+EVALUATOR = objects({"params": st.lists(NUMBERS, max_size=2), "type": COMPARISON}, {})
+ASSERTIONS = objects(
     {"typeVersion": st.lists(st.integers(0, 3), min_size=2, max_size=2)},
-    {"type": st.just("") | words("timeseries-multi table log-lines"), "maxFrames": st.integers(0, 5)},
+    {"type": st.just("") | one_of("timeseries-multi table log-lines"), "maxFrames": st.integers(0, 5)},
 )
 COMMON = {
-    "datasource": shape({"type": st.just("__expr__")}, {"uid": TEXT, "apiVersion": TEXT}),
+    "datasource": objects({"type": st.just("__expr__")}, {"uid": TEXT, "apiVersion": TEXT}),
     "hide": st.booleans(),
     "queryType": TEXT,
     "resultAssertions": ASSERTIONS,
-    "timeRange": shape({}, {"from": TEXT, "to": TEXT}),
+    "timeRange": objects({}, {"from": TEXT, "to": TEXT}),
 }
-SETTINGS = shape({"mode": st.just("dropNN")}, {"replaceWithValue": st.none()}) | shape(
+SETTINGS = objects({"mode": st.just("dropNN")}, {"replaceWithValue": st.none()}) | objects(
     {"mode": st.just("replaceNN"), "replaceWithValue": NUMBERS}, {}
 )
-CONDITION = shape(
+CONDITION = objects(
     {
-        "evaluator": shape({"params": st.lists(NUMBERS, max_size=2), "type": TEXT}, {}),
-        "operator": shape({"type": words("and or logic-or")}, {}),
-        "query": shape({"params": st.lists(TEXT, max_size=2)}, {}),
-        "reducer": shape({"type": TEXT}, {}),
+        "evaluator": objects({"params": st.lists(NUMBERS, max_size=2), "type": TEXT}, {}),
+        "operator": objects({"type": one_of("and or logic-or")}, {}),
+        "query": objects({"params": st.lists(TEXT, max_size=2)}, {}),
+        "reducer": objects({"type": TEXT}, {}),
     },
     {},
 )
@@ -68,7 +68,7 @@ MEMBERS_BY_TYPE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
     "math": (EXPRESSION, {}),
     "reduce": (EXPRESSION | {"reducer": REDUCER}, {"settings": SETTINGS}),
     "resample": (
-        EXPRESSION | {"window": st.text(min_size=1, max_size=3), "downsampler": REDUCER, "upsampler": words("pad backfilling fillna")},
+        EXPRESSION | {"window": st.text(min_size=1, max_size=3), "downsampler": REDUCER, "upsampler": one_of("pad backfilling fillna")},
         {},
     ),
     "classic_conditions": ({"conditions": st.lists(CONDITION, max_size=2)}, {}),
@@ -76,7 +76,7 @@ MEMBERS_BY_TYPE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
         EXPRESSION
         | {
             "conditions": st.lists(
-                shape(
+                objects(
                     {"evaluator": EVALUATOR},
                     {"unloadEvaluator": EVALUATOR, "loadedDimensions": st.dictionaries(TEXT, JSON, max_size=2)},
                 ),
@@ -89,61 +89,61 @@ MEMBERS_BY_TYPE: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
 }
 
 
-def targets(kind: str) -> st.SearchStrategy[dict[str, Any]]:
-    required, optional = MEMBERS_BY_TYPE[kind]
-    return shape({"refId": st.text(min_size=1, max_size=3), "type": st.just(kind)} | required, COMMON | optional)
+def targets(type_: str) -> st.SearchStrategy[dict[str, Any]]:
+    required, optional = MEMBERS_BY_TYPE[type_]
+    return objects({"refId": st.text(min_size=1, max_size=3), "type": st.just(type_)} | required, COMMON | optional)
 
 
-def holders(value: Any) -> list[Any]:
+def containers(value: Any) -> list[Any]:
     """Return every object and list in a value, beginning with the value itself."""
     children = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
-    return [value] * isinstance(value, dict | list) + [holder for item in children for holder in holders(item)]
+    return [value] * isinstance(value, dict | list) + [container for item in children for container in containers(item)]
 
 
 @st.composite
-def mutants(draw: st.DrawFn, kind: str) -> dict[str, Any]:
+def mutated_targets(draw: st.DrawFn, type_: str) -> dict[str, Any]:
     """Draw a valid target in which one member at any depth is removed, added or changed."""
-    target = copy.deepcopy(draw(targets(kind)))
-    holder = draw(st.sampled_from(holders(target)))
-    if isinstance(holder, list):
-        index = draw(st.integers(0, len(holder)))
-        holder[index : index + 1] = draw(st.lists(JSON, max_size=2))
-    elif holder and draw(st.booleans()):
-        name = draw(st.sampled_from(sorted(holder)))
-        value = holder.pop(name)
+    target = copy.deepcopy(draw(targets(type_)))
+    container = draw(st.sampled_from(containers(target)))
+    if isinstance(container, list):
+        index = draw(st.integers(0, len(container)))
+        container[index : index + 1] = draw(st.lists(JSON, max_size=2))
+    elif container and draw(st.booleans()):
+        name = draw(st.sampled_from(sorted(container)))
+        value = container.pop(name)
         if draw(st.booleans()):
-            holder[to_snake(name) if name != "from" else "from_"] = value
+            container[to_snake(name) if name != "from" else "from_"] = value
     else:
-        names = [*sorted(holder), "colour", "ref_id", "type_version", "replaceWithValue"]
-        holder[draw(st.sampled_from(names))] = draw(JSON)
+        names = [*sorted(container), "colour", "ref_id", "type_version", "replaceWithValue"]
+        container[draw(st.sampled_from(names))] = draw(JSON)
     return target
 
 
-def is_accepted(kind: str, target: dict[str, Any]) -> bool:
+def is_accepted(type_: str, target: dict[str, Any]) -> bool:
     try:
-        TARGETS[kind].model_validate(target)
+        TARGETS[type_].model_validate(target)
     except ValidationError:
         return False
     return True
 
 
-@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("type_", TARGETS)
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
-def test_a_good_target_is_valid_by_model_and_schema(kind: str, data: st.DataObject) -> None:
-    """Every target that the specification allows is accepted by the model and by the schema."""
-    target = data.draw(targets(kind))
-    assert is_accepted(kind, target)
-    VALIDATORS[kind].validate(target)
+def test_a_valid_target_is_accepted_by_model_and_schema(type_: str, data: st.DataObject) -> None:
+    """Every valid target is accepted by the model and by the schema."""
+    target = data.draw(targets(type_))
+    assert is_accepted(type_, target)
+    VALIDATORS[type_].validate(target)
 
 
-@pytest.mark.parametrize("kind", TARGETS)
+@pytest.mark.parametrize("type_", TARGETS)
 @settings(max_examples=150, deadline=None)
 @given(data=st.data())
-def test_a_mutated_target_has_one_verdict(kind: str, data: st.DataObject) -> None:
+def test_model_and_schema_agree_about_mutated_targets(type_: str, data: st.DataObject) -> None:
     """The schema accepts exactly the mutated targets that the model accepts."""
-    target = data.draw(mutants(kind))
-    assert is_accepted(kind, target) == VALIDATORS[kind].is_valid(target)
+    target = data.draw(mutated_targets(type_))
+    assert is_accepted(type_, target) == VALIDATORS[type_].is_valid(target)
 
 
 def is_bound(item: Any) -> bool:
@@ -165,7 +165,7 @@ USUAL_MEMBERS = st.fixed_dictionaries(
 
 
 @settings(max_examples=300, deadline=None)
-@given(item=st.one_of(USUAL_MEMBERS, *map(mutants, TARGETS)))
+@given(item=st.one_of(USUAL_MEMBERS, *map(mutated_targets, TARGETS)))
 def test_the_panel_schema_accepts_what_the_endpoint_accepts(item: Any) -> None:
     """An item is valid by the panel's schema exactly if the panel endpoint accepts it."""
     assert PANEL.is_valid({"type": "graph", "targets": [item]}) == is_bound(item)
@@ -177,5 +177,5 @@ def test_every_document_is_draft_04(document: dict[str, Any]) -> None:
     assert document["$schema"] == SCHEMA_DRAFT
     jsonschema_rs.meta.validate(document)
     text = str(document)
-    for later in ("'const'", "'$defs'", "'exclusiveMinimum'", "'prefixItems'"):
-        assert later not in text
+    for keyword in ("'const'", "'$defs'", "'exclusiveMinimum'", "'prefixItems'"):
+        assert keyword not in text

@@ -38,7 +38,7 @@ from dashwright.expressions.sources.registry import SourceResolver
 from dashwright.expressions.sources.source import Source
 
 
-def source(ref_id: str, *labels: dict[str, str], points: int = 2) -> dict[str, Any]:
+def series_query(ref_id: str, *labels: dict[str, str], points: int = 2) -> dict[str, Any]:
     frames = [
         {
             "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number", "labels": item}]},
@@ -50,7 +50,7 @@ def source(ref_id: str, *labels: dict[str, str], points: int = 2) -> dict[str, A
     return {"refId": ref_id, "datasource": {"type": "grafana-testdata-datasource"}, **content}
 
 
-def math(ref_id: str, expression: str) -> dict[str, Any]:
+def math_query(ref_id: str, expression: str) -> dict[str, Any]:
     return {"refId": ref_id, "type": "math", "expression": expression}
 
 
@@ -61,43 +61,46 @@ async def send_queries(limits: Limits, *queries: Any, seconds: float = 60) -> tu
 
 
 @pytest.mark.parametrize(
-    ("limits", "queries", "name"),
+    ("limits", "queries", "setting"),
     [
-        (Limits(query_series=1), [source("A", {"h": "a"}, {"h": "b"}), math("B", "$A")], "QUERY_SERIES"),
-        (Limits(query_points=3), [source("A", {"h": "a"}, {"h": "b"}), math("B", "$A")], "QUERY_POINTS"),
-        (Limits(query_points=3), [source("A", {"h": "a"}, points=4)], "QUERY_POINTS"),
-        (Limits(query_labels=1), [source("A", {"h": "a", "i": "b"}), math("B", "$A")], "QUERY_LABELS"),
-        (Limits(expression_length=4), [math("A", "1 + 1")], "EXPRESSION_LENGTH"),
-        (Limits(expression_depth=2), [math("A", "((1))")], "EXPRESSION_DEPTH"),
-        (Limits(query_depth=2), [math("A", "1"), math("B", "$A"), math("C", "$B")], "QUERY_DEPTH"),
-        (Limits(math_bytes=1), [source("A", {"h": "a"}), math("B", "$A + $A")], "MATH_BYTES"),
+        (Limits(query_series=1), [series_query("A", {"h": "a"}, {"h": "b"}), math_query("B", "$A")], "QUERY_SERIES"),
+        (Limits(query_points=3), [series_query("A", {"h": "a"}, {"h": "b"}), math_query("B", "$A")], "QUERY_POINTS"),
+        (Limits(query_points=3), [series_query("A", {"h": "a"}, points=4)], "QUERY_POINTS"),
+        (Limits(query_labels=1), [series_query("A", {"h": "a", "i": "b"}), math_query("B", "$A")], "QUERY_LABELS"),
+        (Limits(expression_length=4), [math_query("A", "1 + 1")], "EXPRESSION_LENGTH"),
+        (Limits(expression_depth=2), [math_query("A", "((1))")], "EXPRESSION_DEPTH"),
+        (Limits(query_depth=2), [math_query("A", "1"), math_query("B", "$A"), math_query("C", "$B")], "QUERY_DEPTH"),
+        (Limits(math_bytes=1), [series_query("A", {"h": "a"}), math_query("B", "$A + $A")], "MATH_BYTES"),
         (
             Limits(query_series=3),
-            [source("A", *({"h": h} for h in "ab")), source("B", *({"i": i} for i in "abc")), math("C", "$A + $B")],
+            [series_query("A", *({"h": h} for h in "ab")), series_query("B", *({"i": i} for i in "abc")), math_query("C", "$A + $B")],
             None,
         ),
     ],
 )
-async def test_a_limit_is_an_error_of_its_ref_id(limits: Limits, queries: list[Any], name: str | None) -> None:
-    """The error of an exceeded limit has limit and setting, is the caller's, and does not affect other refIds."""
-    status, body = await send_queries(limits, *queries, math("Z", "1"))
+async def test_a_limit_is_an_error_of_its_ref_id(limits: Limits, queries: list[Any], setting: str | None) -> None:
+    """The error of an exceeded limit names the setting, has the status 400, and does not affect other refIds."""
+    status, body = await send_queries(limits, *queries, math_query("Z", "1"))
     assert body["results"]["Z"]["status"] == 200
-    if name is None:
+    if setting is None:
         assert status == 200
         return
     assert status == 400
     failed = {result["status"] for result in body["results"].values() if "error" in result}
     assert failed == {400}
-    assert f"DASHWRIGHT_{name}" in body["message"]
+    assert f"DASHWRIGHT_{setting}" in body["message"]
 
 
-async def test_the_outcome_of_an_expression_is_bounded_too() -> None:
-    """The number of series of a result is limited, because a union may make more series than either side has."""
-    sides = [source("A", *({"h": str(h)} for h in range(3))), source("B", {"h": "1", "i": "1"}, {"h": "1", "i": "2"}, {"h": "1", "i": "3"})]
+async def test_the_number_of_series_of_a_result_is_limited() -> None:
+    """The number of series of a result is limited, because a union may have more series than either side."""
+    sides = [
+        series_query("A", *({"h": str(h)} for h in range(3))),
+        series_query("B", {"h": "1", "i": "1"}, {"h": "1", "i": "2"}, {"h": "1", "i": "3"}),
+    ]
     limits = Limits(query_series=3)
-    assert (await send_queries(limits, *sides, math("C", "$A + $B")))[0] == 200
-    unlabelled = [source("A", *({"h": str(h)} for h in range(3))), source("B", {}, {})]
-    status, body = await send_queries(limits, *unlabelled, math("C", "$A + $B"))
+    assert (await send_queries(limits, *sides, math_query("C", "$A + $B")))[0] == 200
+    unlabelled = [series_query("A", *({"h": str(h)} for h in range(3))), series_query("B", {}, {})]
+    status, body = await send_queries(limits, *unlabelled, math_query("C", "$A + $B"))
     assert status == 400
     assert (
         "3 series from $A and 2 series from $B make 6 series pairs, more than the 3 allowed (setting DASHWRIGHT_QUERY_SERIES)"
@@ -107,11 +110,11 @@ async def test_the_outcome_of_an_expression_is_bounded_too() -> None:
 
 
 @pytest.mark.parametrize("operator", ["||", "%", ">"])
-async def test_a_short_expression_that_multiplies_series_is_refused(operator: str) -> None:
-    """Each union triples three series whose labels overlap; the refusal names both factors before the pairs are made."""
-    multiplying = f" {operator} ".join(["($A % $A > $A)"] * 20)
+async def test_a_short_expression_that_multiplies_series_is_rejected(operator: str) -> None:
+    """An expression whose unions multiply the number of series is rejected, with both factors, before the pairs are created."""
+    expression_text = f" {operator} ".join(["($A % $A > $A)"] * 20)
     budget = MemoryBudget(100 * 2**20)
-    queries = [source("A", {"h": "a"}, {"z": "x"}, {"h": "a", "z": "x"}), math("B", multiplying)]
+    queries = [series_query("A", {"h": "a"}, {"z": "x"}, {"h": "a", "z": "x"}), math_query("B", expression_text)]
     body = orjson.dumps({"queries": queries})
     assert len(body) < 1_500
     tracemalloc.start()
@@ -129,7 +132,7 @@ async def test_a_short_expression_that_multiplies_series_is_refused(operator: st
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
 async def test_the_number_of_queries_is_limited(endpoint: QueryEndpoint) -> None:
-    """Each endpoint rejects too many queries before it parses any."""
+    """Each endpoint rejects too many queries before it parses them."""
     queries = [{"no": "query"}] * 3
     body = orjson.dumps({"type": "x", "targets": [], "queries": queries})
     response = await respond(body, QueryContext(endpoint), QuerySettings(Limits(query_targets=2)))
@@ -143,7 +146,7 @@ async def test_the_number_of_queries_is_limited(endpoint: QueryEndpoint) -> None
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL, QueryEndpoint.VALIDATION])
 async def test_the_size_of_all_expressions_is_limited(endpoint: QueryEndpoint) -> None:
     """The size of all expressions together is limited. The error is reported once, at the expression that exceeds the limit."""
-    body = orjson.dumps({"type": "x", "targets": [], "queries": [math(ref_id, "1 + 1") for ref_id in "ABCD"]})
+    body = orjson.dumps({"type": "x", "targets": [], "queries": [math_query(ref_id, "1 + 1") for ref_id in "ABCD"]})
     response = await respond(body, QueryContext(endpoint), QuerySettings(Limits(request_expressions=12)))
     assert isinstance(response.body, bytes)
     error = orjson.loads(response.body)
@@ -153,18 +156,18 @@ async def test_the_size_of_all_expressions_is_limited(endpoint: QueryEndpoint) -
 
 
 def test_every_limit_is_a_setting_with_the_same_default() -> None:
-    """The engine gets the limits of the environment, whose defaults are the engine's own."""
+    """The limits of the engine are settings, whose defaults are those of the engine."""
     assert query_settings(load()).limits.query_series == Limits().query_series
     defaults = query_settings(Environment())
     for name in Limits.__dataclass_fields__.keys() - {"deadline", "memory"}:
         assert getattr(defaults.limits, name) == getattr(Limits(), name), name
     assert defaults.seconds == QuerySettings().seconds
-    chosen = query_settings(load(query_depth=7, evaluation_seconds=3))
-    assert (chosen.limits.query_depth, chosen.seconds) == (7, 3)
+    custom_settings = query_settings(load(query_depth=7, evaluation_seconds=3))
+    assert (custom_settings.limits.query_depth, custom_settings.seconds) == (7, 3)
 
 
 class SlowSource(Source):
-    """A source that lets time pass instead of waiting."""
+    """A data source whose queries take time, by a function that advances the clock."""
 
     def __init__(self, pass_time: Callable[[], None]) -> None:
         self._pass_time = pass_time
@@ -178,7 +181,7 @@ class SlowSource(Source):
 
 
 async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Finished results are kept; later nodes are 504 on their refId and name the setting."""
+    """After the deadline, results that are complete are kept. Each other refId has the status 504 and an error that names the setting."""
     received: list[Limits] = []
 
     async def fetch(
@@ -190,14 +193,14 @@ async def test_no_node_begins_after_the_deadline(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("dashwright.expressions.queries.fetch", fetch)
     monkeypatch.setitem(registry.BUILT_IN, "slow", SlowSource(lambda: received[0].deadline.expire()))
     query = {"refId": "A", "datasource": {"type": "slow", "uid": "x"}}
-    status, body = await send_queries(Limits(), query, math("B", "1"), seconds=7)
+    status, body = await send_queries(Limits(), query, math_query("B", "1"), seconds=7)
     assert status == 400
     assert {ref_id: result["status"] for ref_id, result in body["results"].items()} == {"A": 200, "B": 504}
     assert "longer than the 7 s allowed (setting DASHWRIGHT_EVALUATION_SECONDS)" in body["results"]["B"]["error"]
 
 
 def test_a_deadline_expires_on_time() -> None:
-    """A deadline expires at its time, or immediately when the caller is gone."""
+    """A deadline expires at its time, or immediately when ``expire`` is called."""
     now = [100.0]
     deadline = Deadline(5, lambda: now[0])
     now[0] = 104.9
@@ -205,11 +208,11 @@ def test_a_deadline_expires_on_time() -> None:
     now[0] = 105.0
     with pytest.raises(DeadlineExceeded):
         deadline.check()
-    endless = Deadline(clock=lambda: now[0])
-    endless.check()
-    endless.expire()
+    deadline_without_time = Deadline(clock=lambda: now[0])
+    deadline_without_time.check()
+    deadline_without_time.expire()
     with pytest.raises(DeadlineExceeded):
-        endless.check()
+        deadline_without_time.check()
 
 
 @pytest.mark.parametrize("expression", [Math.parse("1 + 1"), Reduce.of("A", "sum")], ids=["math", "reduce"])
@@ -224,23 +227,23 @@ def test_a_node_checks_its_deadline_between_steps(expression: Expression) -> Non
 
 
 async def test_a_cancelled_request_ends_its_thread(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A thread cannot be stopped: the deadline that it checks is ended when the caller leaves."""
-    has_begun, go_on, received_limits = asyncio.Event(), threading.Event(), list[Limits]()
+    """The deadline of a cancelled request expires, because its thread cannot be stopped but checks the deadline."""
+    has_begun, may_continue, received_limits = asyncio.Event(), threading.Event(), list[Limits]()
     loop = asyncio.get_running_loop()
 
     def wait(*arguments: Any) -> Any:
         received_limits.extend(argument for argument in arguments if isinstance(argument, Limits))
         loop.call_soon_threadsafe(has_begun.set)
-        go_on.wait()
+        may_continue.wait()
 
     monkeypatch.setattr("dashwright.expressions.queries.parse_request", wait)
     monkeypatch.setattr("dashwright.expressions.queries._MAX_BODY_BYTES_ON_LOOP", 0)
-    query_task = asyncio.create_task(send_queries(Limits(), source("A", {"h": "a"})))
+    query_task = asyncio.create_task(send_queries(Limits(), series_query("A", {"h": "a"})))
     await has_begun.wait()
     received_limits[0].deadline.check()
     query_task.cancel()
     with pytest.raises(asyncio.CancelledError):
         await query_task
-    go_on.set()
+    may_continue.set()
     with pytest.raises(DeadlineExceeded):
         received_limits[0].deadline.check()
