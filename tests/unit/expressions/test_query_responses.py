@@ -1,4 +1,4 @@
-"""Bodies of query requests and their responses, byte for byte as JSON."""
+"""Requests of queries and expressions, and their responses as JSON."""
 
 import json
 from collections.abc import AsyncIterator
@@ -15,15 +15,15 @@ from dashwright.expressions.queries import respond
 
 TESTDATA = {"type": "grafana-testdata-datasource", "uid": "any"}
 EXPRESSION = {"type": "__expr__", "uid": "__expr__"}
-STAMPS = [1000, 2000, 3000]
+TIMES = [1000, 2000, 3000]
 
 
 def series(values: list[Any], **labels: str) -> dict[str, Any]:
     fields = [{"name": "time", "type": "time"}, {"name": "v", "type": "number", "labels": labels}]
-    return {"schema": {"fields": fields}, "data": {"values": [STAMPS, values]}}
+    return {"schema": {"fields": fields}, "data": {"values": [TIMES, values]}}
 
 
-def raw(ref_id: str, *frames: Any, **fields: Any) -> dict[str, Any]:
+def raw_query(ref_id: str, *frames: Any, **fields: Any) -> dict[str, Any]:
     return {
         "refId": ref_id,
         "datasource": TESTDATA,
@@ -33,13 +33,13 @@ def raw(ref_id: str, *frames: Any, **fields: Any) -> dict[str, Any]:
     }
 
 
-def expression(ref_id: str, text: str, **fields: Any) -> dict[str, Any]:
+def math_query(ref_id: str, text: str, **fields: Any) -> dict[str, Any]:
     return {"refId": ref_id, "datasource": EXPRESSION, "type": "math", "expression": text, **fields}
 
 
 async def body_of(response: Reply) -> bytes:
     if isinstance(response.body, AsyncIterator):
-        return b"".join([piece async for piece in response.body])
+        return b"".join([chunk async for chunk in response.body])
     return response.body
 
 
@@ -61,12 +61,12 @@ async def error_of(ref_id: str, *queries: Any) -> str:
 
 
 async def test_queries_and_expressions_have_one_response() -> None:
-    """Results are sorted by refId; frames of expressions are named by them, and those of queries are unchanged."""
-    status, body = await send_queries(expression("C", "$B * 2"), raw("A", series([1, None, 3], h="a")), expression("B", "$A + 1"))
+    """Results are sorted by refId. Frames of queries are unchanged, and the value fields of expressions are named by their refId."""
+    status, body = await send_queries(math_query("C", "$B * 2"), raw_query("A", series([1, None, 3], h="a")), math_query("B", "$A + 1"))
     assert status == 200
     assert list(body) == ["results"]
     assert list(body["results"]) == ["A", "B", "C"]
-    assert body["results"]["A"]["frames"][0]["data"] == {"values": [STAMPS, [1, None, 3]]}
+    assert body["results"]["A"]["frames"][0]["data"] == {"values": [TIMES, [1, None, 3]]}
     assert body["results"]["A"]["frames"][0]["schema"]["refId"] == "A"
     assert body["results"]["C"] == {
         "status": 200,
@@ -80,25 +80,25 @@ async def test_queries_and_expressions_have_one_response() -> None:
                         {"name": "C", "type": "number", "typeInfo": {"frame": "float64", "nullable": True}, "labels": {"h": "a"}},
                     ],
                 },
-                "data": {"values": [STAMPS, [4, None, 8]]},
+                "data": {"values": [TIMES, [4, None, 8]]},
             }
         ],
     }
 
 
-async def test_numbers_scalars_and_no_data_have_shapes_of_their_own() -> None:
+async def test_numbers_scalars_and_no_data_have_different_frames() -> None:
     """A number is a frame with one field with labels, and a scalar is a frame with one field without labels.
 
     No data is a frame without fields. An empty set has no frame.
     """
     _, body = await send_queries(
-        raw("A", series([1, 2, 3], h="a"), series([4, 5, 6], h="b")),
-        raw("N", hide=True),
-        expression("R", "ignored", type="reduce", expression="A", reducer="sum"),
-        expression("S", "1 / 0"),
-        expression("X", "$N + 1"),
-        expression("E", "$A + $R2"),
-        raw("R2", series([1, 1, 1], z="1"), series([1, 1, 1], z="2")),
+        raw_query("A", series([1, 2, 3], h="a"), series([4, 5, 6], h="b")),
+        raw_query("N", hide=True),
+        math_query("R", "ignored", type="reduce", expression="A", reducer="sum"),
+        math_query("S", "1 / 0"),
+        math_query("X", "$N + 1"),
+        math_query("E", "$A + $R2"),
+        raw_query("R2", series([1, 1, 1], z="1"), series([1, 1, 1], z="2")),
     )
     results = body["results"]
     assert [frame["data"] for frame in results["R"]["frames"]] == [{"values": [[6]]}, {"values": [[15]]}]
@@ -113,9 +113,9 @@ async def test_numbers_scalars_and_no_data_have_shapes_of_their_own() -> None:
 async def test_a_warning_is_a_notice_of_the_first_frame() -> None:
     """Items that a union dropped are a notice of the first result frame only."""
     _, body = await send_queries(
-        raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b"), series([1, 2, 3], h="c")),
-        raw("B", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")),
-        expression("C", "$A + $B"),
+        raw_query("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b"), series([1, 2, 3], h="c")),
+        raw_query("B", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")),
+        math_query("C", "$A + $B"),
     )
     first, second = body["results"]["C"]["frames"]
     assert first["schema"]["meta"]["notices"] == [
@@ -129,21 +129,23 @@ async def test_frames_of_a_newer_version_cause_a_warning(version: list[int], war
     """Expressions read the values of frames of a newer version, and the frames have a warning in the response."""
     frame = series([1, 2, 3])
     frame["schema"]["meta"] = {"type": "timeseries-multi", "typeVersion": version}
-    status, body = await send_queries(raw("A", frame), raw("B", frame), expression("C", "$A + 1"))
+    status, body = await send_queries(raw_query("A", frame), raw_query("B", frame), math_query("C", "$A + 1"))
     assert status == 200
-    read, unread, _ = (body["results"][ref_id]["frames"][0]["schema"]["meta"].get("notices", []) for ref_id in "ABC")
-    assert unread == []
-    assert [notice["severity"] for notice in read] == ["warning"] * warned
+    notices_of_read_query, notices_of_unread_query, _ = (
+        body["results"][ref_id]["frames"][0]["schema"]["meta"].get("notices", []) for ref_id in "ABC"
+    )
+    assert notices_of_unread_query == []
+    assert [notice["severity"] for notice in notices_of_read_query] == ["warning"] * warned
     assert body["results"]["C"]["frames"][0]["data"]["values"][1] == [2, 3, 4]
 
 
 async def test_an_error_affects_its_ref_id_and_dependents() -> None:
     """A response with an error is a 400 with a message and every result: targets that do not depend on the failed one run."""
     status, body = await send_queries(
-        raw("A", series([1, 2, 3])),
-        expression("B", "$A +"),
-        expression("C", "$B"),
-        expression("D", "$A"),
+        raw_query("A", series([1, 2, 3])),
+        math_query("B", "$A +"),
+        math_query("C", "$B"),
+        math_query("D", "$A"),
     )
     assert status == 400
     assert "failed to parse expression 'B': invalid math command: expr: unexpected EOF" in body["results"]["B"]["error"]
@@ -155,21 +157,24 @@ async def test_an_error_affects_its_ref_id_and_dependents() -> None:
 
 async def test_an_invalid_graph_is_an_error() -> None:
     """Missing nodes, self references and cycles are errors of the nodes that have them."""
-    assert "unable to find dependent node 'X'" in await error_of("A", expression("A", "$X"))
-    assert "'A' cannot reference itself" in await error_of("A", expression("A", "$A"))
-    cycle = (expression("A", "$B"), expression("B", "$C"), expression("C", "$A"), expression("D", "1"))
+    assert "unable to find dependent node 'X'" in await error_of("A", math_query("A", "$X"))
+    assert "'A' cannot reference itself" in await error_of("A", math_query("A", "$A"))
+    cycle = (math_query("A", "$B"), math_query("B", "$C"), math_query("C", "$A"), math_query("D", "1"))
     assert "cyclic components: B -> C -> A -> B" in await error_of("B", *cycle)
 
 
-async def test_a_warning_without_frames_is_on_the_result() -> None:
-    """A warning about a union without pairs, or a query without frames, is on the result, because there is no frame that could have it."""
-    queries = [raw("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")), raw("B", series([1, 2, 3], h="c"), series([1, 2, 3], h="d"))]
-    _, body = await send_queries(*queries, expression("C", "$A + $B"), expression("D", "$C + 1"))
+async def test_a_warning_of_a_result_without_frames_is_on_the_result() -> None:
+    """A warning about a union without pairs, or a query without frames, is a notice of the result, because it has no frame."""
+    queries = [
+        raw_query("A", series([1, 2, 3], h="a"), series([1, 2, 3], h="b")),
+        raw_query("B", series([1, 2, 3], h="c"), series([1, 2, 3], h="d")),
+    ]
+    _, body = await send_queries(*queries, math_query("C", "$A + $B"), math_query("D", "$C + 1"))
     text = '4 items dropped from union(s): ["$A + $B": ($A: {h=a} {h=b}) ($B: {h=c} {h=d})]'
     assert body["results"]["C"] == {"status": 200, "notices": [{"severity": "warning", "text": text}], "frames": []}
     assert body["results"]["D"] == {"status": 200, "frames": []}
-    ignored = raw("E", timeRange={"zone": "utc"})
-    response = await respond(orjson.dumps({"queries": [ignored]}), QueryContext(lenient=True))
+    query_with_ignored_field = raw_query("E", timeRange={"zone": "utc"})
+    response = await respond(orjson.dumps({"queries": [query_with_ignored_field]}), QueryContext(lenient=True))
     notices = orjson.loads(await body_of(response))["results"]["E"]["notices"]
     assert [notice["text"] for notice in notices] == ["/queries/0/timeRange/zone is not a known property and was ignored"]
 
@@ -180,11 +185,11 @@ async def test_unneeded_hidden_targets_do_not_run() -> None:
     The explanation lists only the targets that ran.
     """
     queries = [
-        raw("A", series([1, 2, 3]), hide=True),
-        raw("unread", series([1, 2, 3]), hide=True),
-        expression("deep", "$A", hide=True),
-        expression("B", "$deep"),
-        expression("also", "$unread", hide=True),
+        raw_query("A", series([1, 2, 3]), hide=True),
+        raw_query("unread", series([1, 2, 3]), hide=True),
+        math_query("deep", "$A", hide=True),
+        math_query("B", "$deep"),
+        math_query("also", "$unread", hide=True),
     ]
     response = await respond(orjson.dumps({"queries": queries}), QueryContext(explain=True))
     body = orjson.loads(await body_of(response))
@@ -194,11 +199,13 @@ async def test_unneeded_hidden_targets_do_not_run() -> None:
 
 
 async def test_hidden_targets_are_not_in_the_response() -> None:
-    """Hidden targets are evaluated for the targets that read them. A fault of a hidden target alone leaves the status 200."""
-    status, body = await send_queries(raw("A", series([1, 2, 3]), hide=True), expression("B", "$A"), expression("H", "1 +", hide=True))
+    """Hidden targets are evaluated for the targets that read them. A fault of a hidden target matters only if a visible target reads it."""
+    status, body = await send_queries(
+        raw_query("A", series([1, 2, 3]), hide=True), math_query("B", "$A"), math_query("H", "1 +", hide=True)
+    )
     assert status == 200
     assert list(body["results"]) == ["B"]
-    status, body = await send_queries(expression("H", "1 +", hide=True), expression("B", "$H"))
+    status, body = await send_queries(math_query("H", "1 +", hide=True), math_query("B", "$H"))
     assert status == 400
     assert list(body["results"]) == ["B"]
 
@@ -209,12 +216,12 @@ async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
         "schema": {"fields": [{"name": "a", "type": "number"}, {"name": "b", "type": "number"}, {"name": "s", "type": "string"}]},
         "data": {"values": [[1], [2], ["x"]]},
     }
-    status, body = await send_queries(raw("A", table), expression("B", "$A"))
+    status, body = await send_queries(raw_query("A", table), math_query("B", "$A"))
     assert status == 400
     assert "[sse.readDataError] failed to read data from query A: input data must be a wide series" in body["results"]["A"]["error"]
     assert len(body["results"]["A"]["frames"]) == 1
     assert "sse.dependencyError" in body["results"]["B"]["error"]
-    status, _ = await send_queries(raw("A", table), expression("B", "1"))
+    status, _ = await send_queries(raw_query("A", table), math_query("B", "1"))
     assert status == 200
 
 
@@ -229,13 +236,13 @@ async def test_a_query_that_no_expression_can_read_keeps_its_frames() -> None:
 )
 async def test_a_query_that_fails_is_an_error_on_its_ref_id(query: dict[str, Any], fault: str) -> None:
     """The error of a data source is reported at the refId of its query, and does not affect other results."""
-    assert fault in await error_of("A", {**raw("A"), **query}, expression("B", "1"))
+    assert fault in await error_of("A", {**raw_query("A"), **query}, math_query("B", "1"))
 
 
 async def test_disabled_sql_names_its_setting() -> None:
     """The refId of a SQL target has an error that names the setting which enables SQL."""
     target = {"refId": "B", "type": "sql", "datasource": EXPRESSION, "expression": "SELECT 1"}
-    message = await error_of("B", target, expression("C", "1"))
+    message = await error_of("B", target, math_query("C", "1"))
     assert message.startswith("[sse.sql.disabled] sql expressions are disabled")
     assert "DASHWRIGHT_FEATURES=sqlExpression" in message
 
@@ -261,8 +268,8 @@ async def test_disabled_sql_names_its_setting() -> None:
         ),
     ],
 )
-async def test_an_invalid_request_runs_nothing(body: bytes, message_id: str, fault: str) -> None:
-    """An error of the classic API names the invalid target, and says what to do."""
+async def test_an_invalid_request_is_rejected(body: bytes, message_id: str, fault: str) -> None:
+    """The response to an invalid request is an error of the classic API, without results. The message names the invalid target."""
     response = await respond(body)
     error = orjson.loads(await body_of(response))
     assert response.headers["status"] == 400
@@ -278,16 +285,16 @@ async def test_a_large_response_is_sent_in_chunks() -> None:
         "schema": {"fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number"}]},
         "data": {"values": [list(range(count)), [1] * count]},
     }
-    response = await respond(orjson.dumps({"queries": [raw("A", frame, hide=True), expression("B", "$A + 1")]}))
+    response = await respond(orjson.dumps({"queries": [raw_query("A", frame, hide=True), math_query("B", "$A + 1")]}))
     assert isinstance(response.body, AsyncIterator)
-    pieces = [piece async for piece in response.body]
-    assert len(pieces) > 2
-    values = orjson.loads(b"".join(pieces))["results"]["B"]["frames"][0]["data"]["values"]
+    chunks = [chunk async for chunk in response.body]
+    assert len(chunks) > 2
+    values = orjson.loads(b"".join(chunks))["results"]["B"]["frames"][0]["data"]["values"]
     assert values == [list(range(count)), [2] * count]
 
 
-async def test_a_relative_range_counts_from_the_clock() -> None:
+async def test_now_is_the_time_of_the_request() -> None:
     """``now`` is the time at which the request is read. A range from ``now`` to a fixed end is valid only if the end is later."""
     with time_machine.travel(datetime(2020, 1, 1, tzinfo=UTC), tick=False):
-        assert (await send_queries(expression("A", "1"), to="2020-01-01"))[0] == 200
-        assert (await send_queries(expression("A", "1"), **{"from": "now", "to": "2019-12-31"}))[0] == 400
+        assert (await send_queries(math_query("A", "1"), to="2020-01-01"))[0] == 200
+        assert (await send_queries(math_query("A", "1"), **{"from": "now", "to": "2019-12-31"}))[0] == 400

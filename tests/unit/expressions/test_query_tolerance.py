@@ -1,4 +1,4 @@
-"""A fixed list of fields in saved panels beyond the strict form is accepted without effect."""
+"""Fields and values that saved panels have, but the strict form has not: a fixed list is accepted without effect."""
 
 from typing import Any
 
@@ -21,7 +21,7 @@ CLASSIC = {"refId": "B", "type": "classic_conditions", "conditions": [CONDITION]
 THRESHOLD = {"refId": "B", "type": "threshold", "expression": "A", "conditions": [{"evaluator": {"type": "gt", "params": [1]}}]}
 
 
-def bound(target: dict[str, Any]) -> Target:
+def validate(target: dict[str, Any]) -> Target:
     return TARGETS[target["type"]].model_validate(target)
 
 
@@ -45,10 +45,10 @@ def bound(target: dict[str, Any]) -> Target:
     ],
 )
 def test_the_listed_fields_are_accepted(target: dict[str, Any]) -> None:
-    """A strict request rejects them; a lenient one ignores them."""
+    """A lenient request ignores the listed fields and values. A strict request rejects them."""
     with pytest.raises(ValidationError):
-        bound(target)
-    assert bound(strict_target(target)).type == target["type"]
+        validate(target)
+    assert validate(strict_target(target)).type == target["type"]
 
 
 @pytest.mark.parametrize(
@@ -79,30 +79,30 @@ def test_the_listed_fields_are_accepted(target: dict[str, Any]) -> None:
         {"refId": "B", "expression": "$A"},
     ],
 )
-def test_anything_else_is_refused(target: dict[str, Any]) -> None:
-    """Unknown properties at any depth, invalid values of enums, and wrong types are refused."""
+def test_other_fields_are_rejected(target: dict[str, Any]) -> None:
+    """Unknown properties at any depth, invalid values of enums, and wrong types are rejected even by lenient requests."""
     assert isinstance(bind({"datasource": "__expr__"} | target, "", QueryContext()), list)
 
 
-def test_a_format_of_a_statement_is_lenient_only() -> None:
-    """A lenient SQL target may have one of the known formats; a panel's target may not."""
+def test_only_lenient_sql_targets_may_have_a_format() -> None:
+    """A lenient SQL target may have a known format. The target of a panel may not."""
     target = {"refId": "B", "type": "sql", "expression": "SELECT 1"}
-    for form in ("", "table", "alerting", None):
-        bound_target = bind(target | {"format": form}, "", QueryContext())
+    for format_name in ("", "table", "alerting", None):
+        bound_target = bind(target | {"format": format_name}, "", QueryContext())
         assert isinstance(bound_target, BoundQuery)
         assert isinstance(bound_target.query, FormattedSqlTarget)
-        assert bound_target.query.format == (form or "")
-        assert isinstance(bind(target | {"format": form}, "", QueryContext(QueryEndpoint.PANEL)), list)
+        assert bound_target.query.format == (format_name or "")
+        assert isinstance(bind(target | {"format": format_name}, "", QueryContext(QueryEndpoint.PANEL)), list)
     assert isinstance(bind(target | {"format": "wide"}, "", QueryContext()), list)
     assert isinstance(bind(target, "", QueryContext(QueryEndpoint.PANEL)), BoundQuery)
 
 
 def test_lenient_parsing_does_not_change_the_query() -> None:
-    """The caller's object is unchanged."""
+    """Lenient parsing changes a copy. The object of the caller is unchanged."""
     target = {**REDUCE, "reducer": "LAST", "settings": {}, "datasource": {"type": "__expr__", "name": "x"}}
-    copy = {**target}
+    original = {**target}
     assert strict_target(target) == {**REDUCE, "datasource": {"type": "__expr__"}}
-    assert target == copy
+    assert target == original
 
 
 @pytest.mark.parametrize(
@@ -124,13 +124,14 @@ def test_lenient_parsing_does_not_change_the_query() -> None:
     ],
 )
 def test_expressions_are_detected(query: dict[str, Any], expected: bool) -> None:
-    """The data source decides; without one, the type. The numeric id of a data source has no effect."""
+    """A query with the data source of expressions is an expression. Without a data source, the type decides. Numeric ids have no effect
+    on queries with a type."""
     assert is_expression(query) is expected
 
 
-def test_null_is_as_missing() -> None:
-    """An optional property that is null takes its default."""
-    target = bound({**REDUCE, "settings": None, "hide": None, "timeRange": {"from": None}})
+def test_null_is_the_same_as_missing() -> None:
+    """An optional property that is null has its default value."""
+    target = validate({**REDUCE, "settings": None, "hide": None, "timeRange": {"from": None}})
     assert isinstance(target, ReduceTarget)
     assert (target.settings, target.hide) == (None, None)
     assert target.time_range is not None

@@ -37,24 +37,24 @@ _LINK = re.compile(r"\]\(([\w-]+\.md)?(?:#([\w-]+))?\)")
 _HEADING = re.compile(r"^#+ (.+)$", re.MULTILINE)
 _ENDPOINTS = {"request": QueryEndpoint.QUERY, "panel": QueryEndpoint.PANEL}
 _RESPONSES = {("text", "answer"), ("json", "answer"), ("json", "explain")}
-_BLOCKS_THAT_ARE_NOT_RUN = {("text", "spec"), ("python", ""), ("sh", ""), ("text", "sent")}
-_BLOCKS_THAT_RUN = {
+_BLOCKS_WITHOUT_REQUEST = {("text", "spec"), ("python", ""), ("sh", ""), ("text", "sent")}
+_KNOWN_BLOCKS = {
     ("json", "request"),
     ("json", "panel"),
     ("json", "target"),
     ("json", "prometheus"),
-    *_BLOCKS_THAT_ARE_NOT_RUN,
+    *_BLOCKS_WITHOUT_REQUEST,
     *_RESPONSES,
 }
-_SHOWN_ENTITIES = {"NaN": "NaN", "Inf": "Inf", "NegInf": "-Inf"}
+_ENTITY_TEXTS = {"NaN": "NaN", "Inf": "Inf", "NegInf": "-Inf"}
 
 
 class Block(NamedTuple):
-    """A fenced block: ``place`` is its page and line."""
+    """A fenced block of a page. Its position is the name of the page and a line number."""
 
-    place: str
+    position: str
     language: str
-    mark: str
+    label: str
     text: str
 
 
@@ -66,20 +66,20 @@ def blocks_of(path: Path) -> Iterator[Block]:
 
 
 BLOCKS = [block for path in PAGES for block in blocks_of(path)]
-EXAMPLES = [(block, response) for block, response in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.mark in _ENDPOINTS]
+EXAMPLES = [(block, response) for block, response in zip(BLOCKS, [*BLOCKS[1:], None], strict=True) if block.label in _ENDPOINTS]
 
 
 def blocks_with(language: str, label: str) -> list[Block]:
-    return [block for block in BLOCKS if (block.language, block.mark) == (language, label)]
+    return [block for block in BLOCKS if (block.language, block.label) == (language, label)]
 
 
 def block_parameters(language: str, label: str) -> list[Any]:
-    return [pytest.param(block, id=block.place) for block in blocks_with(language, label)]
+    return [pytest.param(block, id=block.position) for block in blocks_with(language, label)]
 
 
 @pytest.fixture(scope="module")
 def settings() -> Iterator[QuerySettings]:
-    """Return settings with all features enabled."""
+    """Return settings with SQL enabled."""
     created = QuerySettings(sql=SqlEngine(Limits(), slots=1))
     yield created
     assert created.sql
@@ -87,12 +87,12 @@ def settings() -> Iterator[QuerySettings]:
 
 
 async def response_of(request: Block, settings: QuerySettings, *, explain: bool = False) -> tuple[int, Any]:
-    response = await respond(request.text.encode(), QueryContext(_ENDPOINTS[request.mark], explain=explain), settings)
+    response = await respond(request.text.encode(), QueryContext(_ENDPOINTS[request.label], explain=explain), settings)
     pieces = [response.body] if isinstance(response.body, bytes) else [piece async for piece in response.body]
     return int(response.headers["status"]), json.loads(b"".join(pieces))
 
 
-def in_short(status: int, body: Any) -> str:
+def short_text(status: int, body: Any) -> str:
     """Return the response in the notation of the reference pages."""
     return "\n".join([f"HTTP {status}", *(line for ref_id, result in body["results"].items() for line in _lines(ref_id, result))])
 
@@ -103,46 +103,46 @@ def _lines(ref_id: str, result: Any) -> Iterator[str]:
     elif not result["frames"]:
         yield f"{ref_id} no frames"
     for frame in result["frames"]:
-        yield from _table(frame) if frame["schema"].get("name") == ref_id else [f"{ref_id} {_item(frame)}"]
+        yield from _table_lines(frame) if frame["schema"].get("name") == ref_id else [f"{ref_id} {_item_text(frame)}"]
         meta = frame["schema"].get("meta", {})
         custom = meta.get("custom")
         for match in custom if isinstance(custom, list) else ():
-            yield " ".join([f"{ref_id} match", match["value"] or "null", match["metric"], _labels(match["labels"])])
+            yield " ".join([f"{ref_id} match", match["value"] or "null", match["metric"], _labels_text(match["labels"])])
         for notice in meta.get("notices", []):
             yield f"{ref_id} {notice['severity']} {notice['text']}"
 
 
-def _table(frame: Any) -> Iterator[str]:
+def _table_lines(frame: Any) -> Iterator[str]:
     schema = frame["schema"]
     yield f"{schema['refId']} table {' | '.join(field['name'] for field in schema['fields'])}"
     for row in zip(*frame["data"]["values"], strict=True):
         yield f"{schema['refId']} {' | '.join('null' if cell is None else str(cell).removesuffix('.0') for cell in row)}"
 
 
-def _item(frame: Any) -> str:
+def _item_text(frame: Any) -> str:
     fields = frame["schema"]["fields"]
     if not fields:
         return "no data"
-    kind = "series" if fields[0]["type"] == "time" else "number"
-    return " ".join([kind, _labels(fields[-1].get("labels")), *_points(frame["data"])])
+    type_ = "series" if fields[0]["type"] == "time" else "number"
+    return " ".join([type_, _labels_text(fields[-1].get("labels")), *_point_texts(frame["data"])])
 
 
-def _labels(labels: Any) -> str:
+def _labels_text(labels: Any) -> str:
     return "{" + ", ".join(f"{key}={value}" for key, value in (labels or {}).items()) + "}"
 
 
-def _points(data: Any) -> list[str]:
+def _point_texts(data: Any) -> list[str]:
     texts = ["null" if value is None else f"{value:.12g}" for value in data["values"][-1]]
     for name, rows in ((data.get("entities") or [None])[-1] or {}).items():
         for row in rows:
-            texts[row] = _SHOWN_ENTITIES[name]
+            texts[row] = _ENTITY_TEXTS[name]
     return texts
 
 
-def without_times(explained: Any) -> Any:
-    for node in explained["nodes"].values():
+def without_times(explanation: Any) -> Any:
+    for node in explanation["nodes"].values():
         del node["milliseconds"]
-    return explained
+    return explanation
 
 
 def collapse_spaces(text: str) -> list[str]:
@@ -158,7 +158,7 @@ def first_column(name: str) -> list[str]:
 
 
 def test_the_page_is_current() -> None:
-    """``make docs`` would not change the page."""
+    """``make docs`` does not change the page, and restores tables that were changed by hand."""
     text = PAGE.read_text()
     assert page_with_tables(text) == text
     assert page_with_tables(text.replace("| `abs(x)` |", "| `abs(y)` |")) == text
@@ -166,7 +166,7 @@ def test_the_page_is_current() -> None:
 
 
 def test_every_function_and_limit_is_on_the_page() -> None:
-    """Each function and limit is on the page by name."""
+    """Each function has a row on the page of expressions, and each limit is on the page of queries."""
     assert all(f"| `{name}(" in PAGE.read_text() for name in FUNCTIONS)
     limits = (FOLDER / "queries.md").read_text()
     assert all(f"`{name.upper()}`" in limits for name in Limits.__dataclass_fields__ if name not in {"deadline", "memory"})
@@ -183,43 +183,45 @@ def test_links_between_the_pages_are_valid() -> None:
         assert not anchor or anchor in headings, (page.name, name, anchor)
 
 
-@pytest.mark.parametrize("kind", TARGETS)
-def test_every_property_of_a_kind_is_in_its_table(kind: str) -> None:
-    """Properties of only some types are in their tables; those of all types are in a table of their own."""
-    fields = [field.alias for field in TARGETS[kind].model_fields.values()]
-    assert sorted(first_column(f"properties of {kind}")) == sorted(VARIANT_PROPERTIES.intersection(map(str, fields)))
+@pytest.mark.parametrize("type_", TARGETS)
+def test_every_property_of_a_type_is_in_its_table(type_: str) -> None:
+    """The table of a type has the properties that not all types have. Another table has the properties of all types."""
+    fields = [field.alias for field in TARGETS[type_].model_fields.values()]
+    assert sorted(first_column(f"properties of {type_}")) == sorted(VARIANT_PROPERTIES.intersection(map(str, fields)))
     assert set(first_column("properties of all")) == set(map(str, fields)) - VARIANT_PROPERTIES
 
 
-def test_every_word_of_the_kinds_is_in_its_table() -> None:
-    """Evaluators, reducers of classic conditions and upsamplers are listed."""
+def test_the_tables_of_names_are_complete() -> None:
+    """The tables list all evaluators, reducers of classic conditions and upsamplers."""
     assert first_column("evaluators") == [*BOUND_COUNTS]
     assert first_column("classic reducers") == [*classic_reducers.NAMES]
     assert first_column("upsamplers") == [*UPSAMPLERS]
 
 
-def test_every_block_is_of_a_kind_that_runs() -> None:
-    """Every example is marked, and every request is followed by its response."""
-    assert {(block.language, block.mark) for block in BLOCKS} <= _BLOCKS_THAT_RUN
-    assert all(response and (response.language, response.mark) in _RESPONSES for _, response in EXAMPLES)
-    assert len([block for block in BLOCKS if (block.language, block.mark) in _RESPONSES]) == len(EXAMPLES) > 5
+def test_every_block_has_a_known_label() -> None:
+    """Every block has a known language and label, and every request is followed by its response."""
+    assert {(block.language, block.label) for block in BLOCKS} <= _KNOWN_BLOCKS
+    assert all(response and (response.language, response.label) in _RESPONSES for _, response in EXAMPLES)
+    assert len([block for block in BLOCKS if (block.language, block.label) in _RESPONSES]) == len(EXAMPLES) > 5
 
 
-@pytest.mark.parametrize(("request_block", "expected"), [pytest.param(*example, id=example[0].place) for example in EXAMPLES])
+@pytest.mark.parametrize(("request_block", "expected"), [pytest.param(*example, id=example[0].position) for example in EXAMPLES])
 async def test_a_request_has_the_response_on_the_page(request_block: Block, expected: Block, settings: QuerySettings) -> None:
-    """Status, frames, labels, values, notices and errors are equal."""
-    status, body = await response_of(request_block, settings, explain=expected.mark == "explain")
-    if expected.mark == "explain":
+    """The response to a request has the status, frames, labels, values, notices and errors of the block after the request."""
+    status, body = await response_of(request_block, settings, explain=expected.label == "explain")
+    if expected.label == "explain":
         assert without_times(body["meta"]["explain"]) == without_times(json.loads(expected.text))
     elif expected.language == "json":
         assert body == json.loads(expected.text)
     else:
-        assert collapse_spaces(in_short(status, body)) == collapse_spaces(expected.text)
+        assert collapse_spaces(short_text(status, body)) == collapse_spaces(expected.text)
 
 
-@pytest.mark.parametrize(("block", "sent"), list(zip(blocks_with("json", "prometheus"), blocks_with("text", "sent"), strict=True)))
-async def test_prometheus_receives_the_request_on_the_page(block: Block, sent: Block) -> None:
-    """Method, path and parameters are those for a data source that is scraped every 30 s."""
+@pytest.mark.parametrize(
+    ("block", "requests_block"), list(zip(blocks_with("json", "prometheus"), blocks_with("text", "sent"), strict=True))
+)
+async def test_prometheus_receives_the_request_on_the_page(block: Block, requests_block: Block) -> None:
+    """Requests to Prometheus have the method, path and parameters on the page, for a data source that is scraped every 30 s."""
     server, http = Fake(respond_with(success("vector", []))), client()
     async with server.server:
         record = prometheus(server.url, json_data={"timeInterval": "30s"})
@@ -231,21 +233,21 @@ async def test_prometheus_receives_the_request_on_the_page(block: Block, sent: B
         f"{method} {path} {' '.join(f'{key}={value}' for key, value in parameters.items())}"
         for method, path, parameters, _ in server.requests
     ]
-    assert sorted(requests) == sorted(sent.text.splitlines())
+    assert sorted(requests) == sorted(requests_block.text.splitlines())
 
 
 @pytest.mark.parametrize("block", block_parameters("json", "target"))
 def test_a_target_is_accepted_by_the_strict_endpoints(block: Block) -> None:
-    """The example of each kind is accepted."""
+    """Each target on the page is valid in its strict form."""
     target = json.loads(block.text)
     TARGETS[target["type"]].model_validate(target)
 
 
 @pytest.mark.parametrize("block", block_parameters("text", "spec"))
 def test_a_short_example_is_correct(block: Block, tmp_path: Path) -> None:
-    """Each short example is a case of its own."""
+    """Each short example is a valid case of ``tests/specs`` with the result on the page."""
     path = tmp_path / "page.test"
-    path.write_text(f"case {block.place}\n{block.text}")
+    path.write_text(f"case {block.position}\n{block.text}")
     evaluations = list(read_file(path))
     assert evaluations
     for evaluation in evaluations:
@@ -254,6 +256,6 @@ def test_a_short_example_is_correct(block: Block, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("block", block_parameters("python", ""))
 def test_the_code_on_the_page_runs(block: Block) -> None:
-    """The code runs with its assertions."""
+    """Python code on the page has assertions, and runs."""
     assert "assert " in block.text
-    exec(compile(block.text, block.place, "exec"), {})
+    exec(compile(block.text, block.position, "exec"), {})

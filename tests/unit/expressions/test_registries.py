@@ -1,4 +1,4 @@
-"""One table names the reducers and one the data source types; everything else follows them."""
+"""Schemas, classic conditions and sources agree with the tables of reducers and of data source types."""
 
 from typing import get_args
 
@@ -11,18 +11,18 @@ from dashwright.expressions.sources.prometheus import source as prometheus
 from dashwright.expressions.sources.registry import BUILT_IN
 
 
-def test_schemas_name_the_reducers_of_the_table() -> None:
-    """A reducer is an entry of ``REDUCERS`` and a name in ``ReducerName``."""
+def test_schemas_have_the_reducers_of_the_table() -> None:
+    """``ReducerName`` has the names of ``REDUCERS``, in the same order."""
     assert get_args(ReducerName) == tuple(REDUCERS)
 
 
 def test_classic_conditions_have_the_reducers_of_the_table() -> None:
-    """Each entry has the name that classic conditions use."""
+    """The classic name of a reducer is the name of a reducer of classic conditions."""
     for reducer in REDUCERS.values():
         assert not reducer.classic_name or reducer.classic_name in classic_reducers.NAMES
 
 
 def test_every_served_type_has_a_source() -> None:
-    """Each id and alias of a served type is built in or registered by a package of ``sources``."""
+    """The id of each supported type is built in or registered by a package of ``sources``."""
     registered = {*BUILT_IN, prometheus.TYPE, *postgres.TYPES}
-    assert {kind.id for kind in SUPPORTED_TYPES} <= registered
+    assert {type_.id for type_ in SUPPORTED_TYPES} <= registered

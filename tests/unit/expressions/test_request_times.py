@@ -1,4 +1,4 @@
-"""Times in requests."""
+"""Start and end of the time range of a request, in every format."""
 
 from datetime import UTC, datetime
 
@@ -41,7 +41,7 @@ def utc_time(text: str) -> datetime:
 def test_times_are_read(start: str, end: str, expected: tuple[str, str]) -> None:
     """A time may be epoch milliseconds, a bare duration before now, ISO 8601 or date math.
 
-    ``/u`` rounds the end of a range up to the last millisecond of the unit.
+    The end of a range is rounded up, to the last millisecond of the unit after ``/``.
     """
     time_range = parse_time_range(start, end, NOW)
     assert (time_range.start, time_range.end) == (utc_time(expected[0]), utc_time(expected[1]))
@@ -49,15 +49,15 @@ def test_times_are_read(start: str, end: str, expected: tuple[str, str]) -> None
 
 @pytest.mark.parametrize("text", ["", "asdf", "now-", "now-6x", "now 6h", "now-6h/", "2014-13", "2014||x", "9" * 17, "now-99999y"])
 def test_an_invalid_time_is_rejected(text: str) -> None:
-    """An invalid time never counts as the epoch: the error has the side and the string."""
+    """An invalid time is not read as the epoch: the error names the side of the range and the text."""
     with pytest.raises(BadRequest, match=r"from .* is not a time"):
         parse_time_range(text, "now", NOW)
     with pytest.raises(BadRequest, match=r"to .* is not a time"):
         parse_time_range("now", text, NOW)
 
 
-def test_an_end_before_the_start_is_refused() -> None:
-    """An end before the start is refused, because an empty range would return no data without a reason."""
+def test_an_end_before_the_start_is_rejected() -> None:
+    """An end before the start is an error, because the result of an empty range would be no data without a reason."""
     with pytest.raises(BadRequest, match="range is empty"):
         parse_time_range("now", "now-1s", NOW)
 
@@ -71,7 +71,7 @@ def test_the_error_of_an_empty_range_explains_years() -> None:
 @settings(deadline=None)
 @given(st.text(max_size=20) | st.from_regex(r"(now|\d{1,20}|\d{4}-\d\d)?(\|\|)?([+-]?\d{0,8}[yMwdhms]|/[yMwdhms]){0,3}", fullmatch=True))
 def test_any_text_is_a_time_or_a_bad_request(text: str) -> None:
-    """No text raises anything but our error."""
+    """Any text is a time or a BadRequest."""
     try:
         time_range = parse_time_range(text, text, NOW)
     except BadRequest:

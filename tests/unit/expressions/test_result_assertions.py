@@ -1,4 +1,4 @@
-"""A query or target may assert properties of its result; another result is an error of its refId."""
+"""A query or expression may assert properties of its result. A result without them is an error of its refId."""
 
 import json
 from collections.abc import Sequence
@@ -19,7 +19,7 @@ from dashwright.expressions.sources import registry
 from dashwright.expressions.sources.source import Source
 
 
-def source(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
+def series_query(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None = None, **fields: Any) -> dict[str, Any]:
     frames = [
         {
             "schema": {"meta": meta, "fields": [{"name": "t", "type": "time"}, {"name": "v", "type": "number", "labels": {"h": str(i)}}]},
@@ -31,7 +31,7 @@ def source(ref_id: str = "A", count: int = 2, meta: dict[str, Any] | None = None
     return {"refId": ref_id, "datasource": {"type": "grafana-testdata-datasource"}, **content, **fields}
 
 
-def math(ref_id: str, expression: str, **fields: Any) -> dict[str, Any]:
+def math_query(ref_id: str, expression: str, **fields: Any) -> dict[str, Any]:
     return {"refId": ref_id, "type": "math", "expression": expression, **fields}
 
 
@@ -44,7 +44,7 @@ async def results_by_ref_id(*queries: Any, context: QueryContext | None = None, 
 
 
 @pytest.mark.parametrize(
-    ("asserted", "fault"),
+    ("assertions", "fault"),
     [
         ({"typeVersion": [0, 0]}, None),
         ({"typeVersion": [0, 1]}, None),
@@ -56,9 +56,9 @@ async def results_by_ref_id(*queries: Any, context: QueryContext | None = None, 
         ({"typeVersion": [0, 0], "maxFrames": 1}, "more than expected frames found: 2"),
     ],
 )
-async def test_type_version_and_count_are_checked(asserted: dict[str, Any], fault: str | None) -> None:
-    """Equal versions pass and others fail; version 0.0, an empty type and no count assert nothing."""
-    body = await results_by_ref_id(source(), math("B", "$A", resultAssertions=asserted), math("C", "$B"))
+async def test_type_version_and_count_are_checked(assertions: dict[str, Any], fault: str | None) -> None:
+    """An asserted type, version and maximum number of frames are checked, unless they are empty, 0.0 or below 1."""
+    body = await results_by_ref_id(series_query(), math_query("B", "$A", resultAssertions=assertions), math_query("C", "$B"))
     assert "error" not in body["A"]
     if fault is None:
         assert "error" not in body["B"]
@@ -69,27 +69,27 @@ async def test_type_version_and_count_are_checked(asserted: dict[str, Any], faul
 
 
 async def test_the_frames_of_a_query_are_checked() -> None:
-    """The data is returned with the error, and an expression that reads it does not run."""
-    asserted: dict[str, Any] = {"resultAssertions": {"type": "timeseries-wide", "typeVersion": [0, 0]}}
-    body = await results_by_ref_id(source(**asserted), math("B", "$A"))
+    """A query whose frames do not have the asserted type has an error and its frames. Expressions that read it do not run."""
+    assertions: dict[str, Any] = {"resultAssertions": {"type": "timeseries-wide", "typeVersion": [0, 0]}}
+    body = await results_by_ref_id(series_query(**assertions), math_query("B", "$A"))
     assert "expected frame type [timeseries-wide], but the type is unknown" in body["A"]["error"]
     assert len(body["A"]["frames"]) == 2
     assert "sse.dependencyError" in body["B"]["error"]
-    declared = source(meta={"type": "timeseries-wide", "typeVersion": [0, 1]}, count=1, **asserted)
-    assert "error" not in (await results_by_ref_id(declared))["A"]
+    declared_query = series_query(meta={"type": "timeseries-wide", "typeVersion": [0, 1]}, count=1, **assertions)
+    assert "error" not in (await results_by_ref_id(declared_query))["A"]
 
 
 async def test_no_data_has_no_type() -> None:
-    """A query without frames does not have the wrong type."""
-    asserted: dict[str, Any] = {"resultAssertions": {"type": "table", "typeVersion": [1, 0], "maxFrames": 1}}
-    body = await results_by_ref_id(source(count=0, **asserted), math("B", "$A", **asserted))
+    """A result without frames has every asserted type."""
+    assertions: dict[str, Any] = {"resultAssertions": {"type": "table", "typeVersion": [1, 0], "maxFrames": 1}}
+    body = await results_by_ref_id(series_query(count=0, **assertions), math_query("B", "$A", **assertions))
     assert not any("error" in result for result in body.values())
 
 
 @pytest.mark.parametrize(("value", "expected"), [([{"severity": "info", "text": "own"}], 1), (None, 0), (5, 0)])
 async def test_notices_are_added_to_those_of_the_source(value: Any, expected: int) -> None:
-    """The first frame has the notices of the source, if they are a list, and then those about the query."""
-    query = source(meta={"notices": value}, timeRange={"zone": "utc"})
+    """The first frame has the notices of the data source, if they are a list, and then those about the query."""
+    query = series_query(meta={"notices": value}, timeRange={"zone": "utc"})
     body = await results_by_ref_id(query, context=QueryContext(lenient=True))
     first, second = (frame["schema"].get("meta", {}).get("notices") for frame in body["A"]["frames"])
     assert [notice["severity"] for notice in first] == ["info"] * expected + ["warning"]
@@ -98,7 +98,7 @@ async def test_notices_are_added_to_those_of_the_source(value: Any, expected: in
 
 
 class RecordingSource(Source):
-    """A source that returns nothing and records its queries."""
+    """A data source that returns no frames and records the time ranges of its queries."""
 
     def __init__(self) -> None:
         self.ranges: dict[str, TimeRange] = {}
@@ -113,7 +113,9 @@ class RecordingSource(Source):
 
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.PANEL])
 async def test_a_query_may_have_its_own_time_range(monkeypatch: pytest.MonkeyPatch, endpoint: QueryEndpoint) -> None:
-    """A time range of a query applies to this query only. Other queries have the request's range, and a missing end has its default."""
+    """The time range of a query applies to this query only. Other queries have the range of the request. A missing start or end has its
+    default, which is independent of the request.
+    """
     recording = RecordingSource()
     monkeypatch.setitem(registry.BUILT_IN, "recording", recording)
     datasource = {"type": "recording", "uid": "x"}
@@ -124,7 +126,7 @@ async def test_a_query_may_have_its_own_time_range(monkeypatch: pytest.MonkeyPat
     ]
     with time_machine.travel(datetime(2020, 1, 1, 12, tzinfo=UTC), tick=False):
         await results_by_ref_id(*queries, context=QueryContext(endpoint), **{"from": "now-2h", "to": 1577880000000})
-    spans = {
+    times_by_ref_id = {
         ref_id: (time_range.start.strftime("%H:%M"), time_range.end.strftime("%H:%M")) for ref_id, time_range in recording.ranges.items()
     }
-    assert spans == {"A": ("10:00", "12:00"), "B": ("11:00", "11:30"), "C": ("06:00", "12:00")}
+    assert times_by_ref_id == {"A": ("10:00", "12:00"), "B": ("11:00", "11:30"), "C": ("06:00", "12:00")}
