@@ -88,7 +88,7 @@ def test_text_is_counted_and_chosen_but_not_added() -> None:
 def test_older_ids_are_known_and_other_ids_are_errors() -> None:
     """Older ids are other names of calculations.
 
-    An unknown id is an error where a single calculation is needed, and is left out of a list.
+    An unknown id is an error where a single calculation is needed. In a list, it is omitted.
     """
     assert [calculation_of(name).id for name in ("current", "avg", "total", "p99")] == ["lastNotNull", "mean", "sum", "p99"]
     assert [calculation.name for calculation in known_calculations(["p1", "p22", "p13", "gone", 3])] == ["1st %", "22nd %", "13th %"]
@@ -117,5 +117,5 @@ ANY_VALUE = st.none() | st.booleans() | st.floats() | st.text(max_size=3) | st.j
 
 @given(st.sampled_from(sorted(CALCULATIONS)), st.lists(ANY_VALUE), st.booleans(), st.sampled_from(NullMode))
 def test_any_values_have_a_result(name: str, values: list[Any], is_numeric: bool, mode: NullMode) -> None:
-    """No calculation fails for any values."""
+    """Every calculation has a result for any values."""
     calculate(name, *values, is_numeric=is_numeric, nulls=mode)

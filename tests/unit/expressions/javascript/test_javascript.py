@@ -123,8 +123,8 @@ def test_values_are_true_or_false_in_conditions() -> None:
     assert [is_true(value) for value in values] == [False] * 5 + [True] * 4
 
 
-def test_json_leaves_out_what_it_cannot_express() -> None:
-    """Undefined members are left out, and numbers that are not finite are null."""
+def test_json_omits_what_it_cannot_express() -> None:
+    """Undefined members are omitted, and numbers that are not finite are null."""
     assert json_text({"a": 1.0, "b": UNDEFINED, "c": [NAN, UNDEFINED, 1e-7, "é\n"]}) == '{"a":1,"c":[null,null,1e-7,"é\\n"]}'
     assert json_text(UNDEFINED) is UNDEFINED
 
@@ -136,17 +136,17 @@ def test_sorting_is_stable_with_undefined_last() -> None:
 
 
 def test_text_is_collated() -> None:
-    """Punctuation precedes digits, digits letters; case and accents do not count; digits may be compared as numbers."""
+    """Punctuation precedes digits, which precede letters. Case and accents are ignored. Digits may be compared as numbers."""
     words = ["b", "É", "e", "_x", "10", "9", " ", "-y", "B"]
     assert sorted_by(words, compare_texts) == [" ", "_x", "-y", "10", "9", "b", "B", "É", "e"]
     assert compare_texts("a10", "a9") == -compare_texts("a10", "a9", is_numeric=True) == -1
 
 
 @given(st.floats())
-def test_numbers_survive_their_text(number: float) -> None:
+def test_numbers_are_the_same_after_conversion_to_text(number: float) -> None:
     """A number that is written as text is read as the same number."""
-    read = number_of(text_of(number))
-    assert read == number or (math.isnan(read) and math.isnan(number))
+    parsed_number = number_of(text_of(number))
+    assert parsed_number == number or (math.isnan(parsed_number) and math.isnan(number))
 
 
 @given(

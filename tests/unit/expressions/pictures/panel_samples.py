@@ -42,10 +42,10 @@ def series(*values: float | None, name: str = "Value", **labels: str) -> Frame:
     return Frame([times(len(values)), numbers(name, *values, **labels)])
 
 
-def panel_of(kind: str, *, defaults: dict[str, Any] | None = None, overrides: Sequence[Any] = (), **members: Any) -> Panel:
+def panel_of(panel_type: str, *, defaults: dict[str, Any] | None = None, overrides: Sequence[Any] = (), **members: Any) -> Panel:
     """Return a panel as a dashboard has it; ``defaults`` and ``overrides`` are its field configuration."""
     field_config = {"defaults": defaults or {}, "overrides": list(overrides)}
-    return read_dashboard({"panels": [{"type": kind, "title": "T", "fieldConfig": field_config, **members}]}).panels[0]
+    return read_dashboard({"panels": [{"type": panel_type, "title": "T", "fieldConfig": field_config, **members}]}).panels[0]
 
 
 def props_of(panel: Panel, *frames: Frame, width: float = 400, height: float = 200, theme: str = "dark") -> PanelProps:
@@ -53,19 +53,19 @@ def props_of(panel: Panel, *frames: Frame, width: float = 400, height: float = 2
     return PanelProps(panel, frames, width, height, THEMES[theme], START, END)
 
 
-def drawing(
-    kind: str, *frames: Frame, options: dict[str, Any] | None = None, width: float = 400, height: float = 200, **panel: Any
+def draw_panel(
+    panel_type: str, *frames: Frame, options: dict[str, Any] | None = None, width: float = 400, height: float = 200, **panel: Any
 ) -> PanelDrawing:
     """Return the drawing of a panel."""
-    created = panel_of(kind, options=options or {}, **panel)
-    return DRAW_FUNCTIONS[created.type](props_of(created, *frames, width=width, height=height))
+    panel_to_draw = panel_of(panel_type, options=options or {}, **panel)
+    return DRAW_FUNCTIONS[panel_to_draw.type](props_of(panel_to_draw, *frames, width=width, height=height))
 
 
-def svg_of(drawn: PanelDrawing) -> str:
+def svg_of(drawing: PanelDrawing) -> str:
     """Return the SVG of a drawing."""
-    return "".join(drawn.elements)
+    return "".join(drawing.elements)
 
 
-def visible_texts(drawn: PanelDrawing) -> list[str]:
+def visible_texts(drawing: PanelDrawing) -> list[str]:
     """Return the texts of a drawing, in order."""
-    return [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg_of(drawn))]
+    return [html.unescape(text) for text in re.findall(r"<text[^>]*>([^<]*)</text>", svg_of(drawing))]

@@ -10,7 +10,17 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numbers, panel_of, props_of, svg_of, texts, times, visible_texts
+from tests.unit.expressions.pictures.panel_samples import (
+    HOSTILE,
+    draw_panel,
+    numbers,
+    panel_of,
+    props_of,
+    svg_of,
+    texts,
+    times,
+    visible_texts,
+)
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.bar_layers import bar_ends, value_range
@@ -23,12 +33,12 @@ WITHOUT_LEGEND = {"legend": {"showLegend": False}}
 VALUES = st.one_of(st.just(math.nan), st.floats(-1e308, 1e308))
 
 
-def bar_count(drawn: PanelDrawing) -> int:
-    return len(re.findall(r"M[0-9.]+ [0-9.]+h[0-9.-]+v[0-9.-]+h", svg_of(drawn)))
+def bar_count(drawing: PanelDrawing) -> int:
+    return len(re.findall(r"M[0-9.]+ [0-9.]+h[0-9.-]+v[0-9.-]+h", svg_of(drawing)))
 
 
 def bars(*frames: Frame, **options: Any) -> PanelDrawing:
-    return drawing("barchart", *frames, options={**WITHOUT_LEGEND, **options})
+    return draw_panel("barchart", *frames, options={**WITHOUT_LEGEND, **options})
 
 
 def table_of(*frames: Frame, **options: Any) -> Any:
@@ -54,7 +64,7 @@ def test_categories_are_the_configured_column_else_texts_else_times() -> None:
 
 
 def test_frames_are_joined_by_their_categories() -> None:
-    """Bars of several frames with one category are next to each other."""
+    """The rows of several frames with the same category are one category."""
     table = table_of(Frame([texts("n", "x", "y"), numbers("a", 1, 2)]), Frame([texts("n", "y", "z"), numbers("b", 3, 4)]))
     assert list(table.categories) == ["x", "y", "z"]
     assert [np.nan_to_num(series.values, nan=-1).tolist() for series in table.series] == [[1, 2, -1], [-1, 3, 4]]
@@ -77,9 +87,9 @@ def test_stacks_begin_where_the_bar_below_ends(values: list[list[float]]) -> Non
 
 def test_the_axis_has_the_configured_limits() -> None:
     """Bars are cut at the limits of the axis."""
-    drawn = drawing("barchart", FRAME, options=WITHOUT_LEGEND, defaults={"min": 0, "max": 10})
-    assert "10" in visible_texts(drawn)
-    tops = [float(y) for y in re.findall(r"M[0-9.]+ ([0-9.]+)h[0-9.]+v", svg_of(drawn))]
+    drawing = draw_panel("barchart", FRAME, options=WITHOUT_LEGEND, defaults={"min": 0, "max": 10})
+    assert "10" in visible_texts(drawing)
+    tops = [float(y) for y in re.findall(r"M[0-9.]+ ([0-9.]+)h[0-9.]+v", svg_of(drawing))]
     assert min(tops) >= 8
 
 
@@ -89,36 +99,36 @@ def test_the_axis_has_the_configured_limits() -> None:
 )
 def test_automatic_bars_are_horizontal_in_narrow_panels(orientation: str, width: float, anchor: str) -> None:
     """In a panel that is higher than wide, automatic bars extend to the right, with categories to the left."""
-    drawn = drawing("barchart", FRAME, options={"orientation": orientation, "showValue": "never", **WITHOUT_LEGEND}, width=width)
-    assert re.search(rf'text-anchor="{anchor}">x<', svg_of(drawn))
+    drawing = draw_panel("barchart", FRAME, options={"orientation": orientation, "showValue": "never", **WITHOUT_LEGEND}, width=width)
+    assert re.search(rf'text-anchor="{anchor}">x<', svg_of(drawing))
 
 
 @pytest.mark.parametrize(("mode", "expected"), [("never", 0), ("auto", 3), ("always", 3), (3, 3)])
 def test_values_are_shown_at_bars(mode: object, expected: int) -> None:
     """Each bar has its value with the unit of its series, unless the panel hides them."""
-    drawn = drawing("barchart", FRAME, options={"showValue": mode, **WITHOUT_LEGEND}, defaults={"unit": "percent", "decimals": 2})
-    assert sum(text in ("1.00%", "2.00%", "31.00%") for text in visible_texts(drawn)) == expected
+    drawing = draw_panel("barchart", FRAME, options={"showValue": mode, **WITHOUT_LEGEND}, defaults={"unit": "percent", "decimals": 2})
+    assert sum(text in ("1.00%", "2.00%", "31.00%") for text in visible_texts(drawing)) == expected
 
 
-def test_large_values_have_room_above_bars() -> None:
-    """The value of a wide bar is not written over the bar."""
-    drawn = bars(Frame([texts("n", "a"), numbers("v", 485)]))
-    ((y, size),) = re.findall(r'<text x="[0-9.]+" y="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*>485<', svg_of(drawn))
-    (top,) = re.findall(r"M[0-9.]+ ([0-9.]+)h[0-9.]+v", svg_of(drawn))
+def test_large_values_are_above_bars() -> None:
+    """The value of a wide bar is above the bar, in a large font."""
+    drawing = bars(Frame([texts("n", "a"), numbers("v", 485)]))
+    ((y, size),) = re.findall(r'<text x="[0-9.]+" y="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*>485<', svg_of(drawing))
+    (top,) = re.findall(r"M[0-9.]+ ([0-9.]+)h[0-9.]+v", svg_of(drawing))
     assert float(size) >= 14
     assert float(y) <= float(top)
 
 
 @pytest.mark.parametrize("sign", [1, -1])
 def test_values_of_horizontal_bars_do_not_cross_their_ends(sign: int) -> None:
-    """The value of a bar is beyond its end, or completely in the bar if there is no room beyond it."""
+    """The value of a bar is beyond its end, or completely in the bar if it does not fit beyond the end."""
     values = (100.123 * sign, 50.123 * sign)
     frame = Frame([texts("n", "a", "b"), numbers("v", *values)])
-    drawn = drawing("barchart", frame, options={"orientation": "horizontal", **WITHOUT_LEGEND}, defaults={"decimals": 3}, width=300)
-    outline = re.findall(r"M([0-9.]+) [0-9.]+h([0-9.]+)v", svg_of(drawn))
+    drawing = draw_panel("barchart", frame, options={"orientation": "horizontal", **WITHOUT_LEGEND}, defaults={"decimals": 3}, width=300)
+    outline = re.findall(r"M([0-9.]+) [0-9.]+h([0-9.]+)v", svg_of(drawing))
     for value, (x, length), is_inside in zip(values, outline, (True, False), strict=True):
         ((text_x, size, anchor),) = re.findall(
-            rf'<text x="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*anchor="(\w+)">{value:.3f}<', svg_of(drawn)
+            rf'<text x="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*anchor="(\w+)">{value:.3f}<', svg_of(drawing)
         )
         left = float(text_x) - (text_width(f"{value:.3f}", float(size)) if anchor == "end" else 0)
         right = left + text_width(f"{value:.3f}", float(size))
@@ -134,51 +144,51 @@ def test_values_that_would_be_unreadable_are_shown_only_on_demand() -> None:
     assert visible_texts(bars(frame, showValue="always")).count("7") > 80
 
 
-@pytest.mark.parametrize(("count", "fewest"), [(8, 8), (40, 7), (300, 7)])
-def test_labels_of_many_categories_are_sparse_and_legible(count: int, fewest: int) -> None:
-    """Labels have room for some letters, do not overlap and are distinct; if categories are narrower, only some have labels."""
+@pytest.mark.parametrize(("count", "min_count"), [(8, 8), (40, 7), (300, 7)])
+def test_labels_of_many_categories_are_sparse_and_legible(count: int, min_count: int) -> None:
+    """Labels have at least five letters, do not overlap and are distinct. If categories are narrower, only some have labels."""
     frame = Frame([texts("n", *(f"service-with-a-long-name-{index:03d}" for index in range(count))), numbers("v", *[7.0] * count)])
-    drawn = drawing("barchart", frame, options={"showValue": "never", **WITHOUT_LEGEND}, width=700)
-    labels = [(float(x), text) for x, text in re.findall(r'<text x="([0-9.]+)"[^>]*text-anchor="middle">([^<]*)<', svg_of(drawn))]
+    drawing = draw_panel("barchart", frame, options={"showValue": "never", **WITHOUT_LEGEND}, width=700)
+    labels = [(float(x), text) for x, text in re.findall(r'<text x="([0-9.]+)"[^>]*text-anchor="middle">([^<]*)<', svg_of(drawing))]
     labels = [(x, text) for x, text in labels if "…" in text]
-    assert len({text for _, text in labels}) == len(labels) >= fewest
+    assert len({text for _, text in labels}) == len(labels) >= min_count
     assert min(len(text) for _, text in labels) >= 5
     assert labels[0][0] + 0.1 >= text_width(labels[0][1], 11) / 2
     distances = [right - left for (left, _), (right, _) in pairwise(labels[:-1])]
     assert max(distances) - min(distances) <= 0.2
-    for (left, before), (right, after) in pairwise(labels):
-        assert left + text_width(before, 11) / 2 <= right - text_width(after, 11) / 2
+    for (left, left_text), (right, right_text) in pairwise(labels):
+        assert left + text_width(left_text, 11) / 2 <= right - text_width(right_text, 11) / 2
 
 
 def test_labels_are_rotated_and_shortened() -> None:
     """Labels turn by the configured angle, and have at most the configured number of characters."""
-    drawn = bars(Frame([texts("n", "abcdefgh"), numbers("v", 1)]), xTickLabelRotation=-45, xTickLabelMaxLength=3)
-    assert "rotate(-45.0" in svg_of(drawn)
-    assert "abc…" in visible_texts(drawn)
+    drawing = bars(Frame([texts("n", "abcdefgh"), numbers("v", 1)]), xTickLabelRotation=-45, xTickLabelMaxLength=3)
+    assert "rotate(-45.0" in svg_of(drawing)
+    assert "abc…" in visible_texts(drawing)
 
 
 def test_colours_are_those_of_series_values_or_a_column() -> None:
     """Bars have the colour of their series, of their value in modes by value, or of the row in another column."""
     steps = {"steps": [{"value": None, "color": "#00ff00"}, {"value": 2, "color": "#ff0000"}]}
-    by_value = panel_of("barchart", defaults={"color": {"mode": "thresholds"}, "thresholds": steps})
-    assert list(bar_table(props_of(by_value, FRAME)).series[0].colours) == ["#00ff00", "#ff0000"]
+    panel_by_value = panel_of("barchart", defaults={"color": {"mode": "thresholds"}, "thresholds": steps})
+    assert list(bar_table(props_of(panel_by_value, FRAME)).series[0].colours) == ["#00ff00", "#ff0000"]
     mappings = [{"type": "value", "options": {"x": {"color": "#0000ff"}}}]
-    by_column = panel_of("barchart", defaults={"mappings": mappings}, options={"colorByField": "name"})
-    assert [list(series.colours) for series in bar_table(props_of(by_column, FRAME)).series] == [["#0000ff", "#73bf69"]] * 2
+    panel_by_column = panel_of("barchart", defaults={"mappings": mappings}, options={"colorByField": "name"})
+    assert [list(series.colours) for series in bar_table(props_of(panel_by_column, FRAME)).series] == [["#0000ff", "#73bf69"]] * 2
 
 
 def test_the_legend_lists_the_series() -> None:
     """Hidden series are neither in the legend nor drawn."""
     hidden = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "custom.hideFrom", "value": {"viz": True}}]}
-    assert visible_texts(drawing("barchart", FRAME))[-2:] == ["a", "b"]
-    assert visible_texts(drawing("barchart", FRAME, overrides=[hidden]))[-1] == "a"
+    assert visible_texts(draw_panel("barchart", FRAME))[-2:] == ["a", "b"]
+    assert visible_texts(draw_panel("barchart", FRAME, overrides=[hidden]))[-1] == "a"
 
 
 def test_categories_that_do_not_fit_are_counted() -> None:
     """A picture has at most a bar for each three pixels, and says how many categories there are."""
-    drawn = bars(Frame([texts("n", *map(str, range(10_000))), numbers("v", *range(10_000))]))
-    assert drawn.notes == ["only the first 133 of 10000 categories"]
-    assert bar_count(drawn) <= 133
+    drawing = bars(Frame([texts("n", *map(str, range(10_000))), numbers("v", *range(10_000))]))
+    assert drawing.notes == ["only the first 133 of 10000 categories"]
+    assert bar_count(drawing) <= 133
 
 
 @pytest.mark.parametrize(
@@ -219,12 +229,12 @@ OPTIONS = [
     width=st.integers(1, 300),
 )
 def test_no_option_breaks_a_chart(options: dict[str, Any], values: list[float], width: int) -> None:
-    """Options and values of any kind give a drawing or a message, with finite positions."""
+    """A chart with any options and values is drawn with finite positions, or shows a message."""
     with contextlib.suppress(NothingToDraw):
-        drawn = svg_of(
-            drawing(
+        svg = svg_of(
+            draw_panel(
                 "barchart", Frame([texts("n", "x", HOSTILE), numbers("a", *values), numbers("b", 5e-324, -1)]), options=options, width=width
             )
         )
-        assert "<script" not in drawn
-        assert not re.search(r'[" ](nan|inf|-inf)', drawn)
+        assert "<script" not in svg
+        assert not re.search(r'[" ](nan|inf|-inf)', svg)

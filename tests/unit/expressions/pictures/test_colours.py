@@ -8,7 +8,7 @@ DARK, LIGHT = THEMES["dark"], THEMES["light"]
 
 
 @pytest.mark.parametrize(
-    ("written", "dark", "light"),
+    ("colour", "dark_colour", "light_colour"),
     [
         ("red", "#f2495c", "#e02f44"),
         ("super-light-green", "#c8f2c2", "#96d98d"),
@@ -32,12 +32,12 @@ DARK, LIGHT = THEMES["dark"], THEMES["light"]
         ("#f008", "#930d0e", "#ff7777"),
     ],
 )
-def test_a_colour_is_the_one_visible_on_a_panel(written: str, dark: str, light: str) -> None:
-    assert (colour_of(written, DARK), colour_of(written, LIGHT)) == (dark, light)
+def test_a_colour_is_the_one_visible_on_a_panel(colour: str, dark_colour: str, light_colour: str) -> None:
+    assert (colour_of(colour, DARK), colour_of(colour, LIGHT)) == (dark_colour, light_colour)
 
 
 @pytest.mark.parametrize(
-    "written",
+    "colour",
     [
         None,
         7,
@@ -53,5 +53,5 @@ def test_a_colour_is_the_one_visible_on_a_panel(written: str, dark: str, light: 
         "oklch(1 2 3 4 5)",
     ],
 )
-def test_other_values_are_not_colours(written: object) -> None:
-    assert colour_of(written, DARK) is None
+def test_other_values_are_not_colours(colour: object) -> None:
+    assert colour_of(colour, DARK) is None

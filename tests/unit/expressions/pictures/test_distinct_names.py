@@ -1,9 +1,9 @@
-"""Names in legends, which are cut to a width and remain distinct."""
+"""Names in legends are cut to a width and remain distinct."""
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.pictures.panel_samples import drawing, series, visible_texts
+from tests.unit.expressions.pictures.panel_samples import draw_panel, series, visible_texts
 
 from dashwright.expressions.pictures.panels.distinct_names import distinct_names
 from dashwright.expressions.pictures.svg import text_width
@@ -27,10 +27,10 @@ def test_names_are_cut_where_they_are_equal(names: list[str], expected: list[str
 
 @given(st.lists(st.text("ab", min_size=30, max_size=60), min_size=2, max_size=12, unique=True))
 def test_no_two_names_become_equal(names: list[str]) -> None:
-    """Different names are different if there is room for a few characters, and none exceeds the width."""
-    cut = distinct_names(names, 11, 100)
-    assert len(set(cut)) == len(names)
-    assert max(text_width(name, 11) for name in cut) <= 100
+    """Different names remain different if a few characters fit, and no name exceeds the width."""
+    cut_names = distinct_names(names, 11, 100)
+    assert len(set(cut_names)) == len(names)
+    assert max(text_width(name, 11) for name in cut_names) <= 100
 
 
 @pytest.mark.parametrize("calcs", [[], ["mean", "max"]])
@@ -40,14 +40,14 @@ def test_entries_of_narrow_legends_are_distinct(mode: str, placement: str, calcs
     """Entries in a panel of a quarter of a page have different texts, although their names are equal at both ends."""
     legend = {"displayMode": mode, "placement": placement, "calcs": calcs}
     frames = [series(1, 2, name=name) for name in PODS]
-    texts = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=330, height=260))
+    texts = visible_texts(draw_panel("timeseries", *frames, options={"legend": legend}, width=330, height=260))
     entries = [text for text in texts if "…" in text]
     assert len(set(entries)) == len(PODS), texts
 
 
 def test_values_of_a_list_are_not_cut_with_its_names() -> None:
-    """A name that is too long leaves room for the values behind it."""
+    """A name that is too long is cut, and the values behind it are complete."""
     legend = {"displayMode": "list", "placement": "bottom", "calcs": ["max"]}
     frames = [series(1, 2, name=name) for name in PODS]
-    texts = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=330, height=260))
+    texts = visible_texts(draw_panel("timeseries", *frames, options={"legend": legend}, width=330, height=260))
     assert sum(text.endswith("Max: 2") for text in texts) == len(PODS), texts

@@ -1,10 +1,10 @@
-"""Panels that are drawn without clipping, and the estimate of texts that decides it."""
+"""Panels that are drawn without clipping, and the estimate of the extents of texts that decides about clipping."""
 
 from datetime import UTC, datetime
 from typing import Any
 
 import pytest
-from tests.unit.expressions.pictures.panel_samples import drawing, panel_of, series
+from tests.unit.expressions.pictures.panel_samples import draw_panel, panel_of, series
 
 from dashwright.expressions.engine.timerange import TimeRange
 from dashwright.expressions.pictures.composition import compose
@@ -33,13 +33,13 @@ RANGE = TimeRange(datetime(2026, 1, 1, tzinfo=UTC), datetime(2026, 1, 2, tzinfo=
     ],
 )
 def test_texts_fit_if_their_largest_extent_is_inside(text: str, x: float, y: float, anchor: Any, *, fits: bool) -> None:
-    """Letters other than those of ASCII may have any width."""
+    """A text fits if its maximum extent is inside. Letters beyond ASCII may have any width, so texts with them never fit."""
     assert texts_fit([text_element(text, x, y, size=12, colour="#000000", anchor=anchor)], 100, 50) is fits
 
 
-def test_turned_texts_are_not_certain_to_fit() -> None:
-    turned = f'<g transform="rotate(-90 10.0 20.0)">{text_element("a", 10, 20, size=9, colour="#000000")}</g>'
-    assert not texts_fit([turned], 100, 50)
+def test_rotated_texts_are_not_certain_to_fit() -> None:
+    rotated_text = f'<g transform="rotate(-90 10.0 20.0)">{text_element("a", 10, 20, size=9, colour="#000000")}</g>'
+    assert not texts_fit([rotated_text], 100, 50)
 
 
 @pytest.mark.parametrize(
@@ -60,7 +60,7 @@ def test_turned_texts_are_not_certain_to_fit() -> None:
 def test_time_series_are_clipped_unless_they_are_certain_to_be_inside(
     settings: dict[str, Any], size: dict[str, Any], *, is_contained: bool
 ) -> None:
-    assert drawing("timeseries", series(1, 2, 3, name="load"), defaults=settings, **size).is_contained is is_contained
+    assert draw_panel("timeseries", series(1, 2, 3, name="load"), defaults=settings, **size).is_contained is is_contained
 
 
 @pytest.mark.parametrize("is_contained", [True, False])

@@ -42,8 +42,8 @@ def config_of(overrides: list[Any], **defaults: Any) -> Mapping[str, Any]:
 
 
 def rule(id_: str, options: Any, **properties: Any) -> dict[str, Any]:
-    named = [{"id": name.replace("__", "."), "value": value} for name, value in properties.items()]
-    return {"matcher": {"id": id_, "options": options}, "properties": named}
+    property_list = [{"id": name.replace("__", "."), "value": value} for name, value in properties.items()]
+    return {"matcher": {"id": id_, "options": options}, "properties": property_list}
 
 
 @pytest.mark.parametrize(

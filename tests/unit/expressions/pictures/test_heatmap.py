@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.pictures.panel_samples import drawing, numbers, panel_of, props_of, series, svg_of, times, visible_texts
+from tests.unit.expressions.pictures.panel_samples import draw_panel, numbers, panel_of, props_of, series, svg_of, times, visible_texts
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.dashboard import Panel, read_dashboard
@@ -71,7 +71,7 @@ def test_native_histograms_are_rows_between_their_bounds() -> None:
     assert grid.counts[2, 0] == 6
     assert (grid.starts.tolist(), grid.ends.tolist()) == ([-60_000, 60_000], [60_000, 180_000])
     assert grid.is_logarithmic
-    assert {"1", "2", "4", "8"} <= set(visible_texts(drawing("heatmap", frame, options=WITHOUT_LEGEND)))
+    assert {"1", "2", "4", "8"} <= set(visible_texts(draw_panel("heatmap", frame, options=WITHOUT_LEGEND)))
 
 
 @pytest.mark.parametrize(
@@ -101,11 +101,11 @@ def test_logarithmic_cells_grow_by_their_factor() -> None:
     assert list(grid.edges) == [1, 10, 100, 1000]
 
 
-def test_cells_without_a_column_say_so() -> None:
+def test_cells_without_a_column_have_a_message() -> None:
     with pytest.raises(NothingToDraw, match="no times, values or counts"):
-        drawing("heatmap", cells_of(minutes=[1], yMin=[1]))
+        draw_panel("heatmap", cells_of(minutes=[1], yMin=[1]))
     with pytest.raises(NothingToDraw, match="No data"):
-        drawing("heatmap", cells_of(minutes=[1], yMin=[1], Count=[float("nan")]))
+        draw_panel("heatmap", cells_of(minutes=[1], yMin=[1], Count=[float("nan")]))
 
 
 def test_many_cells_share_pixels() -> None:
@@ -158,7 +158,7 @@ def test_logarithmic_rows_are_powers() -> None:
 
 
 def test_narrow_columns_are_added() -> None:
-    """More times than fit share columns, and no count is lost."""
+    """If a panel has more times than fit, several times share a column. No count is lost."""
     frame = Frame([times(5_000, 100), numbers("1", *[1.0] * 5_000)])
     grid = grid_of(props_of(panel_of("heatmap"), frame))
     assert grid.counts.shape[1] <= 200
@@ -168,9 +168,9 @@ def test_narrow_columns_are_added() -> None:
 
 @pytest.mark.parametrize(("limits", "count"), [({}, 2), ({"le": 1}, 1), ({"le": -1}, 3), ({"le": -1, "ge": 5}, 2)])
 def test_counts_outside_the_limits_are_not_drawn(limits: dict[str, Any], count: int) -> None:
-    """By default cells without a count are not drawn."""
-    drawn = svg_of(drawing("heatmap", series(None, 0, 1, 5), options={"filterValues": limits, **WITHOUT_LEGEND}))
-    assert len(re.findall("M[0-9.]+ [0-9.]+h", drawn)) == count
+    """Cells whose counts are outside the limits are not drawn. By default, these are cells without a count."""
+    svg = svg_of(draw_panel("heatmap", series(None, 0, 1, 5), options={"filterValues": limits, **WITHOUT_LEGEND}))
+    assert len(re.findall("M[0-9.]+ [0-9.]+h", svg)) == count
 
 
 @pytest.mark.parametrize("name", ["Oranges", "Viridis", "Spectral", "unknown"])
@@ -190,10 +190,10 @@ def test_sequential_palettes_begin_near_the_background() -> None:
 
 
 def test_opacity_is_exponential_or_linear() -> None:
-    """The colours go from the panel's background to the fill colour."""
+    """The colours of the opacity mode range from the background of the panel to the fill colour, linearly or exponentially."""
     steps = {"mode": "opacity", "fill": "#ffffff", "steps": 3}
     linear, exponential = (
-        re.findall(r'stop-color="(#\w+)"', svg_of(drawing("heatmap", series(1, 2), options={"color": {**steps, **options}})))
+        re.findall(r'stop-color="(#\w+)"', svg_of(draw_panel("heatmap", series(1, 2), options={"color": {**steps, **options}})))
         for options in ({"scale": "linear"}, {"scale": "exponential", "exponent": 0.5})
     )
     assert (linear[0], linear[-1]) == (exponential[0], exponential[-1]) == ("#181b1f", "#ffffff")
@@ -203,7 +203,7 @@ def test_opacity_is_exponential_or_linear() -> None:
 
 def test_labels_have_units_and_the_legend_its_range() -> None:
     """Bounds have the unit of the axis, and the legend shows the lowest and the highest count."""
-    texts = visible_texts(drawing("heatmap", *buckets(("0.5", [3]), ("1", [7])), options={"yAxis": {"unit": "s"}}))
+    texts = visible_texts(draw_panel("heatmap", *buckets(("0.5", [3]), ("1", [7])), options={"yAxis": {"unit": "s"}}))
     assert texts[:2] == ["500 ms", "1 s"]
     assert texts[-2:] == ["3", "7"]
 
@@ -212,16 +212,16 @@ def test_labels_have_units_and_the_legend_its_range() -> None:
 def test_without_counts_there_is_no_data(frames: list[Frame]) -> None:
     """A panel without counts shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
-        drawing("heatmap", *frames)
+        draw_panel("heatmap", *frames)
     with pytest.raises(NothingToDraw, match="No data"):
-        drawing("heatmap", *frames, options={"calculate": True})
+        draw_panel("heatmap", *frames, options={"calculate": True})
 
 
 def test_frames_without_times_and_many_series_are_reported() -> None:
-    """A frame without times has no cells; of 10,000 series the first 50 are drawn."""
+    """A frame without times or numbers has a message. Of 10,000 series, the first 50 are drawn."""
     with pytest.raises(NothingToDraw, match="No time"):
-        drawing("heatmap", Frame([numbers("v", 1)]))
+        draw_panel("heatmap", Frame([numbers("v", 1)]))
     with pytest.raises(NothingToDraw, match="No numbers"):
-        drawing("heatmap", Frame([times(1)]))
+        draw_panel("heatmap", Frame([times(1)]))
     many_series = [Frame([times(1), *(numbers(str(index), 1) for index in range(10_000))])]
     assert heatmap.draw(props_of(panel_of("heatmap"), *many_series)).notes == ["only the first 50 of 10000 series"]

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.pictures.panel_samples import drawing, numbers, panel_of, props_of, series, svg_of, texts, visible_texts
+from tests.unit.expressions.pictures.panel_samples import draw_panel, numbers, panel_of, props_of, series, svg_of, texts, visible_texts
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
@@ -22,7 +22,7 @@ def buckets(*frames: Frame, **options: Any) -> HistogramBuckets:
 
 @given(values=st.lists(st.floats(-1e308, 1e308), min_size=1, max_size=11), size=WRONG_VALUES, offset=WRONG_VALUES, count=WRONG_VALUES)
 def test_each_value_is_in_one_bucket_and_buckets_are_bounded(values: list[float], size: Any, offset: Any, count: Any) -> None:
-    """The counts sum to the number of values, and there are never more buckets than pairs of pixels."""
+    """The counts sum to the number of values, and a panel of 400 pixels has at most about 200 buckets."""
     result = buckets(series(*values), bucketSize=size, bucketOffset=offset, bucketCount=count)
     assert result.counts[0].sum() == len(values)
     assert len(result.edges) == len(result.counts[0]) + 1 <= 203
@@ -48,7 +48,7 @@ def test_series_have_their_own_counts_unless_they_are_combined() -> None:
 
 
 def test_buckets_of_a_transformation_are_drawn_as_they_are() -> None:
-    """Columns ``xMin`` and ``xMax`` are edges; of 10,000 buckets those that fit are drawn."""
+    """Columns ``xMin`` and ``xMax`` are edges; of 10,000 buckets, those that fit are drawn."""
     result = buckets(Frame([numbers("xMin", 10, 0), numbers("xMax", 20, 10), numbers("n", 4, 7)]))
     assert (result.edges.tolist(), result.counts[0].tolist()) == ([0, 10, 20], [7, 4])
     many_buckets = Frame([numbers("xMin", *range(10_000)), numbers("xMax", *range(1, 10_001)), numbers("n", *range(10_000))])
@@ -57,26 +57,28 @@ def test_buckets_of_a_transformation_are_drawn_as_they_are() -> None:
 
 def test_labels_have_the_unit_and_the_legend_the_series() -> None:
     """The horizontal axis has the unit of the values, the vertical one counts."""
-    drawn = visible_texts(drawing("histogram", series(1, 25, name="a"), options={"bucketSize": 10}, defaults={"unit": "percent"}))
-    assert drawn[-5:] == ["0%", "10%", "20%", "30%", "a"]
-    assert "1" in drawn[:-5]
+    all_texts = visible_texts(draw_panel("histogram", series(1, 25, name="a"), options={"bucketSize": 10}, defaults={"unit": "percent"}))
+    assert all_texts[-5:] == ["0%", "10%", "20%", "30%", "a"]
+    assert "1" in all_texts[:-5]
 
 
 def test_stacked_counts_are_above_each_other() -> None:
     """Stacks need a higher axis than bars that overlap."""
     frames = [series(*[1.0] * 9, name="a"), series(*[1.0] * 9, name="b")]
     overlapping, stacked = (
-        visible_texts(drawing("histogram", *frames, defaults={"custom": {"stacking": {"mode": mode}}})) for mode in ("none", "normal")
+        visible_texts(draw_panel("histogram", *frames, defaults={"custom": {"stacking": {"mode": mode}}})) for mode in ("none", "normal")
     )
     assert "15" in stacked
     assert "15" not in overlapping
 
 
-@given(wrong=WRONG_VALUES, values=st.lists(st.sampled_from([None, 0, 1e308, -1e308, 5e-324]), max_size=4))
-def test_no_value_breaks_a_histogram(wrong: Any, values: list[float | None]) -> None:
-    """Values and options of any kind give a drawing or a message."""
+@given(wrong_value=WRONG_VALUES, values=st.lists(st.sampled_from([None, 0, 1e308, -1e308, 5e-324]), max_size=4))
+def test_no_value_breaks_a_histogram(wrong_value: Any, values: list[float | None]) -> None:
+    """A histogram of any values with any options is drawn, or shows a message."""
     with contextlib.suppress(NothingToDraw):
-        svg = svg_of(drawing("histogram", series(*values), options={"bucketSize": wrong, "combine": wrong, "legend": wrong}))
+        svg = svg_of(
+            draw_panel("histogram", series(*values), options={"bucketSize": wrong_value, "combine": wrong_value, "legend": wrong_value})
+        )
         assert "nan" not in svg
 
 
@@ -86,4 +88,4 @@ def test_no_value_breaks_a_histogram(wrong: Any, values: list[float | None]) -> 
 def test_missing_numbers_are_reported(frames: list[Frame], reason: str) -> None:
     """A histogram without numbers shows a message."""
     with pytest.raises(NothingToDraw, match=reason):
-        drawing("histogram", *frames)
+        draw_panel("histogram", *frames)

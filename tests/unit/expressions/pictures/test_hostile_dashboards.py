@@ -1,4 +1,4 @@
-"""Dashboards that are made to exhaust the drawing: each is drawn within seconds, and the picture says what is limited."""
+"""Dashboards that try to exhaust the worker: each is drawn within seconds, and the picture says what is limited."""
 
 import asyncio
 import json
@@ -76,7 +76,7 @@ class OneDataSource(SourceRegistry):
     ],
     ids=["a circle of variables", "10,000 options", "a panel for each of 10,000 values", "2,500 panels"],
 )
-def test_limits_of_a_dashboard_are_below_its_picture(spec: dict[str, Any], notice: str) -> None:
+def test_a_picture_names_the_limits_of_its_dashboard(spec: dict[str, Any], notice: str) -> None:
     report = report_of(spec)
     assert any(notice in text for text in report["notices"]), report["notices"]
     assert len(report["panels"]) <= 60
@@ -98,7 +98,7 @@ def test_positions_are_moved_into_the_grid(position: dict[str, Any]) -> None:
 
 
 def test_panels_with_one_id_are_all_drawn() -> None:
-    """Each further panel with an id in use has the next free one."""
+    """The first of several panels with the same id keeps it. The others get the next free ids."""
     panels = report_of(board(*(stat(id=4) for _ in range(5))))["panels"]
     assert sorted(panel["id"] for panel in panels) == [4, 5, 6, 7, 8]
 
@@ -120,7 +120,7 @@ def test_panels_with_one_id_are_all_drawn() -> None:
 )
 @pytest.mark.parametrize("mode", ["markdown", "html"])
 def test_hostile_texts_are_drawn(content: str, mode: str) -> None:
-    """Nested marks take no time, and no script or address of an image reaches the picture."""
+    """Deeply nested marks are drawn in time, and the picture has no script and no address of an image."""
     report = report_of(board(text_panel(content, mode)))
     assert report["panels"][0]["state"] in ("drawn", "partial", "noData")
     assert "<img" not in report["svg"]
@@ -149,7 +149,7 @@ def nested_lists(depth: int) -> Any:
 
 
 @pytest.mark.parametrize("member", ["options", "fieldConfig", "targets", "transformations", "title", "gridPos", "repeat"])
-def test_nested_members_end_no_drawing(member: str) -> None:
+def test_deeply_nested_members_are_drawn(member: str) -> None:
     """JSON of the maximum depth is drawn, or the picture says that it cannot be drawn."""
     value = nested_lists(190)
     wrapped: Any = [{"refId": "A", "datasource": TESTDATA, "x": value}] if member == "targets" else value
@@ -157,8 +157,8 @@ def test_nested_members_end_no_drawing(member: str) -> None:
 
 
 @pytest.mark.usefixtures("short_pattern_time")
-def test_an_endless_regular_expression_ends() -> None:
-    """The panel names the variable and its expression."""
+def test_a_regular_expression_that_never_ends_is_stopped() -> None:
+    """A regular expression that takes too long is an error of the panel, which names the variable and the expression."""
     variable = {"name": "e", "type": "datasource", "query": "prometheus", "regex": "/^(x|xx)+$/"}
     (panel,) = report_of(board(stat(targets=[{**TARGET, "stringInput": "${e}"}]), variables=(variable,)))["panels"]
     assert panel["state"] == "error"

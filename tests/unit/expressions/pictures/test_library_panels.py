@@ -16,27 +16,27 @@ ELEMENTS = {
 }
 
 
-def read_panels(spec: dict[str, Any], models: dict[str, Any]) -> Panel:
+def read_panel(spec: dict[str, Any], models: dict[str, Any]) -> Panel:
     (panel,) = read_dashboard(spec, sections=read_sections(spec, models)).panels
     return panel
 
 
 @pytest.mark.parametrize("spec", [CLASSIC, ELEMENTS], ids=["classic", "elements"])
-def test_the_place_is_that_of_the_dashboard_and_all_else_that_of_the_library(spec: dict[str, Any]) -> None:
-    panel = read_panels(spec, {"u": MODEL})
+def test_a_library_panel_has_the_position_of_the_dashboard_and_the_content_of_the_library(spec: dict[str, Any]) -> None:
+    panel = read_panel(spec, {"u": MODEL})
     assert (panel.id, panel.type, panel.title, panel.problem) == (3, "text", "Shared", "")
     assert (panel.position.x, panel.position.width, panel.position.height) == (6, 6, 4)
 
 
 def test_exported_dashboards_contain_their_library_panels() -> None:
-    """The stored panel comes first, because it may have changed since the export."""
+    """An exported dashboard contains its library panels. A stored one has precedence, because it may have changed since the export."""
     spec = {**CLASSIC, "__elements": {"u": {"kind": 1, "name": "n", "model": {**MODEL, "title": "Exported"}}, "v": None}}
-    assert read_panels(spec, {}).title == "Exported"
-    assert read_panels(spec, {"u": MODEL}).title == "Shared"
+    assert read_panel(spec, {}).title == "Exported"
+    assert read_panel(spec, {"u": MODEL}).title == "Shared"
 
 
 @pytest.mark.parametrize("spec", [CLASSIC, ELEMENTS], ids=["classic", "elements"])
 def test_a_missing_library_panel_is_named(spec: dict[str, Any]) -> None:
-    panel = read_panels(spec, {})
+    panel = read_panel(spec, {})
     assert "library panel 'Shared value' does not exist" in panel.problem
     assert panel.title == "Shared value"

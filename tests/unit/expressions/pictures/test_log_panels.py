@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numbers, panel_of, props_of, svg_of, texts, times
+from tests.unit.expressions.pictures.panel_samples import HOSTILE, draw_panel, numbers, panel_of, props_of, svg_of, texts, times
 
 from dashwright.expressions.engine.frame import Field, FieldType, Frame
 from dashwright.expressions.pictures.panels import DRAW_FUNCTIONS
@@ -21,19 +21,19 @@ def log(*lines: str | None) -> Frame:
     return Frame([times(len(lines)), texts("Line", *lines)])
 
 
-def drawn_lines(drawn: PanelDrawing) -> list[str]:
-    return ["".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawn)}</svg>").iter("text")]
+def visible_lines(drawing: PanelDrawing) -> list[str]:
+    return ["".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawing)}</svg>").iter("text")]
 
 
 def logs(*frames: Frame, height: float = 200, **options: Any) -> PanelDrawing:
-    return drawing("logs", *frames, options=options, height=height)
+    return draw_panel("logs", *frames, options=options, height=height)
 
 
 def test_the_newest_line_is_first_unless_the_order_is_ascending() -> None:
     """Lines of several frames are one list by time."""
     frames = [log("a", "b"), Frame([Field("t", FieldType.TIME, np.array([30_000_000_000])), texts("x", "between")])]
-    assert drawn_lines(logs(*frames)) == ["b", "between", "a"]
-    assert drawn_lines(logs(*frames, sortOrder="Ascending")) == ["a", "between", "b"]
+    assert visible_lines(logs(*frames)) == ["b", "between", "a"]
+    assert visible_lines(logs(*frames, sortOrder="Ascending")) == ["a", "between", "b"]
 
 
 @pytest.mark.parametrize(
@@ -58,12 +58,12 @@ def test_levels_come_from_columns_and_labels() -> None:
     labels = Frame([times(1), texts("body", "x"), Field("labels", FieldType.JSON, np.array([b'{"level":"warn","a":"1"}'], dtype=object))])
     assert [line.level for line in log_lines([severity], is_ascending=True)] == ["error"]
     assert [(line.level, line.labels) for line in log_lines([labels], is_ascending=True)] == [("warning", "{level=warn, a=1}")]
-    assert drawn_lines(logs(labels, showLabels=True)) == ["{level=warn, a=1} x"]
+    assert visible_lines(logs(labels, showLabels=True)) == ["{level=warn, a=1} x"]
 
 
 def test_times_are_shown_if_the_panel_demands_them() -> None:
     """A time has milliseconds, in the time zone of the picture."""
-    assert drawn_lines(logs(log("a"), showTime=True)) == ["1970-01-01 00:00:00.000 a"]
+    assert visible_lines(logs(log("a"), showTime=True)) == ["1970-01-01 00:00:00.000 a"]
 
 
 @pytest.mark.parametrize(
@@ -77,45 +77,45 @@ def test_times_are_shown_if_the_panel_demands_them() -> None:
     ],
 )
 def test_repeated_lines_are_counted(strategy: object, expected: list[str]) -> None:
-    """Equal neighbours are one line with their number; what is equal depends on the strategy."""
-    assert drawn_lines(logs(log("try 1", "try 1", "try 2", "tries", "run 22"), sortOrder="Ascending", dedupStrategy=strategy)) == expected
+    """Neighbouring lines that are equal by the strategy are one line with their number."""
+    assert visible_lines(logs(log("try 1", "try 1", "try 2", "tries", "run 22"), sortOrder="Ascending", dedupStrategy=strategy)) == expected
 
 
 @given(text=st.text(st.characters(exclude_characters="\t\x1b", exclude_categories=["C", "Z"]), min_size=1, max_size=300))
 def test_wrapping_loses_no_character(text: str) -> None:
-    """The rows of a wrapped line are the line; without wrapping it is one row."""
-    assert "".join(drawn_lines(logs(log(text), height=1_000, wrapLogMessage=True))) == text
-    assert len(drawn_lines(logs(log(text)))) == 1
+    """The rows of a wrapped line contain all of its characters. Without wrapping, a line is one row."""
+    assert "".join(visible_lines(logs(log(text), height=1_000, wrapLogMessage=True))) == text
+    assert len(visible_lines(logs(log(text)))) == 1
 
 
 def test_lines_that_do_not_fit_are_counted() -> None:
-    """The heading shows how many lines of all are visible."""
-    drawn = logs(log(*(f"line {index}" for index in range(30_000))), height=100)
-    assert drawn.notes == ["5 of 30000 lines"]
-    assert drawn_lines(drawn)[0] == "line 29999"
+    """If not all lines fit, the heading has the number of visible lines and of all lines."""
+    drawing = logs(log(*(f"line {index}" for index in range(30_000))), height=100)
+    assert drawing.notes == ["5 of 30000 lines"]
+    assert visible_lines(drawing)[0] == "line 29999"
 
 
 def test_panels_without_a_title_show_the_number_of_lines_in_their_last_row() -> None:
-    """Notes of other panels are next to their titles."""
+    """A panel without a title has the number of lines in its last row, because notes are next to titles otherwise."""
     frame = log(*(f"line {index}" for index in range(6)))
     untitled = [DRAW_FUNCTIONS["logs"](props_of(replace(panel_of("logs"), title=" "), frame, height=height)) for height in (100, 200)]
-    assert [drawn_lines(drawn)[-2:] for drawn in untitled] == [["line 2", "4 of 6 lines"], ["line 1", "line 0"]]
-    assert drawn_lines(logs(frame, height=100))[-1] == "line 1"
+    assert [visible_lines(drawing)[-2:] for drawing in untitled] == [["line 2", "4 of 6 lines"], ["line 1", "line 0"]]
+    assert visible_lines(logs(frame, height=100))[-1] == "line 1"
 
 
 def test_json_is_pretty_and_terminal_codes_are_removed() -> None:
     """JSON is written in lines if the panel demands it; codes for colours of terminals are not text."""
-    assert drawn_lines(logs(log('{"a":1}'), prettifyLogMessage=True, wrapLogMessage=True)) == ["{", '  "a": 1', "}"]
-    assert drawn_lines(logs(log("\x1b[31mred\x1b[0m"))) == ["red"]
-    assert drawn_lines(logs(log("[" * 4_000), prettifyLogMessage=True))[0].startswith("[[[")
+    assert visible_lines(logs(log('{"a":1}'), prettifyLogMessage=True, wrapLogMessage=True)) == ["{", '  "a": 1', "}"]
+    assert visible_lines(logs(log("\x1b[31mred\x1b[0m"))) == ["red"]
+    assert visible_lines(logs(log("[" * 4_000), prettifyLogMessage=True))[0].startswith("[[[")
 
 
 def test_hostile_and_missing_lines_are_text() -> None:
     """A line is never an element; a null is an empty line."""
-    drawn = logs(log(HOSTILE, None, "\0\ud800", "x" * 1_000_000))
-    assert not re.search("<script|<image", svg_of(drawn))
-    assert len(svg_of(drawn)) < 10_000
-    assert len(drawn_lines(drawn)) == 4
+    drawing = logs(log(HOSTILE, None, "\0\ud800", "x" * 1_000_000))
+    assert not re.search("<script|<image", svg_of(drawing))
+    assert len(svg_of(drawing)) < 10_000
+    assert len(visible_lines(drawing)) == 4
 
 
 @pytest.mark.parametrize(

@@ -53,7 +53,7 @@ def test_the_number_of_inserted_nulls_is_bounded() -> None:
     ],
 )
 def test_columns_of_a_frame_agree_on_a_distance(settings: list[Any], interval: Any, expected: float | None) -> None:
-    """The setting of the columns precedes the interval of the data source; different settings have no effect."""
+    """The setting of the columns precedes the interval of the data source; if columns have different settings, no nulls are inserted."""
     assert insertion_distance(settings, interval) == expected
 
 
@@ -74,7 +74,7 @@ def test_columns_of_a_frame_agree_on_a_distance(settings: list[Any], interval: A
     ],
 )
 def test_texts_for_missing_values_may_be_numbers(text: Any, expected: float | None) -> None:
-    """A number replaces nulls in the graph; empty text is 0, as in JavaScript."""
+    """Text that is a number replaces nulls in the graph. Empty text is 0, as in JavaScript."""
     assert number_of_text(text) == expected
 
 

@@ -104,22 +104,23 @@ DISCRETE: dict[str, Any] = {
 OLD_PANELS = [GRAPH, STAT, TABLE, PIE, HEATMAP, DISCRETE, {"type": "grafana-worldmap-panel"}, STAT | {"type": "grafana-singlestat-panel"}]
 
 
-def custom(panel: Any) -> Any:
+def custom_settings(panel: Any) -> Any:
     return member_at(panel, "fieldConfig", "defaults", "custom")
 
 
-def properties(panel: Any) -> dict[str, dict[str, Any]]:
+def override_properties(panel: Any) -> dict[str, dict[str, Any]]:
     """Return the properties of overrides by their matchers."""
     overrides = panel["fieldConfig"]["overrides"]
     return {rule["matcher"]["options"]: {item["id"]: item["value"] for item in rule["properties"]} for rule in overrides}
 
 
 def test_a_graph_is_a_time_series_with_its_lines_axes_and_stacks() -> None:
-    """Fills in tenths become percent, and the settings of the left axis those of all series."""
+    """Fills in tenths become percent. The settings of the left axis become those of all series."""
     panel: Any = migrated(GRAPH)
     assert panel["type"] == "timeseries"
     assert {
-        name: custom(panel)[name] for name in ("drawStyle", "fillOpacity", "lineWidth", "lineInterpolation", "spanNulls", "showPoints")
+        name: custom_settings(panel)[name]
+        for name in ("drawStyle", "fillOpacity", "lineWidth", "lineInterpolation", "spanNulls", "showPoints")
     } == {
         "drawStyle": "line",
         "fillOpacity": 30,
@@ -128,17 +129,17 @@ def test_a_graph_is_a_time_series_with_its_lines_axes_and_stacks() -> None:
         "spanNulls": True,
         "showPoints": "never",
     }
-    assert custom(panel)["stacking"] == {"mode": "percent", "group": "A"}
-    assert custom(panel)["scaleDistribution"] == {"type": "log", "log": 2}
+    assert custom_settings(panel)["stacking"] == {"mode": "percent", "group": "A"}
+    assert custom_settings(panel)["scaleDistribution"] == {"type": "log", "log": 2}
     defaults = panel["fieldConfig"]["defaults"]
-    assert (defaults["unit"], defaults["min"], "max" in defaults, custom(panel)["axisLabel"]) == ("bytes", 0, False, "size")
+    assert (defaults["unit"], defaults["min"], "max" in defaults, custom_settings(panel)["axisLabel"]) == ("bytes", 0, False, "size")
 
 
 def test_rules_of_a_graph_are_overrides() -> None:
     """An alias in slashes becomes a matcher by regular expression. Series of the right axis have its unit and limits."""
     panel: Any = migrated(GRAPH)
     assert [rule["matcher"]["id"] for rule in panel["fieldConfig"]["overrides"]] == ["byName", "byRegexp", "byName"]
-    assert properties(panel)["/b.*/"] == {
+    assert override_properties(panel)["/b.*/"] == {
         "custom.drawStyle": "bars",
         "custom.showPoints": "never",
         "custom.fillOpacity": 100,
@@ -161,13 +162,13 @@ def test_legend_and_thresholds_of_a_graph_are_kept() -> None:
         "sortBy": "Max",
         "sortDesc": True,
     }
-    assert custom(panel)["thresholdsStyle"] == {"mode": "line+area"}
+    assert custom_settings(panel)["thresholdsStyle"] == {"mode": "line+area"}
     steps = panel["fieldConfig"]["defaults"]["thresholds"]["steps"]
     assert steps == [{"value": None, "color": "transparent"}, {"value": 5, "color": "red"}]
 
 
 @pytest.mark.parametrize(
-    ("axis", "legend", "kind"),
+    ("axis", "legend", "panel_type"),
     [
         ({"mode": "series", "values": ["total"]}, {"values": True}, "bargauge"),
         ({"mode": "series", "values": ["total"]}, {}, "barchart"),
@@ -175,9 +176,9 @@ def test_legend_and_thresholds_of_a_graph_are_kept() -> None:
         ({}, {}, "timeseries"),
     ],
 )
-def test_the_axis_of_a_graph_decides_its_successor(axis: dict[str, Any], legend: dict[str, Any], kind: str) -> None:
-    """Graphs of series are bar gauges or bar charts, those of values histograms, all others time series."""
-    assert migrated({**GRAPH, "xaxis": axis, "legend": legend})["type"] == kind
+def test_the_axis_of_a_graph_decides_its_successor(axis: dict[str, Any], legend: dict[str, Any], panel_type: str) -> None:
+    """A graph over series becomes a bar gauge or bar chart, a graph over values a histogram, and any other graph a time series."""
+    assert migrated({**GRAPH, "xaxis": axis, "legend": legend})["type"] == panel_type
 
 
 def test_a_single_stat_is_a_stat_or_gauge() -> None:
@@ -201,9 +202,9 @@ def test_an_old_table_has_transformations_and_overrides() -> None:
     panel: Any = migrated(TABLE)
     assert panel["transformations"] == [{"id": "reduce", "options": {"reducers": ["mean", "lastNotNull"], "includeTimeField": False}}]
     assert panel["fieldConfig"]["defaults"] == {"unit": "short", "decimals": 1}
-    assert properties(panel)["Time"] == {"displayName": "When", "unit": "time: YYYY-MM-DD"}
-    assert properties(panel)["secret"] == {"custom.hidden": True}
-    assert properties(panel)["/size.*/"]["custom.cellOptions"] == {"type": "color-background"}
+    assert override_properties(panel)["Time"] == {"displayName": "When", "unit": "time: YYYY-MM-DD"}
+    assert override_properties(panel)["secret"] == {"custom.hidden": True}
+    assert override_properties(panel)["/size.*/"]["custom.cellOptions"] == {"type": "color-background"}
 
 
 def test_a_pie_of_the_plugin_is_a_pie_chart() -> None:
@@ -211,7 +212,7 @@ def test_a_pie_of_the_plugin_is_a_pie_chart() -> None:
     panel: Any = migrated(PIE)
     assert (panel["type"], panel["options"]["pieType"], panel["options"]["reduceOptions"]["calcs"]) == ("piechart", "donut", ["sum"])
     assert panel["options"]["legend"] == {"showLegend": True, "displayMode": "table", "placement": "right", "values": ["value", "percent"]}
-    assert properties(panel) == {"a": {"color": {"mode": "fixed", "fixedColor": "#00ff00"}}}
+    assert override_properties(panel) == {"a": {"color": {"mode": "fixed", "fixedColor": "#00ff00"}}}
 
 
 def test_an_old_heat_map_has_options() -> None:
@@ -247,7 +248,11 @@ def test_settings_that_a_panel_has_already_take_precedence() -> None:
     rule = {"matcher": {"id": "byName", "options": "a"}, "properties": []}
     config = {"defaults": {"unit": "s", "custom": {"lineWidth": 9}}, "overrides": [rule]}
     panel: Any = migrated({**GRAPH, "fieldConfig": config, "options": {"legend": {"showLegend": False}}})
-    assert (panel["fieldConfig"]["defaults"]["unit"], custom(panel)["lineWidth"], custom(panel)["fillOpacity"]) == ("s", 9, 30)
+    assert (panel["fieldConfig"]["defaults"]["unit"], custom_settings(panel)["lineWidth"], custom_settings(panel)["fillOpacity"]) == (
+        "s",
+        9,
+        30,
+    )
     assert panel["fieldConfig"]["overrides"][-1] == rule
     assert panel["options"]["legend"] == {"showLegend": False}
 
@@ -266,12 +271,12 @@ WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
-@given(panel_and_path=st.sampled_from(PANELS_AND_PATHS), wrong=WRONG_VALUES)
-@example(panel_and_path=(5, ("valueMaps", 0, "text")), wrong=[])  # lists have no hash
-def test_no_wrong_member_breaks_a_migration_or_a_drawing(panel_and_path: tuple[int, tuple[int | str, ...]], wrong: Any) -> None:
+@given(panel_and_path=st.sampled_from(PANELS_AND_PATHS), wrong_value=WRONG_VALUES)
+@example(panel_and_path=(5, ("valueMaps", 0, "text")), wrong_value=[])  # a list cannot be a key of a dictionary
+def test_no_wrong_member_breaks_a_migration_or_a_drawing(panel_and_path: tuple[int, tuple[int | str, ...]], wrong_value: Any) -> None:
     """An old panel with a wrong value anywhere is drawn, or shows a message."""
     index, path = panel_and_path
-    source = replace_at(OLD_PANELS[index], path, wrong)
+    source = replace_at(OLD_PANELS[index], path, wrong_value)
     (panel,) = read_dashboard({"panels": [source]}).panels
     assert panel.type not in MIGRATIONS or panel.type == "heatmap"
     if panel.type in DRAW_FUNCTIONS:

@@ -50,7 +50,7 @@ def test_panels_are_in_sections_with_their_positions() -> None:
 
 
 def test_pages_have_a_panel_for_each_of_many_values() -> None:
-    """A page loads its pictures one by one, so panels are repeated for more values than in a picture."""
+    """A page repeats panels for more values than a picture does, because it loads pictures of single panels."""
     values = tuple(f"h{number}" for number in range(MAX_PLACED + 1))
     hosts = Value(values, values, is_list=True)
     outline = outline_sections({"panels": [panel(1, 0, 0, "On $host", repeat="host")]}, host=hosts)
@@ -95,7 +95,7 @@ def test_repeated_panels_and_rows_have_their_values() -> None:
 def test_variables_have_their_options_and_values(
     definition: dict[str, Any], value: Value, options: list[tuple[str, str]], values: list[str]
 ) -> None:
-    """A selected value that is not an option is added to the options, so that a form keeps it."""
+    """A variable has its options and selected values. A selected value that is not an option is added, so that a form keeps it."""
     expected_options = {"v": [Option("x", "X"), Option("y", "Y")]}
     (variable,) = outline_sections({"templating": {"list": [{"name": "v", **definition}]}}, expected_options, v=value).variables
     assert ([(option.value, option.text) for option in variable.options], variable.values) == (options, values)
@@ -103,14 +103,14 @@ def test_variables_have_their_options_and_values(
 
 @pytest.mark.parametrize("members", [{"hide": 2}, {"hide": "hideVariable"}, {"type": "constant"}, {"type": "adhoc"}])
 def test_variables_that_users_cannot_set_are_left_out(members: dict[str, Any]) -> None:
-    """The options of hidden variables are not requested."""
+    """Variables that users cannot set are omitted, and their options are not queried."""
     spec = {"templating": {"list": [{"name": "v", "type": "custom", **members}]}}
     assert outline_sections(spec, v=Value(("x",))).variables == []
     assert "v" not in outline_names(spec, read_sections(spec))
 
 
 def test_links_are_interpolated() -> None:
-    """A link to tags has no address of its own."""
+    """Variables in titles and addresses of links are replaced. A link to dashboards with tags has no address."""
     links = [
         {"type": "link", "title": "Of $host", "url": "/x?h=$host", "keepTime": True, "targetBlank": True, "tooltip": "T"},
         {"type": "dashboards", "tags": ["a", 1], "url": "ignored", "includeVars": True},
@@ -135,7 +135,7 @@ def test_both_schemas_have_a_range_and_an_interval(spec: dict[str, Any]) -> None
 
 @pytest.mark.parametrize(("page", "expected"), [(1, [3, PAGE_SIZE - 3]), (2, [PAGE_SIZE]), (3, [7]), (4, [7])])
 def test_pages_have_all_panels_below_their_headings(page: int, expected: list[int]) -> None:
-    """Each page begins at the top, with the heading of a row whose panels began on the page before; the last page has no successor."""
+    """Each page begins at the top, with the heading of a row that began on an earlier page; later pages equal the last one."""
     below = [panel(index + 10, 0, index * 4 + 20) for index in range(2 * PAGE_SIZE + 4)]
     spec = {"panels": [*(panel(index + 1, 0, index * 4) for index in range(3)), row(15, "Open"), *below]}
     time = picture_time(spec, PictureOptions(), NOW)

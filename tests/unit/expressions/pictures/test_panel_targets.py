@@ -14,7 +14,7 @@ from dashwright.expressions.variables.scope import Scope
 CATALOG = Catalog([CatalogEntry("p", "P", "prometheus"), CatalogEntry("q", "Q", "prometheus")])
 
 
-def test_only_queries_to_the_data_source_of_the_filters_have_them() -> None:
+def test_only_queries_to_the_data_source_of_a_filter_have_the_filter() -> None:
     scope = Scope(filters={"p": [LabelFilter("zone", "=", ["eu"])]})
     targets = [{"refId": uid, "datasource": {"type": "prometheus", "uid": uid}, "expr": "up"} for uid in ("p", "q")]
     resolved = read_targets({"datasource": "-- Mixed --", "targets": targets}, {}, CATALOG, scope)

@@ -20,11 +20,11 @@ def range_and_note(panel: dict[str, Any], **options: str) -> tuple[str, str, str
     spec = {"panels": [{"id": 1, "type": "stat", **panel}], "fiscalYearStartMonth": 3}
     time = picture_time(spec, PictureOptions.model_validate({"from": "now-6h", "to": "now", **options}), NOW)
     scope = Scope({"span": Value(("2d",), ("2d",))})
-    (read,) = read_dashboard(spec, Resolution(scope), time=time).panels
-    if read.time is None:
+    (panel_read,) = read_dashboard(spec, Resolution(scope), time=time).panels
+    if panel_read.time is None:
         return None
-    start, end = (f"{instant:%m-%d %H:%M:%S}" for instant in (read.time.range.start, read.time.range.end))
-    return start, end, read.time.note
+    start, end = (f"{instant:%m-%d %H:%M:%S}" for instant in (panel_read.time.range.start, panel_read.time.range.end))
+    return start, end, panel_read.time.note
 
 
 @pytest.mark.parametrize(
@@ -47,7 +47,7 @@ def range_and_note(panel: dict[str, Any], **options: str) -> tuple[str, str, str
     ],
 )
 def test_panels_have_ranges_of_their_own(panel: dict[str, Any], expected: tuple[str, str, str] | None) -> None:
-    """The range ends now, is moved by ``timeShift``, and is named next to the title unless that is hidden."""
+    """The range of a panel ends now and is moved by ``timeShift``. The title has a note about it, unless ``hideTimeOverride`` is set."""
     assert range_and_note(panel) == expected
 
 

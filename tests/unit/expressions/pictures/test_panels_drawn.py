@@ -28,9 +28,9 @@ def frame(*values: float | None, name: str = "Value", **labels: str) -> Frame:
     return Frame([Field("time", FieldType.TIME, times), Field(name, FieldType.FLOAT64, numbers, nulls, labels=Labels.of(labels))])
 
 
-def draw_panel(kind: str, *frames: Frame, **panel: Any) -> PanelDrawing:
-    created = read_dashboard({"panels": [{"type": kind, "title": "T", **panel}]}).panels[0]
-    return DRAW_FUNCTIONS[created.type](PanelProps(created, frames, 400, 200, THEMES["dark"], 0, 600_000))
+def draw_panel(panel_type: str, *frames: Frame, **panel: Any) -> PanelDrawing:
+    panel_to_draw = read_dashboard({"panels": [{"type": panel_type, "title": "T", **panel}]}).panels[0]
+    return DRAW_FUNCTIONS[panel_to_draw.type](PanelProps(panel_to_draw, frames, 400, 200, THEMES["dark"], 0, 600_000))
 
 
 def field_config(**defaults: Any) -> dict[str, Any]:
@@ -46,12 +46,12 @@ def test_user_strings_are_only_text() -> None:
         draw_panel("text", options={"content": HOSTILE}),
         draw_panel("table", frame(1, name=HOSTILE)),
     ]
-    assert all("<script" not in "".join(drawn_panel.elements) for drawn_panel in drawings)
+    assert all("<script" not in "".join(drawing.elements) for drawing in drawings)
     assert colour_of(HOSTILE, THEMES["dark"]) is None
 
 
 def test_numbers_are_reduced_mapped_and_coloured() -> None:
-    """A number follows the panel's calculation, mappings and thresholds."""
+    """The text of a number depends on the calculation and mappings of the panel, and its colour on the thresholds."""
     thresholds = {"steps": [{"value": None, "color": "green"}, {"value": 3, "color": "red"}]}
     text = "".join(draw_panel("stat", frame(1, 5, None), fieldConfig=field_config(unit="percent", thresholds=thresholds)).elements)
     assert ">5%<" in text
@@ -63,15 +63,15 @@ def test_numbers_are_reduced_mapped_and_coloured() -> None:
     assert ">No data<" in "".join(draw_panel("stat").elements)
 
 
-@pytest.mark.parametrize("kind", ["gauge", "bargauge"])
-def test_gauges_show_their_values(kind: str) -> None:
+@pytest.mark.parametrize("panel_type", ["gauge", "bargauge"])
+def test_gauges_show_their_values(panel_type: str) -> None:
     """A gauge shows its value, and each of several gauges its name."""
-    text = "".join(draw_panel(kind, frame(40, host="a"), frame(80, host="b"), fieldConfig=field_config(unit="percent")).elements)
+    text = "".join(draw_panel(panel_type, frame(40, host="a"), frame(80, host="b"), fieldConfig=field_config(unit="percent")).elements)
     assert all(words in text for words in (">40%<", ">80%<", ">a<", ">b<"))
 
 
 def test_tables_show_rows_and_the_number_of_others() -> None:
-    """A table shows the rows that fit and the number of all others."""
+    """A table shows the rows that fit, and the number of further rows."""
     texts = Field("name", FieldType.STRING, np.array([f"n{index}" for index in range(100)], dtype=object))
     text = "".join(draw_panel("table-old", Frame([texts, Field("v", FieldType.INT64, np.arange(100))])).elements)
     assert ">n0<" in text
@@ -79,14 +79,14 @@ def test_tables_show_rows_and_the_number_of_others() -> None:
     assert "more rows" in text
 
 
-def test_peaks_and_gaps_outlast_thinning() -> None:
-    """The least and greatest point of each stretch are kept, and one of a stretch without points."""
+def test_peaks_and_gaps_are_kept_by_downsampling() -> None:
+    """Downsampling keeps the lowest and the highest point of each interval, and a gap for an interval without points."""
     values = np.zeros(100_000)
     values[54_321], values[77_777], values[10_000:20_000] = 99, -99, np.nan
-    thin = downsampled(PlotSeries("s", np.arange(100_000, dtype=float), values), MAX_POINTS)
-    assert len(thin.values) <= MAX_POINTS
-    assert {np.nanmin(thin.values), np.nanmax(thin.values)} == {-99, 99}
-    assert np.isnan(thin.values).any()
+    thinned = downsampled(PlotSeries("s", np.arange(100_000, dtype=float), values), MAX_POINTS)
+    assert len(thinned.values) <= MAX_POINTS
+    assert {np.nanmin(thinned.values), np.nanmax(thinned.values)} == {-99, 99}
+    assert np.isnan(thinned.values).any()
 
 
 def test_a_panel_without_data_shows_a_message() -> None:
@@ -140,21 +140,23 @@ SETTINGS: dict[str, Any] = {
 
 
 @given(
-    kind=st.sampled_from(sorted(DRAW_FUNCTIONS)),
+    panel_type=st.sampled_from(sorted(DRAW_FUNCTIONS)),
     names=st.sets(st.sampled_from(sorted(SETTINGS))),
-    wrong=WRONG_VALUES,
+    wrong_value=WRONG_VALUES,
     options=WRONG_VALUES,
     width=st.integers(200, 900),
 )
-@example(kind="bargauge", names={"max"}, wrong=5e-324, options=None, width=242)  # half of the smallest number is 0
-def test_no_setting_of_a_panel_breaks_a_picture(kind: str, names: set[str], wrong: Any, options: Any, width: int) -> None:
+@example(panel_type="bargauge", names={"max"}, wrong_value=5e-324, options=None, width=242)  # half of the smallest positive number is 0
+def test_no_setting_of_a_panel_breaks_a_picture(panel_type: str, names: set[str], wrong_value: Any, options: Any, width: int) -> None:
     """A panel with settings of any shape is drawn, or shows a message."""
-    settings = SETTINGS | dict.fromkeys(names, wrong)
-    spec = {"panels": [{"type": kind, "options": options, "gridPos": {"x": 3, "w": wrong}, "fieldConfig": field_config(**settings)}]}
+    settings = SETTINGS | dict.fromkeys(names, wrong_value)
+    spec = {
+        "panels": [{"type": panel_type, "options": options, "gridPos": {"x": 3, "w": wrong_value}, "fieldConfig": field_config(**settings)}]
+    }
     for box in lay_out(read_dashboard(spec).panels, width, None, is_single_panel=False).boxes:
         for frames in ([], [frame()], [frame(None)], [frame(1, 2, None), frame(1e308, -1e308, 5e-324)]):
             with contextlib.suppress(NothingToDraw):
-                DRAW_FUNCTIONS[kind](PanelProps(box.panel, frames, *box.content_size, THEMES["light"], 0, 600_000))
+                DRAW_FUNCTIONS[panel_type](PanelProps(box.panel, frames, *box.content_size, THEMES["light"], 0, 600_000))
 
 
 def test_panels_are_laid_out_in_the_grid() -> None:

@@ -34,11 +34,11 @@ class ManualClock(Clock):
         return self.current_seconds
 
 
-class Labels(Source):
-    """A source of one option for each query, which records the queries. A query named ``fail`` fails."""
+class OptionSource(Source):
+    """A data source with one option for each query, which records the queries. A query ``fail`` fails."""
 
     def __init__(self) -> None:
-        self.requested: list[str] = []
+        self.requested_queries: list[str] = []
 
     async def query(self, query: SourceQuery, time_range: TimeRange, limits: Limits) -> Sequence[Frame]:
         return []
@@ -47,14 +47,14 @@ class Labels(Source):
         return "OK"
 
     async def variable_options(self, text: str, time_range: TimeRange, limits: Limits) -> Sequence[tuple[str, str]]:
-        self.requested.append(text)
+        self.requested_queries.append(text)
         await asyncio.sleep(0)
         if text == "fail":
             raise SourceFailed("it is down")
         return [(f"value of {text}", text)]
 
 
-class OneSource(SourceRegistry):
+class OneSourceRegistry(SourceRegistry):
     """A registry with one data source, of which every organization has a separate record."""
 
     def __init__(self, source: Source) -> None:
@@ -78,7 +78,7 @@ def dashboard(*names: str) -> dict[str, Any]:
     return {"title": "D", "panels": panels, "templating": {"list": variables}}
 
 
-async def titles(settings: QuerySettings, spec: dict[str, Any], *panel_ids: int, context: QueryContext | None = None) -> list[str]:
+async def draw_titles(settings: QuerySettings, spec: dict[str, Any], *panel_ids: int, context: QueryContext | None = None) -> list[str]:
     """Return the titles of panels that are requested concurrently."""
     plotter = Plotter()
     requests = [PictureRequest(spec=spec, format="json", panel=panel_id) for panel_id in panel_ids]
@@ -90,48 +90,50 @@ async def titles(settings: QuerySettings, spec: dict[str, Any], *panel_ids: int,
 
 
 async def test_only_the_variables_of_the_panel_are_resolved() -> None:
-    labels = Labels()
-    assert await titles(QuerySettings(sources=OneSource(labels)), dashboard("a", "b", "c"), 2) == ["b"]
-    assert labels.requested == ["b"]
+    source = OptionSource()
+    assert await draw_titles(QuerySettings(sources=OneSourceRegistry(source)), dashboard("a", "b", "c"), 2) == ["b"]
+    assert source.requested_queries == ["b"]
 
 
 async def test_a_panel_with_the_queries_of_another_one_has_its_variables() -> None:
-    labels, spec = Labels(), dashboard("a", "b")
+    source, spec = OptionSource(), dashboard("a", "b")
     spec["panels"][1] |= {"type": "stat", "datasource": {"uid": "-- Dashboard --"}, "targets": [{"refId": "A", "panelId": 1}]}
-    await titles(QuerySettings(sources=OneSource(labels)), spec, 2)
-    assert sorted(labels.requested) == ["a", "b"]
+    await draw_titles(QuerySettings(sources=OneSourceRegistry(source)), spec, 2)
+    assert sorted(source.requested_queries) == ["a", "b"]
 
 
 async def test_the_panels_of_a_page_share_the_options_of_a_variable() -> None:
-    """The data source is queried once, and again after the time for which options are kept, for fresh results or another organization."""
-    labels, clock, spec = Labels(), ManualClock(), dashboard("a", "a")
-    settings = QuerySettings(sources=OneSource(labels), clock=clock, options=OptionCache(clock=clock))
-    assert await titles(settings, spec, 1, 2) == ["a", "a"]
-    assert await titles(settings, spec, 1) == ["a"]
-    assert labels.requested == ["a"]
-    await titles(settings, spec, 1, context=QueryContext(org_id=1, fresh=True))
-    await titles(settings, spec, 1, context=QueryContext(org_id=2))
-    assert labels.requested == ["a"] * 3
+    """The data source is queried once for all panels. It is queried again if the options expired, for fresh results, or by another
+    organization.
+    """
+    source, clock, spec = OptionSource(), ManualClock(), dashboard("a", "a")
+    settings = QuerySettings(sources=OneSourceRegistry(source), clock=clock, options=OptionCache(clock=clock))
+    assert await draw_titles(settings, spec, 1, 2) == ["a", "a"]
+    assert await draw_titles(settings, spec, 1) == ["a"]
+    assert source.requested_queries == ["a"]
+    await draw_titles(settings, spec, 1, context=QueryContext(org_id=1, fresh=True))
+    await draw_titles(settings, spec, 1, context=QueryContext(org_id=2))
+    assert source.requested_queries == ["a"] * 3
     clock.current_seconds += 11
-    await titles(settings, spec, 1)
-    assert labels.requested == ["a"] * 4
+    await draw_titles(settings, spec, 1)
+    assert source.requested_queries == ["a"] * 4
 
 
 async def test_a_failure_is_not_kept() -> None:
-    labels, spec = Labels(), dashboard("fail")
-    settings = QuerySettings(sources=OneSource(labels))
+    source, spec = OptionSource(), dashboard("fail")
+    settings = QuerySettings(sources=OneSourceRegistry(source))
     for _ in range(2):
-        await titles(settings, spec, 1)
-    assert labels.requested == ["fail", "fail"]
+        await draw_titles(settings, spec, 1)
+    assert source.requested_queries == ["fail", "fail"]
 
 
 async def test_options_beyond_the_size_of_the_cache_are_evicted() -> None:
-    """The least recently used options beyond the size of the cache are evicted. With 0 seconds, none are kept."""
-    requested: list[str] = []
+    """The least recently used options beyond the size of the cache are evicted. With a duration of 0 seconds, options are not kept."""
+    requested_queries: list[str] = []
 
     async def options(cache: OptionCache, key: str) -> None:
         async def run() -> list[tuple[str, str]]:
-            requested.append(key)
+            requested_queries.append(key)
             return [(key, key)]
 
         await cache.get(key, run)
@@ -139,8 +141,8 @@ async def test_options_beyond_the_size_of_the_cache_are_evicted() -> None:
     small_cache = OptionCache(max_characters=500)
     for key in ("a", "b", "a", "c", "a", "b"):
         await options(small_cache, key)
-    assert "".join(requested) == "abcb"
-    requested.clear()
+    assert "".join(requested_queries) == "abcb"
+    requested_queries.clear()
     for _ in range(2):
         await options(OptionCache(seconds=0), "a")
-    assert requested == ["a", "a"]
+    assert requested_queries == ["a", "a"]

@@ -25,23 +25,23 @@ def picture(format_: Literal["svg", "json"], **panel: Any) -> bytes:
 
 
 @pytest.mark.parametrize(
-    ("kind", "state"),
+    ("panel_type", "state"),
     [("stat", "drawn"), ("gauge", "drawn"), ("bargauge", "drawn"), ("timeseries", "noData"), ("table", "noData")],
 )
-def test_a_panel_without_data_shows_its_text_for_it(kind: str, state: str) -> None:
-    panel = {"type": kind, "fieldConfig": {"defaults": {"noValue": "calm"}}}
+def test_a_panel_without_data_shows_its_configured_text(panel_type: str, state: str) -> None:
+    panel = {"type": panel_type, "fieldConfig": {"defaults": {"noValue": "calm"}}}
     assert json.loads(picture("json", **panel))["panels"][0]["state"] == state
     texts = re.findall(r">([^<>]+)</text>", picture("svg", **panel).decode())
     assert "calm" in texts
     assert "No data" not in texts
 
 
-@pytest.mark.parametrize("kind", ["stat", "timeseries"])
-def test_without_such_a_text_it_says_that_there_are_no_data(kind: str) -> None:
-    assert json.loads(picture("json", type=kind))["panels"][0] | {"message": "No data"} == {
+@pytest.mark.parametrize("panel_type", ["stat", "timeseries"])
+def test_a_panel_without_data_and_text_shows_no_data(panel_type: str) -> None:
+    assert json.loads(picture("json", type=panel_type))["panels"][0] | {"message": "No data"} == {
         "id": 1,
         "title": "T",
-        "type": kind,
+        "type": panel_type,
         "state": "noData",
         "message": "No data",
     }
@@ -57,7 +57,7 @@ def test_without_such_a_text_it_says_that_there_are_no_data(kind: str) -> None:
     ],
 )
 def test_titles_contain_the_interval_of_the_queries(title: str, panel: dict[str, Any], expected: str) -> None:
-    """The range of six hours has 100 points in the second case; a minimum applies in the others."""
+    """The interval in a title is the configured minimum, or the range of six hours divided by the number of points, rounded."""
     report = json.loads(picture("json", type="timeseries", title=title, **panel))
     assert report["panels"][0]["title"] == expected
 

@@ -6,7 +6,7 @@ import re
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.pictures.panel_samples import drawing, panel_of, props_of, series, svg_of, visible_texts
+from tests.unit.expressions.pictures.panel_samples import draw_panel, panel_of, props_of, series, svg_of, visible_texts
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw
@@ -19,7 +19,7 @@ HIDE_B = {"matcher": {"id": "byName", "options": "b"}, "properties": [{"id": "cu
 
 @given(st.lists(st.floats(0, 1e308), min_size=1, max_size=9))
 def test_the_slices_sum_to_the_whole(values: list[float]) -> None:
-    """The shares of all slices are 1 together, unless all values are 0, and they descend."""
+    """The shares of all slices sum to 1, unless all values are 0. Slices are in descending order."""
     shares = [
         item.share
         for item in slices_of(props_of(panel_of("piechart"), *(series(value, n=str(index)) for index, value in enumerate(values))))
@@ -42,50 +42,51 @@ def test_missing_hidden_and_negative_values_have_no_part_of_the_whole() -> None:
 def test_labels_have_the_parts_that_the_panel_selects(parts: object, texts: list[str]) -> None:
     """A label has one line for each selected part."""
     options = {"displayLabels": parts, "legend": {"showLegend": False}}
-    assert visible_texts(drawing("piechart", series(3, n="a"), series(1, n="b"), options=options)) == texts
+    assert visible_texts(draw_panel("piechart", series(3, n="a"), series(1, n="b"), options=options)) == texts
 
 
-@pytest.mark.parametrize("kind", ["donut", "pie"])
-def test_labels_are_not_wider_than_the_pie(kind: str) -> None:
-    """White letters beyond a pie or in the middle of a ring would be invisible, so labels are smaller or cut."""
+@pytest.mark.parametrize("pie_type", ["donut", "pie"])
+def test_labels_are_not_wider_than_the_pie(pie_type: str) -> None:
+    """Labels are completely on their pie or ring, because white letters beyond it would be invisible. They are smaller or cut."""
     frames = [series(1, n=f"a-very-long-name-{index}") for index in range(5)]
-    options = {"pieType": kind, "displayLabels": ["name"], "legend": {"showLegend": False}}
-    svg = svg_of(drawing("piechart", *frames, options=options, width=200, height=200))
+    options = {"pieType": pie_type, "displayLabels": ["name"], "legend": {"showLegend": False}}
+    svg = svg_of(draw_panel("piechart", *frames, options=options, width=200, height=200))
     labels = re.findall(r'<text x="([0-9.]+)" y="([0-9.]+)" [^>]*font-size="([0-9.]+)"[^>]*>([^<]+)<', svg)
     radii = [float(radius) for radius in re.findall(r"A ?([0-9.]+)", svg)]
-    inner_radius = min(radii) if kind == "donut" else 0
+    inner_radius = min(radii) if pie_type == "donut" else 0
     assert labels
     for x, y, size, text in labels:
-        half, height = text_width(text, float(size)) / 2, float(y) - float(size) * 0.36 - 100
-        assert math.hypot(abs(float(x) - 100) + half, height) <= max(radii) + 1
-        assert abs(height) >= inner_radius or abs(float(x) - 100) - half >= math.sqrt(inner_radius**2 - height**2) - 1
+        half_width, height = text_width(text, float(size)) / 2, float(y) - float(size) * 0.36 - 100
+        assert math.hypot(abs(float(x) - 100) + half_width, height) <= max(radii) + 1
+        assert abs(height) >= inner_radius or abs(float(x) - 100) - half_width >= math.sqrt(inner_radius**2 - height**2) - 1
 
 
 def test_small_slices_have_no_label() -> None:
     """A slice with an angle below 0.3 radians has no label, as in Grafana."""
     options = {"displayLabels": ["name"], "legend": {"showLegend": False}}
-    assert visible_texts(drawing("piechart", series(97, n="a"), series(3, n="b"), options=options)) == ["a"]
+    assert visible_texts(draw_panel("piechart", series(97, n="a"), series(3, n="b"), options=options)) == ["a"]
 
 
-def test_the_legend_has_percentages_unless_the_panel_says_otherwise() -> None:
-    """By default a list to the right with percentages; a table has a column for each selected value."""
+def test_the_legend_has_percentages_by_default() -> None:
+    """By default, the legend is a list with percentages. A table has a column for each selected value."""
     frames = [series(3, n="a"), series(1, n="b")]
-    assert visible_texts(drawing("piechart", *frames)) == ["a 75%", "b 25%"]
+    assert visible_texts(draw_panel("piechart", *frames)) == ["a 75%", "b 25%"]
     table = {"legend": {"displayMode": "table", "values": ["value", "percent"]}}
-    assert visible_texts(drawing("piechart", *frames, options=table)) == ["a", "b", "Name", "Value", "3", "1", "Percent", "75%", "25%"]
-    assert visible_texts(drawing("piechart", *frames, options={"legend": {"displayMode": "hidden"}})) == []
+    assert visible_texts(draw_panel("piechart", *frames, options=table)) == ["a", "b", "Name", "Value", "3", "1", "Percent", "75%", "25%"]
+    assert visible_texts(draw_panel("piechart", *frames, options={"legend": {"displayMode": "hidden"}})) == []
 
 
 def test_a_ring_is_a_pie_with_a_hole() -> None:
     """Slices of a donut have an inner and an outer arc, and a single slice is a whole turn of two halves."""
-    for kind, arcs in (("pie", 2), ("donut", 4)):
+    for pie_type, arcs in (("pie", 2), ("donut", 4)):
         assert (
-            len(re.findall("A", svg_of(drawing("piechart", series(1), options={"pieType": kind, "legend": {"showLegend": False}})))) == arcs
+            len(re.findall("A", svg_of(draw_panel("piechart", series(1), options={"pieType": pie_type, "legend": {"showLegend": False}}))))
+            == arcs
         )
 
 
 def test_colours_are_those_of_the_field_or_of_the_value() -> None:
-    """Slices have the next colour of the palette, an override's colour, or that of a threshold in this colour mode."""
+    """A slice has the next colour of the palette, the colour of an override, or, in the mode of thresholds, the colour of its threshold."""
     red = {
         "matcher": {"id": "byName", "options": "b"},
         "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "#ff0000"}}],
@@ -94,22 +95,24 @@ def test_colours_are_those_of_the_field_or_of_the_value() -> None:
     colours = [item.colour for item in slices_of(props_of(panel_of("piechart", overrides=[red]), *frames))]
     assert colours == ["#73bf69", "#ff0000"]
     steps = {"steps": [{"value": None, "color": "#00ff00"}, {"value": 2, "color": "#0000ff"}]}
-    by_value = panel_of("piechart", defaults={"color": {"mode": "thresholds"}, "thresholds": steps})
-    assert [item.colour for item in slices_of(props_of(by_value, *frames))] == ["#0000ff", "#00ff00"]
+    panel_by_value = panel_of("piechart", defaults={"color": {"mode": "thresholds"}, "thresholds": steps})
+    assert [item.colour for item in slices_of(props_of(panel_by_value, *frames))] == ["#0000ff", "#00ff00"]
 
 
 @pytest.mark.parametrize("frames", [[], [series()], [series(None)]])
 def test_without_numbers_there_is_no_data(frames: list[Frame]) -> None:
     """A panel without a number shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
-        drawing("piechart", *frames)
+        draw_panel("piechart", *frames)
 
 
 def test_lines_of_the_background_separate_slices() -> None:
     """Each slice has an outline in the colour of the panel, as in Grafana; a slice that is the whole pie has none."""
 
     def outlines(*frames: Frame) -> list[str]:
-        return re.findall(r'<path [^>]*stroke="([^"]+)"', svg_of(drawing("piechart", *frames, options={"legend": {"showLegend": False}})))
+        return re.findall(
+            r'<path [^>]*stroke="([^"]+)"', svg_of(draw_panel("piechart", *frames, options={"legend": {"showLegend": False}}))
+        )
 
     assert outlines(series(3, n="a"), series(1, n="b")) == [THEMES["dark"].panel] * 2
     assert outlines(series(3, n="a")) == ["none"]

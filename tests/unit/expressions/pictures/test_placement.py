@@ -58,13 +58,13 @@ def test_headings_have_a_sign_for_collapsed_rows() -> None:
     layout = lay_out([item for item in place_panels(panels) if item.type == "row"], 600, None, is_single_panel=False)
     signs = re.findall('<polyline points="([^"]*)"', compose(layout, [PanelOutcome("", State.DRAWN)] * 3, THEMES["dark"], "", RANGE))
     assert len({len(sign.split()) for sign in signs}) == 1
-    moved = [[float(x) - float(sign.split(",")[0]) for x in re.findall("([0-9.]+),", sign)] for sign in signs]
-    assert moved[0] == moved[2] != moved[1]
+    relative_xs = [[float(x) - float(sign.split(",")[0]) for x in re.findall("([0-9.]+),", sign)] for sign in signs]
+    assert relative_xs[0] == relative_xs[2] != relative_xs[1]
 
 
 def test_expanded_rows_push_the_others_down() -> None:
-    placed = boxes(place_panels(COLLAPSED, expanded=True))
-    assert placed == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
+    positions = boxes(place_panels(COLLAPSED, expanded=True))
+    assert positions == [("Closed", 0, 0, 24), ("In", 0, 1, 12), ("Below", 0, 5, 12), ("Open", 0, 9, 24), ("Out", 0, 10, 12)]
 
 
 def test_panels_below_a_collapsed_row_are_not_hidden() -> None:
@@ -76,7 +76,7 @@ def test_panels_below_a_collapsed_row_are_not_hidden() -> None:
 
 
 @pytest.mark.parametrize(
-    ("ids", "unique"),
+    ("ids", "expected"),
     [
         ([], []),
         ([None, None], [1, 2]),
@@ -84,9 +84,9 @@ def test_panels_below_a_collapsed_row_are_not_hidden() -> None:
         (["7", 0, -1, 1.5, True, {}, 2**60], [7, 8, 9, 1, 10, 11, 12]),
     ],
 )
-def test_every_panel_has_an_id_of_its_own(ids: list[Any], unique: list[int]) -> None:
+def test_every_panel_has_an_id_of_its_own(ids: list[Any], expected: list[int]) -> None:
     """A missing, invalid or repeated id becomes the number after the highest one, as in Grafana's frontend."""
-    assert unique_ids(ids) == unique
+    assert unique_ids(ids) == expected
 
 
 def test_panels_without_an_id_can_be_drawn_alone() -> None:
@@ -112,18 +112,18 @@ def test_headings_cannot_be_drawn_alone() -> None:
 
 def test_panels_are_repeated_side_by_side() -> None:
     """Copies of a panel are next to each other in equal columns, at most four or ``maxPerRow``. Panels below move down."""
-    placed = boxes(place_panels([panel(1, 0, "$v", repeat="v", maxPerRow=2), panel(2, 4, "next")]))
-    assert placed == [("v0", 0, 0, 12), ("v1", 12, 0, 12), ("v2", 0, 4, 12), ("next", 0, 8, 12)]
+    positions = boxes(place_panels([panel(1, 0, "$v", repeat="v", maxPerRow=2), panel(2, 4, "next")]))
+    assert positions == [("v0", 0, 0, 12), ("v1", 12, 0, 12), ("v2", 0, 4, 12), ("next", 0, 8, 12)]
 
 
 def test_panels_are_repeated_downwards() -> None:
-    placed = boxes(place_panels([panel(1, 0, "$v", repeat="v", repeatDirection="v"), panel(2, 4, "next")], 2))
-    assert placed == [("v0", 0, 0, 12), ("v1", 0, 4, 12), ("next", 0, 8, 12)]
+    positions = boxes(place_panels([panel(1, 0, "$v", repeat="v", repeatDirection="v"), panel(2, 4, "next")], 2))
+    assert positions == [("v0", 0, 0, 12), ("v1", 0, 4, 12), ("next", 0, 8, 12)]
 
 
 def test_rows_are_repeated_with_their_panels() -> None:
-    placed = boxes(place_panels([row(0, "Row $v", repeat="v"), panel(1, 1, "In $v"), row(5, "Last")], 2))
-    assert placed == [("Row v0", 0, 0, 24), ("In v0", 0, 1, 12), ("Row v1", 0, 5, 24), ("In v1", 0, 6, 12), ("Last", 0, 10, 24)]
+    positions = boxes(place_panels([row(0, "Row $v", repeat="v"), panel(1, 1, "In $v"), row(5, "Last")], 2))
+    assert positions == [("Row v0", 0, 0, 24), ("In v0", 0, 1, 12), ("Row v1", 0, 5, 24), ("In v1", 0, 6, 12), ("Last", 0, 10, 24)]
 
 
 def test_elements_are_repeated_as_well() -> None:
@@ -134,8 +134,8 @@ def test_elements_are_repeated_as_well() -> None:
     rows = {"kind": "RowsLayout", "spec": {"rows": [{"spec": {"title": "R", "collapse": True, "layout": grid}}]}}
     scope = Scope({"v": Value(("a", "b"), is_list=True)})
     spec = {"elements": {"e": element}, "layout": rows}
-    assert [placed.title for placed in read_dashboard(spec, Resolution(scope)).panels] == ["R (1 panel)"]
-    assert [placed.title for placed in read_dashboard(spec, Resolution(scope), expanded=True).panels] == ["R", "a", "b"]
+    assert [item.title for item in read_dashboard(spec, Resolution(scope)).panels] == ["R (1 panel)"]
+    assert [item.title for item in read_dashboard(spec, Resolution(scope), expanded=True).panels] == ["R", "a", "b"]
 
 
 def test_repetition_is_bounded_and_reported() -> None:

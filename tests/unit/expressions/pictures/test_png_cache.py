@@ -37,11 +37,11 @@ def test_a_change_of_what_is_drawn_is_another_key(change: dict[str, Any]) -> Non
 
 
 async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch: pytest.MonkeyPatch) -> None:
-    drawn: list[tuple[str, float]] = []
+    drawn_svgs: list[tuple[str, float]] = []
 
     async def png(_: PngProcess, svg: str, scale: float, __: float) -> bytes:
-        drawn.append((svg, scale))
-        return f"{len(drawn)}".encode()
+        drawn_svgs.append((svg, scale))
+        return f"{len(drawn_svgs)}".encode()
 
     monkeypatch.setattr(PngProcess, "png", png)
     plotter = Plotter(cache_bytes=100)
@@ -54,12 +54,12 @@ async def test_an_equal_picture_is_drawn_once_for_each_organization(monkeypatch:
 
 async def test_a_picture_that_is_larger_than_the_cache_is_drawn_again(monkeypatch: pytest.MonkeyPatch) -> None:
     async def png(_: PngProcess, svg: str, __: float, ___: float) -> bytes:
-        drawn.append(svg)
+        drawn_svgs.append(svg)
         return b"x" * int(svg)
 
-    drawn: list[str] = []
+    drawn_svgs: list[str] = []
     monkeypatch.setattr(PngProcess, "png", png)
     plotter = Plotter(cache_bytes=10)
     for svg in ("10", "10", "11", "11", "10"):
         assert len(await plotter.png(svg, 1, 0)) == int(svg)
-    assert drawn == ["10", "11", "11"]
+    assert drawn_svgs == ["10", "11", "11"]

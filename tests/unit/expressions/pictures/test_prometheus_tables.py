@@ -18,8 +18,8 @@ def frame_of(ref_id: str, frame: Frame) -> Frame:
     return frame
 
 
-def target(ref_id: str, format_: str = "table", kind: str = "prometheus") -> dict[str, object]:
-    return {"refId": ref_id, "format": format_, "datasource": {"type": kind, "uid": "p"}}
+def target(ref_id: str, format_: str = "table", source_type: str = "prometheus") -> dict[str, object]:
+    return {"refId": ref_id, "format": format_, "datasource": {"type": source_type, "uid": "p"}}
 
 
 def rows_of(frame: Frame) -> list[tuple[object, ...]]:
@@ -45,7 +45,7 @@ def test_the_series_of_a_query_become_one_table_with_columns_of_labels() -> None
     [
         (target("B"), ["Value #A", "Value #B"]),
         (target("B", "time_series"), ["Value", "Value"]),
-        (target("B", kind="loki"), ["Value", "Value"]),
+        (target("B", source_type="loki"), ["Value", "Value"]),
     ],
     ids=["two tables", "a table and series", "another data source"],
 )
@@ -72,7 +72,7 @@ def test_nulls_are_kept() -> None:
     assert table.fields[-1].nulls.tolist() == [False, False, True]
 
 
-def test_a_table_with_too_many_cells_is_refused() -> None:
+def test_a_table_with_too_many_cells_is_rejected() -> None:
     limits = replace(Limits(), transformation_cells=5)
     with pytest.raises(DashwrightError, match="6 cells"):
         with_tables([frame_of("A", series(1, 2, host="web"))], [target("A")], Context(limits))

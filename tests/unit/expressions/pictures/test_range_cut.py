@@ -30,14 +30,14 @@ NAN = np.nan
     ],
 )
 def test_lines_end_at_the_edges(times: list[float], values: list[float], interpolation: str | None, expected: dict[float, float]) -> None:
-    """A line that crosses an edge has a point there; gaps and separate points have none."""
-    found_times, found_values = within_range(np.array(times, dtype=float), np.array(values, dtype=float), 10, 20, interpolation)
-    assert found_times.tolist() == list(expected)
-    np.testing.assert_allclose(found_values, list(expected.values()))
+    """A line that crosses an edge of the range has a point at the edge. Gaps and separate points have no such point."""
+    cut_times, cut_values = within_range(np.array(times, dtype=float), np.array(values, dtype=float), 10, 20, interpolation)
+    assert cut_times.tolist() == list(expected)
+    np.testing.assert_allclose(cut_values, list(expected.values()))
 
 
 def test_whole_milliseconds_are_exact() -> None:
-    """The result of an instant query is at the very end of the range, and is drawn."""
+    """Times of whole milliseconds are exact, so that the result of an instant query, at the very end of the range, is drawn."""
     milliseconds = np.arange(1_795_830_747_000, 1_795_830_748_000)
     field = Field("Time", FieldType.TIME, milliseconds * 1_000_000 + 250_000)
     assert milliseconds_of(replace(field, values=milliseconds * 1_000_000)).tolist() == milliseconds.tolist()

@@ -47,7 +47,10 @@ LOG_10, LOG_2 = RangeSettings(distribution="log"), RangeSettings(distribution="l
 def test_ranges_have_headroom_within_limits(
     settings: RangeSettings, low: float | None, high: float | None, expected: tuple[float, float] | None
 ) -> None:
-    """A tenth of the span is added and rounded; zero, hard limits and soft limits bound it; logarithms have whole powers."""
+    """A tenth of the span is added at both ends, which are rounded. Zero, hard limits and soft limits bound the range.
+
+    The ends of a logarithmic range are whole powers.
+    """
     result = value_range(settings, low, high)
     assert result == (None if expected is None else pytest.approx(expected))
 
@@ -78,7 +81,7 @@ def test_a_range_ascends(settings: RangeSettings, ends: tuple[float, float]) -> 
     assert result[0] < result[1] or any(map(math.isnan, result))
 
 
-def test_series_share_a_scale_if_their_axes_are_alike() -> None:
+def test_series_share_a_scale_if_their_axes_are_equal() -> None:
     """The unit, limits, placement, distribution and label distinguish scales; other settings do not."""
     custom = {"axisSoftMax": 5, "axisPlacement": "left", "scaleDistribution": {"type": "log", "log": 2}, "axisLabel": "ms", "lineWidth": 4}
     assert scale_key({"unit": "s", "min": 0, "custom": custom}, "number") == ("s", "0-na", "na-5", "left", "log2", "ms", "number")

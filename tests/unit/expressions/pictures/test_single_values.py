@@ -4,7 +4,7 @@ import re
 from typing import Any
 
 import pytest
-from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, numbers, panel_of, props_of, series, svg_of, visible_texts
+from tests.unit.expressions.pictures.panel_samples import HOSTILE, draw_panel, numbers, panel_of, props_of, series, svg_of, visible_texts
 from tests.unit.expressions.pictures.panel_samples import texts as strings
 
 from dashwright.expressions.engine.frame import Frame
@@ -16,22 +16,22 @@ from dashwright.expressions.pictures.svg import text_width
 
 STEPS = {"mode": "absolute", "steps": [{"value": None, "color": "green"}, {"value": 50, "color": "red"}]}
 GREEN, RED = "#73bf69", "#f2495c"
-PAIR = [series(20, 40, host="a"), series(90, 60, host="b")]
+TWO_HOSTS = [series(20, 40, host="a"), series(90, 60, host="b")]
 
 
 @pytest.mark.parametrize(
     ("mode", "frames", "texts"),
     [
-        ("auto", PAIR[:1], ["40%"]),
-        ("auto", PAIR, ["a", "40%", "b", "60%"]),
-        ("value", PAIR, ["40%", "60%"]),
-        ("value_and_name", PAIR[:1], ["a", "40%"]),
-        ("name", PAIR, ["a", "b"]),
-        ("none", PAIR, []),
+        ("auto", TWO_HOSTS[:1], ["40%"]),
+        ("auto", TWO_HOSTS, ["a", "40%", "b", "60%"]),
+        ("value", TWO_HOSTS, ["40%", "60%"]),
+        ("value_and_name", TWO_HOSTS[:1], ["a", "40%"]),
+        ("name", TWO_HOSTS, ["a", "b"]),
+        ("none", TWO_HOSTS, []),
     ],
 )
 def test_text_mode_selects_the_texts_of_a_stat(mode: str, frames: list[Frame], texts: list[str]) -> None:
-    assert visible_texts(drawing("stat", *frames, options={"textMode": mode}, defaults={"unit": "percent"})) == texts
+    assert visible_texts(draw_panel("stat", *frames, options={"textMode": mode}, defaults={"unit": "percent"})) == texts
 
 
 @pytest.mark.parametrize(
@@ -39,7 +39,7 @@ def test_text_mode_selects_the_texts_of_a_stat(mode: str, frames: list[Frame], t
     [("value", True, False), ("none", False, False), ("background_solid", False, True), ("background", False, True)],
 )
 def test_colour_mode_colours_the_text_or_the_background(mode: str, is_coloured: bool, is_filled: bool) -> None:
-    svg = svg_of(drawing("stat", PAIR[1], options={"colorMode": mode, "graphMode": "none"}, defaults={"thresholds": STEPS}))
+    svg = svg_of(draw_panel("stat", TWO_HOSTS[1], options={"colorMode": mode, "graphMode": "none"}, defaults={"thresholds": STEPS}))
     (text,) = re.findall(r"<text[^>]*>", svg)
     assert (RED in text) == is_coloured
     assert ("<rect" in svg) == is_filled
@@ -47,15 +47,15 @@ def test_colour_mode_colours_the_text_or_the_background(mode: str, is_coloured: 
 
 
 def test_sparkline_is_drawn_unless_the_panel_turns_it_off() -> None:
-    assert "<path" in svg_of(drawing("stat", PAIR[0]))
-    assert "<path" not in svg_of(drawing("stat", PAIR[0], options={"graphMode": "none"}))
-    assert "<path" not in svg_of(drawing("stat", Frame([numbers("n", 1, 2)])))
+    assert "<path" in svg_of(draw_panel("stat", TWO_HOSTS[0]))
+    assert "<path" not in svg_of(draw_panel("stat", TWO_HOSTS[0], options={"graphMode": "none"}))
+    assert "<path" not in svg_of(draw_panel("stat", Frame([numbers("n", 1, 2)])))
 
 
 @pytest.mark.parametrize(("mode", "line", "area"), [("value", GREEN, (GREEN, "0.2")), ("background", "#d9ffcf", ("#ffffff", "0.4"))])
 def test_charts_are_bright_on_a_background(mode: str, line: str, area: tuple[str, str]) -> None:
     """The line over a background is 40 % brighter than it, and the area below it is a translucent white, as in Grafana."""
-    svg = svg_of(drawing("stat", PAIR[0], options={"colorMode": mode}, defaults={"thresholds": STEPS}))
+    svg = svg_of(draw_panel("stat", TWO_HOSTS[0], options={"colorMode": mode}, defaults={"thresholds": STEPS}))
     assert re.findall(r'<path [^>]*fill="([^"]+)" fill-opacity="([\d.]+)" stroke="none"', svg) == [area]
     assert re.findall(r'<path [^>]*fill="none"[^>]* stroke="([^"]+)"', svg) == [line]
 
@@ -63,17 +63,17 @@ def test_charts_are_bright_on_a_background(mode: str, line: str, area: tuple[str
 @pytest.mark.parametrize(("values", "share"), [((0, 0), 1.0), ((9, 9), 0.5), ((-9, -9), 0.5), ((1, 3), 1.0)])
 def test_charts_of_constants_are_in_the_middle_unless_they_are_zero(values: tuple[float, float], share: float) -> None:
     """The line begins at a share of the chart's height: the lowest value is at the bottom, and a constant other than zero half-way up."""
-    svg = svg_of(drawing("stat", series(*values)))
+    svg = svg_of(draw_panel("stat", series(*values)))
     ((first, bottom),) = re.findall(r'd="M[\d.]+ ([\d.]+)L.*? ([\d.]+)Z"', svg)
-    top = float(re.findall(r'd="M[\d.]+ ([\d.]+)L', svg_of(drawing("stat", series(3, 1))))[0])
+    top = float(re.findall(r'd="M[\d.]+ ([\d.]+)L', svg_of(draw_panel("stat", series(3, 1))))[0])
     assert abs(float(first) - (top + share * (float(bottom) - top))) < 0.2
 
 
 def test_long_values_next_to_short_names_are_legible() -> None:
-    """A value that would be tiny in its share of a wide cell takes the room that the names leave."""
+    """A value that would be tiny in its share of a wide cell uses the space that the names do not need."""
     frame = Frame([strings("goversion", "go1.22.5"), strings("revision", "8d3a5a1c7c0f4ab5d9fd8f2b6e1b7f3c9b2c1e44")])
     options = {"orientation": "horizontal", "graphMode": "none", "reduceOptions": {"fields": "/.*/", "calcs": ["lastNotNull"]}}
-    svg = svg_of(drawing("stat", frame, options=options, width=340, height=70))
+    svg = svg_of(draw_panel("stat", frame, options=options, width=340, height=70))
     sizes = {text: float(size) for size, text in re.findall(r'font-size="([\d.]+)"[^>]*>([^<]+)<', svg)}
     # Legible sizes in pixels; all values of a panel have one size.
     assert 9 < sizes["8d3a5a1c7c0f4ab5d9fd8f2b6e1b7f3c9b2c1e44"] == sizes["go1.22.5"] < 12
@@ -86,22 +86,25 @@ def test_long_values_next_to_short_names_are_legible() -> None:
 )
 def test_change_is_shown_in_the_colour_of_its_direction(mode: str, texts: list[str], colour: str) -> None:
     options = {"showPercentChange": True, "percentChangeColorMode": mode, "graphMode": "none"}
-    drawn = drawing("stat", PAIR[0], options=options, defaults={"color": {"mode": "fixed", "fixedColor": "blue"}})
-    assert visible_texts(drawn) == texts
-    assert colour in re.findall(r"<text[^>]*>", svg_of(drawn))[-1]
+    drawing = draw_panel("stat", TWO_HOSTS[0], options=options, defaults={"color": {"mode": "fixed", "fixedColor": "blue"}})
+    assert visible_texts(drawing) == texts
+    assert colour in re.findall(r"<text[^>]*>", svg_of(drawing))[-1]
 
 
 def test_value_above_a_chart_leaves_a_quarter_to_it() -> None:
-    """In a narrow cell the value fills the room above the chart."""
-    svg = svg_of(drawing("stat", series(*range(9)), options={"graphMode": "area"}, width=200, height=200))
-    assert float(re.findall(r'font-size="([\d.]+)"', svg)[0]) == pytest.approx((200 - 24 - 6 - 0.25 * 194) / 1.2, abs=4)
+    """In a narrow cell, the value fills the space above the chart, which has a quarter of the cell's height."""
+    svg = svg_of(draw_panel("stat", series(*range(9)), options={"graphMode": "area"}, width=200, height=200))
+    # The cell is 194 pixels high, with a padding of 12 at both ends. A line is 1.2 times as high as its font.
+    assert float(re.findall(r'font-size="([\d.]+)"', svg)[0]) == pytest.approx((194 - 24 - 0.25 * 194) / 1.2, abs=4)
 
 
 def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
     options = {"textMode": "value_and_name", "graphMode": "none"}
 
     def baselines(**panel_options: Any) -> list[str]:
-        return re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg_of(drawing("stat", PAIR[0], options=options | panel_options, height=60)))
+        return re.findall(
+            r'<text x="[\d.]+" y="([\d.]+)"', svg_of(draw_panel("stat", TWO_HOSTS[0], options=options | panel_options, height=60))
+        )
 
     wide, stacked = baselines(), baselines(wideLayout=False)
     # Baselines in pixels: next to each other, or below each other.
@@ -111,7 +114,9 @@ def test_wide_cells_have_the_name_to_the_left_of_the_value() -> None:
 
 def test_names_next_to_values_are_smaller_than_the_values_unless_there_is_a_chart() -> None:
     def sizes(graph_mode: str) -> list[float]:
-        svg = svg_of(drawing("stat", PAIR[0], options={"textMode": "value_and_name", "graphMode": graph_mode}, width=240, height=70))
+        svg = svg_of(
+            draw_panel("stat", TWO_HOSTS[0], options={"textMode": "value_and_name", "graphMode": graph_mode}, width=240, height=70)
+        )
         return [float(size) for size in re.findall(r'font-size="([\d.]+)"', svg)]
 
     name, value = sizes("none")
@@ -125,7 +130,7 @@ def test_names_next_to_values_are_smaller_than_the_values_unless_there_is_a_char
 def test_text_on_a_transparent_background_suits_the_theme(theme: str, colour: str) -> None:
     steps = {"mode": "absolute", "steps": [{"value": None, "color": "transparent"}]}
     panel = panel_of("stat", options={"colorMode": "background"}, defaults={"thresholds": steps})
-    assert colour in re.findall(r"<text[^>]*>", svg_of(stat.draw(props_of(panel, PAIR[0], theme=theme))))[0]
+    assert colour in re.findall(r"<text[^>]*>", svg_of(stat.draw(props_of(panel, TWO_HOSTS[0], theme=theme))))[0]
 
 
 @pytest.mark.parametrize(
@@ -150,7 +155,7 @@ def test_automatic_grid_has_the_largest_squares(size: tuple[int, int], count: in
 def test_centred_name_and_value_of_a_wide_cell_are_in_its_middle() -> None:
     def lefts(mode: str) -> list[float]:
         options = {"textMode": "value_and_name", "graphMode": "none", "justifyMode": mode}
-        svg = svg_of(drawing("stat", PAIR[0], options=options, width=400, height=70))
+        svg = svg_of(draw_panel("stat", TWO_HOSTS[0], options=options, width=400, height=70))
         return [float(left) for left in re.findall(r'<text x="([\d.]+)"', svg)]
 
     (auto_name, auto_value), (name, value) = lefts("auto"), lefts("center")
@@ -158,9 +163,9 @@ def test_centred_name_and_value_of_a_wide_cell_are_in_its_middle() -> None:
     assert value < auto_value - 100
 
 
-@pytest.mark.parametrize("kind", ["stat", "gauge"])
+@pytest.mark.parametrize("panel_type", ["stat", "gauge"])
 @pytest.mark.parametrize(
-    ("orientation", "size", "shown_count", "notes"),
+    ("orientation", "size", "visible_count", "notes"),
     [
         ("horizontal", (100, 50), 3, ["2 more values"]),
         ("vertical", (55, 100), 3, ["2 more values"]),
@@ -169,14 +174,14 @@ def test_centred_name_and_value_of_a_wide_cell_are_in_its_middle() -> None:
         ("horizontal", (1, 1), 1, ["4 more values"]),
     ],
 )
-def test_values_beyond_the_room_of_a_panel_are_noted(
-    kind: str, orientation: str, size: tuple[int, int], shown_count: int, notes: list[str]
+def test_values_that_do_not_fit_are_counted(
+    panel_type: str, orientation: str, size: tuple[int, int], visible_count: int, notes: list[str]
 ) -> None:
     frames = [series(number, host=f"h{number}") for number in range(11, 16)]
-    drawn = drawing(kind, *frames, options={"orientation": orientation, "textMode": "value"}, width=size[0], height=size[1])
-    assert drawn.notes == notes
-    values = [text for text in visible_texts(drawn) if text.isdecimal()]
-    assert len(values) == shown_count
+    drawing = draw_panel(panel_type, *frames, options={"orientation": orientation, "textMode": "value"}, width=size[0], height=size[1])
+    assert drawing.notes == notes
+    values = [text for text in visible_texts(drawing) if text.isdecimal()]
+    assert len(values) == visible_count
 
 
 def item_of(*values: float | None, **defaults: Any) -> DisplayItem:
@@ -201,17 +206,17 @@ def test_scale_is_the_range_of_the_column(values: Any, defaults: Any, expected_r
 
 def test_gauge_shows_thresholds_on_its_ring_and_as_labels() -> None:
     defaults = {"thresholds": STEPS, "min": 0, "max": 100, "unit": "percent"}
-    with_labels = drawing("gauge", PAIR[0], options={"showThresholdLabels": True}, defaults=defaults)
+    with_labels = draw_panel("gauge", TWO_HOSTS[0], options={"showThresholdLabels": True}, defaults=defaults)
     assert visible_texts(with_labels) == ["0%", "50%", "100%", "40%"]
     # The track, the value, and two segments of the ring.
     assert svg_of(with_labels).count("<path") == 4
-    without_markers = drawing("gauge", PAIR[0], options={"showThresholdMarkers": False}, defaults=defaults)
+    without_markers = draw_panel("gauge", TWO_HOSTS[0], options={"showThresholdMarkers": False}, defaults=defaults)
     assert svg_of(without_markers).count("<path") == 2
 
 
 def test_gauge_of_another_colour_mode_has_a_ring_of_one_colour() -> None:
     defaults = {"thresholds": STEPS, "min": 0, "max": 100, "color": {"mode": "continuous-GrYlRd"}}
-    assert svg_of(drawing("gauge", PAIR[0], defaults=defaults)).count("<path") == 3
+    assert svg_of(draw_panel("gauge", TWO_HOSTS[0], defaults=defaults)).count("<path") == 3
 
 
 @pytest.mark.parametrize(
@@ -220,7 +225,7 @@ def test_gauge_of_another_colour_mode_has_a_ring_of_one_colour() -> None:
 )
 def test_display_mode_fills_the_bars(mode: str, svg_parts: tuple[str, ...]) -> None:
     defaults = {"thresholds": STEPS, "min": 0, "max": 100}
-    svg = svg_of(drawing("bargauge", *PAIR, options={"displayMode": mode, "orientation": "horizontal"}, defaults=defaults))
+    svg = svg_of(draw_panel("bargauge", *TWO_HOSTS, options={"displayMode": mode, "orientation": "horizontal"}, defaults=defaults))
     assert all(svg_part in svg for svg_part in svg_parts)
 
 
@@ -228,29 +233,29 @@ def test_display_mode_fills_the_bars(mode: str, svg_parts: tuple[str, ...]) -> N
 def test_gradient_has_the_thresholds_up_to_the_value(value: float, stops: list[tuple[str, str]]) -> None:
     """A bar below all thresholds has one colour; a colour ends halfway to its threshold."""
     options = {"displayMode": "gradient", "orientation": "horizontal"}
-    svg = svg_of(drawing("bargauge", series(value), options=options, defaults={"thresholds": STEPS, "min": 0, "max": 100}))
+    svg = svg_of(draw_panel("bargauge", series(value), options=options, defaults={"thresholds": STEPS, "min": 0, "max": 100}))
     assert re.findall(r'<stop offset="([^"]+)" stop-color="([^"]+)"', svg) == stops
 
 
 def test_cells_of_a_bar_are_lit_up_to_the_value() -> None:
     options = {"displayMode": "lcd", "orientation": "horizontal", "valueMode": "hidden"}
-    svg = svg_of(drawing("bargauge", series(50), options=options, defaults={"min": 0, "max": 100}, width=252))
+    svg = svg_of(draw_panel("bargauge", series(50), options=options, defaults={"min": 0, "max": 100}, width=252))
     assert (svg.count('fill="url('), svg.count('fill-opacity="0.18"')) == (11, 9)
     assert re.findall(r'stop-opacity="([\d.]+)"', svg)[:2] == ["0.95", "0.55"]
 
 
-@pytest.mark.parametrize("kind", ["gauge", "bargauge"])
+@pytest.mark.parametrize("panel_type", ["gauge", "bargauge"])
 @pytest.mark.parametrize(("name", "texts"), [("", {"5"}), ("Load", {"Load", "5"})])
-def test_single_value_has_only_a_configured_name(kind: str, name: str, texts: set[str]) -> None:
-    drawn = drawing(kind, series(5, name="cpu"), defaults={"displayName": name, "min": 0, "max": 10})
-    assert set(visible_texts(drawn)) == texts
+def test_single_value_has_only_a_configured_name(panel_type: str, name: str, texts: set[str]) -> None:
+    drawing = draw_panel(panel_type, series(5, name="cpu"), defaults={"displayName": name, "min": 0, "max": 10})
+    assert set(visible_texts(drawing)) == texts
 
 
-def test_value_follows_its_bar_if_the_rest_is_not_drawn() -> None:
+def test_value_is_next_to_its_bar_if_the_unfilled_part_is_not_drawn() -> None:
     options = {"orientation": "horizontal", "showUnfilled": False}
     right_ends = []
     for value in (10, 60):
-        svg = svg_of(drawing("bargauge", series(value), options=options, defaults={"min": 0, "max": 100}))
+        svg = svg_of(draw_panel("bargauge", series(value), options=options, defaults={"min": 0, "max": 100}))
         right_ends.append(float(re.findall(r'<text x="([\d.]+)"', svg)[0]))
     assert right_ends[1] - right_ends[0] > 100
 
@@ -259,7 +264,7 @@ def test_value_follows_its_bar_if_the_rest_is_not_drawn() -> None:
 def test_bar_is_as_long_as_its_share(orientation: str) -> None:
     options = {"displayMode": "gradient", "orientation": orientation, "valueMode": "hidden", "showUnfilled": False}
     defaults = {"color": {"mode": "fixed", "fixedColor": "blue"}, "min": 0, "max": 100}
-    svg = svg_of(drawing("bargauge", PAIR[0], options=options, defaults=defaults))
+    svg = svg_of(draw_panel("bargauge", TWO_HOSTS[0], options=options, defaults=defaults))
     width, height = re.findall(r'<rect [^>]*width="([\d.]+)" height="([\d.]+)"[^>]*fill="#5794f2"', svg)[0]
     lengths = {"horizontal": (float(width), 388), "vertical": (float(height), 194)}[orientation]
     assert lengths[0] == pytest.approx(lengths[1] * 0.4, abs=3)
@@ -275,55 +280,55 @@ def test_bar_is_as_long_as_its_share(orientation: str) -> None:
     ],
 )
 def test_names_and_values_of_bars_can_be_hidden(options: dict[str, Any], texts: set[str]) -> None:
-    drawn = drawing("bargauge", *PAIR, options={"orientation": "horizontal", **options}, defaults={"unit": "percent"})
-    assert set(visible_texts(drawn)) == texts
+    drawing = draw_panel("bargauge", *TWO_HOSTS, options={"orientation": "horizontal", **options}, defaults={"unit": "percent"})
+    assert set(visible_texts(drawing)) == texts
 
 
 def test_bars_that_do_not_fit_are_counted() -> None:
     rows = Frame([numbers("n", *range(25))])
-    drawn = drawing("bargauge", rows, options={"reduceOptions": {"values": True}, "orientation": "horizontal"})
-    assert drawn.notes == ["18 more values"]
+    drawing = draw_panel("bargauge", rows, options={"reduceOptions": {"values": True}, "orientation": "horizontal"})
+    assert drawing.notes == ["18 more values"]
 
 
-@pytest.mark.parametrize("kind", ["stat", "gauge", "bargauge"])
+@pytest.mark.parametrize("panel_type", ["stat", "gauge", "bargauge"])
 @pytest.mark.parametrize("frames", [[], [series()], [series(None)], [series(1e308, -1e308)]])
-def test_panel_with_any_values_is_drawn(kind: str, frames: list[Frame]) -> None:
-    assert visible_texts(drawing(kind, *frames, defaults={"noValue": "none"}))
+def test_panel_with_any_values_is_drawn(panel_type: str, frames: list[Frame]) -> None:
+    assert visible_texts(draw_panel(panel_type, *frames, defaults={"noValue": "none"}))
 
 
-@pytest.mark.parametrize("kind", ["stat", "gauge", "bargauge"])
-def test_texts_of_users_are_escaped(kind: str) -> None:
+@pytest.mark.parametrize("panel_type", ["stat", "gauge", "bargauge"])
+def test_texts_of_users_are_escaped(panel_type: str) -> None:
     defaults = {"unit": HOSTILE, "displayName": HOSTILE, "noValue": HOSTILE, "color": {"mode": "fixed", "fixedColor": HOSTILE}}
-    svg = svg_of(drawing(kind, *PAIR, options={"textMode": "value_and_name", "colorMode": "background"}, defaults=defaults))
+    svg = svg_of(draw_panel(panel_type, *TWO_HOSTS, options={"textMode": "value_and_name", "colorMode": "background"}, defaults=defaults))
     assert "<script" not in svg
     assert "<image" not in svg
 
 
 @pytest.mark.parametrize(("sizing", "height"), [("manual", 40.0), ("auto", 194.0), (None, 194.0)])
 def test_sizes_of_bars_apply_if_they_are_manual(sizing: str | None, height: float) -> None:
-    """Configured sizes of bars apply only in the manual mode. Otherwise a bar is as high as the panel has room for."""
+    """Configured sizes of bars apply only in the manual mode. Otherwise a bar fills the height of the panel."""
     options = {"orientation": "horizontal", "sizing": sizing, "maxVizHeight": 40, "displayMode": "basic"}
-    heights = re.findall(r'<rect [^>]*height="([\d.]+)"', svg_of(drawing("bargauge", series(5), options=options)))
+    heights = re.findall(r'<rect [^>]*height="([\d.]+)"', svg_of(draw_panel("bargauge", series(5), options=options)))
     assert float(heights[0]) == height
 
 
-def test_bars_with_a_least_height_are_left_out_if_they_do_not_fit() -> None:
+def test_bars_with_a_minimum_height_are_omitted_if_they_do_not_fit() -> None:
     frames = [series(5, name=f"s{index}") for index in range(4)]
     options = {"orientation": "horizontal", "sizing": "manual", "minVizHeight": 90}
-    assert drawing("bargauge", *frames, options=options).notes == ["2 more values"]
-    assert not drawing("bargauge", *frames, options={**options, "sizing": "auto"}).notes
+    assert draw_panel("bargauge", *frames, options=options).notes == ["2 more values"]
+    assert not draw_panel("bargauge", *frames, options={**options, "sizing": "auto"}).notes
 
 
 def test_a_configured_size_keeps_the_value_in_the_panel() -> None:
     """A value that would be wider than the panel is smaller, and a name ends before a wide value begins."""
-    large_picture = svg_of(drawing("stat", series(123456), options={"text": {"valueSize": 90}, "graphMode": "none"}, width=150, height=60))
-    (size,) = map(float, re.findall(r'font-size="([\d.]+)"', large_picture))
+    large_svg = svg_of(draw_panel("stat", series(123456), options={"text": {"valueSize": 90}, "graphMode": "none"}, width=150, height=60))
+    (size,) = map(float, re.findall(r'font-size="([\d.]+)"', large_svg))
     assert 15 < size < 60
     frames = [series(123456, name="a long name of a value"), series(654321, name="another long name of it")]
     options = {"text": {"valueSize": 40}, "graphMode": "none", "orientation": "horizontal"}
     texts = re.findall(
         r'<text x="([\d.]+)"[^>]*font-size="([\d.]+)"[^>]*text-anchor="(\w+)"[^>]*>([^<]+)',
-        svg_of(drawing("stat", *frames, options=options, width=300, height=160)),
+        svg_of(draw_panel("stat", *frames, options=options, width=300, height=160)),
     )
     right_ends = [float(x) + text_width(text, float(size)) for x, size, anchor, text in texts if anchor == "start"]
     starts = [float(x) - text_width(text, float(size)) for x, size, anchor, text in texts if anchor == "end"]

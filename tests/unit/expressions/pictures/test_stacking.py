@@ -16,12 +16,12 @@ def totals(*rows: list[float], is_percent: bool = False) -> list[list[float]]:
 
 
 def test_the_first_series_is_at_the_bottom() -> None:
-    """Each series is the sum of those before it."""
+    """The total of a series is the sum of its value and the values of all series before it."""
     assert totals([1, 2], [10, 20], [100, 200]) == [[1, 2], [11, 22], [111, 222]]
 
 
 def test_series_stack_by_key_and_direction() -> None:
-    """Mostly negative series are stacked downwards, apart from others."""
+    """Series with the same key are stacked. Mostly negative series are a stack of their own, which extends downwards."""
     members = [("a", [1.0]), ("b", [2.0]), ("a", [-3.0]), ("a", [4.0]), ("a", [-5.0])]
     groups = stack_groups([StackMember(np.array(values), key) for key, values in members])
     assert [(list(group.members), group.direction) for group in groups] == [([0, 3], 1), ([1], 1), ([2, 4], -1)]
@@ -29,13 +29,13 @@ def test_series_stack_by_key_and_direction() -> None:
 
 
 def test_a_missing_value_repeats_the_total_below() -> None:
-    """A missing value repeats the total below, unless no series has a value there."""
+    """A missing value repeats the total below, unless no series has a value at that time."""
     result = totals([1, NAN, NAN], [NAN, 10, NAN], [5, 5, NAN])
     np.testing.assert_equal(result, [[1, 0, NAN], [1, 10, NAN], [6, 15, NAN]])
 
 
 def test_shares_add_up_to_the_whole() -> None:
-    """Shares of negative series are negative; those of a whole of zero are zero."""
+    """The shares of a stack sum to 1, and those of negative series to -1. If the sum of the values is zero, all shares are zero."""
     assert totals([1, 0], [3, 0], [-2, -1], [-6, -1], is_percent=True) == [[0.25, 0], [1, 0], [-0.25, -0.5], [-1, -1]]
 
 

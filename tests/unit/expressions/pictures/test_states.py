@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.expressions.pictures.panel_samples import (
     END,
-    drawing,
+    draw_panel,
     numbers,
     panel_of,
     props_of,
@@ -72,7 +72,7 @@ def test_a_state_lasts_until_the_next_one_and_the_last_until_the_end() -> None:
 
 
 def test_a_state_ends_after_the_interval_of_its_times() -> None:
-    """If the source declares the distance of samples, a longer distance is a gap, as in Grafana."""
+    """If the data source declares the interval of samples, a longer distance is a gap, as in Grafana."""
     column = times(3, 60_000)
     column.values[2] = 300_000_000_000
     regular = Field("time", FieldType.TIME, column.values, config={"interval": 60_000})
@@ -109,7 +109,7 @@ def test_values_are_mapped() -> None:
 
 @pytest.mark.parametrize("pattern", ["/(/", "(a+)+$", "x" * 5_000, 3, None])
 def test_an_invalid_or_endless_pattern_matches_nothing(pattern: object) -> None:
-    """The panel is drawn in bounded time, with the value as it is."""
+    """A pattern that is invalid or takes too long matches nothing: the text is unchanged."""
     mappings = [{"type": "regex", "options": {"pattern": pattern, "result": {"text": "no"}}}] * 30
     text = "a" * 60 + "!"
     (row,) = rows_of(Frame([times(1), texts("t", text)]), defaults={"mappings": mappings})
@@ -128,7 +128,7 @@ def test_numbers_of_one_band_are_one_state() -> None:
 
 
 def test_long_columns_have_a_sample_for_each_pixel() -> None:
-    """Only samples that are visible are displayed, also the one before the range; a gap is not lost."""
+    """A row has at most one sample for each pixel, without gaps between them. Samples before the range are omitted, except the last one."""
     (row,) = rows_of(Frame([times(100_000, 6), numbers("v", *range(100_000))]))
     assert len(row.samples) <= 401
     assert all(first.end == second.start for first, second in pairwise(row.samples))
@@ -139,7 +139,7 @@ def test_long_columns_have_a_sample_for_each_pixel() -> None:
 
 @given(count=st.integers(0, 3_000), width=st.integers(1, 300))
 def test_a_row_has_at_most_a_cell_for_each_pixel(count: int, width: int) -> None:
-    """More samples than pixels are thinned."""
+    """If a row has more samples than pixels, some are omitted."""
     props: PanelProps = props_of(panel_of("state-timeline"))
     samples = [Sample(index * END / 3_000, (index + 1) * END / 3_000, str(index), "#ffffff") for index in range(count)]
     assert len(placed_samples(samples, props, Cell(0, 0, width, 10))) <= width + 1
@@ -148,45 +148,45 @@ def test_a_row_has_at_most_a_cell_for_each_pixel(count: int, width: int) -> None
 def test_the_legend_has_the_states_or_the_bands() -> None:
     """The legend lists each state that occurs once, or all bands of thresholds."""
     options = {"showValue": "never"}
-    states = visible_texts(drawing("state-timeline", Frame([times(4), texts("t", "a", "b", "a", None)]), options=options))
+    states = visible_texts(draw_panel("state-timeline", Frame([times(4), texts("t", "a", "b", "a", None)]), options=options))
     assert states[-2:] == ["a", "b"]
-    assert visible_texts(drawing("state-timeline", series(1, 2), options=options, defaults=BY_THRESHOLDS))[-2:] == ["< 80", "80+"]
+    assert visible_texts(draw_panel("state-timeline", series(1, 2), options=options, defaults=BY_THRESHOLDS))[-2:] == ["< 80", "80+"]
 
 
 def test_texts_are_shown_where_they_fit() -> None:
-    """A text is shortened to the width of its state, and omitted if too little of it is left."""
+    """A text is shortened to the width of its state, and omitted if only a few letters fit."""
     states = [f"state {index}" for index in range(31)]
     frame = Frame([Field("time", FieldType.TIME, (times(31).values // 60)), texts("t", *states)])
     options = {"legend": {"showLegend": False}}
     # All states but the last one last one second, which is less than a pixel.
-    assert [text for text in visible_texts(drawing("state-timeline", frame, options=options)) if "state" in text] == ["state 30"]
+    assert [text for text in visible_texts(draw_panel("state-timeline", frame, options=options)) if "state" in text] == ["state 30"]
 
 
 def test_rows_that_do_not_fit_are_counted() -> None:
-    """A page has 20 rows; the picture says how many follow."""
+    """A picture shows the first page, which has 20 rows by default, and the number of further rows."""
     frame = Frame([times(2), *(texts(f"t{index}", "a", "b") for index in range(30))])
-    assert drawing("state-timeline", frame, height=500).notes == ["10 more rows"]
-    assert drawing("state-timeline", frame, height=500, options={"perPage": 50}).notes == []
+    assert draw_panel("state-timeline", frame, height=500).notes == ["10 more rows"]
+    assert draw_panel("state-timeline", frame, height=500, options={"perPage": 50}).notes == []
 
 
 def test_a_status_history_has_a_box_for_each_sample() -> None:
     """Equal values are not merged, and a null has no box."""
-    drawn = svg_of(drawing("status-history", series(1, 1, None, 1)))
-    assert len(re.findall("M[0-9.]+ [0-9.]+h", drawn)) == 3
+    svg = svg_of(draw_panel("status-history", series(1, 1, None, 1)))
+    assert len(re.findall("M[0-9.]+ [0-9.]+h", svg)) == 3
 
 
 def test_too_many_boxes_are_reported() -> None:
     """With less than two pixels for a box, the panel shows the number of points."""
     with pytest.raises(NothingToDraw, match="500 points"):
-        drawing("status-history", Frame([times(500, 1_000), numbers("v", *range(500))]))
+        draw_panel("status-history", Frame([times(500, 1_000), numbers("v", *range(500))]))
 
 
-@pytest.mark.parametrize("kind", ["state-timeline", "status-history"])
-def test_frames_without_times_are_reported(kind: str) -> None:
+@pytest.mark.parametrize("panel_type", ["state-timeline", "status-history"])
+def test_frames_without_times_are_reported(panel_type: str) -> None:
     """A panel without data or without a time column shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
-        drawing(kind)
+        draw_panel(panel_type)
     with pytest.raises(NothingToDraw, match="No time"):
-        drawing(kind, Frame([texts("t", "a")]))
+        draw_panel(panel_type, Frame([texts("t", "a")]))
     with pytest.raises(NothingToDraw, match="No data"):
-        drawing(kind, Frame([times(0), numbers("v")]))
+        draw_panel(panel_type, Frame([times(0), numbers("v")]))

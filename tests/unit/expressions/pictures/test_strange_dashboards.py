@@ -1,4 +1,4 @@
-"""Dashboards with wrong values anywhere, which are read without an error, and the reports on what was drawn."""
+"""Dashboards with wrong values in any place, which are drawn without an error, and reports about pictures."""
 
 import asyncio
 import json
@@ -73,14 +73,14 @@ def report_of(spec: dict[str, Any], **options: Any) -> Any:
 
 
 @given(st.sampled_from(ALL_PATHS), WRONG_VALUES, st.sampled_from(["stored", "expanded"]))
-def test_wrong_values_cause_no_error(panel_and_path: tuple[int, tuple[int | str, ...]], wrong: Any, rows: str) -> None:
-    """One wrong value anywhere changes what is drawn, but is never an error of the whole picture."""
+def test_wrong_values_cause_no_error(panel_and_path: tuple[int, tuple[int | str, ...]], wrong_value: Any, rows: str) -> None:
+    """A wrong value in any place may change the picture, but the picture is drawn."""
     index, path = panel_and_path
-    assert isinstance(report_of(replace_at(BOARDS[index], path, wrong), rows=rows)["panels"], list)
+    assert isinstance(report_of(replace_at(BOARDS[index], path, wrong_value), rows=rows)["panels"], list)
 
 
 def test_reports_say_what_was_drawn() -> None:
-    """Each panel has a state, and a message if something is missing. Headings of rows are left out."""
+    """Each panel has a state, and a message if something is missing. Headings of rows are not in the report."""
     panels = [
         {"id": 1, "type": "stat", "title": "Value of $v", "targets": [TARGET]},
         {"id": 2, "type": "stat", "targets": [TARGET], "transformations": [{"id": "spatial"}, {"id": "off", "disabled": True}]},

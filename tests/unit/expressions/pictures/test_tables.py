@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from tests.unit.expressions.pictures.panel_samples import (
     HOSTILE,
-    drawing,
+    draw_panel,
     numbers,
     panel_of,
     props_of,
@@ -38,7 +38,7 @@ def override(name: str, **properties: Any) -> dict[str, Any]:
 
 
 def table(*overrides: Any, frames: tuple[Frame, ...] = (DISKS,), options: Any = None, **defaults: Any) -> Any:
-    return drawing("table", *frames, options=options or {}, overrides=overrides, defaults=defaults)
+    return draw_panel("table", *frames, options=options or {}, overrides=overrides, defaults=defaults)
 
 
 def test_cells_have_the_unit_and_the_mappings_of_their_column() -> None:
@@ -94,7 +94,7 @@ def test_numbers_are_right_unless_aligned(custom: dict[str, Any], anchor: str) -
         ([{"minWidth": 400}, {"minWidth": 400}], [300, 300]),
     ],
 )
-def test_columns_without_a_width_share_the_rest(settings: list[dict[str, Any]], expected: list[float]) -> None:
+def test_columns_without_a_width_share_the_remaining_width(settings: list[dict[str, Any]], expected: list[float]) -> None:
     """No column is narrower than its texts need. If the table would be wider than the panel, configured widths are reduced, too."""
     frame = Frame([numbers("a", 1), numbers("b", 2)])
     overrides = [
@@ -109,13 +109,13 @@ def test_columns_without_a_width_share_the_rest(settings: list[dict[str, Any]], 
     [([70] * 3 + [900] * 3, [70] * 3 + [130] * 3), ([200] * 8, [80] * 8), ([60] * 12, [60] * 12)],
 )
 def test_widest_columns_are_cut_first(contents: list[float], expected: list[float]) -> None:
-    """Columns whose texts exceed the panel have one limit, which leaves room for some letters."""
+    """If the texts exceed the panel, the widest columns have the same width, in which at least some letters fit."""
     columns = table_columns(props_of(panel_of("table"), Frame([numbers(f"c{index}", 1) for index in range(len(contents))])))
     assert widths(columns, contents, 600) == expected
 
 
 def test_columns_that_do_not_fit_are_counted() -> None:
-    """Columns that begin beyond the panel are left out, as are those that Grafana scrolls to. Others are narrowed to their texts."""
+    """Columns that begin beyond the panel are omitted and counted, where Grafana would scroll. Others are narrowed to their texts."""
     wide_frame = Frame([numbers(f"c{index}", 1) for index in range(9)])
     assert visible_texts(table(frames=(wide_frame,)))[-4:] == ["1", "1", "1", "3 more columns"]
     long_frame = Frame([numbers(f"c{index}", *range(90)) for index in range(7)])
@@ -185,8 +185,8 @@ def test_a_table_with_pages_shows_the_first_one(options: dict[str, Any]) -> None
     assert visible_texts(table(options=options))[-1] == "9"
 
 
-def trends(**options: Any) -> Any:
-    """Return a table with a trend for each of two hosts."""
+def table_with_trends(**options: Any) -> Any:
+    """Return the drawing of a table with a trend for each of two hosts."""
     panel = panel_of("table", transformations=[{"id": "timeSeriesTable", "options": {"A": {"stat": "max"}}}], **options)
     sources = [replace(series(3, 1, 2, host="a"), ref_id="A"), replace(series(5, host="b"), ref_id="A")]
     frames = transformed_for_drawing([sources], panel.transformations, Context())
@@ -194,24 +194,24 @@ def trends(**options: Any) -> Any:
 
 
 def test_trends_are_lines_with_their_values() -> None:
-    """A trend of one value is a text. The value may be hidden."""
-    drawn = trends(defaults={"unit": "percent"})
-    assert visible_texts(drawn) == ["host", "Trend #A", "a", "3%", "b", "5%"]
-    assert svg_of(drawn).count("<path") == 2
-    hidden = trends(overrides=[override("Trend #A", custom__cellOptions={"type": "sparkline", "hideValue": True})])
+    """A trend is a line with its last value, which may be hidden. A trend of one value is a text."""
+    drawing = table_with_trends(defaults={"unit": "percent"})
+    assert visible_texts(drawing) == ["host", "Trend #A", "a", "3%", "b", "5%"]
+    assert svg_of(drawing).count("<path") == 2
+    hidden = table_with_trends(overrides=[override("Trend #A", custom__cellOptions={"type": "sparkline", "hideValue": True})])
     assert visible_texts(hidden) == ["host", "Trend #A", "a", "b", "5"]
 
 
 def test_rows_are_sorted_by_the_values_of_trends() -> None:
-    drawn = trends(options={"sortBy": [{"displayName": "Trend #A", "desc": True}]})
-    assert visible_texts(drawn)[2:] == ["b", "5", "a", "3"]
+    drawing = table_with_trends(options={"sortBy": [{"displayName": "Trend #A", "desc": True}]})
+    assert visible_texts(drawing)[2:] == ["b", "5", "a", "3"]
 
 
 def test_lists_of_numbers_are_lines() -> None:
-    lists = Frame([Field("l", FieldType.JSON, objects([1, 3, 2], [1], "x"))])
-    drawn = table(frames=(lists,), custom={"cellOptions": {"type": "sparkline"}})
-    assert svg_of(drawn).count("<path") == 2
-    assert visible_texts(drawn)[-2:] == ["[1]", "x"]
+    lists = Frame([Field("l", FieldType.JSON, object_array([1, 3, 2], [1], "x"))])
+    drawing = table(frames=(lists,), custom={"cellOptions": {"type": "sparkline"}})
+    assert svg_of(drawing).count("<path") == 2
+    assert visible_texts(drawing)[-2:] == ["[1]", "x"]
 
 
 @pytest.mark.parametrize(
@@ -219,13 +219,13 @@ def test_lists_of_numbers_are_lines() -> None:
     [("a, b,c", ["a", "b", "c"]), ('["x", 1]', ["x", "1"]), ("[broken", ["[broken"]), ("", []), (None, []), ("one", ["one"])],
 )
 def test_pills_are_the_values_of_a_list(value: str | None, labels: list[str]) -> None:
-    drawn = table(frames=(Frame([texts("t", value)]),), custom={"cellOptions": {"type": "pill"}})
-    assert visible_texts(drawn) == ["t", *labels]
-    assert svg_of(drawn).count('rx="3"') == len(labels)
+    drawing = table(frames=(Frame([texts("t", value)]),), custom={"cellOptions": {"type": "pill"}})
+    assert visible_texts(drawing) == ["t", *labels]
+    assert svg_of(drawing).count('rx="3"') == len(labels)
 
 
 def test_equal_pills_have_one_colour() -> None:
-    """The colour is that of the text, of a mapping, or the fixed one."""
+    """Pills with equal texts have the same colour. A mapping or a fixed colour replaces it."""
     pills = Frame([texts("t", "a,b,a")])
     first, second, third = pill_colours(table(frames=(pills,), custom={"cellOptions": {"type": "pill"}}))
     assert first == third != second
@@ -235,15 +235,15 @@ def test_equal_pills_have_one_colour() -> None:
     assert pill_colours(table(frames=(pills,), mappings=mappings, custom={"cellOptions": {"type": "pill"}}))[1] == RED
 
 
-def pill_colours(drawn: Any) -> list[str]:
-    return re.findall(r'rx="3" fill="(#\w+)"', svg_of(drawn))
+def pill_colours(drawing: Any) -> list[str]:
+    return re.findall(r'rx="3" fill="(#\w+)"', svg_of(drawing))
 
 
 def test_markdown_and_documents_are_one_line() -> None:
     markdown = table(frames=(Frame([texts("t", "**bold** [link](https://example.com)")]),), custom={"cellOptions": {"type": "markdown"}})
     assert 'font-weight="bold">bold</tspan>' in svg_of(markdown)
     assert "https" not in svg_of(markdown)
-    document = Frame([Field("d", FieldType.JSON, objects({"a": [1]})), texts("t", '{"b" : 2}')])
+    document = Frame([Field("d", FieldType.JSON, object_array({"a": [1]})), texts("t", '{"b" : 2}')])
     svg = html.unescape(svg_of(table(frames=(document,), custom={"cellOptions": {"type": "json-view"}})))
     assert re.findall(r"<tspan[^>]*>([^<]*)<", svg) == ['{"a":[1]}', '{"b":2}']
 
@@ -267,7 +267,7 @@ def test_wrapped_texts_make_rows_higher() -> None:
     assert wrapped[-1] == "3 more rows"
 
 
-def objects(*values: Any) -> Any:
+def object_array(*values: Any) -> Any:
     array = np.empty(len(values), dtype=object)
     array[:] = values
     return array
@@ -281,7 +281,7 @@ def test_header_may_be_hidden_and_rows_higher() -> None:
 
 
 def test_series_become_rows_unless_the_panel_selects_one() -> None:
-    """All rows have the same time, so that times have milliseconds, as in Grafana."""
+    """Series become rows with a column for each label. All rows have the same time, so that times have milliseconds, as in Grafana."""
     frames = (series(1, 2, host="a"), series(3, 4, host="b"))
     assert visible_texts(table(frames=frames))[:4] == ["time", "host", "Value", "1970-01-01 00:01:00.000"]
     assert visible_texts(table(frames=frames, options={"frameIndex": 1}))[:2] == ["time", "b"]

@@ -6,7 +6,7 @@ import xml.etree.ElementTree as ET
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.pictures.panel_samples import HOSTILE, drawing, svg_of
+from tests.unit.expressions.pictures.panel_samples import HOSTILE, draw_panel, svg_of
 
 from dashwright.expressions.pictures.panels.drawing import PanelDrawing
 from dashwright.expressions.pictures.panels.rich_text import TextBlock, html_blocks, markdown_blocks
@@ -19,11 +19,11 @@ def plain_text(block: TextBlock) -> str:
 
 
 def text_panel(content: object, mode: str = "markdown", height: float = 600) -> PanelDrawing:
-    return drawing("text", options={"content": content, "mode": mode}, height=height)
+    return draw_panel("text", options={"content": content, "mode": mode}, height=height)
 
 
-def all_text(drawn: PanelDrawing) -> str:
-    return " ".join("".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawn)}</svg>"))
+def all_text(drawing: PanelDrawing) -> str:
+    return " ".join("".join(element.itertext()) for element in ET.fromstring(f"<svg>{svg_of(drawing)}</svg>"))
 
 
 def test_markdown_has_headings_lists_tables_and_code() -> None:
@@ -50,7 +50,7 @@ def test_words_have_the_styles_of_their_marks() -> None:
 
 
 def test_elements_have_colours_sizes_and_alignment() -> None:
-    """A few declarations are obeyed, within bounds; an invalid colour is that of the theme."""
+    """Colours, sizes and alignment of elements are used, within bounds. An invalid colour is replaced by that of the theme."""
     (block,) = html_blocks("<div style='text-align:center; color: #ff0000; font-size: 900px'>x</div>")
     assert (block.alignment, block.spans[0].style.colour, block.spans[0].style.size) == ("center", "#ff0000", 72)
     assert 'fill="#ff0000"' in svg_of(text_panel("<p style='color:#ff0000'>x</p>", "html"))
@@ -63,9 +63,9 @@ def test_images_and_pages_are_named_and_scripts_are_omitted(mode: str) -> None:
     content = (
         "<p>a <img src='https://example.com' alt='map'></p><iframe src='//example.com'>b</iframe><script>alert(1)</script><style>c</style>"
     )
-    drawn = text_panel(content, mode)
-    assert all_text(drawn).split() == ["a", "[image:", "map]", "[iframe]"]
-    assert "example.com" not in svg_of(drawn)
+    drawing = text_panel(content, mode)
+    assert all_text(drawing).split() == ["a", "[image:", "map]", "[iframe]"]
+    assert "example.com" not in svg_of(drawing)
 
 
 @pytest.mark.parametrize(
@@ -92,8 +92,8 @@ def test_boxes_of_html_have_their_backgrounds(style: str, fill: str) -> None:
     assert "url(" not in svg
 
 
-def test_a_box_has_its_padding_around_its_text_if_there_is_room() -> None:
-    """The text of a box is as far from its edges as its padding, unless the panel is too low for that."""
+def test_a_box_has_its_padding_around_its_text_if_it_fits() -> None:
+    """The text of a box has its padding as distance from the edges, unless the panel is too low for that."""
 
     def text_in_box(height: float) -> tuple[float, float]:
         svg = svg_of(text_panel('<div style="background: blue; padding: 16px">text</div>', "html", height))
@@ -106,14 +106,14 @@ def test_a_box_has_its_padding_around_its_text_if_there_is_room() -> None:
     assert text_in_box(30)[1] < 30
 
 
-def test_blocks_move_together_before_text_is_left_out() -> None:
+def test_blocks_move_closer_before_text_is_omitted() -> None:
     content = "\n\n".join(f"line {index}" for index in range(6))
     assert all_text(text_panel(content, height=145)).endswith("line 5")
     assert "line 5" not in all_text(text_panel(content, height=130))
 
 
 def test_elements_in_a_row_have_gaps() -> None:
-    """Without a row, words that the HTML does not separate are one word."""
+    """Spaces separate the elements of a flex row. In other elements, words that the HTML does not separate are one word."""
     content = "<div{}><span>left</span><span>right</span></div>"
     assert plain_text(html_blocks(content.format(' style="display: flex"'))[0]) == "left   right"
     assert plain_text(html_blocks(content.format(""))[0]) == "leftright"
@@ -129,14 +129,16 @@ def test_elements_in_a_row_have_gaps() -> None:
         ("display: flex", 250, []),
     ],
 )
-def test_children_of_a_row_are_next_to_each_other_if_there_is_room(style: str, width: float, columns: list[str]) -> None:
-    """Text after the row is below all of its children."""
+def test_children_of_a_row_are_next_to_each_other_if_they_fit(style: str, width: float, columns: list[str]) -> None:
+    """The children of a row are columns if the panel is wide enough. Text after the row is below all of them."""
     cards = "".join(f"<div><p>{name}</p>{'<p>more</p>' * count}</div>" for count, name in enumerate("abc"))
-    drawn = drawing("text", options={"content": f'<div style="{style}">{cards}</div><p>end</p>', "mode": "html"}, width=width, height=600)
-    assert re.findall(r"translate\(([\d.]+) ", svg_of(drawn)) == columns
-    tops = [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg_of(drawn))]
+    drawing = draw_panel(
+        "text", options={"content": f'<div style="{style}">{cards}</div><p>end</p>', "mode": "html"}, width=width, height=600
+    )
+    assert re.findall(r"translate\(([\d.]+) ", svg_of(drawing)) == columns
+    tops = [float(y) for y in re.findall(r'<text x="[\d.]+" y="([\d.]+)"', svg_of(drawing))]
     assert tops[-1] == max(tops)
-    texts = re.findall(r">([a-z]+)</tspan>", svg_of(drawn))
+    texts = re.findall(r">([a-z]+)</tspan>", svg_of(drawing))
     assert texts == ["a", "b", "more", "c", "more", "more", "end"]
 
 
@@ -162,13 +164,13 @@ def test_code_is_not_interpreted() -> None:
     assert all_text(text_panel("**a**\n    <b>", "code")).endswith("**a**     <b>")
 
 
-def test_html_is_not_text_of_the_picture() -> None:
+def test_marks_of_html_are_not_text_of_the_picture() -> None:
     """Comments are omitted, entities are characters, and an element that does not end is text."""
     assert [plain_text(block) for block in html_blocks("<!-- <b>no</b> -->1 &lt; 2 &amp; 3 < 4 <a")] == ["1 < 2 & 3 < 4 <a"]
 
 
 def test_text_that_does_not_fit_is_reported() -> None:
-    """The heading says that more text follows, only if this is so."""
+    """If the text does not fit, the heading says that more text follows."""
     assert text_panel("a\n\n" * 100, height=100).notes == ["more text than fits"]
     assert text_panel("a").notes == ()
     assert text_panel("").elements == []
@@ -182,8 +184,8 @@ FRAGMENTS = st.sampled_from([*ELEMENTS.split(), *MARKDOWN_SIGNS.split(), "\0", "
 @given(fragments=st.lists(FRAGMENTS, max_size=25), mode=st.sampled_from(["markdown", "html", "code", "x"]), height=st.integers(1, 300))
 def test_any_text_is_drawn_with_known_elements(fragments: list[str], mode: str, height: int) -> None:
     """The drawing of any text is valid, and has only texts, lines and rectangles."""
-    drawn = text_panel("".join(fragments), mode, height)
-    assert {element.tag for element in ET.fromstring(f"<svg>{svg_of(drawn)}</svg>").iter()} - {"svg"} <= SVG_NAMES
+    drawing = text_panel("".join(fragments), mode, height)
+    assert {element.tag for element in ET.fromstring(f"<svg>{svg_of(drawing)}</svg>").iter()} - {"svg"} <= SVG_NAMES
 
 
 @pytest.mark.parametrize(
@@ -192,8 +194,8 @@ def test_any_text_is_drawn_with_known_elements(fragments: list[str], mode: str, 
 @pytest.mark.parametrize("mode", ["markdown", "html"])
 def test_long_texts_are_cut(fragment: str, mode: str) -> None:
     """A text of a million characters is drawn as far as it fits, in a small drawing."""
-    drawn = text_panel((fragment * 1_000_000)[:1_000_000], mode, 2_000)
-    assert len(svg_of(drawn)) < 1_000_000
+    drawing = text_panel((fragment * 1_000_000)[:1_000_000], mode, 2_000)
+    assert len(svg_of(drawing)) < 1_000_000
 
 
 @pytest.mark.parametrize("content", [None, 3, [], {"a": 1}])
@@ -204,5 +206,5 @@ def test_content_that_is_not_text_is_empty(content: object) -> None:
 
 def test_each_line_is_inside_the_panel() -> None:
     """No line begins below the lower edge."""
-    drawn = text_panel("# a\n" + "- item\n" * 50 + "\n```\n" + "x\n" * 50 + "```\n", height=150)
-    assert max(float(y) for y in re.findall(r'<text x="[^"]*" y="([^"]*)"', svg_of(drawn))) <= 150
+    drawing = text_panel("# a\n" + "- item\n" * 50 + "\n```\n" + "x\n" * 50 + "```\n", height=150)
+    assert max(float(y) for y in re.findall(r'<text x="[^"]*" y="([^"]*)"', svg_of(drawing))) <= 150

@@ -17,7 +17,7 @@ def time_of(spec: dict[str, Any], **options: str) -> PictureTime:
     return picture_time(spec, PictureOptions.model_validate(options), NOW)
 
 
-def texts(time: PictureTime) -> tuple[str, str]:
+def range_texts(time: PictureTime) -> tuple[str, str]:
     return time.range.start.isoformat(), time.range.end.isoformat(timespec="seconds")
 
 
@@ -25,14 +25,14 @@ BOARD = {"time": {"from": "now-2h", "to": "now-1h"}, "timezone": "America/New_Yo
 
 
 def test_the_dashboard_has_a_range_and_a_zone() -> None:
-    assert texts(time_of(BOARD)) == ("2024-01-17T05:00:00-05:00", "2024-01-17T06:00:00-05:00")
-    assert texts(time_of({})) == ("2024-01-17T06:00:00+00:00", "2024-01-17T12:00:00+00:00")
+    assert range_texts(time_of(BOARD)) == ("2024-01-17T05:00:00-05:00", "2024-01-17T06:00:00-05:00")
+    assert range_texts(time_of({})) == ("2024-01-17T06:00:00+00:00", "2024-01-17T12:00:00+00:00")
     elements = {"elements": {}, "timeSettings": {"from": "now-1h", "to": "now", "timezone": "Asia/Tokyo"}}
-    assert texts(time_of(elements)) == ("2024-01-17T20:00:00+09:00", "2024-01-17T21:00:00+09:00")
+    assert range_texts(time_of(elements)) == ("2024-01-17T20:00:00+09:00", "2024-01-17T21:00:00+09:00")
 
 
 def test_the_url_comes_first() -> None:
-    assert texts(time_of(BOARD, **{"from": "20240115", "to": "20240115T103000", "timezone": "utc"})) == (
+    assert range_texts(time_of(BOARD, **{"from": "20240115", "to": "20240115T103000", "timezone": "utc"})) == (
         "2024-01-15T00:00:00+00:00",
         "2024-01-15T10:30:00+00:00",
     )
@@ -42,10 +42,10 @@ def test_the_url_comes_first() -> None:
 def test_days_and_weeks_begin_in_the_zone() -> None:
     """A week begins on Sunday unless the dashboard has another day."""
     today = {"from": "now/d", "to": "now/d"}
-    assert texts(time_of(BOARD, **today)) == ("2024-01-17T00:00:00-05:00", "2024-01-17T23:59:59-05:00")
+    assert range_texts(time_of(BOARD, **today)) == ("2024-01-17T00:00:00-05:00", "2024-01-17T23:59:59-05:00")
     week = {"from": "now/w", "to": "now"}
-    assert texts(time_of(BOARD, **week))[0] == "2024-01-15T00:00:00-05:00"
-    assert texts(time_of({}, **week))[0] == "2024-01-14T00:00:00+00:00"
+    assert range_texts(time_of(BOARD, **week))[0] == "2024-01-15T00:00:00-05:00"
+    assert range_texts(time_of({}, **week))[0] == "2024-01-14T00:00:00+00:00"
 
 
 def test_an_unknown_zone_is_an_error_only_in_the_url() -> None:
@@ -67,10 +67,10 @@ def test_an_unknown_zone_is_an_error_only_in_the_url() -> None:
 def test_fiscal_years_begin_in_a_month_of_the_dashboard(month: int, text: str, expected: tuple[str, str]) -> None:
     """The month counts from 0, as in Grafana; one that does not exist is January."""
     spec = {"fiscalYearStartMonth": month, "timezone": "Europe/London"}
-    assert texts(time_of(spec, **{"from": text, "to": text})) == expected
+    assert range_texts(time_of(spec, **{"from": text, "to": text})) == expected
 
 
 def test_rounded_hours_end_where_clocks_are_set_back() -> None:
     """The first of two equal hours ends an hour before the second."""
     time = picture_time({"timezone": "Europe/Berlin"}, PictureOptions.model_validate({"from": "now/h", "to": "now/h"}), CLOCKS_SET_BACK)
-    assert texts(time) == ("2024-10-27T02:00:00+02:00", "2024-10-27T02:59:59+02:00")
+    assert range_texts(time) == ("2024-10-27T02:00:00+02:00", "2024-10-27T02:59:59+02:00")

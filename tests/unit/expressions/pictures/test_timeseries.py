@@ -1,4 +1,4 @@
-"""Time series panels: the marks of each look, stacks, axes, thresholds and legends."""
+"""Time series panels: the marks of each style, stacks, axes, thresholds and legends."""
 
 import contextlib
 import math
@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.expressions.pictures.panel_samples import (
     HOSTILE,
-    drawing,
+    draw_panel,
     numbers,
     panel_of,
     props_of,
@@ -32,19 +32,19 @@ from dashwright.expressions.pictures.theme import THEMES
 #: The size of the panels, without a legend, so that the height of their plots is 172 pixels.
 HEIGHT = 200
 NO_LEGEND = {"legend": {"showLegend": False}}
-NONE_FILLED = "none"
+NO_FILL = "none"
 
 
 def rule(name: str, **properties: Any) -> dict[str, Any]:
-    named = [{"id": key.replace("__", "."), "value": value} for key, value in properties.items()]
-    return {"matcher": {"id": "byName", "options": name}, "properties": named}
+    property_list = [{"id": key.replace("__", "."), "value": value} for key, value in properties.items()]
+    return {"matcher": {"id": "byName", "options": name}, "properties": property_list}
 
 
 def svg(*frames: Frame, overrides: Any = (), options: Any = NO_LEGEND, custom: Any = None, height: float = HEIGHT, **defaults: Any) -> str:
     """Return the SVG of a panel, by default without points."""
     settings = {**defaults, "custom": {"showPoints": "never", **(custom or {})}}
-    drawn = drawing("timeseries", *frames, options=options, height=height, defaults=settings, overrides=overrides)
-    return svg_of(drawn)
+    drawing = draw_panel("timeseries", *frames, options=options, height=height, defaults=settings, overrides=overrides)
+    return svg_of(drawing)
 
 
 def marks(content: str) -> list[dict[str, str]]:
@@ -78,7 +78,7 @@ def test_a_line_without_width_is_not_drawn() -> None:
     assert (area["fill"], area["fill-opacity"]) == ("#73bf69", "0.3")
 
 
-def test_each_series_has_a_look_of_its_own() -> None:
+def test_each_series_has_a_style_of_its_own() -> None:
     """An override changes the marks of one series only."""
     look = {"custom__drawStyle": "bars", "custom__fillOpacity": 50, "custom__lineWidth": 3}
     first, second = marks(svg(series(1, 2, name="a"), series(3, 4, name="b"), overrides=[rule("b", **look)]))
@@ -106,7 +106,7 @@ def test_steps_change_before_or_after_a_point() -> None:
 
 
 def test_smooth_lines_do_not_exceed_their_points() -> None:
-    """A spline is monotone between two points."""
+    """A smooth line is monotone between two points, so it does not exceed them."""
     [line] = marks(svg(series(0, 0, 10, 10, 0, 0), custom={"lineInterpolation": "smooth"}))
     ys = [y for _, y in points(line["d"])]
     assert min(ys) == pytest.approx(min(ys[::3]))
@@ -152,14 +152,14 @@ def test_missing_steps_extend_to_the_ends_of_the_range() -> None:
 
 @pytest.mark.parametrize(("mode", "dots"), [("auto", 4), ("always", 4), ("never", 0)])
 def test_points_are_shown_if_there_is_room(mode: str, dots: int) -> None:
-    """Points are shown automatically, always or never."""
+    """Points are shown always, never, or, in the mode ``auto``, if there is space between them."""
     drawn_marks = marks(svg(series(1, 2, 3, 4), custom={"showPoints": mode, "pointSize": 7}))
     assert sum(mark["d"].count("h0") for mark in drawn_marks) == dots
     assert all(mark["stroke-width"] == "7" for mark in drawn_marks[1:])
 
 
 def test_points_alone_have_no_line() -> None:
-    """Each point is a dot of the configured size."""
+    """In the style ``points``, each point is a dot of the configured size, and no line connects them."""
     [dots] = marks(svg(series(1, None, 3), custom={"drawStyle": "points", "pointSize": 9}))
     assert (dots["d"].count("h0"), dots["stroke-width"], dots["stroke-linecap"]) == (2, "9", "round")
 
@@ -206,7 +206,7 @@ def test_dashes_are_those_of_the_style() -> None:
 
 
 def test_stacked_areas_begin_at_the_series_below() -> None:
-    """The first series is at the bottom of a stack. Series of other looks are not stacked on it."""
+    """The first series is at the bottom of a stack. Series of other styles are not stacked on it."""
     custom = {"stacking": {"mode": "normal", "group": "A"}, "fillOpacity": 50, "lineWidth": 0}
     low, high, other = marks(
         svg(
@@ -255,12 +255,12 @@ def test_an_area_may_end_at_another_series() -> None:
     """The area of a series may end at another series. Without a configured opacity, its opacity is 35 percent."""
     frames = series(1, 1, name="low"), series(3, 3, name="high")
     drawn_marks = marks(svg(*frames, overrides=[rule("high", custom__fillBelowTo="low")]))
-    [area] = [mark for mark in drawn_marks if mark["fill"] != NONE_FILLED]
+    [area] = [mark for mark in drawn_marks if mark["fill"] != NO_FILL]
     assert area["fill-opacity"] == "0.35"
-    low, high = (points(mark["d"])[0][1] for mark in drawn_marks if mark["fill"] == NONE_FILLED)
+    low, high = (points(mark["d"])[0][1] for mark in drawn_marks if mark["fill"] == NO_FILL)
     assert {y for _, y in points(area["d"])} == {low, high}
     unknown = marks(svg(*frames, overrides=[rule("high", custom__fillBelowTo="missing")]))
-    assert all(mark["fill"] == NONE_FILLED for mark in unknown)
+    assert all(mark["fill"] == NO_FILL for mark in unknown)
 
 
 def test_hidden_series_are_not_drawn() -> None:
@@ -311,9 +311,9 @@ def test_thresholds_are_areas_and_lines(mode: str, areas: int, lines: int) -> No
     """Thresholds cover the whole plot, behind the series."""
     content = svg(series(1, 9), custom={"thresholdsStyle": {"mode": mode}}, thresholds=THRESHOLDS, min=0, max=10)
     assert content.count('fill-opacity="0.15"') == areas
-    drawn = [mark for mark in marks(content) if mark.get("stroke-opacity") == "0.7"]
-    assert [(mark["stroke"], mark["d"].split("H")[0]) for mark in drawn] == [("#ff0000", "M0 86.0")] * lines
-    assert all(("stroke-dasharray" in mark) == ("dashed" in mode) for mark in drawn)
+    drawing = [mark for mark in marks(content) if mark.get("stroke-opacity") == "0.7"]
+    assert [(mark["stroke"], mark["d"].split("H")[0]) for mark in drawing] == [("#ff0000", "M0 86.0")] * lines
+    assert all(("stroke-dasharray" in mark) == ("dashed" in mode) for mark in drawing)
 
 
 def test_a_transparent_step_makes_a_limit_below() -> None:
@@ -340,7 +340,7 @@ def test_colours_may_follow_the_values() -> None:
 
 
 def test_an_opacity_gradient_ends_at_the_bottom() -> None:
-    """The gradient has the colour of the series."""
+    """An opacity gradient has the colour of the series at the top, and is transparent at the bottom."""
     content = svg(series(1, 9), custom={"gradientMode": "opacity", "fillOpacity": 40})
     assert re.findall(r'<stop offset="([\d.]+)"[^>]*?(?: stop-opacity="([\d.]+)")?/>', content) == [("0.0000", ""), ("1.0000", "0")]
 
@@ -359,7 +359,7 @@ def test_legends_are_tables_with_sorted_values() -> None:
     """Columns are titled by calculation, and results have the unit of the series."""
     options = {"legend": {"displayMode": "table", "placement": "bottom", "calcs": ["max", "count"], "sortBy": "Max", "sortDesc": True}}
     frames = [series(1, 30, name="a"), series(50, 2, name="b"), series(None, None, name="c")]
-    texts = visible_texts(drawing("timeseries", *frames, options=options, height=400, defaults={"unit": "percent"}))
+    texts = visible_texts(draw_panel("timeseries", *frames, options=options, height=400, defaults={"unit": "percent"}))
     table = texts[texts.index("b") :]
     assert {"Name", "Max", "Count"} <= set(texts)
     assert [text for text in table if text in ("a", "b", "c")] == ["b", "a", "c"]
@@ -369,7 +369,7 @@ def test_legends_are_tables_with_sorted_values() -> None:
 
 @pytest.mark.parametrize("legend", [{"showLegend": False}, {"displayMode": "hidden"}])
 def test_legends_may_be_hidden(legend: dict[str, Any]) -> None:
-    """Either of two settings hides the legend."""
+    """The legend is hidden by ``showLegend`` or by the display mode ``hidden``."""
     assert "a" not in labels(svg(series(1, 2, name="a"), options={"legend": legend}))
 
 
@@ -379,22 +379,24 @@ def test_narrow_legends_keep_their_columns() -> None:
     frame = series(12.5, 23.6, name="a name that is too long for a narrow panel")
     sizes: dict[str, set[str]] = {}
     for width in range(150, 400, 10):
-        drawn = drawing("timeseries", frame, options={"legend": legend}, width=width, defaults={"decimals": 1})
-        sized = dict(re.findall(r'font-size="([\d.]+)"[^>]*>(Name[^<]*|Last \*)<', svg_of(drawn)))
-        for size, title in sized.items():
+        drawing = draw_panel("timeseries", frame, options={"legend": legend}, width=width, defaults={"decimals": 1})
+        sizes_of_titles = dict(re.findall(r'font-size="([\d.]+)"[^>]*>(Name[^<]*|Last \*)<', svg_of(drawing)))
+        for size, title in sizes_of_titles.items():
             sizes.setdefault(title, set()).add(size)
     assert {"Last *", "Name (+1)"} <= sizes.keys()
     assert "9.0" in sizes["Last *"]
     assert sizes["Name (+1)"] == {"9.0"}
 
 
-def test_names_are_cut_where_they_stay_distinct() -> None:
+def test_names_are_cut_where_they_remain_distinct() -> None:
     """Names that differ only at their ends are cut in the middle if a legend is narrow, and others at their ends."""
     legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
 
     def names(*suffixes: str) -> list[str]:
         frames = [series(12.5, 23.6, name=name) for name in suffixes]
-        texts = visible_texts(drawing("timeseries", *frames, options={"legend": legend}, width=300, height=400, defaults={"decimals": 1}))
+        texts = visible_texts(
+            draw_panel("timeseries", *frames, options={"legend": legend}, width=300, height=400, defaults={"decimals": 1})
+        )
         return [text for text in texts if "…" in text]
 
     long_name = "a long name of a series of a system"
@@ -409,15 +411,15 @@ def test_fonts_are_smaller_before_names_are_cut() -> None:
     """A legend that is slightly too narrow for its names and columns has smaller texts, and whole names."""
     legend = {"displayMode": "table", "placement": "bottom", "calcs": ["min", "max", "mean", "lastNotNull"]}
     frame = series(12.5, 23.6, name="postgres-0 - node-1")
-    drawn = drawing("timeseries", frame, options={"legend": legend}, width=270, height=400, defaults={"decimals": 1})
-    assert re.findall(r'font-size="([\d.]+)"[^>]*>postgres-0 - node-1<', svg_of(drawn)) == ["10.0"]
+    drawing = draw_panel("timeseries", frame, options={"legend": legend}, width=270, height=400, defaults={"decimals": 1})
+    assert re.findall(r'font-size="([\d.]+)"[^>]*>postgres-0 - node-1<', svg_of(drawing)) == ["10.0"]
 
 
 def test_legends_show_values_that_a_line_does_not() -> None:
     """Calculations read infinite values, and values that are not numbers, although the graph has gaps there."""
     options = {"legend": {"displayMode": "table", "calcs": ["max", "last"], "sortBy": "Max", "sortDesc": True}}
     frames = [series(1, math.nan, name="a"), series(math.inf, math.inf, name="b")]
-    texts = visible_texts(drawing("timeseries", *frames, options=options, height=400, defaults={"unit": "percentunit"}))
+    texts = visible_texts(draw_panel("timeseries", *frames, options=options, height=400, defaults={"unit": "percentunit"}))
     assert [text for text in texts if text in ("a", "b")] == ["b", "a"]
     assert texts[texts.index("Max") :][:3] == ["Max", "∞%", "100%"]
     assert texts[texts.index("Last") :][1] == "∞%"
@@ -439,28 +441,28 @@ def test_header_of_a_legend_has_a_sign_at_the_column_that_orders_it(theme: str, 
 def test_table_of_names_at_the_right_has_a_header() -> None:
     """Without calculations, its only column has the names. Below the plot, names are a list."""
 
-    def drawn_texts(placement: str) -> list[str]:
+    def legend_texts(placement: str) -> list[str]:
         legend = {"displayMode": "table", "placement": placement, "calcs": []}
-        return visible_texts(drawing("timeseries", series(1, 2, name="a"), options={"legend": legend}))
+        return visible_texts(draw_panel("timeseries", series(1, 2, name="a"), options={"legend": legend}))
 
-    assert "Name" in drawn_texts("right")
-    assert "Name" not in drawn_texts("bottom")
+    assert "Name" in legend_texts("right")
+    assert "Name" not in legend_texts("bottom")
 
 
 def test_series_have_the_names_of_their_columns() -> None:
     """A legend has the names after all rules: with the suffix of another time range, and without a configured name that a rule removes."""
     removal = {"matcher": {"id": "byName", "options": "n"}, "properties": [{"id": "displayName"}]}
     shifted = Frame([times(2), numbers("m", 1, 2)], meta={"timeCompare": {"isTimeShiftQuery": True}})
-    named = Frame([times(2), replace(numbers("n", 1, 2), config={"displayName": "mine"})])
-    drawn = drawing("timeseries", shifted, named, height=300, overrides=[rule("m", displayName="M"), removal])
-    texts = visible_texts(drawn)
+    named_frame = Frame([times(2), replace(numbers("n", 1, 2), config={"displayName": "mine"})])
+    drawing = draw_panel("timeseries", shifted, named_frame, height=300, overrides=[rule("m", displayName="M"), removal])
+    texts = visible_texts(drawing)
     assert [text for text in texts if text in ("M", "M (comparison)", "mine", "n")] == ["M (comparison)", "n"]
 
 
 def test_names_are_sorted_by_their_numbers() -> None:
     """``node-2`` is sorted before ``node-10``."""
     options = {"legend": {"displayMode": "table", "sortBy": "Name"}}
-    texts = visible_texts(drawing("timeseries", *(series(1, name=f"node-{n}") for n in (10, 2, 1)), options=options, height=400))
+    texts = visible_texts(draw_panel("timeseries", *(series(1, name=f"node-{n}") for n in (10, 2, 1)), options=options, height=400))
     assert [text for text in texts if text.startswith("node")] == ["node-1", "node-2", "node-10"]
 
 
@@ -471,8 +473,8 @@ def test_booleans_are_steps_between_no_and_yes() -> None:
     assert [y for _, y in points(line["d"])] == [0, 0, 172, 172, 0]
 
 
-def test_peaks_and_totals_outlast_thinning() -> None:
-    """A picture shows the extremes of all points."""
+def test_peaks_and_totals_are_kept_by_downsampling() -> None:
+    """Downsampling keeps the lowest and the highest point. In a stack, it keeps those of the totals."""
     values = np.ones(50_000)
     values[31_234], values[777] = 99, -99
     assert {31_234, 777} <= set(extremes(values, MAX_POINTS).tolist())
@@ -485,7 +487,7 @@ def test_peaks_and_totals_outlast_thinning() -> None:
 
 
 def test_times_in_any_order_are_drawn_from_left_to_right() -> None:
-    """A query may return rows in another order."""
+    """A line connects its points in the order of their times, even if the query returned them in another order."""
     time = Field("time", FieldType.TIME, np.array([120, 0, 60], dtype=np.int64) * 1_000_000_000)
     [line] = marks(svg(Frame([time, numbers("v", 1, 2, 3)])))
     xs = [x for x, _ in points(line["d"])]
@@ -495,9 +497,9 @@ def test_times_in_any_order_are_drawn_from_left_to_right() -> None:
 def test_a_panel_without_times_shows_a_message() -> None:
     """A panel without times or without frames shows a message."""
     with pytest.raises(NothingToDraw, match="No data"):
-        drawing("timeseries")
+        draw_panel("timeseries")
     with pytest.raises(NothingToDraw, match="No time"):
-        drawing("timeseries", Frame([numbers("v", 1)]))
+        draw_panel("timeseries", Frame([numbers("v", 1)]))
 
 
 def test_text_of_users_is_escaped() -> None:
@@ -560,11 +562,11 @@ def test_no_setting_breaks_a_panel(custom: Any, defaults: Any, legend: Any, size
             assert not re.search(r"\b(nan|inf)\b", re.sub(r">[^<]*<", "><", content))
 
 
-@pytest.mark.parametrize(("count", "drawn_texts", "step"), [(2, 2, 17), (4, 4, 13), (9, 3, 15)])
-def test_rows_of_a_legend_are_lower_before_entries_are_left_out(count: int, drawn_texts: int, step: float) -> None:
+@pytest.mark.parametrize(("count", "visible_count", "step"), [(2, 2, 17), (4, 4, 13), (9, 3, 15)])
+def test_rows_of_a_legend_are_lower_before_entries_are_left_out(count: int, visible_count: int, step: float) -> None:
     frames = [series(1, 2, name=f"s{index}") for index in range(count)]
     options = {"legend": {"displayMode": "table", "calcs": ["max"]}}
-    drawn = svg_of(drawing("timeseries", *frames, options=options, height=190))
-    ys = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>s\d</text>', drawn)]
-    assert len(ys) == drawn_texts
+    content = svg_of(draw_panel("timeseries", *frames, options=options, height=190))
+    ys = [float(y) for y in re.findall(r'y="([\d.]+)"[^>]*>s\d</text>', content)]
+    assert len(ys) == visible_count
     assert ys[1] - ys[0] == pytest.approx(step, abs=0.2)

@@ -89,7 +89,7 @@ def test_lines_connect_values_next_to_rows_that_a_join_added() -> None:
 
 
 def test_a_matrix_with_gaps_has_columns_of_numbers() -> None:
-    """The empty texts of a matrix where it has no value do not keep bars from being drawn."""
+    """A matrix is drawn as bars, although it has empty texts where it has no value."""
     matrix = {"id": "groupingToMatrix", "options": {"columnField": "host", "rowField": "load", "valueField": "load"}}
     panel = {"id": 1, "type": "barchart", "targets": [TARGET], "transformations": [matrix]}
     request = PictureRequest(spec={"panels": [{**panel, "options": {"xField": "load\\host"}}]}, format="json")

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.pictures.panel_samples import drawing, numbers, svg_of, texts, times, visible_texts
+from tests.unit.expressions.pictures.panel_samples import draw_panel, numbers, svg_of, texts, times, visible_texts
 
 from dashwright.expressions.engine.frame import Frame
 from dashwright.expressions.pictures.panels.drawing import NothingToDraw, PanelDrawing
@@ -18,54 +18,54 @@ WRONG_VALUES: st.SearchStrategy[Any] = st.sampled_from(
 )
 
 
-def count_points(drawn: PanelDrawing) -> int:
-    return svg_of(drawn).count("a2.5 2.5") // 2
+def count_points(drawing: PanelDrawing) -> int:
+    return svg_of(drawing).count("a2.5 2.5") // 2
 
 
 def test_points_are_columns_against_the_first_one() -> None:
     """Each numeric column after the first one is a series; a missing value is not a point."""
-    drawn = drawing("xychart", FRAME)
-    assert count_points(drawn) == 5
-    assert visible_texts(drawn)[-2:] == ["a", "b"]
-    assert "x" in visible_texts(drawn)
+    drawing = draw_panel("xychart", FRAME)
+    assert count_points(drawing) == 5
+    assert visible_texts(drawing)[-2:] == ["a", "b"]
+    assert "x" in visible_texts(drawing)
 
 
 @pytest.mark.parametrize("reference", [str, lambda name: {"matcher": {"id": "byName", "options": name}}])
 def test_series_are_configured_by_names_or_matchers(reference: Any) -> None:
     """The option ``series`` selects the columns of each series."""
     series = [{"x": reference("b"), "y": reference("x")}, {"x": reference("missing"), "y": reference("x")}]
-    drawn = drawing("xychart", FRAME, options={"series": series})
-    assert count_points(drawn) == 3
-    assert visible_texts(drawn)[-1] == "x"
+    drawing = draw_panel("xychart", FRAME, options={"series": series})
+    assert count_points(drawing) == 3
+    assert visible_texts(drawing)[-1] == "x"
 
 
 def test_a_trend_is_a_line_over_the_configured_column() -> None:
     """Points are ordered by their position, and long series are thinned."""
     frame = Frame([numbers("v", *range(10_000)), numbers("x", *range(10_000, 0, -1))])
-    line = re.findall('<polyline points="([^"]*)"', svg_of(drawing("trend", frame, options={"xField": "x"})))[-1]
+    line = re.findall('<polyline points="([^"]*)"', svg_of(draw_panel("trend", frame, options={"xField": "x"})))[-1]
     positions = [float(pair.split(",")[0]) for pair in line.split()]
     assert positions == sorted(positions)
     assert len(positions) <= 400 * 1.3
 
 
 def test_points_of_one_pixel_are_one() -> None:
-    """A series has at most as many points as pixels."""
+    """Points in the same pixel are drawn as one."""
     frame = Frame([numbers("x", *[1.0] * 5_000, 2), numbers("y", *[1.0] * 5_000, 2)])
-    assert count_points(drawing("xychart", frame)) == 2
+    assert count_points(draw_panel("xychart", frame)) == 2
 
 
 def test_times_are_a_horizontal_axis() -> None:
     """A first column of times has labels of times."""
-    drawn = drawing("xychart", Frame([times(10), numbers("y", *range(10))]))
-    assert "00:05" in " ".join(visible_texts(drawn))
+    drawing = draw_panel("xychart", Frame([times(10), numbers("y", *range(10))]))
+    assert "00:05" in " ".join(visible_texts(drawing))
 
 
 def test_limits_cut_the_axes() -> None:
     """Points outside of configured limits are not drawn."""
-    assert count_points(drawing("xychart", FRAME, defaults={"min": 0, "max": 10})) == 4
+    assert count_points(draw_panel("xychart", FRAME, defaults={"min": 0, "max": 10})) == 4
 
 
-@pytest.mark.parametrize("kind", ["xychart", "trend"])
+@pytest.mark.parametrize("panel_type", ["xychart", "trend"])
 @pytest.mark.parametrize(
     ("frames", "reason"),
     [
@@ -74,22 +74,22 @@ def test_limits_cut_the_axes() -> None:
         ([Frame([texts("t", "a"), numbers("y", 1)])], "two columns of numbers"),
     ],
 )
-def test_missing_columns_are_reported(kind: str, frames: list[Frame], reason: str) -> None:
+def test_missing_columns_are_reported(panel_type: str, frames: list[Frame], reason: str) -> None:
     """A chart without two columns of numbers shows a message."""
     with pytest.raises(NothingToDraw, match=reason):
-        drawing(kind, *frames)
+        draw_panel(panel_type, *frames)
 
 
 @given(
-    kind=st.sampled_from(["xychart", "trend"]),
+    panel_type=st.sampled_from(["xychart", "trend"]),
     values=st.lists(st.sampled_from([None, 0, -1, 1e308, -1e308, 5e-324]), min_size=2, max_size=2),
     setting=st.sampled_from(["min", "max", "show", "pointSize", "lineWidth"]),
-    wrong=WRONG_VALUES,
+    wrong_value=WRONG_VALUES,
 )
-def test_no_value_or_setting_breaks_a_chart(kind: str, values: list[float | None], setting: str, wrong: Any) -> None:
-    """Values and settings of any kind give a drawing with finite positions, or a message."""
+def test_no_value_or_setting_breaks_a_chart(panel_type: str, values: list[float | None], setting: str, wrong_value: Any) -> None:
+    """A chart of any values with any settings is drawn with finite positions, or shows a message."""
     frame = Frame([numbers("x", *values), numbers("y", *reversed(values)), numbers("z", 1, 2)])
     with contextlib.suppress(NothingToDraw):
-        options = {"series": wrong, "xField": wrong}
-        drawn = svg_of(drawing(kind, frame, options=options, defaults={setting: wrong, "custom": {setting: wrong}}))
-        assert not re.search(r'[" ,M](nan|inf|-inf)', drawn)
+        options = {"series": wrong_value, "xField": wrong_value}
+        svg = svg_of(draw_panel(panel_type, frame, options=options, defaults={setting: wrong_value, "custom": {setting: wrong_value}}))
+        assert not re.search(r'[" ,M](nan|inf|-inf)', svg)

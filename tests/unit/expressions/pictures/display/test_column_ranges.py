@@ -50,7 +50,7 @@ def test_texts_have_a_range_only_by_two_bounds() -> None:
 
 
 def test_values_outside_of_an_empty_range_are_infinitely_far() -> None:
-    """A value above an empty range has the colour of the last threshold in percent, and the value of the range that of the first."""
+    """Values above an empty range have the colour of the highest percentage, and other values the colour of the lowest one."""
     thresholds = {"mode": "percentage", "steps": [{"color": "green"}, {"value": 50, "color": "red"}]}
     settings = FieldSettings({"thresholds": thresholds}, [], THEMES["dark"])
     ((display_column,),) = columns_of([Frame([column("a", 5)])], settings)

@@ -22,14 +22,14 @@ def items(
     return items_of(frames, {"calcs": list(calcs), **(options or {})}, settings)
 
 
-def titles_and_texts(shown_items: list[DisplayItem]) -> list[tuple[str, str]]:
-    return [(item.title, str(item.display)) for item in shown_items]
+def titles_and_texts(display_items: list[DisplayItem]) -> list[tuple[str, str]]:
+    return [(item.title, str(item.display)) for item in display_items]
 
 
 def test_each_calculation_of_each_column_is_an_item() -> None:
-    shown_items = items(series(2, 6, site="a"), series(1, None, site="b"), calcs=("max", "mean"), unit="short")
-    assert titles_and_texts(shown_items) == [("a", "6"), ("a", "4"), ("b", "1"), ("b", "1")]
-    assert [item.calculation for item in shown_items] == ["max", "mean"] * 2
+    display_items = items(series(2, 6, site="a"), series(1, None, site="b"), calcs=("max", "mean"), unit="short")
+    assert titles_and_texts(display_items) == [("a", "6"), ("a", "4"), ("b", "1"), ("b", "1")]
+    assert [item.calculation for item in display_items] == ["max", "mean"] * 2
 
 
 def test_without_calculations_the_last_value_is_shown() -> None:
@@ -37,8 +37,8 @@ def test_without_calculations_the_last_value_is_shown() -> None:
 
 
 def test_title_contains_the_calculation() -> None:
-    shown_items = items(series(2, 6), calcs=("min", "max"), displayName="$__calc of ${__calc}")
-    assert [item.title for item in shown_items] == ["min of min", "max of max"]
+    display_items = items(series(2, 6), calcs=("min", "max"), displayName="$__calc of ${__calc}")
+    assert [item.title for item in display_items] == ["min of min", "max of max"]
 
 
 @pytest.mark.parametrize(
@@ -54,8 +54,8 @@ def test_rows_are_named_by_their_texts() -> None:
 
 
 def test_rows_of_several_columns_are_named_by_the_column_too() -> None:
-    shown_items = items(TWO_NUMBERS, options={"values": True})
-    assert titles_and_texts(shown_items) == [("mail waiting", "4"), ("print waiting", "8"), ("mail failed", "1"), ("print failed", "")]
+    display_items = items(TWO_NUMBERS, options={"values": True})
+    assert titles_and_texts(display_items) == [("mail waiting", "4"), ("print waiting", "8"), ("mail failed", "1"), ("print failed", "")]
 
 
 @pytest.mark.parametrize(
@@ -84,8 +84,8 @@ def test_rows_have_the_colours_of_the_palette_and_of_overrides() -> None:
         "matcher": {"id": "byName", "options": "print"},
         "properties": [{"id": "color", "value": {"mode": "fixed", "fixedColor": "red"}}],
     }
-    shown_items = items(QUEUES, overrides=[red], options={"values": True}, color={"mode": "palette-classic"})
-    assert [item.display.colour for item in shown_items] == ["#73bf69", "#f2495c", "#5794f2"]
+    display_items = items(QUEUES, overrides=[red], options={"values": True}, color={"mode": "palette-classic"})
+    assert [item.display.colour for item in display_items] == ["#73bf69", "#f2495c", "#5794f2"]
 
 
 @pytest.mark.parametrize(
@@ -103,43 +103,43 @@ def test_range_is_that_of_all_columns_unless_the_column_has_its_own() -> None:
 
 
 @pytest.mark.parametrize(("config", "text"), [({}, "No data"), ({"noValue": "quiet"}, "quiet")])
-def test_panel_without_columns_says_so(config: dict[str, Any], text: str) -> None:
+def test_panel_without_columns_has_a_text(config: dict[str, Any], text: str) -> None:
     (item,) = items(**config)
     assert (str(item.display), item.title, item.column) == (text, "", None)
 
 
 def test_values_of_columns_are_plain() -> None:
     """Times are in milliseconds, and values that are neither numbers nor text are JSON."""
-    stamps = times(2)
+    time_column = times(2)
     objects = Field("o", FieldType.JSON, np.array([{"a": 1}, None], dtype=object))
     flags = Field("b", FieldType.BOOL, np.array([True, False]), nulls=np.array([False, True]))
-    (columns,) = columns_of([Frame([stamps, objects, flags])], FieldSettings({}, (), THEMES["dark"]))
+    (columns,) = columns_of([Frame([time_column, objects, flags])], FieldSettings({}, (), THEMES["dark"]))
     assert [column.values() for column in columns] == [[0.0, 60_000.0], ['{"a":1}', None], [True, None]]
 
 
 @pytest.mark.parametrize(
-    ("count", "step_ms", "is_detailed"), [(2, 59_999, True), (2, 60_000, False), (2, -5, True), (2, 0, True), (1, 5, False)]
+    ("count", "step_ms", "has_milliseconds"), [(2, 59_999, True), (2, 60_000, False), (2, -5, True), (2, 0, True), (1, 5, False)]
 )
-def test_times_that_cover_less_than_a_minute_have_milliseconds(count: int, step_ms: int, is_detailed: bool) -> None:
+def test_times_that_cover_less_than_a_minute_have_milliseconds(count: int, step_ms: int, has_milliseconds: bool) -> None:
     """The first and the last time decide, in either order. A single time has no milliseconds."""
     ((column,),) = columns_of([Frame([times(count, step_ms)])], FieldSettings({}, (), THEMES["dark"]))
-    assert column.processor.traits.dates.with_milliseconds is is_detailed
+    assert column.processor.traits.dates.with_milliseconds is has_milliseconds
 
 
 def test_titles_of_rows_have_texts_without_units() -> None:
     """The title of a row has the texts of its cells without their units and with null as an empty text, and the column's own name."""
     mapping = {"type": "special", "options": {"match": "null", "result": {"text": "gone"}}}
     load = numbers("load", 1, 2)
-    other = Frame([texts("host", "7", None), load, numbers("rate", 3, 4)], "web")
-    shown_items = items(other, Frame([numbers("x")], "db"), options={"values": True, "fields": "/load/"}, unit="bytes", mappings=[mapping])
-    assert [item.title for item in shown_items] == ["7 load", "load"]
+    web = Frame([texts("host", "7", None), load, numbers("rate", 3, 4)], "web")
+    display_items = items(web, Frame([numbers("x")], "db"), options={"values": True, "fields": "/load/"}, unit="bytes", mappings=[mapping])
+    assert [item.title for item in display_items] == ["7 load", "load"]
 
 
 def test_equal_rows_have_one_colour() -> None:
     """Rows of a column with equal values have the colour of the first one, in the modes that colour by position."""
     for mode in ("palette-classic", "shades"):
-        shown_items = items(Frame([numbers("n", 5, 6, 5)]), options={"values": True}, color={"mode": mode, "fixedColor": "#806040"})
-        colours = [item.display.colour for item in shown_items]
+        display_items = items(Frame([numbers("n", 5, 6, 5)]), options={"values": True}, color={"mode": mode, "fixedColor": "#806040"})
+        colours = [item.display.colour for item in display_items]
         assert colours[0] == colours[2] != colours[1]
 
 

@@ -21,8 +21,8 @@ def processor(column_type: str = "number", span: tuple[float | None, float | Non
     return DisplayProcessor(config, DARK, ColumnTraits(column_type, span))
 
 
-def mapped(kind: str, **options: Any) -> list[dict[str, Any]]:
-    return [{"type": kind, "options": options}]
+def mappings_of(type_: str, **options: Any) -> list[dict[str, Any]]:
+    return [{"type": type_, "options": options}]
 
 
 @pytest.mark.parametrize(("value", "colour"), [(-5, BLUE), (9.9, BLUE), (10, YELLOW), (1e9, DARK_RED), (None, BLUE), (math.nan, BLUE)])
@@ -42,8 +42,8 @@ def test_a_later_threshold_of_null_is_zero_and_one_without_value_is_never_reache
 
 
 def test_a_mapping_can_make_a_value_transparent() -> None:
-    """The colour of the thresholds does not replace it."""
-    assert processor(mappings=mapped("value", **{"3": {"color": "transparent"}})).display(3).colour == "transparent"
+    """The transparent colour of a mapping has precedence over the colour of thresholds."""
+    assert processor(mappings=mappings_of("value", **{"3": {"color": "transparent"}})).display(3).colour == "transparent"
 
 
 def test_infinity_below_the_range_is_at_its_start() -> None:
@@ -79,26 +79,26 @@ def test_colour_mode_colours_the_value(colour: Any, value: float, expected: str)
 @pytest.mark.parametrize(
     ("mappings", "value", "text"),
     [
-        (mapped("value", **{"3": {"text": "three"}}), 3.0, "three"),
-        (mapped("value", **{"3": {"text": "three"}}), "3", "three"),
-        (mapped("value", true={"text": "on"}), True, "on"),
-        (mapped("value", null={"text": "none"}), None, ""),
-        (mapped("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), 5, "few"),
-        (mapped("range", **{"from": None, "to": 5, "result": {"text": "few"}}), -99, "few"),
-        (mapped("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), "2 of 3", "few"),
-        (mapped("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), 6, "6"),
-        (mapped("range", **{"from": "1", "to": "5", "result": {"text": "few"}}), 6, "6"),
-        (mapped("range", **{"from": 50, "to": None, "result": {"text": "many"}}), math.inf, "many"),
-        (mapped("value", **{"3": {"text": 0}}), 3, "0"),
-        (mapped("regex", pattern="/node-(\\d+)/", result={"text": "n$1"}), "node-17.local", "n17.local"),
-        (mapped("regex", pattern="node", result={"text": "n"}), "node-17", "node-17"),
-        (mapped("regex", pattern="(", result={"text": "n"}), "(", "("),
-        (mapped("special", match="null", result={"text": "absent"}), None, "absent"),
-        (mapped("special", match="nan", result={"text": "odd"}), math.nan, "odd"),
-        (mapped("special", match="null+nan", result={"text": "absent"}), math.nan, "absent"),
-        (mapped("special", match="empty", result={"text": "blank"}), "", "blank"),
-        (mapped("special", match="false", result={"text": "no"}), False, "no"),
-        (mapped("special", match="false", result={"text": "no"}), 0, "0"),
+        (mappings_of("value", **{"3": {"text": "three"}}), 3.0, "three"),
+        (mappings_of("value", **{"3": {"text": "three"}}), "3", "three"),
+        (mappings_of("value", true={"text": "on"}), True, "on"),
+        (mappings_of("value", null={"text": "none"}), None, ""),
+        (mappings_of("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), 5, "few"),
+        (mappings_of("range", **{"from": None, "to": 5, "result": {"text": "few"}}), -99, "few"),
+        (mappings_of("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), "2 of 3", "few"),
+        (mappings_of("range", **{"from": 1, "to": 5, "result": {"text": "few"}}), 6, "6"),
+        (mappings_of("range", **{"from": "1", "to": "5", "result": {"text": "few"}}), 6, "6"),
+        (mappings_of("range", **{"from": 50, "to": None, "result": {"text": "many"}}), math.inf, "many"),
+        (mappings_of("value", **{"3": {"text": 0}}), 3, "0"),
+        (mappings_of("regex", pattern="/node-(\\d+)/", result={"text": "n$1"}), "node-17.local", "n17.local"),
+        (mappings_of("regex", pattern="node", result={"text": "n"}), "node-17", "node-17"),
+        (mappings_of("regex", pattern="(", result={"text": "n"}), "(", "("),
+        (mappings_of("special", match="null", result={"text": "absent"}), None, "absent"),
+        (mappings_of("special", match="nan", result={"text": "odd"}), math.nan, "odd"),
+        (mappings_of("special", match="null+nan", result={"text": "absent"}), math.nan, "absent"),
+        (mappings_of("special", match="empty", result={"text": "blank"}), "", "blank"),
+        (mappings_of("special", match="false", result={"text": "no"}), False, "no"),
+        (mappings_of("special", match="false", result={"text": "no"}), 0, "0"),
         ([{"type": 1, "value": "3", "text": "old"}], 3, "3"),
         (["junk", {"type": ["value"]}, {"type": "range"}], 3, "3"),
     ],
@@ -107,8 +107,11 @@ def test_mapping_replaces_the_text(mappings: Any, value: Value, text: str) -> No
     assert str(processor(mappings=mappings).display(value)) == text
 
 
-def test_first_mapping_wins_and_may_only_colour() -> None:
-    mappings = [*mapped("value", **{"1024": {"color": "purple"}}), *mapped("range", **{"from": 0, "to": 2000, "result": {"text": "in"}})]
+def test_the_first_mapping_applies_and_may_have_only_a_colour() -> None:
+    mappings = [
+        *mappings_of("value", **{"1024": {"color": "purple"}}),
+        *mappings_of("range", **{"from": 0, "to": 2000, "result": {"text": "in"}}),
+    ]
     display = processor(unit="bytes", mappings=mappings).display(1024)
     assert (str(display), display.colour, display.share) == ("1 KiB", "#b877d9", None)
 
@@ -129,7 +132,7 @@ def test_first_mapping_wins_and_may_only_colour() -> None:
         ("boolean", {"unit": "bool_on_off"}, 1, "On"),
         ("boolean", {"unit": "short"}, 0, "False"),
         ("number", {"unit": "reqps"}, " ", "0 req/s"),
-        ("number", {"noValue": "n/a", "mappings": mapped("value", **{"3": {"text": ""}})}, 3, ""),
+        ("number", {"noValue": "n/a", "mappings": mappings_of("value", **{"3": {"text": ""}})}, 3, ""),
         ("time", {}, 86_400_000, "1970-01-02 00:00:00"),
         ("time", {"unit": "time:YYYY"}, 86_400_000, "1970"),
         ("time", {"unit": "bytes"}, 86_400_000, "1970-01-02 00:00:00"),
@@ -137,7 +140,7 @@ def test_first_mapping_wins_and_may_only_colour() -> None:
         ("string", {"unit": "dateTimeAsIso"}, "soon", "NaN"),
         ("enum", {"type": {"enum": {"text": ["off", "on"]}}}, 1, "on"),
         ("enum", {"type": {"enum": {"text": ["off", "on"]}}}, 7, "7"),
-        ("enum", {"type": {"enum": {"text": ["off", "on"]}}, "mappings": mapped("value", **{"1": {"text": "up"}})}, 1, "up"),
+        ("enum", {"type": {"enum": {"text": ["off", "on"]}}, "mappings": mappings_of("value", **{"1": {"text": "up"}})}, 1, "up"),
         ("other", {}, "[1]", "[1]"),
     ],
 )
@@ -165,14 +168,14 @@ def test_booleans_are_green_and_red(value: Value, colour: str) -> None:
         ({}, (None, None), 0.25),
     ],
 )
-def test_share_is_the_place_in_the_range(config: dict[str, Any], span: Any, share: float) -> None:
+def test_share_is_the_position_in_the_range(config: dict[str, Any], span: Any, share: float) -> None:
     assert processor(span=span, **config).display(25).share == share
 
 
-def test_regular_expression_without_end_matches_nothing() -> None:
-    mappings = mapped("regex", pattern="/^(a+)+$/", result={"text": "long"})
-    endless = processor("string", mappings=mappings)
-    assert [str(endless.display("a" * 40 + "b")) for _ in range(3)] == ["a" * 40 + "b"] * 3
+def test_a_pattern_that_takes_too_long_matches_nothing() -> None:
+    mappings = mappings_of("regex", pattern="/^(a+)+$/", result={"text": "long"})
+    processor_with_slow_pattern = processor("string", mappings=mappings)
+    assert [str(processor_with_slow_pattern.display("a" * 40 + "b")) for _ in range(3)] == ["a" * 40 + "b"] * 3
 
 
 def test_light_theme_has_darker_named_colours() -> None:
@@ -181,7 +184,7 @@ def test_light_theme_has_darker_named_colours() -> None:
 
 
 @pytest.mark.parametrize("theme", [DARK, LIGHT])
-def test_palette_has_64_colours_of_which_some_are_readable(theme: Any) -> None:
+def test_palettes_have_64_colours_and_a_readable_part(theme: Any) -> None:
     assert len(classic_palette(theme)) == 64
     assert all(contrast(colour, theme.panel) >= 3 for colour in readable_palette(theme))
 
