@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from tests.contract.api.batch_client import BatchClient, batch_workers
 from tests.contract.api.conftest import Api
-from tests.unit.expressions.sources.servers import Fake, respond_with, success
+from tests.unit.expressions.sources.servers import FakeServer, respond_with, success
 
 from dashwright.common.database.pool import Database
 from dashwright.common.messaging.memory import MemoryBroker
@@ -16,9 +16,9 @@ RULES = 50
 
 
 @pytest.fixture
-async def data_source(api: Api) -> AsyncIterator[Fake]:
+async def data_source(api: Api) -> AsyncIterator[FakeServer]:
     """Yield a data source with the uid ``prom``, which has the requests that it was sent."""
-    server = Fake(respond_with(success("vector", [{"metric": {"host": str(host)}, "value": [1, str(host)]} for host in range(10)])))
+    server = FakeServer(respond_with(success("vector", [{"metric": {"host": str(host)}, "value": [1, str(host)]} for host in range(10)])))
     async with server.server:
         record = {"name": "prom", "type": "prometheus", "uid": "prom", "url": server.url}
         status, created = await api("POST", "/api/datasources", record)
@@ -36,7 +36,7 @@ def rule(threshold: int) -> dict[str, Any]:
 
 
 async def test_rules_over_one_query_send_one_request_to_the_data_source(
-    api: Api, data_source: Fake, database: Database, broker: MemoryBroker, tmp_path: Any
+    api: Api, data_source: FakeServer, database: Database, broker: MemoryBroker, tmp_path: Any
 ) -> None:
     """A data source gets one request for all rules of a batch with the same query and time range."""
     client = BatchClient(api)

@@ -9,7 +9,7 @@ import pytest
 from aiohttp import web
 from tests.acceptance.polling import wait_until
 from tests.contract.api.conftest import ADMIN, Api
-from tests.unit.expressions.sources.servers import Fake, success
+from tests.unit.expressions.sources.servers import FakeServer, success
 
 from dashwright.common.clock import Clock
 from dashwright.common.database.pool import Database
@@ -28,7 +28,7 @@ class GatewayWithSources:
     """Gateway in which organization 1 has the data sources ``a`` and ``b``, and another one has ``a``. All are one counting server."""
 
     api: Api
-    fake: Fake
+    fake: FakeServer
     other_org_id: int
 
     async def query(self, *uids: str, path: str = "/api/ds/query", **options: Any) -> tuple[int, dict[str, Any]]:
@@ -61,7 +61,7 @@ class CountingHandler:
 
 @pytest.fixture
 async def gateway(api: Api, broker: MemoryBroker, database: Database) -> AsyncIterator[GatewayWithSources]:
-    server = Fake(CountingHandler())
+    server = FakeServer(CountingHandler())
     async with server.server:
         other_org_id = await api.organization("other")
         other_admin = await api.person("olga", Role.ADMIN, org_id=other_org_id)

@@ -11,8 +11,8 @@ import pytest
 from docs.tables import PAGE, page_with_tables
 from tests.specs.test_expression_specs import read_file
 from tests.specs.test_expression_specs import test_an_expression_has_the_result_of_its_case as check_case
-from tests.unit.expressions.sources.records import MemoryRecords, prometheus
-from tests.unit.expressions.sources.servers import Fake, client, respond_with, success
+from tests.unit.expressions.sources.records import MemoryRecords, source_record
+from tests.unit.expressions.sources.servers import FakeServer, loopback_client, respond_with, success
 
 from dashwright.common.models.expressions import TARGETS, VARIANT_PROPERTIES
 from dashwright.common.models.query_context import QueryContext, QueryEndpoint
@@ -222,9 +222,9 @@ async def test_a_request_has_the_response_on_the_page(request_block: Block, expe
 )
 async def test_prometheus_receives_the_request_on_the_page(block: Block, requests_block: Block) -> None:
     """Requests to Prometheus have the method, path and parameters on the page, for a data source that is scraped every 30 s."""
-    server, http = Fake(respond_with(success("vector", []))), client()
+    server, http = FakeServer(respond_with(success("vector", []))), loopback_client()
     async with server.server:
-        record = prometheus(server.url, json_data={"timeInterval": "30s"})
+        record = source_record(server.url, json_data={"timeInterval": "30s"})
         sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([record]))
         response = await respond(block.text.encode(), QueryContext(org_id=1), QuerySettings(sources=sources))
         await http.close()

@@ -7,7 +7,7 @@ from time import monotonic
 from typing import Any
 
 import orjson
-from tests.unit.expressions.sources.records import prometheus
+from tests.unit.expressions.sources.records import source_record
 
 from dashwright.common.clock import Clock
 from dashwright.common.errors import DashwrightError, SourceFailed
@@ -65,7 +65,7 @@ class OneSourceRegistry(SourceRegistry):
         return Catalog([CatalogEntry("p", "P", "prometheus", is_default=True)])
 
     async def find(self, queries: Sequence[SourceQuery], context: QueryContext) -> list[DataSource | DashwrightError]:
-        return [DataSource("prometheus", self._source, record=prometheus("http://p", "p", org_id=context.org_id)) for _ in queries]
+        return [DataSource("prometheus", self._source, record=source_record("http://p", "p", org_id=context.org_id)) for _ in queries]
 
 
 def dashboard(*names: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""Rows with labels become a wide set: array operations have the same result as a row-by-row implementation."""
+"""Rows with labels become a wide frame set: array operations have the same result as a row-by-row implementation."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -22,13 +22,13 @@ LIMITS = Limits()
 FILLS = [None, Fill(SECOND, FillMode.NULL), Fill(SECOND, FillMode.PREVIOUS), Fill(SECOND, FillMode.VALUE, 7.0)]
 
 
-def column(name: str, kind: FieldType, values: list[Any]) -> Field:
+def column(name: str, type_: FieldType, values: list[Any]) -> Field:
     nulls = np.array([value is None for value in values], np.bool_)
-    empty: Any = None if kind.dtype == object else 0
-    created = np.array([empty if value is None else value for value in values], kind.dtype)
-    if kind is FieldType.FLOAT64:
-        created[nulls] = np.nan
-    return Field(name, kind, created, nulls if nulls.any() else None, nullable=True)
+    empty: Any = None if type_.dtype == object else 0
+    array = np.array([empty if value is None else value for value in values], type_.dtype)
+    if type_ is FieldType.FLOAT64:
+        array[nulls] = np.nan
+    return Field(name, type_, array, nulls if nulls.any() else None, nullable=True)
 
 
 def values_with_nulls(item: Field) -> list[Any]:
@@ -36,7 +36,7 @@ def values_with_nulls(item: Field) -> list[Any]:
     return [None if null else value for value, null in zip(item.values.tolist(), nulls.tolist(), strict=True)]
 
 
-def rows_of(frame: Frame | FrameSet) -> list[tuple[str, dict[str, str], list[Any]]]:
+def columns_of_frame(frame: Frame | FrameSet) -> list[tuple[str, dict[str, str], list[Any]]]:
     return [(item.name, dict(item.labels.pairs) if item.labels else {}, values_with_nulls(item)) for item in fields_of(frame)]
 
 
@@ -44,10 +44,10 @@ def fields_of(frame: Frame | FrameSet) -> Sequence[Field]:
     return frame[0].fields if isinstance(frame, FrameSet) else frame.fields
 
 
-def one_by_one(
+def build_row_by_row(
     rows: list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]], fill: Fill | None
 ) -> list[tuple[str, dict[str, str], list[Any]]]:
-    """Return the frame built row by row: a new time is a new line, in which every series is missing until its row comes."""
+    """Return the columns, built row by row. A new time adds a row, in which each series has the fill until a row has its value."""
     missing = fill.value if fill and fill.mode is FillMode.VALUE else None
     times: list[int] = []
     columns: dict[tuple[str, tuple[str, ...]], list[float | None]] = {}
@@ -60,8 +60,10 @@ def one_by_one(
         for index, value in enumerate(values):
             cells = columns.setdefault((f"v{index}", key), [missing] * len(times))
             cells[-1] = value
-    created = [(name, {f"l{number}": label for number, label in enumerate(key)}, cells) for (name, key), cells in sorted(columns.items())]
-    return [("Time", {}, times), *created]
+    columns_of_values = [
+        (name, {f"l{number}": label for number, label in enumerate(key)}, cells) for (name, key), cells in sorted(columns.items())
+    ]
+    return [("Time", {}, times), *columns_of_values]
 
 
 VALUES = st.none() | st.integers(-5, 5).map(float)
@@ -69,20 +71,22 @@ VALUES = st.none() | st.integers(-5, 5).map(float)
 
 @st.composite
 def long_rows(draw: st.DrawFn) -> list[tuple[int, tuple[str | None, ...], tuple[float | None, ...]]]:
-    texts, values = draw(st.integers(1, 3)), draw(st.integers(1, 2))
-    row = st.tuples(st.integers(0, 5), st.tuples(*[st.sampled_from([None, "", "a", "b", "ü"])] * texts), st.tuples(*[VALUES] * values))
-    return sorted(draw(st.lists(row, min_size=1, max_size=12)), key=lambda row_of_key: row_of_key[0])
+    text_count, value_count = draw(st.integers(1, 3)), draw(st.integers(1, 2))
+    row = st.tuples(
+        st.integers(0, 5), st.tuples(*[st.sampled_from([None, "", "a", "b", "ü"])] * text_count), st.tuples(*[VALUES] * value_count)
+    )
+    return sorted(draw(st.lists(row, min_size=1, max_size=12)), key=lambda row: row[0])
 
 
 @given(long_rows(), st.sampled_from(FILLS))
 def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill: Fill | None) -> None:
     """The result for any rows and fill modes equals that of a simple implementation, row by row."""
-    texts = [column(f"l{index}", FieldType.STRING, [row[1][index] for row in rows]) for index in range(len(rows[0][1]))]
+    text_columns = [column(f"l{index}", FieldType.STRING, [row[1][index] for row in rows]) for index in range(len(rows[0][1]))]
     values = [column(f"v{index}", FieldType.FLOAT64, [row[2][index] for row in rows]) for index in range(len(rows[0][2]))]
     times = column("time", FieldType.TIME, [row[0] for row in rows])
-    wide_frame = series.as_series([*values, times, *texts], fill, LIMITS)
+    wide_frame = series.as_series([*values, times, *text_columns], fill, LIMITS)
     assert isinstance(wide_frame, FrameSet)
-    assert rows_of(wide_frame) == one_by_one(rows, fill)
+    assert columns_of_frame(wide_frame) == build_row_by_row(rows, fill)
 
 
 @given(
@@ -93,21 +97,21 @@ def test_labelled_rows_become_a_column_for_each_label_set(rows: list[Any], fill:
     st.integers(10, 25),
 )
 def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, start: int, end: int) -> None:
-    """Each step has the last row within the step before it, or else the fill: null, a value, or the previous row."""
+    """Each step has the value of the last row within the step before it, or, without such a row, null, a value or the previous value."""
     fill = Fill(step, fill.mode, fill.value)
     expected = []
     grid = list(range(start // step * step, end + 1, step))
     for instant in grid:
-        before = [row for row in rows if row[0] <= instant]
-        if before and (fill.mode is FillMode.PREVIOUS or before[-1][0] > instant - step):
-            expected.append(before[-1][1])
+        earlier_rows = [row for row in rows if row[0] <= instant]
+        if earlier_rows and (fill.mode is FillMode.PREVIOUS or earlier_rows[-1][0] > instant - step):
+            expected.append(earlier_rows[-1][1])
         else:
             expected.append(fill.value if fill.mode is FillMode.VALUE else None)
     fields = [column("Time", FieldType.TIME, [row[0] for row in rows]), column("v", FieldType.FLOAT64, [row[1] for row in rows])]
-    assert rows_of(series.with_filled_gaps(Frame(fields), fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
+    assert columns_of_frame(series.with_filled_gaps(Frame(fields), fill, start, end)) == [("Time", {}, grid), ("v", {}, expected)]
     labels = column("h", FieldType.STRING, ["a"] * len(rows))
     wide_frame = series.with_filled_gaps(series.as_series([*fields, labels], None, LIMITS), fill, start, end)
-    assert rows_of(wide_frame) == [("Time", {}, grid), ("v", {"h": "a"}, expected)]
+    assert columns_of_frame(wide_frame) == [("Time", {}, grid), ("v", {"h": "a"}, expected)]
     assert series.filled_row_count(fill, start, end) == len(grid)
 
 
@@ -124,7 +128,7 @@ def test_a_fill_has_a_row_at_every_step(rows: list[Any], step: int, fill: Fill, 
     ],
 )
 def test_numbers_are_times_by_their_size(value: float, milliseconds: int) -> None:
-    """Numbers from 1e9 to 1e10 are seconds, from 1e18 to 1e19 nanoseconds, and else milliseconds, as in Grafana."""
+    """Numbers from 1e9 to 1e10 are seconds, from 1e18 to 1e19 nanoseconds, and all others milliseconds, as in Grafana."""
     assert values_with_nulls(series.as_time(column("time", FieldType.FLOAT64, [value]))) == [milliseconds * 1_000_000]
 
 
@@ -134,7 +138,7 @@ def test_a_time_that_is_not_a_number_is_null() -> None:
 
 
 @pytest.mark.parametrize(
-    ("names", "kinds", "expected_index"),
+    ("names", "types", "expected_index"),
     [
         (["a", "time", "time"], [FieldType.TIME, FieldType.INT64, FieldType.TIME], 2),
         (["a", "time_sec"], [FieldType.TIME, FieldType.INT64], 1),
@@ -143,9 +147,9 @@ def test_a_time_that_is_not_a_number_is_null() -> None:
         (["v"], [FieldType.FLOAT64], None),
     ],
 )
-def test_the_time_is_found_by_name_then_by_type(names: list[str], kinds: list[FieldType], expected_index: int | None) -> None:
+def test_the_time_column_is_found_by_name_then_by_type(names: list[str], types: list[FieldType], expected_index: int | None) -> None:
     """The column ``time`` has precedence, then similar names with a suitable type, then the first column of a time type."""
-    assert series.time_column([column(name, kind, []) for name, kind in zip(names, kinds, strict=True)]) == expected_index
+    assert series.time_column([column(name, type_, []) for name, type_ in zip(names, types, strict=True)]) == expected_index
 
 
 def test_values_without_labels_keep_their_columns() -> None:
@@ -158,7 +162,7 @@ def test_values_without_labels_keep_their_columns() -> None:
     ]
     wide_frame = series.as_series(fields, None, LIMITS)
     assert isinstance(wide_frame, Frame)
-    assert rows_of(wide_frame) == [
+    assert columns_of_frame(wide_frame) == [
         ("n", {}, [1.0, None]),
         ("Time", {}, [SECOND, 2 * SECOND]),
         ("b", {}, [1.0, 0.0]),
@@ -171,7 +175,7 @@ def test_values_without_labels_keep_their_columns() -> None:
 def test_a_single_metric_column_names_the_series(label: str, name: str, labels: dict[str, str]) -> None:
     """With a time and one value, the string column ``metric`` names the series; any other string column is a label."""
     fields = [column("time", FieldType.TIME, [1]), column(label, FieldType.STRING, ["a"]), column("v", FieldType.FLOAT64, [2.0])]
-    assert rows_of(series.as_series(fields, None, LIMITS))[1] == (name, labels, [2.0])
+    assert columns_of_frame(series.as_series(fields, None, LIMITS))[1] == (name, labels, [2.0])
 
 
 def test_a_metric_among_other_columns_is_a_label() -> None:
@@ -182,7 +186,7 @@ def test_a_metric_among_other_columns_is_a_label() -> None:
         column("v", FieldType.FLOAT64, [2.0]),
         column("w", FieldType.FLOAT64, [3.0]),
     ]
-    assert rows_of(series.as_series(fields, None, LIMITS))[1:] == [("v", {"metric": "a"}, [2.0]), ("w", {"metric": "a"}, [3.0])]
+    assert columns_of_frame(series.as_series(fields, None, LIMITS))[1:] == [("v", {"metric": "a"}, [2.0]), ("w", {"metric": "a"}, [3.0])]
 
 
 TIME, TEXT, VALUE = (
@@ -206,7 +210,7 @@ TIME, TEXT, VALUE = (
     ],
 )
 def test_the_error_of_rows_that_are_not_series_has_the_reason(fields: list[Field], message: str) -> None:
-    """Each error says what to change in the statement."""
+    """The error of rows that are not series says what to change in the statement."""
     with pytest.raises(BadRequest, match=message):
         series.as_series(fields, None, LIMITS)
 
@@ -218,8 +222,8 @@ def test_only_ordered_rows_may_be_filled() -> None:
             series.with_filled_gaps(Frame([column("Time", FieldType.TIME, times), VALUE]), Fill(1, FillMode.NULL), 0, 5)
 
 
-def test_a_wide_frame_is_counted_before_it_is_made() -> None:
-    """A million label sets at a million times are refused, not allocated."""
+def test_the_size_of_a_wide_frame_is_checked_before_it_is_created() -> None:
+    """A wide frame with too many values is rejected before it is allocated."""
     count = 1000
     fields = [
         column("time", FieldType.TIME, list(range(count))),
@@ -231,8 +235,8 @@ def test_a_wide_frame_is_counted_before_it_is_made() -> None:
 
 
 def test_a_result_without_rows_is_no_data() -> None:
-    """The columns keep their types, and expressions read it as no data, so that an alert on no data fires."""
+    """Expressions read a result without rows as no data, so that an alert on no data fires."""
     frame = Frame([column("time", FieldType.TIME, []), column("v", FieldType.FLOAT64, [])])
-    for kind in ("grafana-postgresql-datasource", "postgres"):
-        assert isinstance(values_of([frame], kind), NoData)
+    for type_ in ("grafana-postgresql-datasource", "postgres"):
+        assert isinstance(values_of([frame], type_), NoData)
     assert not isinstance(values_of([frame], "prometheus"), NoData)

@@ -24,7 +24,7 @@ RECORD = SourceRecord(1, 1, "uid", "Shop", "postgres", url="db.example.com", use
     ],
 )
 def test_an_address_is_a_host_with_an_optional_port(url: str, host: str, port: int) -> None:
-    """Without a port the address has PostgreSQL's default one."""
+    """An address without a port has the default port of PostgreSQL."""
     address = address_of(replace(RECORD, url=url))
     assert (address.host, address.port) == (host, port)
 
@@ -49,8 +49,8 @@ def test_an_address_is_a_host_with_an_optional_port(url: str, host: str, port: i
         "fe80::1%eth0",
     ],
 )
-def test_other_addresses_are_refused(url: str) -> None:
-    """Sockets, paths and URLs are refused, because the check of addresses does not cover them."""
+def test_other_addresses_are_rejected(url: str) -> None:
+    """Sockets, paths and URLs are rejected, because the check of addresses does not cover them."""
     with pytest.raises(BadRequest, match="is not host:port"):
         address_of(replace(RECORD, url=url))
 
@@ -64,14 +64,14 @@ def test_the_name_of_the_database_is_that_of_options_record_or_user(database: st
 
 
 @pytest.mark.parametrize(
-    ("mode", "verified", "named"),
+    ("mode", "verifies_certificate", "verifies_name"),
     [(None, False, False), ("require", False, False), ("Verify-CA", True, False), ("verify-full", True, True)],
 )
-def test_the_mode_decides_what_is_verified(mode: str | None, verified: bool, named: bool) -> None:
+def test_the_mode_decides_what_is_verified(mode: str | None, verifies_certificate: bool, verifies_name: bool) -> None:
     """By default the connection is encrypted; ``verify-ca`` checks the certificate and ``verify-full`` the name too."""
     tls = address_of(replace(RECORD, json_data={"sslmode": mode})).tls
     assert tls is not None
-    assert (tls.verify_mode is ssl.CERT_REQUIRED, tls.check_hostname) == (verified, named)
+    assert (tls.verify_mode is ssl.CERT_REQUIRED, tls.check_hostname) == (verifies_certificate, verifies_name)
 
 
 def test_only_disable_is_unencrypted() -> None:
@@ -90,15 +90,15 @@ def test_only_disable_is_unencrypted() -> None:
         ({}, {"tlsClientCert": "a", "tlsClientKey": "KEY"}, "tlsClientCert and tlsClientKey cannot be used"),
     ],
 )
-def test_options_that_cannot_be_used_say_why(json_data: dict[str, Any], secrets: dict[str, str], message: str) -> None:
-    """No file of the server is read because a record names it, and no error shows a secret."""
+def test_options_that_cannot_be_used_are_errors(json_data: dict[str, Any], secrets: dict[str, str], message: str) -> None:
+    """The error of an unusable option says why. Files that a record names are not read, and no error shows a secret."""
     with pytest.raises(BadRequest, match=message) as caught:
         address_of(replace(RECORD, json_data=json_data, secrets=secrets))
     assert "KEY" not in caught.value.message.replace("tlsClientKey", "")
 
 
-def test_a_record_without_a_user_is_refused() -> None:
-    """The role of the user limits what can be read, so there is no default."""
+def test_a_record_without_a_user_is_rejected() -> None:
+    """A record must name a user: no default user is used, because the user's role limits what can be read."""
     with pytest.raises(BadRequest, match="names no user"):
         address_of(replace(RECORD, user=""))
 

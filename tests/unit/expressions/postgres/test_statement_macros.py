@@ -20,7 +20,7 @@ BETWEEN_BOTH_ENDS = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
 
 
 @pytest.mark.parametrize(
-    ("written", "sql"),
+    ("text", "sql"),
     [
         ("$__time(t)", 't AS "time"'),
         ("min($__time(t))", 'min(t AS "time")'),
@@ -51,13 +51,13 @@ BETWEEN_BOTH_ENDS = "BETWEEN '2018-04-12T18:00:00Z' AND '2018-04-12T18:05:00Z'"
         ("$__interval $__interval_ms '$__interval'", "1m 90000 '1m'"),
     ],
 )
-def test_a_macro_becomes_sql(written: str, sql: str) -> None:
-    """Arguments may contain parentheses, commas and quotes; a surplus argument is ignored."""
-    assert expand(f"select {written} from x", CONTEXT_OF_FIVE_MINUTES).sql == f"select {sql} from x"
+def test_a_macro_becomes_sql(text: str, sql: str) -> None:
+    """A macro is replaced by SQL. Its arguments may contain parentheses, commas and quotes, and a surplus argument is ignored."""
+    assert expand(f"select {text} from x", CONTEXT_OF_FIVE_MINUTES).sql == f"select {sql} from x"
 
 
 @pytest.mark.parametrize(
-    ("written", "sql"),
+    ("text", "sql"),
     [
         ("select $__timeGroup(t,'5m'), v", f'select {FIVE_MINUTES} AS "time", v'),
         (
@@ -74,9 +74,9 @@ def test_a_macro_becomes_sql(written: str, sql: str) -> None:
         ),
     ],
 )
-def test_the_first_group_before_a_comma_is_named_time(written: str, sql: str) -> None:
-    """Old dashboards rely on the name; an expression in GROUP BY has none."""
-    assert expand(written, CONTEXT_OF_FIVE_MINUTES).sql == sql
+def test_the_first_group_before_a_comma_is_named_time(text: str, sql: str) -> None:
+    """The first group before a comma is named ``time``, because old dashboards rely on it. An expression in GROUP BY has no name."""
+    assert expand(text, CONTEXT_OF_FIVE_MINUTES).sql == sql
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ def test_comment_signs_within_quotes_are_ignored() -> None:
     ("milliseconds", "interval"), [(0, "1ms"), (20, "20ms"), (1500, "1s"), (3_599_999, "59m"), (7_200_000, "2h"), (86_400_000 * 400, "1y")]
 )
 def test_the_interval_is_one_number_of_the_largest_unit_that_fits(milliseconds: int, interval: str) -> None:
-    """The number is rounded down, and is never zero."""
+    """The interval is a whole number of the largest unit that fits. It is rounded down, but not to zero."""
     assert expand("$__interval", MacroContext(CONTEXT_OF_FIVE_MINUTES.time_range, milliseconds)).sql == interval
 
 
@@ -111,7 +111,7 @@ def test_times_are_utc_and_exact() -> None:
 
 
 @pytest.mark.parametrize(
-    ("third", "fill"),
+    ("fill_argument", "fill"),
     [
         ("NULL", Fill(300 * SECOND, FillMode.NULL)),
         ("null", Fill(300 * SECOND, FillMode.NULL)),
@@ -121,21 +121,21 @@ def test_times_are_utc_and_exact() -> None:
     ],
 )
 @pytest.mark.parametrize("macro", ["timeGroup", "timeGroupAlias", "unixEpochGroup", "unixEpochGroupAlias"])
-def test_the_third_argument_of_a_group_is_the_fill(macro: str, third: str, fill: Fill) -> None:
-    """The fill mode is never part of the statement."""
-    expanded = expand(f"$__{macro}(t, '5m', {third})", CONTEXT_OF_FIVE_MINUTES)
+def test_the_third_argument_of_a_group_is_the_fill(macro: str, fill_argument: str, fill: Fill) -> None:
+    """The third argument of a group is the fill mode, which is not part of the statement."""
+    expanded = expand(f"$__{macro}(t, '5m', {fill_argument})", CONTEXT_OF_FIVE_MINUTES)
     assert expanded.fill == fill
     assert expanded.sql == expand(f"$__{macro}(t, '5m')", CONTEXT_OF_FIVE_MINUTES).sql
 
 
 def test_timescale_groups_by_its_own_function() -> None:
-    """Times are grouped by the function of TimescaleDB; numbers have no buckets."""
+    """With TimescaleDB, times are grouped by its function ``time_bucket``. Numbers are not."""
     context = MacroContext(CONTEXT_OF_FIVE_MINUTES.time_range, 1, has_time_bucket=True)
     assert expand("$__timeGroup(t,'5m') $__unixEpochGroup(t,'5m')", context).sql == "time_bucket('300.000s',t) floor((t)/300)*300"
 
 
 @pytest.mark.parametrize(
-    ("written", "message"),
+    ("text", "message"),
     [
         ("$__timeFilte(t)", "macro $__timeFilte is unknown; perhaps $__timeFilter is meant"),
         ("$__zzz(t)", r"macro $__zzz is unknown; use one of $__interval_ms, "),
@@ -152,14 +152,14 @@ def test_timescale_groups_by_its_own_function() -> None:
         ("$__time(" * 7 + "t" + ")" * 7, "deeper than 5 levels"),
     ],
 )
-def test_an_invalid_macro_is_an_error(written: str, message: str) -> None:
-    """Every error names the macro and its correct form."""
+def test_an_invalid_macro_is_an_error(text: str, message: str) -> None:
+    """The error of an invalid macro names the macro and its correct form."""
     with pytest.raises(BadRequest, match=re.escape(message)):
-        expand(f"select {written}", CONTEXT_OF_FIVE_MINUTES)
+        expand(f"select {text}", CONTEXT_OF_FIVE_MINUTES)
 
 
 def test_a_range_before_year_1_is_rejected() -> None:
-    """The first hours of year 1 in a zone east of Greenwich are before year 1 in UTC."""
+    """A range before year 1 in UTC is rejected, such as the first hours of year 1 in a zone east of Greenwich."""
     start = datetime(1, 1, 1, tzinfo=timezone(timedelta(hours=2)))
     with pytest.raises(BadRequest, match="beyond the years 1 to 9999"):
         expand("$__timeFrom()", MacroContext(TimeRange(start, START), 1))
@@ -196,7 +196,7 @@ FRAGMENTS = st.lists(
 
 @given(FRAGMENTS)
 @example("$__timeGroup(t,'5m',(")
-def test_expanding_ends_in_sql_or_in_a_fault(text: str) -> None:
+def test_any_text_is_expanded_or_rejected(text: str) -> None:
     """Any text without macros is unchanged, and only BadRequest is raised."""
     try:
         expanded = expand(text, CONTEXT_OF_FIVE_MINUTES).sql

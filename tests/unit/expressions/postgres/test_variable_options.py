@@ -16,7 +16,7 @@ def test_named_columns_are_value_and_text() -> None:
 
 
 def test_other_columns_are_values() -> None:
-    """Nulls are left out; all columns count, one after another."""
+    """Without ``__value`` and ``__text``, the options are the values of all columns, one column after another. Nulls are omitted."""
     assert options_of(Frame([column("a", "x", None), column("b", "y", "z")])) == [("x", "x"), ("y", "y"), ("z", "z")]
     assert options_of(Frame([column("__text", "One", "Two"), column("__value", "1", None)]))[0] == ("One", "One")
     assert len(options_of(Frame([column("?column?", "x"), column("?column?", "y")]))) == 2

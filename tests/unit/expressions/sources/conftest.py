@@ -4,20 +4,20 @@ from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack
 
 import pytest
-from tests.unit.expressions.sources.servers import Fake, Handler, client
+from tests.unit.expressions.sources.servers import FakeServer, Handler, loopback_client
 
 from dashwright.expressions.sources.http_client import HttpClient
 
-Serve = Callable[[Handler], Awaitable[Fake]]
+Serve = Callable[[Handler], Awaitable[FakeServer]]
 
 
 @pytest.fixture
 async def serve() -> AsyncIterator[Serve]:
-    """Start a server that responds by the given handler."""
+    """Return a function that starts a server with a handler."""
     async with AsyncExitStack() as stack:
 
-        async def start(handler: Handler) -> Fake:
-            server = Fake(handler)
+        async def start(handler: Handler) -> FakeServer:
+            server = FakeServer(handler)
             await stack.enter_async_context(server.server)
             return server
 
@@ -27,6 +27,6 @@ async def serve() -> AsyncIterator[Serve]:
 @pytest.fixture
 async def http() -> AsyncIterator[HttpClient]:
     """A client that may reach this machine."""
-    opened = client()
-    yield opened
-    await opened.close()
+    created = loopback_client()
+    yield created
+    await created.close()

@@ -1,4 +1,4 @@
-"""Data sources on record, in memory."""
+"""Records of data sources, in memory."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -8,14 +8,14 @@ from dashwright.expressions.sources.catalog import CatalogEntry
 
 
 class MemoryRecords:
-    """Records in memory. ``looked_up`` has every look-up."""
+    """Records in memory. ``lookups`` has the organization and uid of every look-up."""
 
     def __init__(self, records: Iterable[SourceRecord] = ()) -> None:
         self.records = list(records)
-        self.looked_up: list[tuple[int, str]] = []
+        self.lookups: list[tuple[int, str]] = []
 
     async def find(self, org_id: int, uid: str) -> SourceRecord | None:
-        self.looked_up.append((org_id, uid))
+        self.lookups.append((org_id, uid))
         return next((record for record in self.records if (record.org_id, record.uid) == (org_id, uid)), None)
 
     async def uid_of(self, org_id: int, name: str) -> str | None:
@@ -25,5 +25,6 @@ class MemoryRecords:
         return [CatalogEntry(record.uid, record.name, record.type) for record in self.records if record.org_id == org_id]
 
 
-def prometheus(url: str, uid: str = "prom", **fields: Any) -> SourceRecord:
+def source_record(url: str, uid: str = "prom", **fields: Any) -> SourceRecord:
+    """Return the record of a data source, by default a Prometheus of organization 1."""
     return SourceRecord(**{"id": 1, "org_id": 1, "uid": uid, "name": f"name of {uid}", "type": "prometheus", "url": url, **fields})

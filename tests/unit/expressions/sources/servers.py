@@ -1,4 +1,4 @@
-"""A fake Prometheus on a loopback port, with responses that a test chooses."""
+"""A fake data source on a loopback port, with responses that a test chooses."""
 
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -16,7 +16,7 @@ Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
 LOOPBACK_RESOLVER = HostResolver(AllowedHosts.parse(LOOPBACK))
 
 
-class Fake:
+class FakeServer:
     """A server that responds by ``handler``, and records the method, path, parameters and headers of requests."""
 
     def __init__(self, handler: Handler) -> None:
@@ -47,5 +47,5 @@ def respond_with(body: bytes, status: int = 200, **headers: str) -> Handler:
     return handler
 
 
-def client(resolver: HostResolver = LOOPBACK_RESOLVER) -> HttpClient:
+def loopback_client(resolver: HostResolver = LOOPBACK_RESOLVER) -> HttpClient:
     return HttpClient(resolver, connections=4)

@@ -13,7 +13,7 @@ import orjson
 import pytest
 from aiohttp import web
 from tests.unit.expressions.sources.conftest import Serve
-from tests.unit.expressions.sources.records import MemoryRecords, prometheus
+from tests.unit.expressions.sources.records import MemoryRecords, source_record
 from tests.unit.expressions.sources.servers import respond_with
 
 from dashwright.common.errors import DeadlineExceeded, SourceFailed, TooLarge, TooManyRequests
@@ -29,15 +29,15 @@ from dashwright.expressions.sources.registry import SourceRegistry
 TWO_GIGABYTES: Final = 2 * 10**9
 MEGABYTE: Final = 2**20
 SUCCESS: Final = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
-PACKED: Final = gzip.compress(SUCCESS)
+GZIPPED: Final = gzip.compress(SUCCESS)
 PART: Final = bytes(64 * 1024)
 
 
-class Body:
+class BodyHandler:
     """A handler that sends ``status``, headers and parts of a body.
 
-    It releases ``ended`` when the client has disconnected or received everything. A body that ``breaks_off`` has no
-    end. After the last part of a body that ``stalls``, the server waits until the client disconnects.
+    It releases ``ended`` when the client has disconnected or received everything. ``breaks_off`` closes the connection after the parts
+    without an end of the body. ``stalls`` waits after the parts until the client disconnects.
     """
 
     def __init__(
@@ -81,16 +81,16 @@ class Body:
         return response
 
 
-def repeatable(*parts: bytes) -> Callable[[], Iterable[bytes]]:
+def fixed_parts(*parts: bytes) -> Callable[[], Iterable[bytes]]:
     return lambda: parts
 
 
-def endless(part: bytes = PART) -> Iterator[bytes]:
+def endless_parts(part: bytes = PART) -> Iterator[bytes]:
     while True:
         yield part
 
 
-def bomb() -> Iterator[bytes]:
+def gzip_bomb() -> Iterator[bytes]:
     """Yield a gzip stream that never ends and decompresses to a thousand times its size."""
     stream = zlib.compressobj(9, wbits=16 + zlib.MAX_WBITS)
     while True:
@@ -98,14 +98,14 @@ def bomb() -> Iterator[bytes]:
             yield compressed
 
 
-def pieces(body: bytes) -> Iterator[bytes]:
+def divide(body: bytes) -> Iterator[bytes]:
     """Yield a body in small pieces, which a server need not buffer."""
     return (body[start : start + len(PART)] for start in range(0, len(body), len(PART)))
 
 
 async def send_query(http: HttpClient, url: str, method: str = "POST", limits: Limits | None = None) -> HttpResponse:
     async with asyncio.timeout(30):
-        return await http.request(prometheus(url), method, "api/v1/query", {"query": "up"}, limits or Limits())
+        return await http.request(source_record(url), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
 
 @pytest.fixture
@@ -126,16 +126,16 @@ def traced_allocations() -> Iterator[None]:
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        ({"parts": repeatable(b"half"), "length": 100, "breaks_off": True}, "ends early, after 4 of 100 bytes"),
-        ({"parts": repeatable(), "length": 100, "breaks_off": True}, "ends early, after 0 of 100 bytes"),
-        ({"parts": repeatable(b"a chunk"), "breaks_off": True}, "ends early, after 7 bytes"),
-        ({"parts": repeatable(PACKED), "length": 1000, "encoding": "gzip", "breaks_off": True}, "ends early, after .* of 1000 bytes"),
-        ({"parts": repeatable(PACKED[:-20]), "encoding": "gzip"}, "ends early, within its gzip stream"),
-        ({"parts": repeatable(PACKED[:-1]), "encoding": "gzip"}, "ends early, within its gzip stream"),
-        ({"parts": repeatable(PACKED, b"more"), "encoding": "gzip"}, "has data after the end of its gzip stream"),
-        ({"parts": repeatable(PACKED[:-8], bytes(8)), "encoding": "gzip"}, "cannot be decompressed: .* incorrect data check"),
-        ({"parts": repeatable(SUCCESS), "encoding": "gzip"}, "cannot be decompressed: .* incorrect header check"),
-        ({"parts": repeatable(SUCCESS), "encoding": "br"}, "has the content encoding 'br', but gzip was requested"),
+        ({"parts": fixed_parts(b"half"), "length": 100, "breaks_off": True}, "ends early, after 4 of 100 bytes"),
+        ({"parts": fixed_parts(), "length": 100, "breaks_off": True}, "ends early, after 0 of 100 bytes"),
+        ({"parts": fixed_parts(b"a chunk"), "breaks_off": True}, "ends early, after 7 bytes"),
+        ({"parts": fixed_parts(GZIPPED), "length": 1000, "encoding": "gzip", "breaks_off": True}, "ends early, after .* of 1000 bytes"),
+        ({"parts": fixed_parts(GZIPPED[:-20]), "encoding": "gzip"}, "ends early, within its gzip stream"),
+        ({"parts": fixed_parts(GZIPPED[:-1]), "encoding": "gzip"}, "ends early, within its gzip stream"),
+        ({"parts": fixed_parts(GZIPPED, b"more"), "encoding": "gzip"}, "has data after the end of its gzip stream"),
+        ({"parts": fixed_parts(GZIPPED[:-8], bytes(8)), "encoding": "gzip"}, "cannot be decompressed: .* incorrect data check"),
+        ({"parts": fixed_parts(SUCCESS), "encoding": "gzip"}, "cannot be decompressed: .* incorrect header check"),
+        ({"parts": fixed_parts(SUCCESS), "encoding": "br"}, "has the content encoding 'br', but gzip was requested"),
     ],
     ids=[
         *("length", "length without body", "chunked", "gzip and length", "gzip stream", "gzip checksum"),
@@ -146,7 +146,7 @@ async def test_an_incomplete_body_is_an_error_of_the_source(
     serve: Serve, http: HttpClient, body: dict[str, Any], problem: str, method: str
 ) -> None:
     """The error of an incomplete body names the data source, what is wrong and what to do. The request is not repeated."""
-    handler = Body(**body)
+    handler = BodyHandler(**body)
     server = await serve(handler)
     expected = rf"^the response of the data source 'name of prom' {problem}.*; try again, or check the server and the proxies"
     with pytest.raises(SourceFailed, match=expected):
@@ -157,38 +157,38 @@ async def test_an_incomplete_body_is_an_error_of_the_source(
 @pytest.mark.parametrize("size", [0, 1, 256 * 1024 - 1, 256 * 1024, 256 * 1024 + 1, 3 * MEGABYTE])
 @pytest.mark.parametrize("encoding", [None, "identity", "gzip", "x-gzip", " GZIP "])
 async def test_a_body_of_any_size_is_read_completely(serve: Serve, http: HttpClient, size: int, encoding: str | None) -> None:
-    """Plain and compressed bodies are read to their last byte; the limit is the largest size that is allowed."""
+    """Plain and compressed bodies are read to their last byte, even if their size equals the limit."""
     body = bytes(index % 251 for index in range(1000)) * (size // 1000 + 1)
     body = body[:size]
-    sent = gzip.compress(body, 1) if encoding and "zip" in encoding.lower() else body
-    server = await serve(Body(partial(pieces, sent), encoding=encoding))
+    encoded_body = gzip.compress(body, 1) if encoding and "zip" in encoding.lower() else body
+    server = await serve(BodyHandler(partial(divide, encoded_body), encoding=encoding))
     assert await send_query(http, server.url, limits=Limits(source_bytes=max(size, 1))) == HttpResponse(200, body)
 
 
 @pytest.mark.parametrize(
     ("body", "problem"),
     [
-        ({"parts": endless}, "has at least 1048577 bytes"),
-        ({"parts": endless, "length": MEGABYTE + 1}, "has 1048577 bytes"),
-        ({"parts": repeatable(b"first"), "length": TWO_GIGABYTES, "stalls": True}, "has 2000000000 bytes"),
-        ({"parts": repeatable(PACKED), "length": TWO_GIGABYTES, "encoding": "gzip", "stalls": True}, "has 2000000000 bytes"),
-        ({"parts": bomb, "encoding": "gzip"}, "has at least 1048577 bytes when decompressed"),
+        ({"parts": endless_parts}, "has at least 1048577 bytes"),
+        ({"parts": endless_parts, "length": MEGABYTE + 1}, "has 1048577 bytes"),
+        ({"parts": fixed_parts(b"first"), "length": TWO_GIGABYTES, "stalls": True}, "has 2000000000 bytes"),
+        ({"parts": fixed_parts(GZIPPED), "length": TWO_GIGABYTES, "encoding": "gzip", "stalls": True}, "has 2000000000 bytes"),
+        ({"parts": gzip_bomb, "encoding": "gzip"}, "has at least 1048577 bytes when decompressed"),
         (
-            {"parts": repeatable(gzip.compress(bytes(50 * MEGABYTE))), "encoding": "gzip"},
+            {"parts": fixed_parts(gzip.compress(bytes(50 * MEGABYTE))), "encoding": "gzip"},
             "has at least 1048577 bytes when decompressed",
         ),
     ],
     ids=["endless", "one byte too many", "2 GB announced", "2 GB of gzip announced", "endless gzip", "small gzip of 50 MB"],
 )
 @pytest.mark.usefixtures("traced_allocations")
-async def test_a_body_above_the_limit_is_refused(
+async def test_a_body_above_the_limit_is_rejected(
     serve: Serve, http: HttpClient, memory: Reservation, body: dict[str, Any], problem: str
 ) -> None:
-    """A large body is refused at the limit, or immediately if its size is known; the connection is closed."""
-    handler = Body(**body)
+    """A body is rejected when it exceeds the limit, or immediately if its size is known. The connection is closed."""
+    handler = BodyHandler(**body)
     server = await serve(handler)
     tracemalloc.reset_peak()
-    before, _ = tracemalloc.get_traced_memory()
+    bytes_before, _ = tracemalloc.get_traced_memory()
     expected = (
         rf"^the response of the data source 'name of prom' {problem}, more than the 1048576 allowed .*DASHWRIGHT_SOURCE_BYTES.*; ask for"
     )
@@ -198,17 +198,17 @@ async def test_a_body_above_the_limit_is_refused(
     await asyncio.wait_for(handler.ended.acquire(), 30)
     assert memory.peak <= (0 if "length" in body else MEGABYTE)
     # The body, half a megabyte of aiohttp's buffer, the parts in work, and the server of this test.
-    assert peak - before < 6 * MEGABYTE
+    assert peak - bytes_before < 6 * MEGABYTE
 
 
-@pytest.mark.parametrize(("parts", "encoding"), [(endless, None), (bomb, "gzip")], ids=["plain", "gzip"])
-async def test_a_body_is_refused_if_its_memory_is_not_free(serve: Serve, http: HttpClient, parts: Any, encoding: str | None) -> None:
+@pytest.mark.parametrize(("parts", "encoding"), [(endless_parts, None), (gzip_bomb, "gzip")], ids=["plain", "gzip"])
+async def test_a_body_is_rejected_if_its_memory_is_not_free(serve: Serve, http: HttpClient, parts: Any, encoding: str | None) -> None:
     """The memory of a body is reserved before it is used, and released afterwards."""
     budget = MemoryBudget(8 * MEGABYTE)
-    handler = Body(parts, encoding=encoding)
+    handler = BodyHandler(parts, encoding=encoding)
     server = await serve(handler)
-    with budget.reservation("other") as other:
-        other.reserve(4 * MEGABYTE)
+    with budget.reservation("other") as reservation_of_others:
+        reservation_of_others.reserve(4 * MEGABYTE)
         with budget.reservation(1) as memory:
             with pytest.raises(TooManyRequests, match="DASHWRIGHT_QUERY_BYTES"):
                 await send_query(http, server.url, limits=Limits(memory=memory))
@@ -220,50 +220,50 @@ async def test_a_body_is_refused_if_its_memory_is_not_free(serve: Serve, http: H
 @pytest.mark.parametrize("encoding", [None, "gzip"])
 @pytest.mark.usefixtures("traced_allocations")
 async def test_a_body_is_in_memory_once(serve: Serve, http: HttpClient, encoding: str | None) -> None:
-    """The body grows in one buffer, which is not copied at the end."""
+    """A body is read into one buffer, which grows and is not copied at the end."""
     body = SUCCESS * (8 * MEGABYTE // len(SUCCESS))
-    server = await serve(Body(partial(pieces, gzip.compress(body, 1) if encoding else body), encoding=encoding))
-    before, _ = tracemalloc.get_traced_memory()
+    server = await serve(BodyHandler(partial(divide, gzip.compress(body, 1) if encoding else body), encoding=encoding))
+    bytes_before, _ = tracemalloc.get_traced_memory()
     tracemalloc.reset_peak()
     response = await send_query(http, server.url)
     _, peak = tracemalloc.get_traced_memory()
     assert len(response.body) == len(body)
-    assert peak - before < 1.5 * len(body)
+    assert peak - bytes_before < 1.5 * len(body)
 
 
 @pytest.mark.parametrize(
     "body",
     [
-        {"parts": repeatable(b"first"), "length": TWO_GIGABYTES, "breaks_off": True},
-        {"parts": endless, "length": TWO_GIGABYTES},
-        {"parts": endless},
-        {"parts": bomb, "encoding": "gzip"},
-        {"parts": repeatable(PACKED[:-20]), "encoding": "gzip"},
-        {"parts": repeatable(SUCCESS), "encoding": "br"},
+        {"parts": fixed_parts(b"first"), "length": TWO_GIGABYTES, "breaks_off": True},
+        {"parts": endless_parts, "length": TWO_GIGABYTES},
+        {"parts": endless_parts},
+        {"parts": gzip_bomb, "encoding": "gzip"},
+        {"parts": fixed_parts(GZIPPED[:-20]), "encoding": "gzip"},
+        {"parts": fixed_parts(SUCCESS), "encoding": "br"},
     ],
     ids=["2 GB that break off", "2 GB", "endless", "endless gzip", "incomplete gzip", "unknown encoding"],
 )
-async def test_the_status_of_an_error_counts_whatever_its_body_is(
+async def test_an_error_status_is_reported_whatever_its_body_is(
     serve: Serve, http: HttpClient, memory: Reservation, body: dict[str, Any]
 ) -> None:
-    """The error of a response with a failure status names the data source, the status and what to do. A megabyte of its body is read."""
-    handler = Body(**body, status=500)
+    """The error of a failure status names the data source, the status and what to do. At most a megabyte of the body is read."""
+    handler = BodyHandler(**body, status=500)
     server = await serve(handler)
     response = await send_query(http, server.url, limits=Limits(memory=memory))
     assert response.status == 500
     assert len(response.body) == memory.peak <= MEGABYTE
     with pytest.raises(SourceFailed, match=r"^the data source 'name of prom' returned HTTP 500; try again, or check the server"):
-        await asyncio.wait_for(Prometheus(prometheus(server.url), http).health(), 30)
+        await asyncio.wait_for(Prometheus(source_record(server.url), http).health(), 30)
     for _ in range(2):
         await asyncio.wait_for(handler.ended.acquire(), 30)
 
 
-@pytest.mark.parametrize("parts", [repeatable(b"{"), partial(endless, b" ")], ids=["stalled", "slow"])
+@pytest.mark.parametrize("parts", [fixed_parts(b"{"), partial(endless_parts, b" ")], ids=["stalled", "slow"])
 async def test_a_slow_body_ends_at_the_deadline(serve: Serve, http: HttpClient, parts: Any) -> None:
     """The error of a slow body names the data source and its deadline, and the connection is closed."""
-    handler = Body(parts, stalls=True)
+    handler = BodyHandler(parts, stalls=True)
     server = await serve(handler)
-    sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([prometheus(server.url)]), seconds=0.2)
+    sources = SourceRegistry({"prometheus": partial(Prometheus, http=http)}, MemoryRecords([source_record(server.url)]), seconds=0.2)
     query = {"refId": "A", "datasource": {"uid": "prom"}, "expr": "up"}
     reply = await respond(orjson.dumps({"queries": [query]}), QueryContext(org_id=1), QuerySettings(sources=sources))
     assert isinstance(reply.body, bytes)
@@ -276,7 +276,7 @@ async def test_a_slow_body_ends_at_the_deadline(serve: Serve, http: HttpClient, 
 
 
 async def test_a_body_is_not_read_beyond_the_deadline(serve: Serve, http: HttpClient) -> None:
-    """A fast body that never waits for the network is checked too."""
+    """The deadline is checked even if a body arrives so fast that no read waits for the network."""
     expired = Deadline()
     expired.expire()
     server = await serve(respond_with(SUCCESS))
@@ -288,7 +288,7 @@ async def test_a_body_is_not_read_beyond_the_deadline(serve: Serve, http: HttpCl
 async def test_the_body_of_a_redirect_is_not_read(serve: Serve, http: HttpClient, memory: Reservation, status: int) -> None:
     """An endless body of a redirect does not delay the redirect, and its connection is closed."""
     target = await serve(respond_with(SUCCESS))
-    handler = Body(endless, status=status, location=f"{target.url}/elsewhere")
+    handler = BodyHandler(endless_parts, status=status, location=f"{target.url}/elsewhere")
     server = await serve(handler)
     assert await send_query(http, server.url, limits=Limits(memory=memory)) == HttpResponse(200, SUCCESS)
     await asyncio.wait_for(handler.ended.acquire(), 30)

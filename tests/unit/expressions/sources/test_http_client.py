@@ -15,8 +15,8 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 from tests.unit.expressions.sources.conftest import Serve
-from tests.unit.expressions.sources.records import prometheus
-from tests.unit.expressions.sources.servers import client, respond_with
+from tests.unit.expressions.sources.records import source_record
+from tests.unit.expressions.sources.servers import loopback_client, respond_with
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.errors import BadRequest, SourceFailed
@@ -28,7 +28,7 @@ SECRET = "s3cret-of-the-source"
 
 
 async def send_query(http: HttpClient, url: str, method: str = "GET", limits: Limits | None = None, **record: Any) -> HttpResponse:
-    return await http.request(prometheus(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
+    return await http.request(source_record(url, **record), method, "api/v1/query", {"query": "up"}, limits or Limits())
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
@@ -48,10 +48,10 @@ async def test_credentials_are_sent(serve: Serve, http: HttpClient) -> None:
     await send_query(http, server.url, basic_auth=True, basic_auth_user="me", secrets=secrets)
     await send_query(http, server.url, json_data=headers, secrets=secrets, version=2)
     await send_query(http, server.url.replace("://", "://you:pw@"), version=3)
-    sent = [headers for *_, headers in server.requests]
-    assert [sent_headers["Authorization"] for sent_headers in sent] == ["Basic bWU6cHc=", "Bearer token", "Basic eW91OnB3"]
-    assert sent[1]["X-Scope-OrgID"] == "7"
-    assert all(sent_headers["Host"] == server.url.removeprefix("http://") for sent_headers in sent)
+    headers_of_requests = [headers for *_, headers in server.requests]
+    assert [sent_headers["Authorization"] for sent_headers in headers_of_requests] == ["Basic bWU6cHc=", "Bearer token", "Basic eW91OnB3"]
+    assert headers_of_requests[1]["X-Scope-OrgID"] == "7"
+    assert all(sent_headers["Host"] == server.url.removeprefix("http://") for sent_headers in headers_of_requests)
 
 
 @pytest.mark.parametrize(
@@ -83,7 +83,7 @@ async def test_an_invalid_address_is_an_error(http: HttpClient, url: str) -> Non
 async def test_private_addresses_must_be_listed(serve: Serve) -> None:
     """No notation of a private address is accepted unless it is listed, and unencrypted connections must be listed."""
     server = await serve(respond_with(b"{}"))
-    http = client(HostResolver(AllowedHosts()))
+    http = loopback_client(HostResolver(AllowedHosts()))
     for host in ("127.0.0.1", "localhost", "2130706433", "0x7f.1", "[::ffff:127.0.0.1]"):
         with pytest.raises(BadRequest, match="DASHWRIGHT_ALLOWED_HOSTS"):
             await send_query(http, server.url.replace("127.0.0.1", host))
@@ -93,12 +93,12 @@ async def test_private_addresses_must_be_listed(serve: Serve) -> None:
     assert server.requests == []
 
 
-async def test_a_redirect_to_a_private_address_is_refused(serve: Serve) -> None:
+async def test_a_redirect_to_a_private_address_is_rejected(serve: Serve) -> None:
     """The address of each redirect is checked, so a redirect to a private address is refused."""
     target_server = await serve(respond_with(b"{}"))
     target = target_server.url.replace("127.0.0.1", "127.0.0.2")
     redirecting_server = await serve(respond_with(b"", 307, Location=f"{target}/x"))
-    http = client(HostResolver(AllowedHosts.parse(["127.0.0.1"])))
+    http = loopback_client(HostResolver(AllowedHosts.parse(["127.0.0.1"])))
     with pytest.raises(SourceFailed, match=r"redirects to http://127\.0\.0\.2.*DASHWRIGHT_ALLOWED_HOSTS"):
         await send_query(http, redirecting_server.url)
     await http.close()
@@ -140,7 +140,7 @@ async def test_an_invalid_redirect_is_an_error(serve: Serve, http: HttpClient, t
         await send_query(http, server.url)
 
 
-BROKEN = {
+BROKEN_RESPONSES = {
     "nothing": b"",
     "half": b"HTTP/1.1 200 OK\r\nContent-Len",
     "another protocol": b"SSH-2.0-x\r\n",
@@ -149,8 +149,8 @@ BROKEN = {
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-@pytest.mark.parametrize("raw", BROKEN.values(), ids=BROKEN)
-async def test_an_invalid_response_is_an_error_of_the_source(http: HttpClient, raw: bytes, method: str) -> None:
+@pytest.mark.parametrize("broken_response", BROKEN_RESPONSES.values(), ids=BROKEN_RESPONSES)
+async def test_an_invalid_response_is_an_error_of_the_source(http: HttpClient, broken_response: bytes, method: str) -> None:
     """A response that is truncated in its head, or is not HTTP, is an error of the source after at most one retry."""
     connections = 0
 
@@ -158,7 +158,7 @@ async def test_an_invalid_response_is_an_error_of_the_source(http: HttpClient, r
         nonlocal connections
         connections += 1
         await reader.readuntil(b"\r\n\r\n")
-        writer.write(raw)
+        writer.write(broken_response)
         writer.close()
 
     async with await asyncio.start_server(respond, "127.0.0.1", 0) as server:
@@ -212,7 +212,7 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "127.0.0.1")])
     now = datetime.datetime.now(datetime.UTC)
-    signed = (
+    certificate = (
         x509.CertificateBuilder()
         .subject_name(name)
         .issuer_name(name)
@@ -223,27 +223,27 @@ def certificate(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
         .add_extension(x509.SubjectAlternativeName([x509.IPAddress(ipaddress.ip_address("127.0.0.1"))]), critical=False)
         .sign(key, hashes.SHA256())
     )
-    text = signed.public_bytes(serialization.Encoding.PEM)
+    text = certificate.public_bytes(serialization.Encoding.PEM)
     secret = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
-    pair = tmp_path_factory.mktemp("tls") / "pair.pem"
-    pair.write_bytes(text + secret)
-    return pair, text.decode()
+    certificate_file = tmp_path_factory.mktemp("tls") / "pair.pem"
+    certificate_file.write_bytes(text + secret)
+    return certificate_file, text.decode()
 
 
 async def test_certificates_are_verified_as_configured(http: HttpClient, certificate: tuple[Path, str]) -> None:
-    """The certificate is verified by the system's authorities, a given one or none, for the host's name or another one.
+    """The certificate is verified by the system's authorities, a configured one or none, for the name of the host or a configured name.
 
     A client certificate is sent if configured.
     """
-    pair, text = certificate
+    certificate_file, text = certificate
     context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH, cadata=text)
     context.verify_mode = ssl.CERT_OPTIONAL
-    context.load_cert_chain(pair)
-    outcomes = []
+    context.load_cert_chain(certificate_file)
+    has_client_certificate = []
 
     async def handler(request: web.Request) -> web.StreamResponse:
         assert request.transport is not None
-        outcomes.append(bool(request.transport.get_extra_info("peercert")))
+        has_client_certificate.append(bool(request.transport.get_extra_info("peercert")))
         return web.Response(body=b"{}")
 
     application = web.Application()
@@ -251,20 +251,24 @@ async def test_certificates_are_verified_as_configured(http: HttpClient, certifi
     server = TestServer(application, scheme="https")
     await server.start_server(ssl=context)
     url = str(server.make_url("/"))
-    trusted: dict[str, Any] = {"json_data": {"tlsAuthWithCACert": True}, "secrets": {"tlsCACert": text}}
+    trusting_options: dict[str, Any] = {"json_data": {"tlsAuthWithCACert": True}, "secrets": {"tlsCACert": text}}
     with pytest.raises(SourceFailed, match="no trusted connection to https://127"):
         await send_query(http, url)
-    assert (await send_query(http, url, version=2, **trusted)).status == 200
+    assert (await send_query(http, url, version=2, **trusting_options)).status == 200
     with pytest.raises(SourceFailed, match="no trusted connection"):
         await send_query(
-            http, url, version=3, json_data={**trusted["json_data"], "serverName": "other.example"}, secrets=trusted["secrets"]
+            http,
+            url,
+            version=3,
+            json_data={**trusting_options["json_data"], "serverName": "other.example"},
+            secrets=trusting_options["secrets"],
         )
     assert (await send_query(http, url, version=4, json_data={"tlsSkipVerify": True})).status == 200
-    client_certificate = {"tlsClientCert": text, "tlsClientKey": pair.read_text().removeprefix(text)}
+    client_certificate = {"tlsClientCert": text, "tlsClientKey": certificate_file.read_text().removeprefix(text)}
     assert (
         await send_query(http, url, version=5, json_data={"tlsSkipVerify": True, "tlsAuth": True}, secrets=client_certificate)
     ).status == 200
-    assert outcomes == [False, False, True]
+    assert has_client_certificate == [False, False, True]
     await server.close()
 
 

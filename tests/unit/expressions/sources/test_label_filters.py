@@ -44,11 +44,12 @@ def test_every_selector_has_the_filters(expr: str, expected: str) -> None:
     ],
 )
 def test_operators_and_escapes_are_written_in_promql(label_filter: LabelFilter, matcher: str) -> None:
-    """Values are strings of PromQL; a filter that Prometheus does not have is left out."""
+    """Values of filters are written as strings of PromQL. A filter whose operator PromQL does not have is omitted."""
     assert label_filter.matcher == matcher
     assert with_filters("x", [label_filter]) == (f"x{{{matcher}}}" if matcher else "x")
 
 
 @given(st.text(alphabet="ab{}()[]\"'`#$ ,=1by\n\\", max_size=60))
 def test_any_text_is_read(expr: str) -> None:
+    """Filters are added to any text without an error. Only braces may be removed from it."""
     assert len(with_filters(expr, [ZONE])) >= len(expr.replace("{", ""))

@@ -5,8 +5,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.unit.expressions.sources.records import MemoryRecords
-from tests.unit.expressions.sources.records import prometheus as on_record
+from tests.unit.expressions.sources.records import MemoryRecords, source_record
 
 from dashwright.common.allowed_hosts import AllowedHosts
 from dashwright.common.host_resolver import HostResolver
@@ -18,13 +17,13 @@ from dashwright.expressions.sources.postgres.source import Postgres
 from dashwright.expressions.sources.prometheus.source import Prometheus
 from dashwright.expressions.sources.registry import SourceFactories, SourceRegistry
 
-CLOSED, PRIVATE = "127.0.0.1:1", "10.66.77.88:9090"
+CLOSED_ADDRESS, PRIVATE_ADDRESS = "127.0.0.1:1", "10.66.77.88:9090"
 RECORDS = [
-    on_record(f"http://{CLOSED}", "closed", id=1),
-    on_record(f"http://{PRIVATE}", "private", id=2),
-    on_record(CLOSED, "pg-closed", id=3, type="postgres", user="hidden", json_data={"sslmode": "disable"}),
-    on_record(PRIVATE, "pg-private", id=4, type="postgres", user="hidden", json_data={"sslmode": "disable"}),
-    on_record("not an address", "odd", id=5),
+    source_record(f"http://{CLOSED_ADDRESS}", "closed", id=1),
+    source_record(f"http://{PRIVATE_ADDRESS}", "private", id=2),
+    source_record(CLOSED_ADDRESS, "pg-closed", id=3, type="postgres", user="hidden", json_data={"sslmode": "disable"}),
+    source_record(PRIVATE_ADDRESS, "pg-private", id=4, type="postgres", user="hidden", json_data={"sslmode": "disable"}),
+    source_record("not an address", "odd", id=5),
 ]
 SECRETS = ("127.0.0.1", "10.66.77.88", "9090", "hidden", "not an address", "ALLOWED_HOSTS")
 
@@ -32,15 +31,15 @@ SECRETS = ("127.0.0.1", "10.66.77.88", "9090", "hidden", "not an address", "ALLO
 @pytest.mark.parametrize("endpoint", [QueryEndpoint.QUERY, QueryEndpoint.HEALTH])
 @pytest.mark.parametrize("uid", [record.uid for record in RECORDS])
 async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint: QueryEndpoint) -> None:
-    """A caller without the permission receives the data source's name and a hint to ask an administrator."""
+    """Errors show the address only to callers who may read the settings of the data source. Others receive a hint whom to ask."""
     resolver = HostResolver(AllowedHosts.parse(("127.0.0.0/8",)))
     client, connections = HttpClient(resolver, connections=1), Connections(resolver)
-    kinds: SourceFactories = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}
-    settings = QuerySettings(sources=SourceRegistry(kinds, MemoryRecords(RECORDS)))
+    factories: SourceFactories = {"prometheus": partial(Prometheus, http=client), "postgres": partial(Postgres, connections=connections)}
+    settings = QuerySettings(sources=SourceRegistry(factories, MemoryRecords(RECORDS)))
     query = {"refId": "A", "datasource": {"uid": uid}, "expr": "up", "rawSql": "select 1", "format": "table"}
     body: dict[str, Any] = {"uid": uid} if endpoint is QueryEndpoint.HEALTH else {"from": "1000", "to": "2000", "queries": [query]}
 
-    async def result(readable: frozenset[str] | None) -> str:
+    async def error_for(readable: frozenset[str] | None) -> str:
         response = await respond(orjson.dumps(body), QueryContext(endpoint, org_id=1, readable=readable), settings)
         assert response.headers["status"] == 400
         assert isinstance(response.body, bytes)
@@ -48,14 +47,14 @@ async def test_an_address_is_shown_only_to_permitted_callers(uid: str, endpoint:
 
     try:
         for visible_uids in (None, frozenset({uid})):
-            error_text = await result(visible_uids)
+            error_text = await error_for(visible_uids)
             assert any(secret in error_text for secret in SECRETS)
-        hidden = await result(frozenset({"another"}))
+        error_for_others = await error_for(frozenset({"another"}))
     finally:
         await client.close()
         await connections.close()
-    assert "cannot be reached; ask those who may read its settings" in hidden
-    assert not any(secret in hidden for secret in SECRETS)
+    assert "cannot be reached; ask those who may read its settings" in error_for_others
+    assert not any(secret in error_for_others for secret in SECRETS)
 
 
 def test_a_missing_header_grants_nothing() -> None:

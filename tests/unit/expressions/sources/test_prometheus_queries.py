@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from tests.unit.expressions.sources.records import prometheus
+from tests.unit.expressions.sources.records import source_record
 
 from dashwright.common.errors import BadRequest
 from dashwright.common.models.expressions import SourceQuery
@@ -19,10 +19,10 @@ START = datetime(2026, 1, 1, 0, 0, 7, tzinfo=UTC)
 SECOND = steps.SECOND
 
 
-def requests(span: timedelta = timedelta(hours=1), *, scrape: str = "15s", **query: Any) -> PrometheusQuery:
-    given_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", **query})
-    record = prometheus("http://x", json_data={"timeInterval": scrape})
-    return read_query(given_query, TimeRange(START, START + span), record)
+def prometheus_query(span: timedelta = timedelta(hours=1), *, scrape: str = "15s", **query: Any) -> PrometheusQuery:
+    source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", **query})
+    record = source_record("http://x", json_data={"timeInterval": scrape})
+    return read_query(source_query, TimeRange(START, START + span), record)
 
 
 HOUR, DAY = timedelta(hours=1), timedelta(days=1)
@@ -55,22 +55,22 @@ HOUR, DAY = timedelta(hours=1), timedelta(days=1)
     ],
 )
 def test_the_step_is_that_of_saved_panels(span: timedelta, scrape: str, query: dict[str, Any], seconds: int) -> None:
-    """The step follows from the minimum step of query, panel or data source, the panel's width and the server's limit."""
-    assert requests(span, scrape=scrape, **query).step == seconds * SECOND
+    """The step depends on the minimum step of the query, panel or data source, on the width of the panel and on the limit of points."""
+    assert prometheus_query(span, scrape=scrape, **query).step == seconds * SECOND
 
 
 @given(st.integers(0, 10 * 366 * 86_400 * 10**9), st.integers(1, 10**9), st.integers(0, 50_000))
-def test_the_step_respects_the_limit_of_points(span: int, least: int, points: int) -> None:
+def test_the_step_respects_the_limit_of_points(span: int, minimum: int, points: int) -> None:
     """A query has at most 11,000 points per series, and its step is not below the minimum by more than rounding."""
-    step = steps.step(span, least, points)
+    step = steps.step(span, minimum, points)
     for start in (0, 1, step - 1):
         first, last = steps.align(start, step), steps.align(start + span, step)
         assert (last - first) // step <= 11_000
-    assert step >= min(least, steps.round_duration(least))
+    assert step >= min(minimum, steps.round_duration(minimum))
 
 
 @pytest.mark.parametrize(
-    ("length", "brief", "exact"),
+    ("length", "short", "exact"),
     [
         (15, "15s", "15s"),
         (60, "1m", "1m0s"),
@@ -84,10 +84,10 @@ def test_the_step_respects_the_limit_of_points(span: int, least: int, points: in
         (0.0001, "1ms", "0.1ms"),
     ],
 )
-def test_lengths_are_written_in_two_ways(length: float, brief: str, exact: str) -> None:
+def test_durations_are_written_in_two_ways(length: float, short: str, exact: str) -> None:
     """``$__interval`` has one short unit, and ``$__rate_interval`` is exact."""
     nanoseconds = round(length * SECOND)
-    assert (steps.format_brief(nanoseconds), steps.format_exact(nanoseconds)) == (brief, exact)
+    assert (steps.format_brief(nanoseconds), steps.format_exact(nanoseconds)) == (short, exact)
 
 
 @pytest.mark.parametrize(
@@ -106,22 +106,22 @@ def test_lengths_are_written_in_two_ways(length: float, brief: str, exact: str) 
 )
 def test_macros_are_replaced(expr: str, query: dict[str, Any], expected: str) -> None:
     """Macros are replaced with and without braces; other text is unchanged."""
-    assert requests(2 * DAY, expr=expr, **query).expr == expected
+    assert prometheus_query(2 * DAY, expr=expr, **query).expr == expected
 
 
 def test_ranges_begin_and_end_on_their_step() -> None:
-    """Both ends are rounded down to the step in the client's time zone; an instant is unchanged."""
-    question = requests(HOUR, interval="1m")
-    assert (question.start % (60 * SECOND), question.end % (60 * SECOND)) == (0, 0)
-    assert steps.format_seconds(question.start) == "1767225600"
-    assert steps.format_seconds(requests(HOUR, interval="1m", instant=True).evaluation_time) == "1767229207"
-    daily = requests(10 * DAY, interval="1d", utcOffsetSec=3600)
+    """Both ends of a range are rounded down to its step in the time zone of the client. An instant is unchanged."""
+    query_of_range = prometheus_query(HOUR, interval="1m")
+    assert (query_of_range.start % (60 * SECOND), query_of_range.end % (60 * SECOND)) == (0, 0)
+    assert steps.format_seconds(query_of_range.start) == "1767225600"
+    assert steps.format_seconds(prometheus_query(HOUR, interval="1m", instant=True).evaluation_time) == "1767229207"
+    daily = prometheus_query(10 * DAY, interval="1d", utcOffsetSec=3600)
     assert daily.start % (86_400 * SECOND) == 23 * 3600 * SECOND
 
 
 @given(st.integers(-(10**18), 10**18), st.integers(1, 10**15), st.integers(-86_400, 86_400))
 def test_alignment_subtracts_less_than_a_step(instant: int, width: int, offset: int) -> None:
-    """An aligned time is unchanged by aligning it again."""
+    """Alignment subtracts less than a step. An aligned time is unchanged."""
     aligned = steps.align(instant, width, offset * SECOND)
     assert 0 <= instant - aligned < width
     assert steps.align(aligned, width, offset * SECOND) == aligned
@@ -129,15 +129,15 @@ def test_alignment_subtracts_less_than_a_step(instant: int, width: int, offset: 
 
 @given(st.integers(-(10**18), 10**18))
 def test_times_are_written_exactly(instant: int) -> None:
-    """Times are decimal seconds with no more digits than needed."""
+    """Times are written exactly: in decimal seconds, without zeros at the end."""
     text = steps.format_seconds(instant)
-    complete, _, part = text.removeprefix("-").partition(".")
-    assert (int(complete) * SECOND + int(part.ljust(9, "0"))) * (-1 if instant < 0 else 1) == instant
-    assert not part.endswith("0")
+    seconds, _, fraction = text.removeprefix("-").partition(".")
+    assert (int(seconds) * SECOND + int(fraction.ljust(9, "0"))) * (-1 if instant < 0 else 1) == instant
+    assert not fraction.endswith("0")
 
 
 @pytest.mark.parametrize(
-    ("query", "kinds"),
+    ("query", "expected"),
     [
         ({}, (False, True)),
         ({"instant": True}, (True, False)),
@@ -146,10 +146,10 @@ def test_times_are_written_exactly(instant: int) -> None:
         ({"queryType": "instant", "range": True}, (False, True)),
     ],
 )
-def test_a_query_is_for_a_range_by_default(query: dict[str, Any], kinds: tuple[bool, bool]) -> None:
+def test_a_query_is_for_a_range_by_default(query: dict[str, Any], expected: tuple[bool, bool]) -> None:
     """A query without a type, as in old panels, is a range query."""
-    question = requests(**query)
-    assert (question.is_instant, question.is_range) == kinds
+    result = prometheus_query(**query)
+    assert (result.is_instant, result.is_range) == expected
 
 
 @pytest.mark.parametrize(
@@ -167,7 +167,7 @@ def test_a_query_is_for_a_range_by_default(query: dict[str, Any], kinds: tuple[b
 )
 def test_series_are_named_by_their_legend(legend: str, labels: dict[str, str], name: str) -> None:
     """Series are named by their legend, or as Prometheus writes them, or by the query."""
-    assert requests(legendFormat=legend).display_name(Labels.of(labels)) == name
+    assert prometheus_query(legendFormat=legend).display_name(Labels.of(labels)) == name
 
 
 @pytest.mark.parametrize(
@@ -185,12 +185,12 @@ def test_series_are_named_by_their_legend(legend: str, labels: dict[str, str], n
 def test_an_invalid_query_is_an_error(query: dict[str, Any], message: str) -> None:
     """The error of an invalid query names the invalid property."""
     with pytest.raises(BadRequest, match=message):
-        requests(**query)
+        prometheus_query(**query)
 
 
-@pytest.mark.parametrize("odd_number", [-1, 0, 1e300, 0.1])
-def test_odd_numbers_of_clients_do_no_harm(odd_number: float) -> None:
+@pytest.mark.parametrize("number", [-1, 0, 1e300, 0.1])
+def test_any_numbers_of_clients_give_a_valid_step(number: float) -> None:
     """Any numbers of clients result in a valid step."""
-    question = requests(intervalMs=odd_number, maxDataPoints=odd_number)
-    assert question.step >= steps.MILLISECOND
-    assert question.end - question.start <= question.step * 11_000
+    result = prometheus_query(intervalMs=number, maxDataPoints=number)
+    assert result.step >= steps.MILLISECOND
+    assert result.end - result.start <= result.step * 11_000

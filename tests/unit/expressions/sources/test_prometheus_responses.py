@@ -13,8 +13,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from tests.unit.expressions.sources.conftest import Serve
-from tests.unit.expressions.sources.records import prometheus
-from tests.unit.expressions.sources.servers import Fake, respond_with, success
+from tests.unit.expressions.sources.records import source_record
+from tests.unit.expressions.sources.servers import FakeServer, respond_with, success
 from tests.unit.expressions.sources.test_prometheus_queries import HOUR, START
 
 from dashwright.common.errors import BadRequest, DashwrightError, SourceFailed, TooLarge
@@ -30,12 +30,12 @@ from dashwright.expressions.sources.prometheus.query import PrometheusQuery
 from dashwright.expressions.sources.prometheus.response import frames_of, parse_response
 from dashwright.expressions.sources.prometheus.source import Prometheus
 
-QUESTION = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
+QUERY = PrometheusQuery("up", 15 * 10**9, 0, 60 * 10**9, 60 * 10**9, is_instant=False, is_range=True, legend="")
 
 
 def read_frames(body: bytes, limits: Limits | None = None) -> list[Frame]:
     limits = limits or Limits()
-    return list(frames_of(parse_response(body), QUESTION, limits))
+    return list(frames_of(parse_response(body), QUERY, limits))
 
 
 def series(labels: dict[str, str], *points: tuple[float, str]) -> dict[str, Any]:
@@ -43,7 +43,7 @@ def series(labels: dict[str, str], *points: tuple[float, str]) -> dict[str, Any]
 
 
 def test_a_matrix_is_a_frame_for_each_series() -> None:
-    """The frames have the expected types, names and metadata; special values are values."""
+    """The frames of a matrix have the expected types, names and metadata. Special values are values."""
     first, second = read_frames(
         success(
             "matrix",
@@ -73,7 +73,7 @@ def test_a_matrix_is_a_frame_for_each_series() -> None:
 
 
 def test_series_with_equal_times_share_one_column() -> None:
-    """A shared column lets expressions find a common axis fast, also if other series are in between."""
+    """Series with equal times share one column, so that expressions find common axes fast, even if other series are in between."""
     frames = read_frames(
         success("matrix", [series({"n": str(n)}, *((1700000000 + 15 * i, "1") for i in range(5 if n == 1 else 6))) for n in range(4)])
     )
@@ -94,21 +94,21 @@ HOSTILE_LABELS = st.sampled_from(
 )
 
 
-def _reversed(document: Any) -> Any:
+def _reverse_members(document: Any) -> Any:
     """Return a document with the members of its objects in reverse order, except labels."""
     if isinstance(document, list):
-        return [_reversed(item) for item in document]
+        return [_reverse_members(item) for item in document]
     if not isinstance(document, dict):
         return document
-    return {key: value if key == "metric" else _reversed(value) for key, value in reversed(document.items())}
+    return {key: value if key == "metric" else _reverse_members(value) for key, value in reversed(document.items())}
 
 
 @given(st.lists(st.tuples(LABELS | HOSTILE_LABELS, POINTS), max_size=6), st.booleans(), st.booleans())
-def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any], spaced: bool, in_reverse: bool) -> None:
+def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any], is_indented: bool, is_reversed: bool) -> None:
     """White space and the order of members have no effect, and nothing in a label is taken for points."""
     result = [series(labels, *((time, str(value)) for time, value in points)) for labels, points in content]
     document = orjson.loads(success("matrix", result))
-    body = orjson.dumps(_reversed(document) if in_reverse else document, option=orjson.OPT_INDENT_2 if spaced else 0)
+    body = orjson.dumps(_reverse_members(document) if is_reversed else document, option=orjson.OPT_INDENT_2 if is_indented else 0)
     frames = [frame for frame in read_frames(body) if frame.fields]
     assert len(frames) == len(content)
     for frame, (labels, points) in zip(frames, content, strict=True):
@@ -118,7 +118,7 @@ def test_points_are_read_the_same_from_text_and_from_objects(content: list[Any],
         np.testing.assert_array_equal(values.values, np.array([float(value) for _, value in points]))
 
 
-def test_unusual_series_are_read_as_they_are() -> None:
+def test_unusual_series_are_read_unchanged() -> None:
     """Points in any order, equal times, equal label sets, very long numbers, many labels and series without points are valid."""
     many_labels = {f"label_{number}": "x" for number in range(100_000)}
     content = [
@@ -136,7 +136,7 @@ def test_unusual_series_are_read_as_they_are() -> None:
 
 
 def test_a_vector_is_a_number_for_each_series() -> None:
-    """The frames follow the data plane contract and what older expressions expect."""
+    """A vector is a frame of the type ``numeric-multi`` for each series, which expressions read as a number."""
     frames = read_frames(success("vector", [{"metric": {"job": name}, "value": [1700000000, "0.1"]} for name in "ab"]))
     assert frames[1].meta == {"type": "numeric-multi", "typeVersion": [0, 1], "custom": {"resultType": "vector"}}
     numbers = values_of(frames)
@@ -145,7 +145,7 @@ def test_a_vector_is_a_number_for_each_series() -> None:
 
 
 def test_scalars_and_strings_are_one_frame() -> None:
-    """A scalar is a number; a text is shown, and no expression can read it."""
+    """A scalar is a frame that expressions read as a number. A string is a frame that expressions cannot read."""
     (scalar,) = read_frames(success("scalar", [1700000000.5, "3"]))
     assert (scalar.fields[0].values.tolist(), scalar.fields[1].values.tolist()) == ([1700000000_500000000], [3.0])
     assert isinstance(values_of([scalar]), Numbers)
@@ -156,7 +156,7 @@ def test_scalars_and_strings_are_one_frame() -> None:
 
 
 def test_an_empty_response_is_a_frame_without_fields() -> None:
-    """A response without series is a frame without fields. Expressions read it as no data, and clients show its query."""
+    """A response without series is a frame without fields. Expressions read it as no data. It has the query for clients."""
     (frame,) = read_frames(success("matrix", []))
     assert (frame.fields, frame.meta) == ((), {"executedQueryString": "Expr: up\nStep: 15s"})
     assert isinstance(values_of([frame]), NoData)
@@ -194,7 +194,7 @@ def test_native_histograms_are_cells() -> None:
 
 
 def test_a_sample_may_be_a_histogram() -> None:
-    """Expressions read histograms as no data. One without buckets has no frame of its own."""
+    """Expressions read histograms as no data. A histogram without buckets has no frame."""
     (frame,) = read_frames(success("vector", [{"metric": {}, "histogram": [1, histogram([0, "0", "1", "2"])]}]))
     assert frame.row_count == 1
     assert isinstance(values_of([frame]), NoData)
@@ -252,12 +252,12 @@ def test_histograms_have_a_limit_of_buckets() -> None:
     ],
 )
 def test_an_invalid_response_is_an_error_of_the_source(body: bytes) -> None:
-    """An invalid body is SourceFailed, never an internal error."""
+    """An invalid body is an error of the data source, not an internal error."""
     with pytest.raises(SourceFailed, match="check that the data source's URL is that of a Prometheus server"):
         read_frames(body)
 
 
-def test_no_more_series_and_points_are_read_than_allowed() -> None:
+def test_the_numbers_of_series_and_points_are_limited() -> None:
     """The limits of both settings apply before objects are created."""
     body = success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(3)])
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
@@ -281,7 +281,7 @@ def test_reading_a_range_takes_few_times_the_memory_of_its_body(result_type: str
     body = f'{{"status":"success","data":{{"resultType":"{result_type}","result":[{",".join(items)}]}}}}'.encode()
     tracemalloc.start()
     try:
-        frames = frames_of(parse_response(body), QUESTION, Limits())
+        frames = frames_of(parse_response(body), QUERY, Limits())
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -305,23 +305,23 @@ async def test_the_error_of_a_response_names_the_data_source(serve: Serve, http:
     server = await serve(respond_with(body))
     source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m"})
     with pytest.raises(DashwrightError, match=re.escape(message)):
-        await Prometheus(prometheus(server.url), http).query(source_query, TimeRange(START, START + HOUR), Limits(query_series=2))
+        await Prometheus(source_record(server.url), http).query(source_query, TimeRange(START, START + HOUR), Limits(query_series=2))
 
 
-async def query(http: HttpClient, server: Fake, options: dict[str, Any] | None = None, **properties: Any) -> list[Frame]:
-    source = Prometheus(prometheus(server.url, json_data=options or {}), http)
+async def query(http: HttpClient, server: FakeServer, options: dict[str, Any] | None = None, **properties: Any) -> list[Frame]:
+    source = Prometheus(source_record(server.url, json_data=options or {}), http)
     source_query = SourceQuery.model_validate({"refId": "A", "datasource": {"uid": "prom"}, "expr": "up", "interval": "1m", **properties})
     return list(await source.query(source_query, TimeRange(START, START + HOUR), Limits()))
 
 
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_ranges_and_instants_are_requested_by_post(serve: Serve, http: HttpClient, method: str) -> None:
-    """The request is a POST unless the data source is configured otherwise, with its time-out."""
+async def test_ranges_and_instants_are_requested_by_the_configured_method(serve: Serve, http: HttpClient, method: str) -> None:
+    """Requests are POST unless the data source is configured otherwise, and have its time-out."""
     server = await serve(respond_with(success("vector", [{"metric": {"job": "a"}, "value": [1, "1"]}])))
     options = {"queryTimeout": "7s"} | ({"httpMethod": "GET"} if method == "GET" else {})
     frames = await query(http, server, options, instant=True, range=True)
     assert len(frames) == 2
-    assert [(source_query[0], source_query[1], source_query[2]) for source_query in server.requests] == [
+    assert [request[:3] for request in server.requests] == [
         (method, "/api/v1/query", {"query": "up", "time": "1767229207", "timeout": "7s"}),
         (
             method,
@@ -343,7 +343,7 @@ BAD_DATA_ERROR = b'{"status":"error","errorType":"bad_data","error":"parse error
 
 
 @pytest.mark.parametrize(
-    ("status", "body", "kind", "message"),
+    ("status", "body", "error_type", "message"),
     [
         (400, BAD_DATA_ERROR, BadRequest, "bad_data: parse error at char 3"),
         (422, BAD_DATA_ERROR.replace(b"bad_data", b"execution"), BadRequest, "execution: parse error"),
@@ -359,50 +359,50 @@ BAD_DATA_ERROR = b'{"status":"error","errorType":"bad_data","error":"parse error
     ],
 )
 async def test_the_status_decides_whether_the_caller_or_the_source_failed(
-    serve: Serve, http: HttpClient, status: int, body: bytes, kind: type[Exception], message: str
+    serve: Serve, http: HttpClient, status: int, body: bytes, error_type: type[Exception], message: str
 ) -> None:
-    """400 and 422 are errors of the caller in the server's words; all others are the source's."""
+    """The statuses 400 and 422 are errors of the caller, with the message of the server. All others are errors of the data source."""
     server = await serve(respond_with(body, status))
-    with pytest.raises(kind, match=message):
+    with pytest.raises(error_type, match=message):
         await query(http, server)
-    with pytest.raises(kind, match=message):
-        await Prometheus(prometheus(server.url), http).health()
+    with pytest.raises(error_type, match=message):
+        await Prometheus(source_record(server.url), http).health()
 
 
 async def test_health_computes_a_sum(serve: Serve, http: HttpClient) -> None:
     """The health check queries ``1+1``."""
     server = await serve(respond_with(success("scalar", [4, "2"])))
-    assert await Prometheus(prometheus(server.url), http).health() == "Successfully queried the Prometheus API."
+    assert await Prometheus(source_record(server.url), http).health() == "Successfully queried the Prometheus API."
     assert server.requests[0][2]["query"] == "1+1"
 
 
 async def test_a_large_response_is_parsed_in_a_thread(serve: Serve, http: HttpClient, monkeypatch: pytest.MonkeyPatch) -> None:
     """A large response is parsed in a thread and has the same frames."""
-    threads = []
+    on_main_thread = []
     original = Prometheus._frames
 
     def record_and_parse(*arguments: Any) -> Sequence[Frame]:
-        threads.append(threading.current_thread() is threading.main_thread())
+        on_main_thread.append(threading.current_thread() is threading.main_thread())
         return original(*arguments)
 
     monkeypatch.setattr(Prometheus, "_frames", record_and_parse)
     for count in (1, 5000):
         server = await serve(respond_with(success("matrix", [series({"n": str(n)}, (1, "1"), (2, "2")) for n in range(count)])))
         assert len(await query(http, server)) == count
-    assert threads == [True, False]
+    assert on_main_thread == [True, False]
 
 
-def test_ranges_with_the_same_steps_are_one_query() -> None:
-    """A second later, a range query has the same points and is cached; an instant query, or another legend, is a new query."""
-    source = Prometheus(prometheus("http://x"), None)  # type: ignore[arg-type]
-    moved = TimeRange(START.replace(second=8), START.replace(second=8) + HOUR)
+def test_ranges_with_the_same_steps_have_the_same_key() -> None:
+    """A range query a second later has the same points and the same key. An instant query or another legend has another key."""
+    source = Prometheus(source_record("http://x"), None)  # type: ignore[arg-type]
+    later_range = TimeRange(START.replace(second=8), START.replace(second=8) + HOUR)
 
     def query_key(time_range: TimeRange, **properties: Any) -> Any:
         source_query = SourceQuery.model_validate({"refId": "A", "datasource": {}, "expr": "up", "interval": "1m", **properties})
         return source.prepare(source_query, time_range).key
 
-    key_here = TimeRange(START, START + HOUR)
-    assert query_key(key_here) == query_key(moved)
-    assert query_key(key_here, instant=True) != query_key(moved, instant=True)
-    assert query_key(key_here) != query_key(key_here, legendFormat="x")
-    assert query_key(key_here, expr="x[$__range]") != query_key(TimeRange(START, START + HOUR * 2), expr="x[$__range]")
+    time_range = TimeRange(START, START + HOUR)
+    assert query_key(time_range) == query_key(later_range)
+    assert query_key(time_range, instant=True) != query_key(later_range, instant=True)
+    assert query_key(time_range) != query_key(time_range, legendFormat="x")
+    assert query_key(time_range, expr="x[$__range]") != query_key(TimeRange(START, START + HOUR * 2), expr="x[$__range]")

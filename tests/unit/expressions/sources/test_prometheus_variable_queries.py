@@ -50,7 +50,7 @@ def test_labels_are_quoted_in_the_path() -> None:
     assert variable_request('label_values(up, "a/../b")', RANGE).path == "api/v1/label/a%2F..%2Fb/values"
 
 
-def test_mistakes_are_named() -> None:
+def test_invalid_queries_and_responses_are_errors() -> None:
     with pytest.raises(BadRequest, match=r"write label_values\(metric, label\)"):
         variable_request("label_values(up,", RANGE)
     with pytest.raises(SourceFailed, match="is not JSON"):

@@ -1,4 +1,4 @@
-"""Queries of a request run concurrently, with the caller's permissions, within their time, and equal ones once."""
+"""Queries to data sources: found by uid or name, within the permissions of the caller, concurrent, cached and limited in time."""
 
 import asyncio
 from collections.abc import Callable, Sequence
@@ -7,8 +7,7 @@ from typing import Any
 
 import orjson
 import pytest
-from tests.unit.expressions.sources.records import MemoryRecords
-from tests.unit.expressions.sources.records import prometheus as on_record
+from tests.unit.expressions.sources.records import MemoryRecords, source_record
 
 from dashwright.common.errors import BadRequest, SourceFailed
 from dashwright.common.models.data_sources import SourceRecord
@@ -76,12 +75,12 @@ def counted() -> CountedSources:
     return CountedSources(
         MemoryRecords(
             [
-                on_record("", "a", id=1, name="Alpha", type="counted"),
-                on_record("", "b", id=2, name="Beta", type="counted"),
-                on_record("", "odd", id=3, type="mystery"),
-                on_record("", "test", id=4, type="grafana-testdata-datasource"),
-                on_record("", "a", id=5, org_id=2, type="counted"),
-                on_record("", "theirs", id=6, org_id=2, type="counted"),
+                source_record("", "a", id=1, name="Alpha", type="counted"),
+                source_record("", "b", id=2, name="Beta", type="counted"),
+                source_record("", "odd", id=3, type="mystery"),
+                source_record("", "test", id=4, type="grafana-testdata-datasource"),
+                source_record("", "a", id=5, org_id=2, type="counted"),
+                source_record("", "other-org", id=6, org_id=2, type="counted"),
             ]
         )
     )
@@ -97,7 +96,7 @@ def value(body: Any, ref_id: str) -> float:
 
 
 async def test_a_data_source_is_found_by_its_uid_or_name(counted: CountedSources) -> None:
-    """A text is a uid, or a name in old panels. The type of the record counts, not that of the query. Each record is read once."""
+    """A data source as text is a uid, or a name in old panels. The type is that of the record, not of the query. Records are read once."""
     status, body = await counted.send_queries(
         query("A", {"uid": "a"}),
         query("B", "Beta"),
@@ -109,16 +108,16 @@ async def test_a_data_source_is_found_by_its_uid_or_name(counted: CountedSources
     )
     assert status == 200, body
     assert [uid for uid, *_ in counted.sent_queries] == ["a", "b", "a"]
-    assert counted.records.looked_up.count((1, "a")) == 1
-    kinds = {ref_id: node["kind"] for ref_id, node in body["meta"]["explain"]["nodes"].items()}
-    assert kinds == dict.fromkeys("ABCD", "counted") | dict.fromkeys("EF", "grafana-testdata-datasource")
+    assert counted.records.lookups.count((1, "a")) == 1
+    types_by_ref_id = {ref_id: node["kind"] for ref_id, node in body["meta"]["explain"]["nodes"].items()}
+    assert types_by_ref_id == dict.fromkeys("ABCD", "counted") | dict.fromkeys("EF", "grafana-testdata-datasource")
 
 
 @pytest.mark.parametrize(
     ("datasource", "context", "message"),
     [
         ({"uid": "gone"}, {}, "no data source with the uid (or name) 'gone' in this organization; GET /api/datasources lists"),
-        ({"uid": "theirs"}, {}, "no data source with the uid (or name) 'theirs'"),
+        ({"uid": "other-org"}, {}, "no data source with the uid (or name) 'other-org'"),
         ({"uid": "a"}, {"org_id": 0}, "no data source with the uid (or name) 'a'"),
         ({"type": "counted"}, {}, "names the type 'counted' but no data source"),
         ({"uid": "odd"}, {}, "'mystery', which is not supported; supported types are grafana-testdata-datasource, counted"),
@@ -130,14 +129,14 @@ async def test_a_data_source_is_found_by_its_uid_or_name(counted: CountedSources
 async def test_a_missing_data_source_is_an_error_of_its_ref_id(
     counted: CountedSources, datasource: Any, context: dict[str, Any], message: str
 ) -> None:
-    """The error of a missing data source names it and what to do, without revealing others to a caller with rights to some only."""
+    """The error of a missing data source names it and what to do. It does not reveal data sources that the caller may not query."""
     status, body = await counted.send_queries(query("A", datasource), query("B", {"uid": "a"}, hide=True), **context)
     assert status == 400
     assert body["results"]["A"]["status"] == 400
     assert message in body["results"]["A"]["error"]
     assert counted.sent_queries == []
     allowed = context.get("uids")
-    assert allowed is None or all(uid in allowed for _, uid in counted.records.looked_up), "secrets of others were opened"
+    assert allowed is None or all(uid in allowed for _, uid in counted.records.lookups), "secrets of others were opened"
 
 
 async def test_permitted_data_sources_can_be_queried(counted: CountedSources) -> None:
@@ -155,7 +154,7 @@ async def test_queries_run_concurrently(counted: CountedSources) -> None:
 
 
 async def test_equal_queries_are_sent_once(counted: CountedSources) -> None:
-    """The refId and whether a query is hidden do not matter; another range, property or source does."""
+    """Queries that differ only in their refId are sent once. Queries with another range, property or data source are different."""
     status, body = await counted.send_queries(
         query("A", {"uid": "a"}, x=[1, {"y": None}]),
         query("B", {"uid": "a", "type": "counted"}, x=[1, {"y": None}]),
@@ -174,7 +173,7 @@ async def test_equal_queries_are_sent_once(counted: CountedSources) -> None:
 
 
 async def test_a_result_is_cached_for_the_next_request(counted: CountedSources) -> None:
-    """A result is cached until the data source changes, per organization, and bypassed on request."""
+    """A result is cached for its organization until the data source changes. A request for fresh results bypasses the cache."""
     for _ in range(2):
         await counted.send_queries(query("A", {"uid": "a"}))
     assert len(counted.sent_queries) == 1
@@ -182,7 +181,7 @@ async def test_a_result_is_cached_for_the_next_request(counted: CountedSources) 
     assert (status, body["meta"]["explain"]["nodes"]["A"]["cache"], len(counted.sent_queries)) == (200, "miss", 2)
     await counted.send_queries(query("A", {"uid": "a"}), org_id=2)
     assert len(counted.sent_queries) == 3
-    counted.records.records[0] = on_record("", "a", id=1, type="counted", version=2)
+    counted.records.records[0] = source_record("", "a", id=1, type="counted", version=2)
     await counted.send_queries(query("A", {"uid": "a"}))
     assert len(counted.sent_queries) == 4
 
@@ -208,18 +207,18 @@ async def test_a_failing_source_is_an_error_of_its_ref_id(counted: CountedSource
             raise SourceFailed("gone away")
 
     counted.respond = fail
-    for sent_queries in (2, 3):
+    for query_count in (2, 3):
         status, body = await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "b"}))
         assert status == 400
         failure = {"error": "[sse.dataQueryError] failed to execute query [A]: gone away", "errorSource": "downstream", "status": 502}
         assert body["results"]["A"] == {**failure, "frames": []}
         assert body["results"]["B"]["status"] == 200
-        assert len(counted.sent_queries) == sent_queries
+        assert len(counted.sent_queries) == query_count
 
 
 async def test_a_slow_source_times_out(counted: CountedSources) -> None:
-    """The time-out is that of its record, as a number or string; the query is cancelled, and others are unaffected."""
-    counted.records.records[0] = on_record("", "a", id=1, name="Alpha", type="counted", json_data={"timeout": "0.01"})
+    """A query is cancelled after the time-out of its data source, a number or string. Other queries are unaffected."""
+    counted.records.records[0] = source_record("", "a", id=1, name="Alpha", type="counted", json_data={"timeout": "0.01"})
 
     async def wait(uid: str) -> None:
         if uid == "a":
@@ -236,7 +235,7 @@ async def test_a_slow_source_times_out(counted: CountedSources) -> None:
 
 
 @pytest.mark.parametrize("datasource", [{"uid": "a"}, {"type": "grafana-testdata-datasource"}])
-async def test_no_source_is_waited_for_beyond_the_requests_deadline(counted: CountedSources, datasource: Any) -> None:
+async def test_no_source_has_time_beyond_the_deadline_of_the_request(counted: CountedSources, datasource: Any) -> None:
     """A data source has no time beyond the deadline of the request, even if its own limit is longer. The error names the deadline."""
     counted.respond = lambda uid: asyncio.Event().wait()
     counted.settings = QuerySettings(seconds=0.3, sources=counted.settings.sources)
@@ -250,16 +249,16 @@ async def test_no_source_is_waited_for_beyond_the_requests_deadline(counted: Cou
 
 async def test_a_disconnected_caller_cancels_its_queries(counted: CountedSources) -> None:
     """The queries of a disconnected caller are cancelled, unless another caller waits for the same result."""
-    under_way = asyncio.Event()
-    let_go = asyncio.Event()
+    has_started = asyncio.Event()
+    may_continue = asyncio.Event()
 
     async def wait(uid: str) -> None:
-        under_way.set()
-        await let_go.wait()
+        has_started.set()
+        await may_continue.wait()
 
     counted.respond = wait
     first, second = (asyncio.create_task(counted.send_queries(query("A", {"uid": "a"}), query(ref_id, {"uid": "b"}))) for ref_id in "BC")
-    await under_way.wait()
+    await has_started.wait()
     await asyncio.sleep(0)
     first.cancel()
     await asyncio.wait([first])
@@ -273,18 +272,18 @@ async def test_a_disconnected_caller_cancels_its_queries(counted: CountedSources
 
 
 async def test_a_query_has_the_requested_number_of_points(counted: CountedSources) -> None:
-    """A query has the number of points that it names, or else 100, or 5,000 in a request with expressions. The interval has no default."""
+    """Without ``maxDataPoints``, a query has 100 points, or 5,000 in a request with expressions. The interval has no default."""
     await counted.send_queries(query("A", {"uid": "a"}), query("B", {"uid": "a"}, maxDataPoints=7))
     await counted.send_queries(query("A", {"uid": "b"}), {"refId": "C", "type": "math", "expression": "$A"})
-    assert [sent_queries.max_data_points for _, sent_queries, _ in counted.sent_queries] == [100, 7, 5000]
-    assert [sent_queries.interval_ms for _, sent_queries, _ in counted.sent_queries] == [None] * 3
+    assert [source_query.max_data_points for _, source_query, _ in counted.sent_queries] == [100, 7, 5000]
+    assert [source_query.interval_ms for _, source_query, _ in counted.sent_queries] == [None] * 3
 
 
 async def test_unneeded_queries_are_not_sent(counted: CountedSources) -> None:
     """A hidden query that no visible expression reads is neither looked up nor sent."""
     status, _ = await counted.send_queries(query("A", {"uid": "gone"}, hide=True), query("B", {"uid": "b"}))
     assert status == 200
-    assert counted.records.looked_up == [(1, "b")]
+    assert counted.records.lookups == [(1, "b")]
 
 
 async def health(counted: CountedSources, body: Any, **context: Any) -> tuple[int, Any]:
@@ -324,9 +323,9 @@ async def test_secrets_that_cannot_be_read_are_an_error_of_their_data_source(
 
 
 async def test_a_health_check_times_out(counted: CountedSources) -> None:
-    """A health check ends after the source's time-out or the caller's."""
+    """A health check ends after the time-out of the data source."""
     counted.respond = lambda uid: asyncio.Event().wait()
-    counted.records.records[0] = on_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
+    counted.records.records[0] = source_record("", "a", id=1, type="counted", json_data={"timeout": 0.01})
     status, body = await health(counted, {"uid": "a"})
     assert (status, body["status"]) == (400, "ERROR")
     assert "did not respond within 0.01 s" in body["message"]
@@ -334,7 +333,13 @@ async def test_a_health_check_times_out(counted: CountedSources) -> None:
 
 @pytest.mark.parametrize(
     ("body", "context", "status"),
-    [({"uid": "gone"}, {}, 400), ({"uid": "theirs"}, {}, 400), ({"uid": "b"}, {"uids": frozenset("a")}, 403), ({}, {}, 400), ([], {}, 400)],
+    [
+        ({"uid": "gone"}, {}, 400),
+        ({"uid": "other-org"}, {}, 400),
+        ({"uid": "b"}, {"uids": frozenset("a")}, 403),
+        ({}, {}, 400),
+        ([], {}, 400),
+    ],
 )
 async def test_health_of_an_unknown_source_is_rejected(counted: CountedSources, body: Any, context: dict[str, Any], status: int) -> None:
     """The health check of an unknown data source is an error and not a negative result."""
@@ -344,7 +349,7 @@ async def test_health_of_an_unknown_source_is_rejected(counted: CountedSources, 
 
 @pytest.mark.parametrize("uids", [None, frozenset[str](), frozenset({"a", "b\nc", 'd"'})])
 def test_the_context_is_sent_as_headers(uids: frozenset[str] | None) -> None:
-    """The receiver reads the same context; missing headers have defaults."""
+    """The context of a query is read from its headers unchanged. Missing headers have defaults."""
     context = QueryContext(QueryEndpoint.HEALTH, org_id=7, uids=uids, fresh=True, accept="x")
     assert QueryContext.from_headers(context.headers()) == context
     assert QueryContext.from_headers({}) == QueryContext(readable=frozenset())

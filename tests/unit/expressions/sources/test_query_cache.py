@@ -51,7 +51,7 @@ def frame(size: int) -> Frame:
 
 
 async def test_a_result_is_cached_for_its_time() -> None:
-    """After its time a result is queried again."""
+    """A result is cached for the configured time, and queried again afterwards."""
     clock, source = ManualClock(), CountingSource()
     cache = QueryCache(seconds=10, clock=clock)
     assert [(await cache.get("k", source))[1] for _ in range(3)] == [False, True, True]
@@ -61,7 +61,7 @@ async def test_a_result_is_cached_for_its_time() -> None:
 
 
 async def test_the_least_recently_used_is_evicted_first() -> None:
-    """The cache never exceeds its size in bytes and keeps nothing that is larger alone; 0 disables it."""
+    """The cache does not exceed its size in bytes. A result that is larger than the cache is not cached. A size of 0 disables it."""
     result_bytes = int(size_of([frame(1000)]))
     cache, source = QueryCache(max_bytes=2 * result_bytes), CountingSource(1000)
     for key in ("a", "b", "a", "c"):
@@ -74,7 +74,7 @@ async def test_the_least_recently_used_is_evicted_first() -> None:
 
 
 async def test_the_size_of_the_cache_is_a_metric() -> None:
-    """The gauges follow additions, evictions and expired results."""
+    """The gauges of the cache have its size after additions, evictions and expirations."""
     result_bytes = int(size_of([frame(1000)]))
     clock, source = ManualClock(), CountingSource(1000)
     cache = QueryCache(max_bytes=2 * result_bytes, seconds=10, clock=clock)

@@ -1,4 +1,4 @@
-"""Bodies in every notation of JSON are read as a plain reader of JSON reads them; damaged bodies are errors of the source."""
+"""Bodies in every notation of JSON are read like those of a plain reader of JSON. Damaged bodies are errors of the data source."""
 
 import json
 import math
@@ -42,8 +42,8 @@ def _escape(text: str) -> str:
     return '"' + "".join(f"\\u{unit:04X}" for unit in units) + '"'
 
 
-class Notation:
-    """A writer of JSON with drawn white space, order of members and notation of strings."""
+class JsonWriter:
+    """A writer of JSON with random white space, order of members and notation of strings."""
 
     def __init__(self, draw: Callable[[st.SearchStrategy[Any]], Any]) -> None:
         self._draw = draw
@@ -83,7 +83,7 @@ def bodies(draw: st.DrawFn) -> bytes:
     items = draw(st.lists(item, max_size=7))
     data = draw(EXTRAS) | {"resultType": result_type, "result": items}
     document = draw(EXTRAS) | {"status": "success", "data": data}
-    return Notation(draw).write(document).encode()
+    return JsonWriter(draw).write(document).encode()
 
 
 def read_result(body: bytes) -> Sequence[Frame]:
@@ -107,10 +107,10 @@ def test_every_notation_is_read_like_plain_json(body: bytes, chunk_items: int) -
 
 @given(bodies(), st.data())
 def test_a_body_that_ends_early_is_an_error_of_the_source(body: bytes, data: st.DataObject) -> None:
-    """No part of an incomplete body is taken for a response."""
-    complete = len(body.rstrip())
+    """An incomplete body is an error, wherever it ends."""
+    length = len(body.rstrip())
     with pytest.raises(SourceFailed, match="is not JSON"):
-        read_result(body[: data.draw(st.integers(0, complete - 1))])
+        read_result(body[: data.draw(st.integers(0, length - 1))])
 
 
 @given(bodies(), st.data())

@@ -77,7 +77,7 @@ async def test_a_random_walk_takes_the_numbers_of_the_standard_generator(span: t
 
 
 async def test_a_random_walk_can_be_repeated() -> None:
-    """Equal queries over the same range return the same walk; another range, series or refId another one."""
+    """Equal queries over the same range return the same walk; another range, series or refId has another walk."""
     walks = [
         field_values((await send_query("random_walk", **options))[0].fields[1])
         for options in ({}, {}, {"ref_id": "B"}, {"span": timedelta(minutes=5, seconds=1)})
@@ -103,7 +103,7 @@ async def test_a_random_walk_keeps_to_its_bounds(start: float, width: float, spr
 
 
 async def test_a_random_walk_is_bounded() -> None:
-    """A random walk has at most 10,000 points a series. Settings limit the series and the points of all."""
+    """A random walk has at most 10,000 points for each series. Settings limit the number of series and of all points."""
     (frame,) = await send_query("random_walk", span=timedelta(days=30))
     assert frame.row_count == 10_000
     with pytest.raises(TooLarge, match="DASHWRIGHT_QUERY_SERIES"):
@@ -160,7 +160,7 @@ async def test_scenarios_without_data_and_with_slow_data_are_served() -> None:
 
 
 async def test_slow_data_is_not_slower_than_allowed() -> None:
-    """Slow data beyond the allowed duration is refused immediately, and the refusal names the setting."""
+    """A slow query beyond the allowed duration is rejected immediately, with an error that names the setting."""
     with pytest.raises(TooLarge, match=r"3600 s, more than the 30 allowed \(setting DASHWRIGHT_TESTDATA_SECONDS\)"):
         await send_query("slow_query", stringInput="1h")
 
@@ -168,13 +168,13 @@ async def test_slow_data_is_not_slower_than_allowed() -> None:
 async def test_testdata_can_be_disabled() -> None:
     """A setting disables the source, and the error names it."""
     query = SourceQuery.model_validate({"refId": "A", "datasource": {"type": TYPE}})
-    (refused,) = await SourceRegistry(testdata=False).find([query], QueryContext())
-    assert isinstance(refused, BadRequest)
-    assert "DASHWRIGHT_TESTDATA" in refused.message
+    (error,) = await SourceRegistry(testdata=False).find([query], QueryContext())
+    assert isinstance(error, BadRequest)
+    assert "DASHWRIGHT_TESTDATA" in error.message
 
 
 async def test_the_server_error_scenario_fails_unless_it_has_values() -> None:
-    """The scenario fails by default; with values it returns them, evenly over the range."""
+    """The scenario of server errors fails by default. With values, it returns them, distributed evenly over the range."""
     with pytest.raises(SourceFailed, match="fails on purpose"):
         await send_query("server_error_500")
     (frame,) = await send_query("server_error_500", stringInput="1, 20, null")
@@ -194,7 +194,7 @@ never, 1e3, -3, NULL, null
 
 
 async def test_csv_columns_have_inferred_types() -> None:
-    """Time columns are recognized by name, labels are part of the name, and any value may be null."""
+    """Columns of CSV have inferred types. Time columns are recognized by name, names may contain labels, and any value may be null."""
     (frame,) = await send_query("csv_content", csvContent=CSV, alias="table")
     assert frame.name == "table"
     result = [(field.name, field.type.value, field_values(field)) for field in frame.fields]
@@ -212,7 +212,7 @@ async def test_csv_columns_have_inferred_types() -> None:
 
 
 @pytest.mark.parametrize(
-    ("texts", "kind", "values"),
+    ("texts", "type_", "values"),
     [
         (["1", "2.0"], "float64", [1.0, 2.0]),
         (["9223372036854775807"], "int64", [2**63 - 1]),
@@ -228,10 +228,10 @@ async def test_csv_columns_have_inferred_types() -> None:
         (["1."], "float64", [1.0]),
     ],
 )
-def test_a_column_is_the_narrowest_type_that_fits(texts: list[str], kind: str, values: list[Any]) -> None:
-    """A column has the narrowest type that fits all of its values, and text if no other does."""
+def test_a_column_has_the_narrowest_type_that_fits(texts: list[str], type_: str, values: list[Any]) -> None:
+    """A column has the narrowest type that fits all of its values, or is text if no other type fits."""
     field = field_of("x", texts)
-    assert (field.type.value, field_values(field)) == (kind, values)
+    assert (field.type.value, field_values(field)) == (type_, values)
 
 
 @given(st.text(max_size=200))
