@@ -25,8 +25,8 @@ from dashwright.expressions.sql.engine import SqlEngine
 from dashwright.expressions.sql.expression import SqlExpression
 
 LOAD = [
-    frame(TIME, ("load", "number", [1, None], {"host": "a"}), kind="timeseries-multi"),
-    frame(TIME, ("load", "number", [3, 5], {"host": "b"}), kind="timeseries-multi"),
+    frame(TIME, ("load", "number", [1, None], {"host": "a"}), type_="timeseries-multi"),
+    frame(TIME, ("load", "number", [3, 5], {"host": "b"}), type_="timeseries-multi"),
 ]
 SMALL_TABLE = [frame(("host", "string", ["a", "b", None]), ("v", "number", [1, 2, 3]))]
 
