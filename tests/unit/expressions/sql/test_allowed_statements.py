@@ -145,51 +145,51 @@ INVALID = [
 
 @pytest.mark.parametrize("text", ALLOWED)
 def test_allowed_statements_are_parsed(text: str) -> None:
-    """Complete statements of users are parsed."""
+    """Statements with all kinds of allowed syntax are parsed."""
     assert isinstance(parse_statement(text, "B"), Statement)
 
 
 @pytest.mark.parametrize(("text", "word"), BLOCKED)
 def test_other_syntax_is_rejected_by_name(text: str, word: str) -> None:
     """The error of syntax that is not allowed names the syntax as the user wrote it, and has the id that clients expect."""
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(BadRequest) as error:
         parse_statement(text, "B")
-    assert refused.value.message_id == "sse.sql.blocked_node_or_func", refused.value.message
-    result = f"did not execute the SQL expression B because the sql (function|keyword) '{re.escape(word)}' is not in the allowed list of "
-    assert re.match(result, refused.value.message)
+    assert error.value.message_id == "sse.sql.blocked_node_or_func", error.value.message
+    pattern = f"did not execute the SQL expression B because the sql (function|keyword) '{re.escape(word)}' is not in the allowed list of "
+    assert re.match(pattern, error.value.message)
 
 
 @pytest.mark.parametrize(("text", "reason"), INVALID)
 def test_a_syntax_error_is_explained(text: str, reason: str) -> None:
     """The error of invalid syntax is a sentence with the refId."""
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(BadRequest) as error:
         parse_statement(text, "B")
-    assert refused.value.message_id == "sse.sql.invalid_query", refused.value.message
-    assert refused.value.message.startswith("sql expression [B] failed because it has an invalid SQL query: ")
-    assert reason in refused.value.message
+    assert error.value.message_id == "sse.sql.invalid_query", error.value.message
+    assert error.value.message.startswith("sql expression [B] failed because it has an invalid SQL query: ")
+    assert reason in error.value.message
 
 
 @pytest.mark.parametrize("text", ["", "  \n", ";", "-- nothing", "/* nothing */"])
 def test_an_empty_statement_is_an_error(text: str) -> None:
-    """A statement with comments only is empty too."""
-    with pytest.raises(BadRequest, match=r"sql expression \[B\] failed because it has an empty SQL query") as refused:
+    """A statement with only white space, comments or ``;`` is empty, which is an error."""
+    with pytest.raises(BadRequest, match=r"sql expression \[B\] failed because it has an empty SQL query") as error:
         parse_statement(text, "B")
-    assert refused.value.message_id == "sse.sql.empty_query"
+    assert error.value.message_id == "sse.sql.empty_query"
 
 
 @pytest.mark.parametrize(
     ("text", "line", "column"),
     [("SELECT 1,\n  sleep(5)", 2, 3), ("SELECT 1\n  FROM FROM", 2, 8), ("SELECT 1\n/*! 2 */", 2, 1), ("SELECT 1, abs(1, 2)", 1, 11)],
 )
-def test_a_fault_has_its_place(text: str, line: int, column: int) -> None:
+def test_an_error_has_its_position(text: str, line: int, column: int) -> None:
     """The error of a statement has the line and the column of the fault, counted from 1, in its text and as fields."""
-    with pytest.raises(BadRequest) as refused:
+    with pytest.raises(BadRequest) as error:
         parse_statement(text, "B")
-    assert refused.value.details == {"line": str(line), "column": str(column)}
-    assert refused.value.message.endswith(f"(line {line}, column {column})")
+    assert error.value.details == {"line": str(line), "column": str(column)}
+    assert error.value.message.endswith(f"(line {line}, column {column})")
 
 
-def test_a_statement_too_long_is_refused() -> None:
-    """A statement that is too long is refused before it is parsed."""
+def test_a_statement_that_is_too_long_is_rejected() -> None:
+    """A statement that is too long is rejected before it is parsed."""
     with pytest.raises(BadRequest, match="100000 allowed"):
         parse_statement(f"SELECT '{'x' * 100_000}'", "B")

@@ -18,15 +18,15 @@ from dashwright.expressions.sql.statement import parse_statement
 
 pytestmark = pytest.mark.exhaustive
 
-_CALLS = """
+_FUNCTION_NAMES = """
 any_value avg count count_star cume_dist dense_rank divide epoch_us first_value json_array json_exists json_extract
 json_extract_string json_group_array json_group_object json_merge_patch json_object json_remove lag last_value lead left
 like_escape not_like_escape ilike_escape list_contains list_value make_timestamp max min nth_value ntile percent_rank rank
 regexp_matches round row row_number stddev_pop stddev_samp strftime string_agg struct_extract sum to_days to_json to_microseconds
 to_months trunc unnest var_pop var_samp xor year + - * / % & | << >> ~~ !~~ ~~* !~~*
 """
-_CALLED = frozenset(_CALLS.split())
-"""DuckDB's functions that a statement may call beside the macros, none of which reaches beyond its arguments."""
+_DUCKDB_FUNCTIONS = frozenset(_FUNCTION_NAMES.split())
+"""DuckDB's functions that a statement may call in addition to the macros. Their results depend on their arguments only."""
 
 
 @pytest.fixture(scope="module")
@@ -50,14 +50,14 @@ def check_with_duckdb(connection: duckdb.DuckDBPyConnection, statement: Statemen
     assert not tree["error"], statement.sql
     assert len(tree["statements"]) == 1
     nodes = list(_nodes(tree))
-    named = {key.lower() for node in nodes for key in _names_in_with(node)}
+    names_in_with = {key.lower() for node in nodes for key in _names_of_with_clause(node)}
     for node in nodes:
         if name := node.get("function_name"):
-            assert name.startswith("mysql_") or name in _CALLED, name
+            assert name.startswith("mysql_") or name in _DUCKDB_FUNCTIONS, name
         if node.get("type") == "BASE_TABLE":
             assert not node["schema_name"]
             assert not node["catalog_name"]
-            assert node["table_name"] in statement.tables or node["table_name"].lower() in named
+            assert node["table_name"] in statement.tables or node["table_name"].lower() in names_in_with
         assert node.get("type") not in {"TABLE_FUNCTION", "PIVOT", "SHOW_REF", "COLUMN_DATA", "POSITIONAL_REFERENCE", "PARAMETER", "LAMBDA"}
 
 
@@ -68,7 +68,7 @@ def _nodes(tree: Any) -> Iterator[dict[str, Any]]:
         yield from _nodes(part)
 
 
-def _names_in_with(node: dict[str, Any]) -> list[str]:
+def _names_of_with_clause(node: dict[str, Any]) -> list[str]:
     """Return the names that a WITH clause defines."""
     return [entry["key"] for entry in node["cte_map"]["map"]] if isinstance(node.get("cte_map"), dict) else []
 
@@ -95,15 +95,15 @@ _WORDS = _TEXT.split()
 @settings(max_examples=300)
 @given(st.lists(st.sampled_from(_WORDS), max_size=25).map(" ".join))
 def test_any_words_are_parsed_or_rejected(text: str) -> None:
-    """Only BadRequest is raised."""
+    """Any sequence of words is parsed or rejected: other exceptions than BadRequest are not raised."""
     parse_or_none("select " + text)
     parse_or_none(text)
 
 
 @settings(max_examples=200)
 @given(st.text(max_size=60))
-def test_any_text_is_read_or_refused(text: str) -> None:
-    """Texts of arbitrary characters are parsed or refused, never an internal error."""
+def test_any_text_is_parsed_or_rejected(text: str) -> None:
+    """Texts of arbitrary characters are parsed or rejected, without an internal error."""
     parse_or_none(text)
     parse_or_none(f"select {text} from A")
     parse_or_none(f"select '{text}' from `{text}`")
@@ -134,7 +134,7 @@ _ALLOWED_FUNCTIONS = sorted(
 )
 
 
-def _deeper(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
+def _compound(inner: st.SearchStrategy[str]) -> st.SearchStrategy[str]:
     return st.one_of(
         st.tuples(inner, st.sampled_from(_OPERATORS), inner).map(" ".join),
         st.tuples(st.sampled_from(["not ", "-", "~", "!"]), inner).map("".join),
@@ -160,21 +160,21 @@ def test_any_expression_is_parsed_and_passes_duckdb(connection: duckdb.DuckDBPyC
     """An expression is rejected or DuckDB runs it; DuckDB may return an error about the values."""
 
     @settings(max_examples=150)
-    @given(expression=st.recursive(_LEAVES, _deeper, max_leaves=8))
+    @given(expression=st.recursive(_LEAVES, _compound, max_leaves=8))
     def check(expression: str) -> None:
         statement = parse_or_none(f"select {expression} as x from A")
         if statement is not None:
             assert statement.tables == ("A",)
             check_with_duckdb(connection, statement)
-            assert not _REWRITTEN_WRONG.search(_fault(connection, statement)), statement.sql
+            assert not _UNEXPECTED_ERROR.search(_duckdb_error(connection, statement)), statement.sql
 
     check()
 
 
-_REWRITTEN_WRONG = re.compile("syntax error|does not exist|Internal")
+_UNEXPECTED_ERROR = re.compile("syntax error|does not exist|Internal")
 
 
-def _fault(connection: duckdb.DuckDBPyConnection, statement: Statement) -> str:
+def _duckdb_error(connection: duckdb.DuckDBPyConnection, statement: Statement) -> str:
     try:
         connection.execute(statement.sql).fetchall()
     except duckdb.Error as error:
@@ -182,7 +182,7 @@ def _fault(connection: duckdb.DuckDBPyConnection, statement: Statement) -> str:
     return ""
 
 
-_SHAPES = {
+_NESTINGS = {
     "parentheses": ("(", "1", ")"),
     "calls": ("abs(", "1", ")"),
     "if": ("if(1, 2, ", "1", ")"),
@@ -219,28 +219,28 @@ _SHAPES = {
 }
 
 
-@pytest.mark.parametrize("shape", _SHAPES)
+@pytest.mark.parametrize("nesting", _NESTINGS)
 @pytest.mark.parametrize("depth", [20, 60, 250, 2000])
-def test_the_depth_is_limited(shape: str, depth: int) -> None:
+def test_the_depth_is_limited(nesting: str, depth: int) -> None:
     """An expression of any depth is parsed or rejected before the interpreter's recursion limit."""
-    before, middle, after = _SHAPES[shape]
-    parse_or_none(f"select {before * depth}{middle}{after * depth} from A")
+    prefix, core, suffix = _NESTINGS[nesting]
+    parse_or_none(f"select {prefix * depth}{core}{suffix * depth} from A")
 
 
 @pytest.mark.parametrize(
-    ("before", "middle", "after"),
+    ("prefix", "core", "suffix"),
     [("select * from (", "select 1", ") x"), ("with x as (", "select 1", ") select 1"), ("(", "select 1", ")")],
 )
-def test_depth_of_queries_is_bounded(before: str, middle: str, after: str) -> None:
-    """Nested derived tables, WITH clauses and parentheses are parsed or refused at any depth."""
+def test_depth_of_queries_is_bounded(prefix: str, core: str, suffix: str) -> None:
+    """Nested derived tables, WITH clauses, parentheses, unions and joins are parsed or rejected at any depth."""
     for depth in (10, 40, 500):
-        parse_or_none(before * depth + middle + after * depth)
+        parse_or_none(prefix * depth + core + suffix * depth)
         parse_or_none("select 1" + " union select 2" * depth)
         parse_or_none("select 1 from A" + " join B on 1" * depth)
 
 
-def test_usual_statements_are_accepted_at_their_depth() -> None:
-    """Twenty levels and long chains are accepted."""
+def test_statements_of_usual_depth_are_accepted() -> None:
+    """Statements with twenty levels, or with long chains of operators, are accepted."""
     assert parse_or_none(f"select {'(' * 20}1{')' * 20}")
     assert parse_or_none(f"select {'coalesce(null, ' * 20}1{')' * 20}")
     assert parse_or_none(f"select {' + '.join(['value'] * 500)} from A")

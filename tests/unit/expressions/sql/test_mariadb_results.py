@@ -15,6 +15,9 @@ from dashwright.expressions.sql.functions import FUNCTIONS
 
 pytestmark = pytest.mark.exhaustive
 
+#: The number of tests to which the cases are distributed, so that several processes can share them.
+_PARTS = 8
+
 _RECORDED_RESULTS = json.loads((Path(__file__).parents[3] / "golden/mariadb.json").read_text())
 
 
@@ -25,20 +28,20 @@ def connection() -> Iterator[duckdb.DuckDBPyConnection]:
 
 
 def test_the_recorded_results_are_of_these_cases() -> None:
-    """The recorded results are those of the present cases: a new case must be recorded first."""
+    """Every case has a recorded result, and every recorded result a case. A new case must be recorded first."""
     assert list(_RECORDED_RESULTS) == cases()
 
 
-@pytest.mark.parametrize("part", range(8))
+@pytest.mark.parametrize("part", range(_PARTS))
 def test_every_case_has_the_recorded_result(connection: duckdb.DuckDBPyConnection, part: int) -> None:
     """Results equal the recorded ones by value. Intended differences are on the reference page, with both results and the reason."""
-    recorded = list(_RECORDED_RESULTS.items())[part::8]
-    faults = [fault for case, response in recorded if (fault := check_case(connection, case, response))]
+    recorded_results = list(_RECORDED_RESULTS.items())[part::_PARTS]
+    faults = [fault for case, response in recorded_results if (fault := check_case(connection, case, response))]
     assert not faults, "\n".join(faults)
 
 
 def test_every_listed_difference_belongs_to_a_case() -> None:
-    """No difference that the reference page lists is obsolete."""
+    """Every difference on the reference page belongs to a case, so none is obsolete."""
     assert set(differences()) <= set(_RECORDED_RESULTS)
     assert len(differences()) > 20
 
@@ -47,7 +50,7 @@ def test_every_function_has_a_case() -> None:
     """Each function is used at least once, in an expression or a statement."""
     text = "\n".join(_RECORDED_RESULTS).lower()
     unused = {name for name in FUNCTIONS if f"{name}(" not in text.replace(" (", "(")}
-    # Their results depend on the clock.
+    # The results of these functions depend on the clock.
     assert unused <= {
         "current_date",
         "current_time",

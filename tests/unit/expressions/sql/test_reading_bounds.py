@@ -14,12 +14,12 @@ from dashwright.expressions.sql.statement_errors import StatementError
 pytestmark = pytest.mark.exhaustive
 
 _MAX_NESTING = 24
-_MOST_STEPS = bounds.step_limit(bounds.MAX_TOKENS)
+_MAX_STEPS = bounds.step_limit(bounds.MAX_TOKENS)
 
 
 @dataclass(slots=True)
 class Cost:
-    """The parser's steps for the last statement, and the nodes of the largest part rewritten."""
+    """The parser's steps for the last statement, and the nodes of the largest part that was rewritten."""
 
     steps: int = 0
     nodes: int = 0
@@ -27,46 +27,46 @@ class Cost:
 
 @pytest.fixture
 def cost(monkeypatch: pytest.MonkeyPatch) -> Cost:
-    total = Cost()
-    advance, measured = mysql_grammar._Parser._advance, bounds.measure
+    recorded_cost = Cost()
+    advance, measure = mysql_grammar._Parser._advance, bounds.measure
 
     def count_steps(self: Any, times: int = 1) -> None:
-        total.steps += 1
-        assert total.steps <= _MOST_STEPS + 1_000, "the parser goes on and on"
+        recorded_cost.steps += 1
+        assert recorded_cost.steps <= _MAX_STEPS + 1_000, "the parser does not end"
         advance(self, times)
 
     def count_nodes(node: Any) -> int:
-        size = measured(node)
-        assert size <= 3 * bounds.MAX_NODES, "the tree grows on and on"
-        total.nodes = max(total.nodes, size)
+        size = measure(node)
+        assert size <= 3 * bounds.MAX_NODES, "the tree does not stop growing"
+        recorded_cost.nodes = max(recorded_cost.nodes, size)
         return size
 
     monkeypatch.setattr(mysql_grammar._Parser, "_advance", count_steps)
     monkeypatch.setattr(dialect, "measure", count_nodes)
-    return total
+    return recorded_cost
 
 
-def refusal_of(text: str, cost: Cost) -> str:
-    """Return the reason why a statement is refused, or "" if it is read. Any other exception fails the test."""
+def rejection_reason(text: str, cost: Cost) -> str:
+    """Return the reason why a statement is rejected, or "" if it is parsed. Any other exception fails the test."""
     cost.steps = cost.nodes = 0
     try:
-        read = statement._parse.__wrapped__(text)
-    except StatementError as refusal:
-        return refusal.reason
-    assert len(read.sql) <= bounds.MAX_SQL_LENGTH
+        parsed = statement._parse.__wrapped__(text)
+    except StatementError as error:
+        return error.reason
+    assert len(parsed.sql) <= bounds.MAX_SQL_LENGTH
     return ""
 
 
 def _calls(name: str) -> Iterator[str]:
-    """Yield calls of a function with one to seven arguments. In each, the placeholder is another argument."""
+    """Yield calls of a function with up to seven arguments, one of which is the placeholder ``%``, for each position."""
     function = FUNCTIONS[name]
     for count in range(max(function.min_arguments, 1), min(function.max_arguments if function.max_arguments is not None else 7, 7) + 1):
-        for hole in range(count):
-            others = ["'$.a'"] * count
+        for placeholder_index in range(count):
+            arguments = ["'$.a'"] * count
             if name in {"json_contains_path", "json_search"} and count > 1:
-                others[1] = "'one'"
-            others[hole] = "%"
-            yield f"{name}({', '.join(others)})"
+                arguments[1] = "'one'"
+            arguments[placeholder_index] = "%"
+            yield f"{name}({', '.join(arguments)})"
 
 
 _TYPES = "date datetime timestamp time year char varchar binary decimal double float int bigint signed unsigned json text bit enum set"
@@ -116,7 +116,7 @@ _CONSTRUCTS = [
 ]
 
 
-def _nested(template: str, depth: int) -> str:
+def _nest(template: str, depth: int) -> str:
     text = "a"
     for _ in range(depth):
         text = template.replace("%", text, 1).replace("%", "1")
@@ -125,19 +125,19 @@ def _nested(template: str, depth: int) -> str:
 
 @pytest.mark.parametrize("name", FUNCTIONS)
 def test_nested_functions_stay_within_the_bounds(cost: Cost, name: str) -> None:
-    """A function is nested in each of its arguments to the maximum depth."""
+    """The cost of a function that is nested in any of its arguments, to the maximum depth, is bounded."""
     for template in _calls(name):
-        refusal_of(f"select {_nested(template, _MAX_NESTING)} from A", cost)
+        rejection_reason(f"select {_nest(template, _MAX_NESTING)} from A", cost)
 
 
 @pytest.mark.parametrize("template", _CONSTRUCTS)
 def test_nested_constructs_stay_within_the_bounds(cost: Cost, template: str) -> None:
-    """Constructs other than functions are nested to each depth from which only the bounds could reject them."""
+    """The cost of other constructs is bounded, for several depths of nesting up to the maximum."""
     for depth in (6, 11, _MAX_NESTING):
-        refusal_of(f"select {_nested(template, depth)} from A", cost)
+        rejection_reason(f"select {_nest(template, depth)} from A", cost)
 
 
-_REPEATED = [
+_REPEATABLE_PARTS = [
     "join A ",
     "join A on 1 ",
     ", A ",
@@ -149,11 +149,11 @@ _REPEATED = [
 ]
 
 
-@pytest.mark.parametrize("part", _REPEATED)
+@pytest.mark.parametrize("part", _REPEATABLE_PARTS)
 def test_repeated_parts_stay_within_the_bounds(cost: Cost, part: str) -> None:
-    """A part is repeated until the statement is full or the parser stops."""
+    """The cost of a part that is repeated, up to the maximum length of a statement, is bounded."""
     for times in (12, 40, bounds.MAX_LENGTH // len(part) // 5):
-        refusal_of(f"select 1 from A {part * times}", cost)
+        rejection_reason(f"select 1 from A {part * times}", cost)
 
 
 @pytest.mark.parametrize(
@@ -171,40 +171,40 @@ def test_repeated_parts_stay_within_the_bounds(cost: Cost, part: str) -> None:
     ids=lambda text: text[:30],
 )
 def test_superlinear_statements_are_rejected(cost: Cost, text: str) -> None:
-    """A statement whose parsing would take too many steps is refused, and the error says what to do."""
-    assert "too complex" in refusal_of(text, cost)
-    assert "split it" in refusal_of(text, cost)
+    """A statement whose parsing would take too many steps is rejected, and the error says what to do."""
+    assert "too complex" in rejection_reason(text, cost)
+    assert "split it" in rejection_reason(text, cost)
 
 
 def test_usual_statements_are_far_from_the_bounds(cost: Cost) -> None:
     """The statements of the MariaDB cases need few steps and few nodes."""
     for case in cases():
         text = statement_of(case)
-        assert "too complex" not in refusal_of(text, cost)
+        assert "too complex" not in rejection_reason(text, cost)
         assert cost.steps <= 20 + 2 * len(text)
-        # The parser refuses far larger statements only.
+        # The parser rejects only far larger statements.
         assert cost.nodes < 1_000
 
 
-def test_long_lists_are_read(cost: Cost) -> None:
+def test_long_lists_are_parsed(cost: Cost) -> None:
     """Long lists are parsed, up to the number of words that a statement may have."""
-    assert refusal_of(f"select n from A where n in ({', '.join(map(str, range(9_900)))})", cost) == ""
-    assert refusal_of(f"select {', '.join(['value'] * 9_900)} from A", cost) == ""
-    assert "20000 allowed" in refusal_of(f"select n from A where n in ({', '.join(map(str, range(10_000)))})", cost)
+    assert rejection_reason(f"select n from A where n in ({', '.join(map(str, range(9_900)))})", cost) == ""
+    assert rejection_reason(f"select {', '.join(['value'] * 9_900)} from A", cost) == ""
+    assert "20000 allowed" in rejection_reason(f"select n from A where n in ({', '.join(map(str, range(10_000)))})", cost)
 
 
-def test_sql_too_long_is_refused(cost: Cost, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A statement whose generated SQL is too long is refused as too complex."""
+def test_sql_that_is_too_long_is_rejected(cost: Cost, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A statement whose generated SQL is too long is rejected as too complex."""
     monkeypatch.setattr(statement, "MAX_SQL_LENGTH", 20)
-    assert "too complex" in refusal_of("select value + value from A", cost)
+    assert "too complex" in rejection_reason("select value + value from A", cost)
 
 
-@pytest.mark.parametrize("note", ["size=-1000000", "size=x", "line=1", "start=a", "kind=TEXT", "text"])
-def test_comments_have_no_effect(cost: Cost, note: str) -> None:
-    """Comments have no effect, although sqlglot can read notes on its nodes from them."""
-    noted = f"/* sqlglot.meta {note} */"
-    read = statement._parse.__wrapped__(f"select a as b {noted} from A {noted} join B {noted} on A.a {noted} = 'x' {noted}")
-    assert read == statement._parse.__wrapped__("select a as b from A join B on A.a = 'x'")
+@pytest.mark.parametrize("attribute", ["size=-1000000", "size=x", "line=1", "start=a", "kind=TEXT", "text"])
+def test_comments_have_no_effect(cost: Cost, attribute: str) -> None:
+    """Comments have no effect, although sqlglot reads attributes of its nodes from comments with ``sqlglot.meta``."""
+    comment = f"/* sqlglot.meta {attribute} */"
+    parsed = statement._parse.__wrapped__(f"select a as b {comment} from A {comment} join B {comment} on A.a {comment} = 'x' {comment}")
+    assert parsed == statement._parse.__wrapped__("select a as b from A join B on A.a = 'x'")
 
 
 @pytest.mark.parametrize(
@@ -219,12 +219,12 @@ def test_comments_have_no_effect(cost: Cost, note: str) -> None:
         ("with recursive x as (select 1 union select 1 from x), y as (select * from x) select * from y", ()),
     ],
 )
-def test_a_clause_reads_itself_in_the_step_of_a_recursion_only(text: str, tables: tuple[str, ...]) -> None:
-    """The name of a WITH clause in itself means a result, except in the step of a recursion: DuckDB would search its own tables."""
+def test_a_clause_refers_to_itself_only_in_the_step_of_a_recursion(text: str, tables: tuple[str, ...]) -> None:
+    """A WITH clause refers to itself only in the step of a recursion. Elsewhere in it, its name is that of a result of the request."""
     assert statement.parse_statement(text, "X").tables == tables
 
 
 @pytest.mark.parametrize("text", ["select * from A join dual", "select * from dual, A", "select * from dual join A"])
 def test_no_table_name_reaches_duckdb(cost: Cost, text: str) -> None:
-    """The table ``dual`` cannot be joined."""
-    assert "'dual' is not a result" in refusal_of(text, cost)
+    """The table ``dual`` cannot be joined, because DuckDB would search a table of this name."""
+    assert "'dual' is not a result" in rejection_reason(text, cost)

@@ -18,7 +18,7 @@ _TYPES = {"time": "timestamp", "value": "double"}
 
 
 def test_the_page_is_current() -> None:
-    """``make docs`` would not change the page."""
+    """``make docs`` does not change the page, and restores tables that were changed by hand."""
     assert page_with_tables(_TEXT) == _TEXT
     assert page_with_tables(_TEXT.replace("| `abs(x)` |", "| `abs(y)` |")) == _TEXT
     assert all(f"`{function.usage}`".replace("|", "\\|") in _TEXT for function in FUNCTIONS.values())
@@ -27,33 +27,33 @@ def test_the_page_is_current() -> None:
 @pytest.fixture(scope="module")
 def connection() -> Iterator[duckdb.DuckDBPyConnection]:
     with guest() as connection:
-        _load(connection)
+        _load_tables(connection)
         yield connection
 
 
-def _load(connection: duckdb.DuckDBPyConnection) -> None:
+def _load_tables(connection: duckdb.DuckDBPyConnection) -> None:
     for name, content in _TABLE.findall(_TEXT):
-        head, *rows = [line.split(",") for line in content.splitlines()]
-        columns = ", ".join(f'"{column}" {_TYPES.get(column, "varchar")}' for column in head)
+        header, *rows = [line.split(",") for line in content.splitlines()]
+        columns = ", ".join(f'"{column}" {_TYPES.get(column, "varchar")}' for column in header)
         connection.execute(f'create or replace table "{name}" ({columns})')
         connection.executemany(
-            f'insert into "{name}" values ({", ".join("?" * len(head))})', [[cell or None for cell in row] for row in rows]
+            f'insert into "{name}" values ({", ".join("?" * len(header))})', [[cell or None for cell in row] for row in rows]
         )
 
 
 @pytest.mark.parametrize(("statement", "response"), _EXAMPLE.findall(_TEXT))
 def test_an_example_has_the_result_on_the_page(connection: duckdb.DuckDBPyConnection, statement: str, response: str) -> None:
-    """Names and values equal those of the page."""
+    """The result of an example has the names and values on the page."""
     result = connection.execute(parse_statement(statement, "X").sql)
-    head = ",".join(column[0] for column in result.description or [])
-    rows = [",".join(_cell(value) for value in row) for row in result.fetchall()]
-    assert [head, *rows] == response.splitlines()
+    header = ",".join(column[0] for column in result.description or [])
+    rows = [",".join(_cell_text(value) for value in row) for row in result.fetchall()]
+    assert [header, *rows] == response.splitlines()
 
 
-def _cell(value: object) -> str:
+def _cell_text(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else result_text([[value]]) if value is None else str(value)
 
 
 def test_the_pattern_finds_examples() -> None:
-    """The pattern above finds them."""
+    """The pattern for examples finds every example of the page."""
     assert len(_EXAMPLE.findall(_TEXT)) == _TEXT.count("```sql\n") > 3

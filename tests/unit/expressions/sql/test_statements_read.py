@@ -70,7 +70,7 @@ def test_a_missing_column_is_an_error(connection: duckdb.DuckDBPyConnection, nam
 
 
 def test_rollup_adds_the_totals(connection: duckdb.DuckDBPyConnection) -> None:
-    """MariaDB does not permit ORDER BY with ROLLUP, so this case is not compared with it."""
+    """``WITH ROLLUP`` adds a row of totals. The case is not compared with MariaDB, which does not permit ORDER BY with ROLLUP."""
     rows = connection.execute(
         parse_statement("SELECT flag, count(*) FROM A GROUP BY flag WITH ROLLUP ORDER BY 2 DESC LIMIT 1", "X").sql
     ).fetchall()
@@ -78,7 +78,7 @@ def test_rollup_adds_the_totals(connection: duckdb.DuckDBPyConnection) -> None:
 
 
 def test_parsing_logs_nothing(caplog: pytest.LogCaptureFixture) -> None:
-    """No statement makes the parser write to the log."""
+    """The parser of statements does not write to the log."""
     with caplog.at_level(logging.DEBUG):
         warm_up()
         parse_statement("SELECT n FROM A WHERE time > now() - INTERVAL 1 DAY", "X")

@@ -12,21 +12,21 @@ from dashwright.expressions.transformations.pipeline import apply_steps, read_st
 
 
 def column(name: str, values: Sequence[Any], config: dict[str, Any] | None = None, **labels: str) -> Column:
-    """Return a column. Its type is time if its name is ``time``, or else that of the first value that is not null."""
+    """Return a column. Its type is time if its name is ``time``, otherwise the type of the first value that is not null."""
     first = next((value for value in values if value is not None), 0)
     type_ = CellType.TIME if name.lower() == "time" else type_of_value(first)
     return Column(name, type_, list(values), labels or None, config or {})
 
 
 def frame(ref_id: str, *columns: Column, name: str = "", **values: Any) -> DataFrame:
-    """Return a frame of columns, and of one more for each keyword."""
+    """Return a frame with the columns, and a further column for each keyword."""
     return replace(DataFrame.of([*columns, *(column(key, cells) for key, cells in values.items())], ref_id), name=name)
 
 
 def apply_all(frames: Frames, *steps: dict[str, Any], limits: Limits | None = None) -> Frames:
-    """Return the frames after transformations. Those that were given do not remember their display names."""
-    fresh = [item.with_columns([replace(column, known_name=None) for column in item.columns]) for item in frames]
-    return apply_steps(fresh, read_steps(list(steps)), Context(limits or Limits()))
+    """Return the frames after transformations. Display names that the frames remember from other tests are not used."""
+    frames_without_names = [item.with_columns([replace(column, known_name=None) for column in item.columns]) for item in frames]
+    return apply_steps(frames_without_names, read_steps(list(steps)), Context(limits or Limits()))
 
 
 def transform(frames: Frames, name: str, **options: Any) -> list[dict[str, Any]]:

@@ -13,7 +13,7 @@ from dashwright.expressions.transformations.pipeline import read_steps
 from dashwright.expressions.transformations.result import transform, transformed_for_drawing
 
 NANOS = np.array([1_000_000_001, 2_000_000_002], np.int64)
-ENGINE = Frame(
+ENGINE_FRAME = Frame(
     [
         Field("time", FieldType.TIME, NANOS),
         Field(
@@ -33,15 +33,15 @@ ENGINE = Frame(
 
 def test_untouched_columns_are_exact() -> None:
     """Columns whose cells no transformation changes keep their types, nanoseconds and large integers."""
-    converted = to_frame(from_frame(ENGINE))
+    converted = to_frame(from_frame(ENGINE_FRAME))
     assert [(field.type, field.values, field.labels, field.config) for field in converted.fields] == [
-        (field.type, field.values, field.labels, field.config) for field in ENGINE.fields
+        (field.type, field.values, field.labels, field.config) for field in ENGINE_FRAME.fields
     ]
     assert (converted.name, converted.ref_id, converted.meta) == ("name", "A", {"type": "x"})
 
 
 def test_cells_are_milliseconds_numbers_and_nulls() -> None:
-    assert [list(column.values) for column in from_frame(ENGINE).columns] == [[1000, 2000], [2**60, None]]
+    assert [list(column.values) for column in from_frame(ENGINE_FRAME).columns] == [[1000, 2000], [2**60, None]]
 
 
 def test_undefined_cells_are_null_but_known() -> None:
@@ -66,8 +66,8 @@ def test_nested_tables_are_not_drawn() -> None:
         "id": "groupToNestedTable",
         "options": {"fields": {"time": {"operation": "groupby"}, "n": {"operation": "aggregate", "aggregations": ["max"]}}},
     }
-    (drawn,) = transformed_for_drawing([[ENGINE]], read_steps([step]), Context())
-    assert [field.name for field in drawn.fields] == ["time", "n (max)"]
+    (frame_to_draw,) = transformed_for_drawing([[ENGINE_FRAME]], read_steps([step]), Context())
+    assert [field.name for field in frame_to_draw.fields] == ["time", "n (max)"]
 
 
 def test_drawn_columns_of_mixed_cells_keep_their_type() -> None:
@@ -78,6 +78,6 @@ def test_drawn_columns_of_mixed_cells_keep_their_type() -> None:
 
 def test_too_many_frames_are_an_error_of_the_result() -> None:
     """The frames of all queries are counted before they are converted."""
-    result = transform([[ENGINE] * 6_000, [ENGINE] * 6_000], [], Context())
+    result = transform([[ENGINE_FRAME] * 6_000, [ENGINE_FRAME] * 6_000], [], Context())
     assert result.error is not None
     assert "12000 frames" in result.error.message

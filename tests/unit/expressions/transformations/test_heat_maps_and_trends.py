@@ -23,10 +23,10 @@ def load_series(*values: float | None, ref_id: str = "A", **labels: str) -> Data
 
 
 def test_a_table_of_trends_has_a_row_for_each_series() -> None:
-    """Labels are columns, a missing one is empty. The value of a trend is its last one, or the result of ``stat``."""
+    """Each label is a column, which is empty in rows without the label. The value of a trend is its last one, or the result of ``stat``."""
     frames = [load_series(1, 5, None, host="a"), load_series(4, 2, job="x"), frame("A", host=["t"]), load_series(7, ref_id="B")]
-    others, first, second = apply_all(frames, {"id": "timeSeriesTable", "options": {"A": {"stat": "max"}}})
-    assert cells([others]) == [{"host": ["t"]}]
+    tables, first, second = apply_all(frames, {"id": "timeSeriesTable", "options": {"A": {"stat": "max"}}})
+    assert cells([tables]) == [{"host": ["t"]}]
     assert [column.name for column in first.columns] == ["host", "job", "Trend #A"]
     assert [list(column.values) for column in first.columns[:2]] == [["a", ""], ["", "x"]]
     assert [trend.value for trend in first.columns[2].values] == [5, 4]
@@ -43,9 +43,9 @@ def test_frames_without_ascending_times_are_not_series() -> None:
 def test_a_trend_is_written_as_a_frame_with_its_value() -> None:
     (table,) = apply_all([load_series(1, 5)], {"id": "timeSeriesTable"})
     typed = to_typed_frame(table)
-    written = orjson.loads(b"".join(part for part, _ in JsonFrameWriter().write(typed.frame, typed.types)))
-    assert written["schema"]["fields"][0]["type"] == "frame"
-    (((trend,),),) = (written["data"]["values"],)
+    document = orjson.loads(b"".join(part for part, _ in JsonFrameWriter().write(typed.frame, typed.types)))
+    assert document["schema"]["fields"][0]["type"] == "frame"
+    (((trend,),),) = (document["data"]["values"],)
     assert trend["value"] == 5
     assert trend["data"]["values"] == [[0, 1000], [1, 5]]
 
@@ -68,7 +68,7 @@ def curve_of(points: DataFrame, **options: Any) -> dict[str, list[Any]]:
 
 @given(st.floats(-1e3, 1e3), st.floats(-1e3, 1e3), st.integers(2, 30))
 def test_a_line_is_its_own_regression(slope: float, start: float, count: int) -> None:
-    """The points of the curve are on the line, from the first value to the last."""
+    """The regression of points on a line is this line, from the first value to the last."""
     rows = list(range(count))
     options: dict[str, Any] = {"xFieldName": "x", "yFieldName": "y", "predictionCount": 5}
     curve = curve_of(frame("A", x=rows, y=[start + slope * row for row in rows]), **options)
@@ -125,7 +125,7 @@ def test_cells_of_a_heat_map_count_each_value(values: list[float], size: float, 
 
 
 def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:
-    """A number of columns or rows becomes the next smaller usual size; a logarithmic scale has rows for each power."""
+    """A number of columns or rows becomes the next smaller usual size; a logarithmic scale has a row for each power."""
     values = [1.0, 2.0, 5.0, 100.0]
     (linear,) = apply_all([load_series(*values)], {"id": "heatmap", "options": {"xBuckets": {"value": 2}, "yBuckets": {"value": 10}}})
     assert sorted(set(linear.columns[0].values)) == [0, 2000]
@@ -142,7 +142,7 @@ def test_numbers_of_cells_give_sizes_that_grafana_chooses() -> None:
         ([0.0, 1e300], {"yBuckets": {"mode": "size", "value": 1e-300}}, "would produce"),
     ],
 )
-def test_a_heat_map_says_what_it_lacks(values: list[float | None], options: dict[str, Any], problem: str) -> None:
+def test_a_heat_map_that_cannot_be_calculated_is_an_error(values: list[float | None], options: dict[str, Any], problem: str) -> None:
     with pytest.raises((BadRequest, TooLarge)) as error:
         transform([load_series(*values)], "heatmap", **options)
     assert problem in error.value.message

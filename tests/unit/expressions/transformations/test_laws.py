@@ -75,7 +75,7 @@ def test_included_and_excluded_rows_are_all_rows(values: list[int | None], value
     """Each row is either included or excluded."""
     filters = [{"fieldName": "v", "config": {"id": condition, "options": {"value": value}}}]
     table = frame("A", v=values, row=list(range(len(values))))
-    (included,), (excluded,) = (transform([table], "filterByValue", filters=filters, type=kind) for kind in ("include", "exclude"))
+    (included,), (excluded,) = (transform([table], "filterByValue", filters=filters, type=type_) for type_ in ("include", "exclude"))
     assert sorted(included["row"] + excluded["row"]) == list(range(len(values)))
 
 
@@ -89,10 +89,10 @@ def test_a_histogram_counts_each_value(values: list[float], size: float, offset:
 
 @given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3), min_size=1, max_size=4))
 def test_transposing_twice_returns_the_cells(rows: list[list[int]]) -> None:
-    """Rows become columns and again rows."""
+    """A table that is transposed twice has its original cells."""
     table = frame("A", column("row", ["r0", "r1", "r2"]), *(column(f"c{index}", row) for index, row in enumerate(rows)))
-    (twice,) = apply_all([table], {"id": "transpose"}, {"id": "transpose"})
-    assert [list(column_of_twice.values) for column_of_twice in twice.columns[1:]] == rows
+    (transposed_twice,) = apply_all([table], {"id": "transpose"}, {"id": "transpose"})
+    assert [list(column_of_twice.values) for column_of_twice in transposed_twice.columns[1:]] == rows
 
 
 @given(NUMBERS)
@@ -104,12 +104,12 @@ def test_a_running_sum_ends_with_the_sum(values: list[int | None]) -> None:
 
 
 @given(FLOATS, st.integers(1, 5), st.booleans())
-def test_moving_means_are_means_of_windows(values: list[float], size: int, centered: bool) -> None:
+def test_moving_means_are_means_of_windows(values: list[float], size: int, is_centered: bool) -> None:
     """Each moving mean is the mean of the rows in its window."""
-    window = {"windowSizeMode": "fixed", "windowSize": size, "windowAlignment": "centered" if centered else "trailing"}
+    window = {"windowSizeMode": "fixed", "windowSize": size, "windowAlignment": "centered" if is_centered else "trailing"}
     (result,) = transform([frame("A", v=values)], "calculateField", mode="windowFunctions", alias="m", window=window)
     for row, mean in enumerate(result["m"]):
-        start, end = (row - size // 2, row + (size + 1) // 2) if centered else (row - size + 1, row + 1)
+        start, end = (row - size // 2, row + (size + 1) // 2) if is_centered else (row - size + 1, row + 1)
         rows = values[max(0, start) : end]
         assert abs(mean - sum(rows) / len(rows)) < 1e-5
 

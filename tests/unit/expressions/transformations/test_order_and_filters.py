@@ -41,12 +41,12 @@ def test_a_filter_selects_the_frames_of_a_transformation() -> None:
     assert [cells([item]) for item in apply_all([A, B], without_options)] == [[{"v + v": [0]}], [{"v + v": [2]}]]
 
 
-def test_several_frames_keep_their_names_apart() -> None:
+def test_columns_of_several_frames_have_distinct_names() -> None:
     """Names of frames and labels distinguish columns; equal names in one frame are numbered."""
     series = [frame("A", column("Value", [1], host=host), name=name) for host, name in (("a", "f"), ("b", "g"))]
     assert [DisplayNames(series).of_frame(item) for item in series] == [["f a"], ["g b"]]
-    twins = frame("A", column("Value", [1]), column("Value", [2]), column("x", [3], a="1", b="2"))
-    assert DisplayNames([twins]).of_frame(twins) == ["Value 1", "Value 2", 'x {a="1", b="2"}']
+    frame_with_equal_names = frame("A", column("Value", [1]), column("Value", [2]), column("x", [3], a="1", b="2"))
+    assert DisplayNames([frame_with_equal_names]).of_frame(frame_with_equal_names) == ["Value 1", "Value 2", 'x {a="1", b="2"}']
 
 
 def test_columns_keep_their_display_names_in_later_steps() -> None:

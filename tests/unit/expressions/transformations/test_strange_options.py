@@ -1,4 +1,4 @@
-"""Transformations with wrong options and with cells of any type, which are errors in words at most."""
+"""Transformations with wrong options or cells of any type return a valid table, or an error with a reason."""
 
 import contextlib
 from typing import Any
@@ -38,7 +38,7 @@ def tables(draw: st.DrawFn) -> DataFrame:
     columns = [
         Column(
             draw(st.sampled_from(["time", "v", "Value", "host", ""])),
-            draw(st.sampled_from([kind for kind in CellType if kind is not CellType.FRAMES])),
+            draw(st.sampled_from([type_ for type_ in CellType if type_ is not CellType.FRAMES])),
             draw(st.lists(CELL, min_size=rows, max_size=rows)),
             draw(st.sampled_from([None, {}, {"host": "a"}, {"host": "b", "what": "c"}])),
             draw(st.sampled_from([{}, {"displayName": "v"}, {"displayName": 3}, {"noValue": "0", "custom": None}, {"thresholds": []}])),
@@ -54,12 +54,14 @@ def is_sound(frames: Frames) -> bool:
 
 
 @given(st.sampled_from(TRANSFORMATIONS_AND_PATHS), WRONG_VALUES, st.lists(tables(), max_size=3))
-def test_a_wrong_option_is_an_error_at_most(transformation_and_path: tuple[int, tuple[int | str, ...]], wrong: Any, frames: Frames) -> None:
-    """With one wrong option and any cells, the result is sound, or the error is one of the product."""
+def test_a_wrong_option_is_an_error_at_most(
+    transformation_and_path: tuple[int, tuple[int | str, ...]], wrong_value: Any, frames: Frames
+) -> None:
+    """With one wrong option and any cells, the result is sound, or the transformation raises a ``DashwrightError``."""
     index, path = transformation_and_path
     name, options = OPTIONS[index]
     with contextlib.suppress(DashwrightError):
-        assert is_sound(apply_all(frames, {"id": name, "options": replace_at(options, path, wrong)}))
+        assert is_sound(apply_all(frames, {"id": name, "options": replace_at(options, path, wrong_value)}))
 
 
 @given(st.sampled_from(sorted(TRANSFORMATIONS)), st.lists(tables(), max_size=3))
@@ -94,8 +96,8 @@ LONG_FRAME = frame("A", time=list(range(2000)), v=list(range(2000)), same=["x"] 
         ),
     ],
 )
-def test_results_that_explode_are_refused(name: str, options: dict[str, Any], frames: Frames) -> None:
-    """A transformation whose result would have too many cells is refused before the result is built."""
+def test_results_with_too_many_cells_are_rejected(name: str, options: dict[str, Any], frames: Frames) -> None:
+    """A transformation whose result would have too many cells is rejected before the result is built."""
     with pytest.raises(TooLarge, match=f"transformation 1 \\({name}\\): .*TRANSFORMATION_CELLS"):
         apply_all(frames, {"id": name, "options": options}, limits=Limits(transformation_cells=1_000_000))
 
@@ -109,13 +111,13 @@ def test_results_that_explode_are_refused(name: str, options: dict[str, Any], fr
         ("extractFields", {"source": "line"}, [frame("A", line=[" ".join(f"k{index}=1" for index in range(20_100))])], "20001 columns"),
     ],
 )
-def test_too_many_frames_and_columns_are_refused(name: str, options: dict[str, Any], frames: Frames, problem: str) -> None:
-    """A result with too many frames or columns is refused."""
+def test_too_many_frames_and_columns_are_rejected(name: str, options: dict[str, Any], frames: Frames, problem: str) -> None:
+    """The error of too many frames or columns has their number."""
     with pytest.raises(BadRequest, match=problem):
         apply_all(frames, {"id": name, "options": options})
 
 
-def test_a_chain_has_a_limit() -> None:
+def test_the_number_of_transformations_is_limited() -> None:
     with pytest.raises(BadRequest, match="501 transformations"):
         apply_all([LONG_FRAME], *[{"id": "noop"}] * 501)
 
@@ -127,8 +129,8 @@ def test_an_endless_pattern_is_stopped() -> None:
         apply_all([frame("A", column("a" * 60 + "!", [1]))], {"id": "renameByRegex", "options": {"regex": "/^(a|a|aa)+$/"}})
 
 
-def test_work_ends_at_the_deadline() -> None:
-    """Rows of one key that cannot become one are compared with each other only until the deadline."""
+def test_a_merge_ends_at_the_deadline() -> None:
+    """A merge compares many rows with the same key only until the deadline."""
     limits = Limits(deadline=Deadline(0.05), transformation_cells=10**7)
     rows = [frame(ref_id, k=["x"] * 60_000, v=list(range(start, start + 60_000))) for ref_id, start in (("A", 0), ("B", 10**6))]
     rows[1] = rows[1].with_columns([rows[1].columns[0], column("w", [1] * 60_000)])
@@ -138,6 +140,6 @@ def test_work_ends_at_the_deadline() -> None:
 
 
 def test_memory_is_reserved() -> None:
-    """Frames that do not fit into the memory of all requests are refused."""
+    """Frames that do not fit into the memory of all requests are an error."""
     with MemoryBudget(100_000).reservation(1) as memory, pytest.raises(DashwrightError, match="memory"):
         apply_all([LONG_FRAME], {"id": "noop"}, limits=Limits(memory=memory))

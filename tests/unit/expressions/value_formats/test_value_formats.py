@@ -11,7 +11,7 @@ from dashwright.expressions.value_formats.registry import VALUE_FORMATS, value_f
 
 NOW = datetime(2025, 3, 5, 9, 30, tzinfo=UTC)
 CONTEXT = DateContext(UTC, NOW)
-#: Units whose texts of NaN and of infinities are words or notations.
+#: Numbers near the limits of floats and of exact integers, and values that are not finite.
 STRANGE_NUMBERS = (0.0, -0.0, 1e-320, -1e-320, 1.7e308, -1.7e308, 9.1e15, -9.1e15, math.nan, math.inf, -math.inf)
 
 
@@ -104,7 +104,7 @@ def test_custom_unit_is_read_from_its_notation(unit: str, expected: str) -> None
     assert text(unit, 1_500) == expected
 
 
-def test_parts_of_a_text_are_kept_apart() -> None:
+def test_prefix_and_suffix_of_a_text_are_separate() -> None:
     assert value_format("currencyUSD")(-2_000, None, CONTEXT) == FormattedValue("2", prefix="-$", suffix="K")
     assert value_format("bytes")(1_024, 1, CONTEXT) == FormattedValue("1.0", suffix=" KiB")
 
@@ -141,7 +141,7 @@ def test_time_is_written_in_the_zone_of_the_picture(unit: str, expected: str) ->
     ],
 )
 def test_dates_of_javascript_have_texts_in_any_year(unit: str, milliseconds: float, expected: str) -> None:
-    """A time that ``datetime`` lacks, such as one in microseconds, has the text that browsers show."""
+    """A time beyond the years of ``datetime``, such as a time in microseconds, has the text that browsers show."""
     assert text(unit, milliseconds) == expected
 
 
@@ -151,7 +151,7 @@ def test_date_is_omitted_on_the_current_day_of_the_zone() -> None:
     assert text("dateTimeAsUSNoDateIfToday", time) == "1:15:30 am"
 
 
-def test_milliseconds_are_shown_only_if_the_context_asks_for_them() -> None:
+def test_milliseconds_are_written_only_in_a_context_with_milliseconds() -> None:
     assert text("dateTimeAsSystem", 1_500, context=DateContext(UTC, NOW, with_milliseconds=True)) == "1970-01-01 00:00:01.500"
     assert text("dateTimeAsSystem", 1_500) == "1970-01-01 00:00:01"
 

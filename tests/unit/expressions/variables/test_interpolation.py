@@ -91,9 +91,9 @@ def test_names_are_found_wherever_text_is_replaced() -> None:
 
 
 @given(st.lists(st.text(max_size=20), max_size=4), st.sampled_from(sorted(FORMATS)), st.booleans())
-def test_every_format_writes_every_value(values: list[str], name: str, selection: bool) -> None:
-    """No value is an error in any format, whether it is one or several."""
-    value_list = replace(Value.of(list(values)), is_selection=selection)
+def test_every_format_writes_every_value(values: list[str], name: str, is_selection: bool) -> None:
+    """Every format writes any value, and any list of values, as text."""
+    value_list = replace(Value.of(list(values)), is_selection=is_selection)
     assert isinstance(FORMATS[name](value_list, _context()), str)
     assert isinstance(FORMATS[name](Value.of("".join(values)), _context()), str)
 

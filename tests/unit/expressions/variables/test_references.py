@@ -72,7 +72,7 @@ def test_data_sources_that_the_caller_may_not_query_replace_no_other() -> None:
 
 
 def test_a_data_source_of_the_type_is_not_replaced() -> None:
-    """A type that speaks PromQL means Prometheus only if there is no data source of the type itself."""
+    """A type with PromQL is replaced by Prometheus only if no data source has the type itself."""
     metrics = CatalogEntry("v", "Metrics", "victoriametrics-metrics-datasource")
     assert resolve_reference({"type": metrics.type, "uid": "gone"}, Catalog([PROM, metrics]), SCOPE) == {"type": metrics.type, "uid": "v"}
 

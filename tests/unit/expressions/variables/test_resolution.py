@@ -27,8 +27,8 @@ CATALOG = Catalog(
 )
 
 
-class Source:
-    """A data source that returns the values in a query, and records the queries."""
+class RecordingSource:
+    """A data source that returns the words of a query as options, and records the queries."""
 
     def __init__(self) -> None:
         self.sent_queries: list[str] = []
@@ -44,20 +44,20 @@ class Source:
 async def resolve_variables(
     *variables: Mapping[str, Any],
     url: Mapping[str, Sequence[str]] | None = None,
-    source: Source | None = None,
+    source: RecordingSource | None = None,
     seconds: float = 2.0,
     **spec: Any,
 ) -> Resolution:
     board = {"templating": {"list": list(variables)}, **spec}
     context = ResolutionContext(
-        CATALOG, TimeRange(END - timedelta(hours=1), END), {}, url or {}, (source or Source()).send_query, seconds=seconds
+        CATALOG, TimeRange(END - timedelta(hours=1), END), {}, url or {}, (source or RecordingSource()).send_query, seconds=seconds
     )
     return await resolve(board, [str(variable["name"]) for variable in variables], context)
 
 
-def variable(kind: str, query: Any = "", current: Any = None, **members: Any) -> dict[str, Any]:
-    saved = {} if current is None else {"current": {"value": current, "text": current}}
-    return {"name": "v", "type": kind, "query": query, **saved, **members}
+def variable(type_: str, query: Any = "", current: Any = None, **members: Any) -> dict[str, Any]:
+    members_of_current_value = {} if current is None else {"current": {"value": current, "text": current}}
+    return {"name": "v", "type": type_, "query": query, **members_of_current_value, **members}
 
 
 @pytest.mark.parametrize(
@@ -99,7 +99,7 @@ async def test_variables_have_the_value_that_grafana_gives(definition: dict[str,
 
 
 async def test_elements_define_variables_too() -> None:
-    """The schema with elements names kinds and queries in another way."""
+    """Variables are read from the schema with elements, too, in which the names of types and queries are different."""
     query = {"kind": "DataQuery", "group": "prometheus", "spec": {"query": "x y"}}
     variables = [
         {"kind": "QueryVariable", "spec": {"name": "q", "query": query, "sort": "alphabeticalDesc"}},
@@ -107,13 +107,13 @@ async def test_elements_define_variables_too() -> None:
         {"kind": "DatasourceVariable", "spec": {"name": "d", "pluginId": "prometheus", "current": {"value": "b"}}},
         {"kind": "SwitchVariable", "spec": {"name": "s", "current": "on", "disabledValue": "off"}},
     ]
-    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, Source().send_query)
+    context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, RecordingSource().send_query)
     resolved = await resolve({"variables": variables, "elements": {}}, ["q", "t", "d", "s"], context)
     assert resolved.scope.interpolate("$q $t $d $s") == "y typed b on"
 
 
 async def test_values_of_the_url_take_precedence() -> None:
-    """Values of the URL count even if they are not options.
+    """Values of the URL are used even if they are not options.
 
     *All* in the URL selects the variable's value for all. Unknown names become variables.
     """
@@ -124,7 +124,7 @@ async def test_values_of_the_url_take_precedence() -> None:
 
 
 async def test_variables_refer_to_earlier_and_later_ones() -> None:
-    source = Source()
+    source = RecordingSource()
     first = {**variable("query", "$second-1 $second-2"), "name": "first"}
     second = {**variable("custom", "p,q", "q"), "name": "second"}
     assert (await resolve_variables(first, second, source=source)).scope.interpolate("$first") == "q-1"
@@ -132,7 +132,7 @@ async def test_variables_refer_to_earlier_and_later_ones() -> None:
 
 
 async def test_only_variables_in_use_are_queried() -> None:
-    source = Source()
+    source = RecordingSource()
     context = ResolutionContext(CATALOG, TimeRange(END, END), {}, {}, source.send_query)
     queries = {"used": "$inner", "inner": "x", "spare": "y"}
     board = {"templating": {"list": [{**variable("query", query), "name": name} for name, query in queries.items()]}}
@@ -141,9 +141,9 @@ async def test_only_variables_in_use_are_queried() -> None:
 
 
 async def test_variables_in_a_cycle_keep_their_saved_values_with_a_problem() -> None:
-    source = Source()
-    pair = [{**variable("query", f"${other}", name), "name": name} for name, other in (("m", "n"), ("n", "m"))]
-    resolved = await resolve_variables(*pair, source=source)
+    source = RecordingSource()
+    cyclic_variables = [{**variable("query", f"${other}", name), "name": name} for name, other in (("m", "n"), ("n", "m"))]
+    resolved = await resolve_variables(*cyclic_variables, source=source)
     assert (resolved.scope.interpolate("$m $n"), source.sent_queries) == ("m n", [])
     assert resolved.notices == ["$m, $n refer to each other in a circle, so each has its saved value"]
 
@@ -165,10 +165,13 @@ async def test_variables_that_fail_for_one_reason_have_one_problem(names: list[s
 
 
 async def test_a_missing_data_source_is_the_only_problem_of_its_queries() -> None:
-    """The options of a variable that queries a missing data source are missing for the same reason."""
-    source = Source()
-    chosen, queried = {**variable("datasource", "loki"), "name": "ds"}, {**variable("query", "x", datasource={"uid": "$ds"}), "name": "q"}
-    resolved = await resolve_variables(queried, chosen, source=source)
+    """A variable that queries a missing data source has the same problem as the variable that selects this data source."""
+    source = RecordingSource()
+    source_variable, query_variable = (
+        {**variable("datasource", "loki"), "name": "ds"},
+        {**variable("query", "x", datasource={"uid": "$ds"}), "name": "q"},
+    )
+    resolved = await resolve_variables(query_variable, source_variable, source=source)
     problem = "$ds, $q have no options: there is no data source of the type 'loki' that you may query"
     assert resolved.scope.problems == dict.fromkeys(("ds", "q"), problem)
     assert source.sent_queries == []
@@ -195,7 +198,7 @@ async def test_an_endless_regular_expression_is_stopped(pattern: str) -> None:
 
 
 async def test_slow_queries_end_with_the_budget() -> None:
-    class SlowSource(Source):
+    class SlowSource(RecordingSource):
         async def send_query(self, definition: Definition, scope: Scope) -> Sequence[Option]:
             await asyncio.sleep(60)
             return []
@@ -223,14 +226,14 @@ async def test_slow_queries_end_with_the_budget() -> None:
 async def test_filters_apply_to_queries_of_their_data_source(
     source: Any, filters: Any, url: Sequence[str] | None, text: str, uids: Sequence[str], notice: str
 ) -> None:
-    """Filters of the URL replace the saved ones. Those that cannot be applied are named."""
+    """Filters apply to queries of their data source. Those of the URL replace saved ones. A notice names those that cannot be applied."""
     definition = variable("adhoc", datasource=source, filters=filters)
     resolved = await resolve_variables(definition, url={"v": url} if url else None)
     assert (resolved.scope.interpolate("$v"), list(resolved.scope.filters)) == (text, uids)
     assert (notice in resolved.notices[0]) if notice else not resolved.notices
 
 
-async def test_inputs_of_shared_dashboards_are_filled_in() -> None:
+async def test_inputs_of_shared_dashboards_have_values() -> None:
     inputs = [
         {"name": "DS_P", "type": "datasource", "pluginId": "prometheus"},
         {"name": "C", "type": "constant", "value": "k"},
@@ -260,7 +263,7 @@ NAMES = ["web-10", "web-9", "Web-1", "db-2", "db-2", "cache"]
         ("cache", 0, ["cache"]),
     ],
 )
-def test_options_are_chosen_and_sorted(pattern: str, sort: int, values: list[str]) -> None:
+def test_options_are_filtered_and_sorted(pattern: str, sort: int, values: list[str]) -> None:
     assert [option.value for option in queried_options([Option(name, name) for name in NAMES], pattern, sort)] == values
 
 
