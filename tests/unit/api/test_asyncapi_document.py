@@ -7,7 +7,7 @@ from typing import Any, Final
 import jsonschema_rs
 import orjson
 import pytest
-from tests.unit.api.served import nodes
+from tests.unit.api.gateway_routes import nodes
 
 from dashwright.api.domain import submissions
 from dashwright.api.domain.batch_items import CheckedItem, RefusedItem, read_item

@@ -8,7 +8,7 @@ from typing import Any, Final
 import jsonschema_rs
 import orjson
 import pytest
-from tests.unit.api.served import nodes, routes
+from tests.unit.api.gateway_routes import nodes, routes
 
 from dashwright.api.routes.description import described_api
 

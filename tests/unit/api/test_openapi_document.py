@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import pytest
 from openapi_spec_validator import OpenAPIV31SpecValidator
 from pydantic import BaseModel, Field, PlainSerializer
-from tests.unit.api.served import routes
+from tests.unit.api.gateway_routes import routes
 
 from dashwright.api.http import docs_page
 from dashwright.api.http.call import Call

@@ -6,7 +6,7 @@ import orjson
 import pytest
 from openapi_spec_validator import OpenAPIV2SpecValidator, OpenAPIV30SpecValidator
 from pydantic import ConfigDict, Field
-from tests.unit.api.served import nodes, routes
+from tests.unit.api.gateway_routes import nodes, routes
 
 from dashwright.api.http.openapi import openapi_document
 from dashwright.api.http.openapi_conversion import openapi_30, swagger_20

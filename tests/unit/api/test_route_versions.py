@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-from tests.unit.api.served import routes
+from tests.unit.api.gateway_routes import routes
 
 from dashwright.api.http.call import Call
 from dashwright.api.http.response import Response
