@@ -36,7 +36,7 @@ class Account:
 
 @dataclass
 class Accounts:
-    """The accounts of a test: a login and its roles by organization, the first of which is its current one."""
+    """The accounts of a test, by login. The current organization of a login is the first one of its roles."""
 
     hashes: dict[str, str | None] = field(default_factory=dict)
     roles: dict[str, Mapping[int, Role]] = field(default_factory=dict)
@@ -51,9 +51,9 @@ class Accounts:
         if login not in self.hashes:
             return None
         roles = self.roles.get(login, {1: Role.VIEWER})
-        body = org_id if org_id is not None else next(iter(roles))
-        role = roles.get(body)
-        identity = None if role is None else Identity(f"user:{login}", login, body, role, permissions=permissions_of(role))
+        current_org_id = org_id if org_id is not None else next(iter(roles))
+        role = roles.get(current_org_id)
+        identity = None if role is None else Identity(f"user:{login}", login, current_org_id, role, permissions=permissions_of(role))
         return Account(self.hashes[login], login in self.disabled, identity, salt=self.salts.get(login), login=login)
 
     async def replace_password_hash(self, user_id: int, *, old_hash: str, new_hash: str) -> bool:
@@ -124,7 +124,7 @@ def authenticator(accounts: Accounts, passwords: Passwords) -> SchemeAuthenticat
 
 @pytest.fixture
 async def serve(authenticator: SchemeAuthenticator) -> AsyncIterator[Serve]:
-    """Starts a gateway over routes, with limits of the test's own."""
+    """Yield a function that starts a gateway with the routes, and with the limits, of a test."""
     async with AsyncExitStack() as stack:
 
         async def start(

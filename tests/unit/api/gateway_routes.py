@@ -1,4 +1,4 @@
-"""The route table and the description of everything that the gateway serves."""
+"""The route table of a gateway, and the traversal of a document that describes it."""
 
 from functools import cache
 from pathlib import Path
@@ -22,7 +22,7 @@ def routes() -> tuple[Route, ...]:
 
 
 def nodes(tree: Any, path: str = "") -> Any:
-    """Yield every object of a document with its place."""
+    """Yield every JSON object of a document with its path."""
     if isinstance(tree, dict):
         yield path, tree
     members = tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ()

@@ -26,7 +26,8 @@ def caller(role: Role, *grants: tuple[str, str], user_id: int = 1, teams: tuple[
     return Identity("user:1", "vic", 1, role, user_id, permissions=permissions, granted=granted, teams=frozenset(teams), **members)
 
 
-# a: no rules; b: below a, team 7 edits; closed: an empty list of its own; inner: below it, Viewers view.
+# Team 7 may edit b, and c below it. The empty list of closed permits nothing. Viewers may view inner, which is below closed.
+# The parents of lost and round do not lead to the root.
 TREE = AccessTree(
     {"a": None, "b": "a", "c": "b", "closed": None, "inner": "closed", "lost": "gone", "round": "circle", "circle": "round"},
     {
@@ -66,7 +67,7 @@ TREE = AccessTree(
         (caller(Role.EDITOR), DASHBOARD, "x", "round", Level.NONE),
     ],
 )
-def test_the_highest_level_counts(viewer: Identity, kind: Kind, name: str, folder: str | None, level: Level) -> None:
+def test_the_highest_level_applies(viewer: Identity, kind: Kind, name: str, folder: str | None, level: Level) -> None:
     """At the root, rules of an object replace the rights of the role; in folders, they add to them.
 
     A rule for a role includes higher roles.
@@ -110,7 +111,7 @@ def test_permissions_alone_decide_outside_of_folders() -> None:
 
 
 @pytest.mark.parametrize(
-    ("viewer", "action", "is_held"),
+    ("viewer", "action", "is_permitted"),
     [
         (caller(Role.VIEWER), "dashboards:read", True),
         (caller(Role.VIEWER, user_id=2), "dashboards:write", False),
@@ -125,9 +126,9 @@ def test_permissions_alone_decide_outside_of_folders() -> None:
         (caller(Role.ADMIN), "folders.permissions:write", True),
     ],
 )
-def test_a_right_on_any_object_passes_the_first_check(viewer: Identity, action: str, is_held: bool) -> None:
-    """A role, a rule on some object or a grant suffices; the object itself is checked afterwards."""
-    assert AccessView(viewer, TREE).may_on_any(action) is is_held
+def test_a_right_on_any_object_passes_the_first_check(viewer: Identity, action: str, is_permitted: bool) -> None:
+    """The first check of an action needs a role, a rule on some object or a grant. The object itself is checked afterwards."""
+    assert AccessView(viewer, TREE).may_on_any(action) is is_permitted
 
 
 def test_without_rules_the_role_decides() -> None:
@@ -183,28 +184,28 @@ def trees(draw: st.DrawFn) -> AccessTree:
 def naive_level(viewer: Identity, tree: AccessTree, kind: Kind, name: str, folder: str | None) -> Level:
     """Return the level by a naive walk from the root down."""
 
-    def given_by(listed: Rules) -> Level:
-        rules = [
+    def level_by(rules: Rules) -> Level:
+        levels = [
             rule.level
-            for rule in listed
+            for rule in rules
             if (rule.user_id and rule.user_id == viewer.user_id)
             or rule.team_id in viewer.teams
             or (rule.role and list(Role).index(viewer.role) >= list(Role).index(rule.role))
         ]
-        return max(rules, default=Level.NONE)
+        return max(levels, default=Level.NONE)
 
     if viewer.role is Role.ADMIN:
         return Level.ADMIN
     path_to_root: list[tuple[str, str]] = [(kind.plural, name)]
     while folder is not None:
         if ("folders", folder) in path_to_root[1:] or folder not in tree.parents:
-            return given_by(tree.rules_by_object.get((kind.plural, name), []))
+            return level_by(tree.rules_by_object.get((kind.plural, name), []))
         path_to_root.append(("folders", folder))
         folder = tree.parents[folder]
     defaults: Mapping[Role, Level] = {Role.NONE: Level.NONE, Role.VIEWER: Level.VIEW, Role.EDITOR: Level.EDIT}
     level = Level.NONE if path_to_root[-1] in tree.rules_by_object else defaults[viewer.role]
     for step in reversed(path_to_root):
-        level = max(level, given_by(tree.rules_by_object.get(step, [])))
+        level = max(level, level_by(tree.rules_by_object.get(step, [])))
     return level
 
 
@@ -231,15 +232,15 @@ def test_a_list_equals_the_single_checks(viewer: Identity, tree: AccessTree) -> 
     view = AccessView(viewer, tree)
     for kind, name, folder in objects_of(tree):
         for verb in ("get", "update"):
-            is_open = view.may(kind.actions[verb], kind, name, folder)
-            assert view.scope(kind, verb).includes(name, folder) is is_open, (verb, kind.plural, name, folder)
-            if is_open:
+            is_permitted = view.may(kind.actions[verb], kind, name, folder)
+            assert view.scope(kind, verb).includes(name, folder) is is_permitted, (verb, kind.plural, name, folder)
+            if is_permitted:
                 assert view.may_on_any(kind.actions[verb])
 
 
 @given(viewer=callers, before=trees(), after=trees())
-def test_views_that_agree_show_the_same(viewer: Identity, before: AccessTree, after: AccessTree) -> None:
-    """If two views agree, an object of both is visible in both or in neither. Views of equal trees agree."""
+def test_views_that_agree_show_the_same_objects(viewer: Identity, before: AccessTree, after: AccessTree) -> None:
+    """If ``shows_same_objects`` compares two views as equal, an object of both is visible in both or in neither."""
     first, second = AccessView(viewer, before), AccessView(viewer, after)
     assert AccessView(viewer, before).shows_same_objects(first)
     assert AccessView(viewer, AccessTree(dict(before.parents), dict(before.rules_by_object))).shows_same_objects(first)
@@ -251,7 +252,7 @@ def test_views_that_agree_show_the_same(viewer: Identity, before: AccessTree, af
 
 
 def test_some_changes_keep_the_visibility() -> None:
-    """A new folder or a deleted hidden one keeps the visibility; a move out of view, a new rule or a deleted visible folder does not."""
+    """A new folder or a deleted hidden one keeps the visibility. A move out of view, a new rule or a deleted visible folder changes it."""
     viewer = caller(Role.VIEWER)
     lists = {("folders", "closed"): ()}
     view = AccessView(viewer, AccessTree({"a": None, "closed": None, "in": "closed"}, lists))

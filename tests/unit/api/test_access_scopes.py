@@ -26,10 +26,10 @@ def holder(role: Role = Role.NONE, **scopes: set[str]) -> Identity:
 @given(SCOPES, SCOPES)
 def test_a_grant_covers_its_scope(granted: str, scope: str) -> None:
     """A scope covers an equal one, and with a star as last part every one with the same first parts."""
-    parts, body = granted.split(":"), scope.split(":")
-    is_equal = parts == body
-    pattern = parts[-1] == "*" and (parts == ["*"] or (len(body) >= len(parts) and body[: len(parts) - 1] == parts[:-1]))
-    assert covers(granted, scope) == (is_equal or pattern)
+    granted_parts, parts = granted.split(":"), scope.split(":")
+    *prefix, last = granted_parts
+    matches_prefix = last == "*" and (not prefix or (len(parts) > len(prefix) and parts[: len(prefix)] == prefix))
+    assert covers(granted, scope) == (granted_parts == parts or matches_prefix)
 
 
 @given(st.sets(SCOPES, max_size=5), SCOPES)
@@ -89,7 +89,7 @@ def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant
 
 
 @pytest.mark.parametrize(
-    ("action", "scope", "named"),
+    ("action", "scope", "error_part"),
     [
         ("perm:orgs:invalid", "*", "perm:orgs:invalid"),
         ("*", "*", "'*'"),
@@ -114,11 +114,11 @@ def test_a_grant_is_stored_by_its_canonical_names(action: str, scope: str, grant
         ("teams:read", "datasources:uid:x", "teams:id:N"),
     ],
 )
-def test_an_invalid_grant_is_refused_by_name(action: str, scope: str, named: str) -> None:
+def test_an_invalid_grant_is_refused_by_name(action: str, scope: str, error_part: str) -> None:
     """A grant of an unknown action, or on a scope that no object of the action has, is refused. The error names the action or the scope."""
     with pytest.raises(BadRequest) as refusal:
         canonical_grant(action, scope)
-    assert named in refusal.value.message
+    assert error_part in refusal.value.message
     assert len(refusal.value.message) < 500
 
 
@@ -157,8 +157,12 @@ def test_callers_assign_at_most_their_own_rights() -> None:
         assert assignable == list(Role)[: list(Role).index(own_role) + 1]
     assert may_assign(Identity("user:1", "x", 1, Role.NONE, is_server_admin=True), Role.ADMIN)
     owner = holder(teams_read={"teams:id:1", "teams:id:2"})
-    single_team, all_teams, other = Grant("teams:read", "teams:id:1"), Grant("teams:read", "teams:*"), Grant("teams:write", "teams:id:1")
-    assert unassignable_grants(owner, [single_team, all_teams, other]) == (all_teams, other)
+    single_team, all_teams, other_action = (
+        Grant("teams:read", "teams:id:1"),
+        Grant("teams:read", "teams:*"),
+        Grant("teams:write", "teams:id:1"),
+    )
+    assert unassignable_grants(owner, [single_team, all_teams, other_action]) == (all_teams, other_action)
     assert unassignable_grants(holder(teams_read={"teams:*"}), [single_team, all_teams]) == ()
 
 
@@ -171,14 +175,14 @@ def test_the_queue_is_not_a_user() -> None:
 
 def test_actions_limited_by_rules_are_granted_by_admins_only() -> None:
     """A role's permission for dashboards and folders may be limited by rules, so it cannot be passed on; an explicit grant can."""
-    body = [Grant("dashboards:read", "dashboards:uid:x"), Grant("dashboards:read", "*"), Grant("datasources:query", "*")]
+    grants = [Grant("dashboards:read", "dashboards:uid:x"), Grant("dashboards:read", "*"), Grant("datasources:query", "*")]
     granted = scopes_by_action([("dashboards:read", "dashboards:uid:x")])
     for identity, refused in (
         (Identity("user:1", "x", 1, Role.ADMIN, permissions=permissions_of(Role.ADMIN)), ()),
-        (Identity("user:1", "x", 1, Role.EDITOR, permissions=permissions_of(Role.EDITOR)), tuple(body[:2])),
+        (Identity("user:1", "x", 1, Role.EDITOR, permissions=permissions_of(Role.EDITOR)), tuple(grants[:2])),
         (
             Identity("user:1", "x", 1, Role.EDITOR, permissions=with_grants(permissions_of(Role.EDITOR), granted), granted=granted),
-            tuple(body[1:2]),
+            tuple(grants[1:2]),
         ),
     ):
-        assert unassignable_grants(identity, body) == refused
+        assert unassignable_grants(identity, grants) == refused

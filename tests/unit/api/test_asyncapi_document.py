@@ -105,7 +105,7 @@ def test_submissions_are_routed_to_the_gateway(described_document: Any) -> None:
 
 
 def test_limits_are_those_of_the_code(described_document: Any) -> None:
-    """The limits for programs and for readers are those that are enforced."""
+    """The limits in fields for programs, and in descriptions for readers, are those that the gateway enforces."""
     channel = described_document["channels"]["submissions"]
     assert channel["x-limits"] == {"bytes": submissions.MAX_BODY_BYTES, "jobs": submissions.MAX_JOBS}
     assert described_document["channels"]["batchItems"]["x-limits"] == {"bytes": submissions.MAX_BODY_BYTES, "items": MAX_ITEMS}

@@ -1,4 +1,4 @@
-"""Keys and tokens: accepted and refused credentials, the words of refusals, and the cost of a flood."""
+"""Keys and tokens: accepted and refused credentials, the messages of refusals, and the cost of a flood."""
 
 import base64
 from collections.abc import AsyncIterator
@@ -18,15 +18,15 @@ from dashwright.common.errors import TooManyRequests, Unauthorized
 from dashwright.common.identity import CallerType, Identity, Role
 
 TOKEN = "glsa_0123456789abcdefghijABCDEFGHIJxy_61b8f248"
-LEGACY = base64.b64encode(b'{"k":"secret","n":"ci key","id":7}').decode()
+LEGACY_KEY = base64.b64encode(b'{"k":"secret","n":"ci key","id":7}').decode()
 
 
 class ManualClock(Clock):
     def __init__(self) -> None:
-        self.at = 1000.0
+        self.time = 1000.0
 
     def seconds(self) -> float:
-        return self.at
+        return self.time
 
 
 @dataclass(frozen=True)
@@ -77,8 +77,8 @@ class Setup:
     clock: ManualClock
     bearer: BearerAuthenticator
 
-    def put(self, text: str, **changes: object) -> None:
-        """Store a key as the database has it."""
+    def store(self, text: str, **changes: object) -> None:
+        """Store a token or legacy key."""
         material = key_material.parse(text)
         assert material is not None
         stored = key_material.hash_secret(material.secret, material.salt)
@@ -117,10 +117,10 @@ INVALID = ("api-key.invalid", "Invalid API key")
 
 async def test_a_token_is_found_by_its_hash_and_a_legacy_key_by_its_name(setup: Setup) -> None:
     """Each credential identifies its holder; blanks around it are ignored."""
-    setup.put(TOKEN)
-    setup.put(LEGACY)
+    setup.store(TOKEN)
+    setup.store(LEGACY_KEY)
     assert (await setup.authenticate(TOKEN)).uid == "service-account:9"
-    assert (await setup.authenticate(f" {LEGACY} ", 7)).uid == "api-key:3"
+    assert (await setup.authenticate(f" {LEGACY_KEY} ", 7)).uid == "api-key:3"
 
 
 async def test_an_invalid_credential_costs_nothing(setup: Setup) -> None:
@@ -132,10 +132,10 @@ async def test_an_invalid_credential_costs_nothing(setup: Setup) -> None:
 
 async def test_unknown_and_wrong_credentials_are_refused_alike(setup: Setup) -> None:
     """An unknown token, an unknown legacy key and a wrong secret are refused with the same message, after one hash each."""
-    setup.put(LEGACY)
-    unknown_key = base64.b64encode(b'{"k":"guess","n":"ci key","id":7}').decode()
-    unknown = base64.b64encode(b'{"k":"secret","n":"other","id":7}').decode()
-    for index, text in enumerate((TOKEN, unknown_key, unknown), start=1):
+    setup.store(LEGACY_KEY)
+    wrong_secret = base64.b64encode(b'{"k":"guess","n":"ci key","id":7}').decode()
+    unknown_name = base64.b64encode(b'{"k":"secret","n":"other","id":7}').decode()
+    for index, text in enumerate((TOKEN, wrong_secret, unknown_name), start=1):
         assert await setup.refusal(text) == INVALID
         assert setup.hashes.computed == index
 
@@ -145,37 +145,37 @@ async def test_the_first_reason_that_applies_is_reported(setup: Setup) -> None:
 
     The first reason that applies is reported, and only to a client with the secret.
     """
-    setup.put(TOKEN, is_revoked=True, is_disabled=True)
+    setup.store(TOKEN, is_revoked=True, is_disabled=True)
     setup.expire(expires_at=1000)
     assert await setup.refusal(TOKEN, 2) == ("api-key.expired", "Expired API key")
     setup.expire(expires_at=1001)
     assert await setup.refusal(TOKEN, 2) == ("api-key.revoked", "Revoked API key")
-    setup.put(TOKEN, is_disabled=True)
+    setup.store(TOKEN, is_disabled=True)
     mismatch = ("api-key.organization-mismatch", "API key does not belong to the requested organization")
     assert await setup.refusal(TOKEN, 2) == mismatch
     disabled = ("service-account.disabled", "The service account of this token is disabled")
     assert await setup.refusal(TOKEN, 1) == disabled
     assert await setup.refusal(TOKEN) == disabled
-    setup.put(TOKEN)
+    setup.store(TOKEN)
     assert (await setup.authenticate(TOKEN, 1)).key_id == 4
 
 
 async def test_a_known_token_is_hashed_once(setup: Setup) -> None:
     """A token's row is read for each request so that changes apply; its hash is cached because it cannot change."""
-    setup.put(TOKEN)
+    setup.store(TOKEN)
     for _ in range(3):
         await setup.authenticate(TOKEN)
     assert (setup.hashes.computed, len(setup.keys.lookups)) == (1, 3)
-    setup.put(TOKEN, is_revoked=True)
+    setup.store(TOKEN, is_revoked=True)
     assert (await setup.refusal(TOKEN))[0] == "api-key.revoked"
 
 
-async def test_an_unknown_token_is_looked_for_once_until_something_changes(setup: Setup) -> None:
+async def test_an_unknown_token_is_looked_up_once_until_keys_change(setup: Setup) -> None:
     """A client with an old token causes no queries; a token that is created then works immediately."""
     for _ in range(3):
         assert await setup.refusal(TOKEN) == INVALID
     assert (setup.hashes.computed, len(setup.keys.lookups)) == (1, 1)
-    setup.put(TOKEN)
+    setup.store(TOKEN)
     setup.identities.invalidate("key:4")
     assert (await setup.authenticate(TOKEN)).key_id == 4
 
@@ -184,16 +184,16 @@ async def test_unknown_credentials_are_not_cached_without_notifications(setup: S
     """Without notifications a token created at another gateway is accepted too."""
     setup.identities.suspend()
     assert await setup.refusal(TOKEN) == INVALID
-    setup.put(TOKEN)
+    setup.store(TOKEN)
     assert (await setup.authenticate(TOKEN)).key_id == 4
 
 
 async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(setup: Setup) -> None:
-    """Unknown tokens of an address are refused without a hash after ten times the attempts of a login.
+    """An address may send ten times as many unknown tokens as wrong passwords. Further ones are refused without a hash.
 
-    Another address, and a token that was used lately, are not affected.
+    Other addresses and recently used tokens are not affected.
     """
-    setup.put(TOKEN)
+    setup.store(TOKEN)
     await setup.authenticate(TOKEN)
     before = setup.hashes.computed
     for _ in range(10):
@@ -207,7 +207,7 @@ async def test_a_flood_of_unknown_tokens_is_stopped_before_it_is_hashed(setup: S
 
 async def test_expired_tokens_are_not_throttled(setup: Setup) -> None:
     """An expired token is not a guess, so its owner receives the reason each time."""
-    setup.put(TOKEN)
+    setup.store(TOKEN)
     setup.expire(expires_at=1)
     for _ in range(20):
         assert (await setup.refusal(TOKEN))[0] == "api-key.expired"
@@ -216,10 +216,10 @@ async def test_expired_tokens_are_not_throttled(setup: Setup) -> None:
 
 async def test_no_secret_is_logged(setup: Setup) -> None:
     """The log contains the secret of neither unknown nor rejected tokens."""
-    setup.put(LEGACY, is_revoked=True)
+    setup.store(LEGACY_KEY, is_revoked=True)
     with capture_logs() as lines:
         await setup.refusal(TOKEN)
-        await setup.refusal(LEGACY)
+        await setup.refusal(LEGACY_KEY)
     assert [line["event"] for line in lines] == ["token_unknown", "token_refused"]
-    for secret in (TOKEN, TOKEN.split("_")[1], LEGACY, "secret"):
+    for secret in (TOKEN, TOKEN.split("_")[1], LEGACY_KEY, "secret"):
         assert secret not in str(lines)

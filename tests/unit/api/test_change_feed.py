@@ -1,4 +1,4 @@
-"""The change buffer of a gateway, and notifying watchers."""
+"""The change buffer of a gateway, and the notification of watchers."""
 
 import asyncio
 import uuid
@@ -16,16 +16,16 @@ from dashwright.common.identity import Identity, Role
 from dashwright.common.kinds.registry import DASHBOARD
 from dashwright.common.stores.changes import Change, ObjectState
 
-SOMEBODY = Identity(uid="user:1", login="somebody", org_id=1, role=Role.VIEWER)
+VIEWER = Identity(uid="user:1", login="vic", org_id=1, role=Role.VIEWER)
 
 
 def state(label: str = "", size: int = 0) -> ObjectState:
     return ObjectState(1, "m" * size, None, label, None, "v2alpha1", False, "", "")
 
 
-def change(version: int, happened: str = "ADDED", new: ObjectState | None = None, old: ObjectState | None = None) -> Change:
+def change(version: int, event_type: str = "ADDED", new: ObjectState | None = None, old: ObjectState | None = None) -> Change:
     uid = uuid.UUID(int=version)
-    return Change(version, DASHBOARD, DASHBOARD.group, "default", f"d{version}", uid, happened, new or state(), old, None, None)
+    return Change(version, DASHBOARD, DASHBOARD.group, "default", f"d{version}", uid, event_type, new or state(), old, None, None)
 
 
 class IdleStream:
@@ -40,7 +40,7 @@ class IdleStream:
 
 def cursor() -> Cursor:
     stream: Any = IdleStream()
-    return Cursor(stream, DASHBOARD, "default", None, SOMEBODY)
+    return Cursor(stream, DASHBOARD, "default", None, VIEWER)
 
 
 @given(st.integers(0, 30), st.integers(1, 10), st.integers(0, 40), st.integers(0, 40))
@@ -68,7 +68,7 @@ def test_a_buffer_is_bounded_by_bytes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("happened", "was", "is_now", "told_as", "expected"),
+    ("event_type", "old_label", "new_label", "reported_type", "reported_label"),
     [
         ("ADDED", None, "in", "ADDED", "in"),
         ("ADDED", None, "out", None, None),
@@ -82,10 +82,16 @@ def test_a_buffer_is_bounded_by_bytes() -> None:
         ("DELETED", None, "out", None, None),
     ],
 )
-def test_a_watcher_sees_its_selection_alone(happened: str, was: str | None, is_now: str, told_as: str | None, expected: str | None) -> None:
-    """An object that enters the selection is added, one that leaves it is deleted with its old content, and others are not reported."""
-    event = transition_of(change(1, happened, state(is_now), None if was is None else state(was)), lambda item: item.labels == "in")
-    assert (told_as, expected) == ((None, None) if event is None else (event.type, event.state.labels))
+def test_a_watcher_sees_only_its_selection(
+    event_type: str, old_label: str | None, new_label: str, reported_type: str | None, reported_label: str | None
+) -> None:
+    """An object that enters the selection is reported as added, and one that leaves it as deleted, with its old content.
+
+    Changes of objects outside of the selection are not reported.
+    """
+    old = None if old_label is None else state(old_label)
+    event = transition_of(change(1, event_type, state(new_label), old), lambda item: item.labels == "in")
+    assert (reported_type, reported_label) == ((None, None) if event is None else (event.type, event.state.labels))
 
 
 async def test_a_waiting_watcher_is_woken_once_for_all_reasons() -> None:
@@ -105,36 +111,36 @@ async def test_a_waiting_watcher_is_woken_once_for_all_reasons() -> None:
 @pytest.mark.looptime
 async def test_bookmarks_are_sent_every_minute() -> None:
     """Watchers that requested bookmarks receive them every minute, spread over time."""
-    turns, wanting, not_wanting = WatchTimers(), [cursor() for _ in range(BOOKMARK_SECONDS)], cursor()
-    for watcher in wanting:
-        turns.add(watcher, seconds=1000, bookmarks=True)
-    turns.add(not_wanting, seconds=1000, bookmarks=False)
+    timers, subscribers, other_watcher = WatchTimers(), [cursor() for _ in range(BOOKMARK_SECONDS)], cursor()
+    for watcher in subscribers:
+        timers.add(watcher, seconds=1000, bookmarks=True)
+    timers.add(other_watcher, seconds=1000, bookmarks=False)
     for _ in range(2):
         counts = []
         for _ in range(BOOKMARK_SECONDS):
             await asyncio.sleep(1)
-            counts.append(sum(WakeReason.BOOKMARK in watcher.take_wake_reasons() for watcher in wanting))
+            counts.append(sum(WakeReason.BOOKMARK in watcher.take_wake_reasons() for watcher in subscribers))
         assert sum(counts) == BOOKMARK_SECONDS
         assert max(counts) <= 2
-    assert not_wanting.take_wake_reasons() == WakeReason.NOTHING
-    turns.close()
+    assert other_watcher.take_wake_reasons() == WakeReason.NOTHING
+    timers.close()
 
 
 @pytest.mark.looptime
 async def test_a_watcher_is_woken_at_its_timeout_and_later_cancelled() -> None:
-    """A client that reads nothing does not keep its watch open; a closed watch is not touched."""
-    timers, woken, cancelled = WatchTimers(), cursor(), cursor()
-    for watcher in (woken, cancelled):
+    """A watch ends at its timeout. Its task is closed later if the client reads nothing; the task of a closed watch is not."""
+    timers, unread, closed = WatchTimers(), cursor(), cursor()
+    for watcher in (unread, closed):
         timers.add(watcher, seconds=5, bookmarks=False)
     stuck = asyncio.create_task(asyncio.Event().wait())
-    woken.attach_task(stuck)
+    unread.attach_task(stuck)
     await asyncio.sleep(4)
-    assert woken.take_wake_reasons() == WakeReason.NOTHING
+    assert unread.take_wake_reasons() == WakeReason.NOTHING
     await asyncio.sleep(2)
-    assert (woken.take_wake_reasons(), cancelled.take_wake_reasons()) == (WakeReason.TIMEOUT, WakeReason.TIMEOUT)
-    timers.remove(cancelled)
+    assert (unread.take_wake_reasons(), closed.take_wake_reasons()) == (WakeReason.TIMEOUT, WakeReason.TIMEOUT)
+    timers.remove(closed)
     await asyncio.sleep(GRACE_SECONDS - 4)
     assert not stuck.cancelled()
     await asyncio.sleep(4)
     assert stuck.cancelled()
-    timers.remove(woken)
+    timers.remove(unread)

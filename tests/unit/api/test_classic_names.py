@@ -1,4 +1,4 @@
-"""How the classic API names stored objects."""
+"""Slugs and addresses of dashboards and folders in the classic API."""
 
 import pytest
 from hypothesis import given
@@ -22,5 +22,6 @@ def test_slugs_are_safe_in_addresses(title: str) -> None:
 
 
 def test_pages_have_their_old_addresses() -> None:
+    """Addresses of dashboards and folders are those of Grafana, so that bookmarks remain valid."""
     assert dashboard_url("abc", "My Board") == "/d/abc/my-board"
     assert folder_url("f1", "My Folder") == "/dashboards/f/f1/my-folder"

@@ -13,7 +13,7 @@ from dashwright.api.http.compression import zstd
 from dashwright.api.http.decoding import DECOMPRESSION_ERRORS, INPUT_STEP_BYTES, MAX_FRAMES, OUTPUT_STEP_BYTES, Decompressor
 from dashwright.common.errors import BadRequest
 
-Pack = Callable[[bytes], bytes]
+Compress = Callable[[bytes], bytes]
 
 
 def deflate_without_header(data: bytes) -> bytes:
@@ -21,12 +21,12 @@ def deflate_without_header(data: bytes) -> bytes:
     return packer.compress(data) + packer.flush()
 
 
-PACKED = [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", deflate_without_header), ("zstd", zstd.compress)]
+CODINGS = [("gzip", gzip.compress), ("deflate", zlib.compress), ("deflate", deflate_without_header), ("zstd", zstd.compress)]
 
 
-@pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
+@pytest.mark.parametrize(("coding", "pack"), CODINGS, ids=["gzip", "zlib", "raw", "zstd"])
 @given(data=st.binary(max_size=300), size=st.integers(1, 40))
-def test_decompression_restores_the_body(coding: str, pack: Pack, data: bytes, size: int) -> None:
+def test_decompression_restores_the_body(coding: str, pack: Compress, data: bytes, size: int) -> None:
     """A body in chunks of any size is restored; it is complete after the last one and not before."""
     decompressor, packed = Decompressor(coding), pack(data)
     unpacked = b""
@@ -36,34 +36,34 @@ def test_decompression_restores_the_body(coding: str, pack: Pack, data: bytes, s
     assert (unpacked, decompressor.is_complete) == (data, True)
 
 
-PARAMETRIZE_FRAMED = pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("zstd", zstd.compress)], ids=["gzip", "zstd"])
+WITH_FRAMED_CODINGS = pytest.mark.parametrize(("coding", "pack"), [("gzip", gzip.compress), ("zstd", zstd.compress)], ids=["gzip", "zstd"])
 
 
-@PARAMETRIZE_FRAMED
-def test_members_follow_one_another(coding: str, pack: Pack) -> None:
+@WITH_FRAMED_CODINGS
+def test_a_body_may_have_several_members(coding: str, pack: Compress) -> None:
     """A body may consist of several compressed members, as command line tools write them."""
     assert b"".join(Decompressor(coding).decompress(pack(b"a") + pack(b"b"))) == b"ab"
 
 
-@pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
+@pytest.mark.parametrize(("coding", "pack"), CODINGS, ids=["gzip", "zlib", "raw", "zstd"])
 @pytest.mark.parametrize("size", [0, 1, OUTPUT_STEP_BYTES - 1, OUTPUT_STEP_BYTES, OUTPUT_STEP_BYTES + 1, 10**7])
-def test_a_large_piece_is_decompressed_in_small_steps(coding: str, pack: Pack, size: int) -> None:
-    """A large piece is decompressed completely, in small steps."""
+def test_a_large_piece_is_decompressed_in_small_steps(coding: str, pack: Compress, size: int) -> None:
+    """A large piece is decompressed completely, in steps of at most ``OUTPUT_STEP_BYTES``."""
     data = random.Random(1).randbytes(min(size, 300_000)).ljust(size, b"\0")
     steps = list(Decompressor(coding).decompress(pack(data)))
     assert max(map(len, steps)) <= OUTPUT_STEP_BYTES
     assert b"".join(steps) == data
 
 
-@PARAMETRIZE_FRAMED
-def test_highly_compressed_data_is_decompressed_in_small_steps(coding: str, pack: Pack) -> None:
-    """Highly compressed data is decompressed in several small steps."""
+@WITH_FRAMED_CODINGS
+def test_input_is_read_in_small_steps(coding: str, pack: Compress) -> None:
+    """Data that hardly shrinks is read in steps of ``INPUT_STEP_BYTES``, even after many empty frames."""
     packed = pack(b"") * (MAX_FRAMES - 1) + pack(random.Random(1).randbytes(300_000))
     assert len(list(Decompressor(coding).decompress(packed))) >= 300_000 // INPUT_STEP_BYTES
 
 
-@pytest.mark.parametrize(("coding", "pack"), PACKED, ids=["gzip", "zlib", "raw", "zstd"])
-def test_a_body_of_many_frames_is_refused(coding: str, pack: Pack) -> None:
+@pytest.mark.parametrize(("coding", "pack"), CODINGS, ids=["gzip", "zlib", "raw", "zstd"])
+def test_a_body_of_many_frames_is_refused(coding: str, pack: Compress) -> None:
     """A body of many empty frames is refused, in one piece or several, because each frame needs a new decompressor."""
     decompressor, packed = Decompressor(coding), pack(b"")
     assert b"".join(decompressor.decompress(packed * MAX_FRAMES)) == b""
@@ -71,16 +71,16 @@ def test_a_body_of_many_frames_is_refused(coding: str, pack: Pack) -> None:
         list(decompressor.decompress(packed))
 
 
-def test_a_frame_without_data_is_refused() -> None:
-    """Zstandard's skippable frames may be of any length and hold nothing; none is taken, at the start or later."""
+def test_skippable_frames_are_refused() -> None:
+    """Zstandard's skippable frames may have any length and contain no data. They are refused, at the start or later."""
     skippable = bytes.fromhex("502A4D1800000000")
     for packed in (skippable, zstd.compress(b"a") + skippable):
         with pytest.raises(BadRequest, match="skippable"):
             list(Decompressor("zstd").decompress(packed))
 
 
-@PARAMETRIZE_FRAMED
-def test_invalid_data_is_rejected(coding: str, pack: Pack) -> None:
+@WITH_FRAMED_CODINGS
+def test_invalid_data_is_rejected(coding: str, pack: Compress) -> None:
     """Invalid data is rejected, also after valid data."""
     for packed in (b"garbage", pack(b"a") + b"garbage"):
         with pytest.raises(DECOMPRESSION_ERRORS):

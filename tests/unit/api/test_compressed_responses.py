@@ -1,4 +1,4 @@
-"""Compressed responses: the preferred coding, the responses that are left as they are, and complete content."""
+"""Compressed responses: the preferred coding, the responses that are not compressed, and complete content."""
 
 import zlib
 from collections.abc import AsyncIterator
@@ -35,13 +35,13 @@ UNPACK = {"gzip": lambda packed: zlib.decompress(packed, 16 + zlib.MAX_WBITS), "
     ],
 )
 def test_the_preferred_coding_is_used(accept: str, coding: str | None) -> None:
-    """The coding has the client's highest weight, and of equal ones the lower cost; there may be none."""
+    """The coding has the client's highest weight, and of equal ones the lower cost. Without an acceptable coding, it is None."""
     assert preferred_coding(accept) == coding
 
 
-def route(expected: Response) -> list[Route]:
+def route(response: Response) -> list[Route]:
     async def handle(_: Call) -> Response:
-        return expected
+        return response
 
     return [Route("GET", "/api/text", handle, PUBLIC)]
 
@@ -55,17 +55,17 @@ async def pieces() -> AsyncIterator[bytes]:
 @pytest.mark.parametrize("is_streamed", [False, True], ids=["whole", "streamed"])
 async def test_the_complete_body_is_compressed(serve: Serve, coding: str, *, is_streamed: bool) -> None:
     """The body is complete, in one or several chunks, and the header Vary names the request's header."""
-    expected = Response(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
-    client = (await serve(route(expected))).client
-    async with client.get("/api/text", headers={"Accept-Encoding": coding}, auto_decompress=False) as response:
-        packed = await response.read()
-        assert (response.headers["Content-Encoding"], response.headers["Vary"]) == (coding, "Accept, Accept-Encoding")
+    response = Response(200, pieces() if is_streamed else TEXT, "text/plain", {"Vary": "Accept"}, may_compress=True)
+    client = (await serve(route(response))).client
+    async with client.get("/api/text", headers={"Accept-Encoding": coding}, auto_decompress=False) as received:
+        packed = await received.read()
+        assert (received.headers["Content-Encoding"], received.headers["Vary"]) == (coding, "Accept, Accept-Encoding")
     assert len(packed) < len(TEXT) / 10
     assert UNPACK[coding](packed) == TEXT
 
 
 @pytest.mark.parametrize(
-    ("expected", "accept", "varies"),
+    ("response", "accept", "varies"),
     [
         (Response(200, TEXT, "text/plain"), "gzip", False),
         (Response(200, TEXT[: MIN_BYTES - 1], "text/plain", may_compress=True), "gzip", True),
@@ -74,13 +74,13 @@ async def test_the_complete_body_is_compressed(serve: Serve, coding: str, *, is_
     ],
     ids=["not to be compressed", "short", "no common coding", "empty"],
 )
-async def test_other_responses_are_unchanged(serve: Serve, expected: Response, accept: str, *, varies: bool) -> None:
+async def test_other_responses_are_unchanged(serve: Serve, response: Response, accept: str, *, varies: bool) -> None:
     """Small responses and those that may not be compressed are unchanged."""
-    client = (await serve(route(expected))).client
-    async with client.get("/api/text", headers={"Accept-Encoding": accept}, auto_decompress=False) as response:
-        assert await response.read() == expected.body
-        assert "Content-Encoding" not in response.headers
-        assert ("Vary" in response.headers) is varies
+    client = (await serve(route(response))).client
+    async with client.get("/api/text", headers={"Accept-Encoding": accept}, auto_decompress=False) as received:
+        assert await received.read() == response.body
+        assert "Content-Encoding" not in received.headers
+        assert ("Vary" in received.headers) is varies
 
 
 async def test_a_compressed_stream_is_closed_with_its_source(serve: Serve) -> None:

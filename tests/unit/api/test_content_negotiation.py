@@ -82,10 +82,10 @@ def test_the_supported_range_with_the_highest_weight_wins(accept: str, expected:
 
 
 @pytest.mark.parametrize(
-    "accept", [PROTOBUF, "text/html", "application/json;q=0", "application/json;as=Table", AS_TABLE.replace("meta", "m")]
+    "accept", [PROTOBUF, "text/html", "application/json;q=0", "application/json;as=Table", AS_TABLE.replace("meta.k8s.io", "example.org")]
 )
 def test_an_unacceptable_header_is_406(accept: str) -> None:
-    """An Accept header without a supported type is 406, and the message names the supported types."""
+    """An Accept header without a supported type is refused with 406, and the message names the supported types."""
     with pytest.raises(NotAcceptable, match=r"application/json, application/yaml.*as=Table"):
         negotiate(accept)
 
@@ -114,17 +114,17 @@ def test_a_watch_is_always_json() -> None:
         negotiate("application/yaml", streamed=True)
 
 
-@pytest.mark.parametrize("included", IncludeObjectPolicy)
-def test_rows_contain_the_requested_object(included: IncludeObjectPolicy) -> None:
+@pytest.mark.parametrize("policy", IncludeObjectPolicy)
+def test_rows_contain_the_requested_object(policy: IncludeObjectPolicy) -> None:
     """Rows of tables contain the part of the object that ``includeObject`` requests."""
-    assert negotiate(AS_TABLE, included.value).include_object is included
+    assert negotiate(AS_TABLE, policy.value).include_object is policy
     assert negotiate("application/json", "rubbish") == JSON
     with pytest.raises(BadRequest, match="None, Metadata, Object"):
         negotiate(AS_TABLE, "none")
 
 
 @pytest.mark.parametrize(
-    ("form", "kind", "needed"),
+    ("form", "kind", "needs_body"),
     [
         (JSON, DASHBOARD, True),
         (METADATA, REPOSITORY, False),
@@ -135,13 +135,13 @@ def test_rows_contain_the_requested_object(included: IncludeObjectPolicy) -> Non
         (replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, True),
     ],
 )
-def test_specs_are_read_only_if_needed(form: Format, kind: Any, *, needed: bool) -> None:
+def test_specs_are_read_only_if_needed(form: Format, kind: Any, *, needs_body: bool) -> None:
     """Columns of names, titles, types, times and states need no spec. Specs are read only for other columns."""
-    assert form.needs_body(kind) is needed
+    assert form.needs_body(kind) is needs_body
 
 
-def tree_of(body: bytes | Any) -> Any:
-    """Return the JSON of a body."""
+def parse_json(body: bytes | Any) -> Any:
+    """Return the value of a JSON body."""
     return json.loads(body)
 
 
@@ -154,7 +154,7 @@ def test_an_object_keeps_its_digits() -> None:
     in_yaml = formats.object_response(YAML, DASHBOARD, "v0alpha1", STORED)
     assert in_yaml.content_type == "application/yaml"
     assert b"rate: 1.10\n" in cast("bytes", in_yaml.body)
-    assert read_yaml(cast("bytes", in_yaml.body).decode()) == tree_of(response.body)
+    assert read_yaml(cast("bytes", in_yaml.body).decode()) == parse_json(response.body)
 
 
 async def test_a_large_object_is_converted_in_a_thread() -> None:
@@ -163,12 +163,12 @@ async def test_a_large_object_is_converted_in_a_thread() -> None:
     response = formats.object_response(YAML, DASHBOARD, "v2alpha1", large_object)
     assert not isinstance(response.body, bytes)
     written = b"".join([piece async for piece in response.body]).decode()
-    assert read_yaml(written) == tree_of(large_object.encode("v2alpha1"))
+    assert read_yaml(written) == parse_json(large_object.encode("v2alpha1"))
 
 
 def test_a_table_needs_no_body() -> None:
-    """Cells are columns of the store; the row has the metadata with the version."""
-    table = tree_of(formats.object_response(TABLE, DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
+    """Cells of a dashboard are read from columns of the database, without its body. The row has the metadata with the version."""
+    table = parse_json(formats.object_response(TABLE, DASHBOARD, "v2alpha1", WITHOUT_BODY).body)
     assert (table["kind"], table["apiVersion"], table["metadata"]) == ("Table", "meta.k8s.io/v1", {"resourceVersion": "7"})
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Created At"]
     assert [(column["type"], column["format"]) for column in table["columnDefinitions"]] == [
@@ -189,7 +189,7 @@ def test_a_table_needs_no_body() -> None:
 
 def test_the_type_of_a_panel_is_a_column() -> None:
     """The table of library panels has the type between title and time."""
-    table = tree_of(formats.object_response(TABLE, LIBRARY_PANEL, "v2alpha1", replace(WITHOUT_BODY, kind=LIBRARY_PANEL)).body)
+    table = parse_json(formats.object_response(TABLE, LIBRARY_PANEL, "v2alpha1", replace(WITHOUT_BODY, kind=LIBRARY_PANEL)).body)
     assert [column["name"] for column in table["columnDefinitions"]] == ["Name", "Title", "Type", "Created At"]
     assert table["rows"][0]["cells"] == ["cpu", "CPU", "timeseries", "2026-11-21T10:00:00Z"]
 
@@ -197,55 +197,57 @@ def test_the_type_of_a_panel_is_a_column() -> None:
 def test_cells_without_a_source_are_read_from_the_object() -> None:
     """A cell has the value at its path in the spec or status, or null if it is missing."""
     repository = replace(STORED, kind=REPOSITORY, spec='{"title":"R","type":"local"}', status='{"health":{"healthy":true}}')
-    row = tree_of(formats.object_response(TABLE, REPOSITORY, "v0alpha1", repository).body)["rows"][0]
+    row = parse_json(formats.object_response(TABLE, REPOSITORY, "v0alpha1", repository).body)["rows"][0]
     assert row["cells"] == ["cpu", "CPU", "local", True, "2026-11-21T10:00:00Z"]
-    row = tree_of(formats.object_response(TABLE, REPOSITORY, "v0alpha1", replace(repository, status=None)).body)["rows"][0]
+    row = parse_json(formats.object_response(TABLE, REPOSITORY, "v0alpha1", replace(repository, status=None)).body)["rows"][0]
     assert row["cells"][3] is None
 
 
 def test_a_status_cell_needs_no_body() -> None:
     """The state of a job is a cell of its row."""
     job = replace(WITHOUT_BODY, kind=JOB, status='{"state":"working","message":"half of it"}')
-    row = tree_of(formats.object_response(TABLE, JOB, "v0alpha1", job).body)["rows"][0]
+    row = parse_json(formats.object_response(TABLE, JOB, "v0alpha1", job).body)["rows"][0]
     assert row["cells"] == ["cpu", "working", "half of it", "2026-11-21T10:00:00Z"]
 
 
 def test_rows_without_and_with_their_objects() -> None:
     """A row has only cells, or the whole object in the requested version."""
-    bare = tree_of(
+    bare = parse_json(
         formats.object_response(replace(TABLE, include_object=IncludeObjectPolicy.NONE), DASHBOARD, "v2alpha1", WITHOUT_BODY).body
     )
     assert bare["rows"] == [{"cells": ["cpu", "CPU", "2026-11-21T10:00:00Z"]}]
-    full = tree_of(formats.object_response(replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, "v0alpha1", STORED).body)
-    assert full["rows"][0]["object"] == tree_of(STORED.encode("v0alpha1"))
+    full = parse_json(
+        formats.object_response(replace(TABLE, include_object=IncludeObjectPolicy.OBJECT), DASHBOARD, "v0alpha1", STORED).body
+    )
+    assert full["rows"][0]["object"] == parse_json(STORED.encode("v0alpha1"))
 
 
 def test_encoded_objects_have_every_format() -> None:
     """Objects given as JSON can become tables and metadata; their cells are read by path."""
     created = STORED.encode("v2alpha1")
     assert formats.object_response(JSON, DASHBOARD, "v2alpha1", created).body == created
-    table = tree_of(formats.object_response(TABLE, DASHBOARD, "v2alpha1", created).body)
+    table = parse_json(formats.object_response(TABLE, DASHBOARD, "v2alpha1", created).body)
     assert table["rows"][0]["cells"] == ["cpu", "in the body", "2026-11-21T10:00:00Z"]
     assert table["metadata"]["resourceVersion"] == "7"
-    assert tree_of(formats.object_response(METADATA, DASHBOARD, "v2alpha1", created).body) == tree_of(
+    assert parse_json(formats.object_response(METADATA, DASHBOARD, "v2alpha1", created).body) == parse_json(
         formats.object_response(METADATA, DASHBOARD, "v2alpha1", STORED).body
     )
 
 
 @pytest.mark.parametrize("form", [JSON, YAML, METADATA, TABLE, replace(TABLE, is_yaml=True)], ids=str)
 @pytest.mark.parametrize("pieces", [[], [[]], [[STORED]], [[], [STORED, STORED], [STORED]]], ids=["none", "empty", "one", "three"])
-def test_a_list_is_one_document_however_it_is_cut(form: Format, pieces: list[list[StoredObject]]) -> None:
+def test_the_parts_of_a_list_join_to_one_document(form: Format, pieces: list[list[StoredObject]]) -> None:
     """Head, pieces and tail join to a readable list of all objects, with the metadata at the top."""
     listing = formats.ListEncoder(form, DASHBOARD, "v2alpha1")
     text = listing.head({"resourceVersion": "9"}) + b"".join(listing.items(piece) for piece in pieces) + listing.tail()
-    read = read_yaml(text.decode()) if form.is_yaml else tree_of(text)
+    read = read_yaml(text.decode()) if form.is_yaml else parse_json(text)
     items = read["rows" if form.representation is Representation.TABLE else "items"]
     assert len(items) == sum(map(len, pieces))
     assert read["metadata"] == {"resourceVersion": "9"}
     names = {Representation.OBJECT: "DashboardList", Representation.TABLE: "Table", Representation.METADATA: "PartialObjectMetadataList"}
     assert read["kind"] == names[form.representation]
     if items and form.representation is Representation.OBJECT:
-        assert items[0] == tree_of(STORED.encode("v2alpha1"))
+        assert items[0] == parse_json(STORED.encode("v2alpha1"))
 
 
 @pytest.mark.parametrize(
@@ -256,23 +258,23 @@ def test_an_event_is_a_line(form: Format, kind: str) -> None:
     line = event_line(form, DASHBOARD, "v2alpha1", "MODIFIED", STORED, with_columns=True)
     assert line.endswith(b"}\n")
     assert line.count(b"\n") == 1
-    assert (tree_of(line)["type"], tree_of(line)["object"]["kind"]) == ("MODIFIED", kind)
+    assert (parse_json(line)["type"], parse_json(line)["object"]["kind"]) == ("MODIFIED", kind)
 
 
 def test_columns_are_sent_once() -> None:
     """The first event of a watched table has the columns; later ones have null."""
     first, later = (event_line(TABLE, DASHBOARD, "v2alpha1", "ADDED", STORED, with_columns=is_first) for is_first in (True, False))
-    assert len(tree_of(first)["object"]["columnDefinitions"]) == 3
-    assert tree_of(later)["object"]["columnDefinitions"] is None
-    assert tree_of(later)["object"]["metadata"] == {"resourceVersion": "7"}
+    assert len(parse_json(first)["object"]["columnDefinitions"]) == 3
+    assert parse_json(later)["object"]["columnDefinitions"] is None
+    assert parse_json(later)["object"]["metadata"] == {"resourceVersion": "7"}
 
 
 def test_an_error_is_a_status() -> None:
     """The error at the end of a watch is never a table."""
     status = b'{"kind":"Status"}'
-    assert tree_of(event_line(TABLE, DASHBOARD, "v2alpha1", "ERROR", status, with_columns=True)) == {
+    assert parse_json(event_line(TABLE, DASHBOARD, "v2alpha1", "ERROR", status, with_columns=True)) == {
         "type": "ERROR",
-        "object": tree_of(status),
+        "object": parse_json(status),
     }
 
 
@@ -280,7 +282,7 @@ def test_an_error_is_a_status() -> None:
 def test_a_bookmark_has_a_version(form: Format, path: tuple[Any, ...]) -> None:
     """A bookmark is an object with a version only; its annotation is set at the end of initial events."""
     for ends_initial_events in (False, True):
-        line = tree_of(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial_events=ends_initial_events))
+        line = parse_json(bookmark_line(form, DASHBOARD, "v2alpha1", 12, ends_initial_events=ends_initial_events))
         assert line["type"] == "BOOKMARK"
         node = line["object"]
         assert node["metadata"]["resourceVersion"] == "12"

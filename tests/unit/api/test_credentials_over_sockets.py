@@ -16,7 +16,7 @@ from dashwright.common.settings import load
 
 
 @dataclass
-class Recorder:
+class RecordingAuthenticator:
     """An authenticator that accepts every caller and records their credentials."""
 
     credentials: list[Credentials] = field(default_factory=list)
@@ -38,14 +38,14 @@ ROUTE = Route("GET", "/api/x", address, SIGNED_IN)
 
 async def test_two_credentials_are_refused() -> None:
     """The gateway cannot know which of two credentials a proxy has checked."""
-    recorder = Recorder()
-    server = Server([ROUTE], recorder)
+    authenticator = RecordingAuthenticator()
+    server = Server([ROUTE], authenticator)
     port = await server.start("127.0.0.1", 0)
     async with ClientSession(f"http://127.0.0.1:{port}") as client:
         for sent, status in ((["Bearer a"], 200), (["Bearer a", "Bearer a"], 401), (["", "Bearer a"], 401), ([""], 401), ([], 401)):
             async with client.get("/api/x", headers=[("Authorization", credential) for credential in sent]) as response:
                 assert response.status == status, sent
-    assert recorder.credentials == [Credentials("Bearer a", "127.0.0.1")]
+    assert authenticator.credentials == [Credentials("Bearer a", "127.0.0.1")]
     await server.stop()
 
 
@@ -60,11 +60,11 @@ async def test_two_credentials_are_refused() -> None:
 )
 async def test_a_trusted_proxy_names_the_caller(trusted: str, forwarded: list[str], caller: str) -> None:
     """The header of a trusted proxy sets the address for authenticator and handler; other clients' headers are ignored."""
-    recorder = Recorder()
-    server = Server([ROUTE], recorder, proxies=TrustedProxies(load(trusted_proxies=trusted).trusted_proxies))
+    authenticator = RecordingAuthenticator()
+    server = Server([ROUTE], authenticator, proxies=TrustedProxies(load(trusted_proxies=trusted).trusted_proxies))
     port = await server.start("127.0.0.1", 0)
     headers = [("Authorization", "Bearer a"), *(("X-Forwarded-For", address) for address in forwarded)]
     async with ClientSession(f"http://127.0.0.1:{port}") as client, client.get("/api/x", headers=headers) as response:
         assert (await response.json())["address"] == caller
-    assert [credentials.address for credentials in recorder.credentials] == [caller]
+    assert [credentials.address for credentials in authenticator.credentials] == [caller]
     await server.stop()

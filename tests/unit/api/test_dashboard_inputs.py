@@ -48,9 +48,26 @@ def test_members_of_the_export_and_of_the_other_server_are_removed() -> None:
         (SOURCE, [InputValue("DS_PROM", "constant", "x")], None),
         (SOURCE, [InputValue("ds_prom", "datasource", "x")], None),
     ],
+    ids=[
+        "constant by name",
+        "constant by star",
+        "type is never a star",
+        "data source by star",
+        "first match",
+        "expressions without value",
+        "expressions with value",
+        "constant with wrong type",
+        "constant without value",
+        "data source without value",
+        "data source with wrong type",
+        "case of the name differs",
+    ],
 )
 def test_an_input_has_the_value_of_its_name_and_type(declared: dict[str, Any], inputs: list[InputValue], value: str | None) -> None:
-    """A sent value needs the declared type, and the name or a star. Without one, constants have a value; expressions have theirs."""
+    """A sent value applies if its type is the declared one, and its name is the declared one or a star.
+
+    Without such a value, a constant has its declared value. The data source of expressions has always its own value.
+    """
     dashboard = {"__inputs": [declared], "title": f"${{{declared['name']}}}"}
     if value is None:
         with pytest.raises(BadRequest, match="input missing"):
@@ -95,7 +112,7 @@ def test_library_panels_may_be_a_list() -> None:
     assert resolve_inputs(dashboard, PROM).panels == [ExportedPanel("a", "A", {"type": "text", "datasource": "prom-1"})]
 
 
-@pytest.mark.parametrize("broken", [None, [], "x", [{"uid": 5}], {"a": 5}, {"a": {"model": []}}])
+@pytest.mark.parametrize("broken", [None, [], "x", [{"uid": 5}], {"a": 5}, {"a": {"model": []}}], ids=repr)
 def test_broken_elements_are_ignored(broken: Any) -> None:
     """Invalid elements are ignored.
 

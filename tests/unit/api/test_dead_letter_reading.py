@@ -72,21 +72,21 @@ _DELIVERIES = st.builds(
 )
 
 
-def delivery(
+def delivery_with(
     *, body: bytes = b"{}", key: str = "submit.default", message_id: str | None = "m", headers: Headers = DEATH_HEADERS
 ) -> Delivery:
     message = Message(body=body, headers=headers, message_id=message_id)
     return Delivery(message=message, exchange=TOPOLOGY.dead, routing_key=key, redelivered=False, attempt=1)
 
 
-def read_delivery(message: Delivery) -> NewDeadLetter:
-    return read_letter(message, TOPOLOGY, NOW)
+def read_delivery(delivery: Delivery) -> NewDeadLetter:
+    return read_letter(delivery, TOPOLOGY, NOW)
 
 
 @given(_DELIVERIES)
-def test_every_delivery_becomes_a_letter_that_postgresql_can_store(message: Delivery) -> None:
+def test_every_delivery_becomes_a_letter_that_postgresql_can_store(delivery: Delivery) -> None:
     """An exception would lose the letter, because the consumer acknowledges each delivery only after it has stored it."""
-    letter = read_delivery(message)
+    letter = read_delivery(delivery)
     texts = [letter.name, letter.namespace, letter.routing_key, letter.exchange, letter.queue, letter.reason, letter.content_type]
     texts += [letter.message_id or "", letter.correlation_id or "", *letter.removed_headers, *letter.headers]
     texts += [value for value in letter.headers.values() if isinstance(value, str)]
@@ -109,12 +109,12 @@ def test_letters_are_the_same_only_for_redeliveries(first: Delivery, second: Del
 
 def test_each_death_of_a_message_is_a_letter_with_the_same_message_hash() -> None:
     """The id of the letter distinguishes the deaths. Without a message id, messages cannot be compared."""
-    first, second = (read_delivery(delivery(headers={**DEATH_HEADERS, LETTER_ID: letter_id})) for letter_id in "12")
+    first, second = (read_delivery(delivery_with(headers={**DEATH_HEADERS, LETTER_ID: letter_id})) for letter_id in "12")
     assert first.delivery_hash != second.delivery_hash
     assert first.message_hash == second.message_hash
-    assert read_delivery(delivery(body=b"[]")).message_hash != first.message_hash
-    assert read_delivery(delivery(key="submit.org-2")).message_hash != first.message_hash
-    assert read_delivery(delivery(message_id=None)).message_hash is None
+    assert read_delivery(delivery_with(body=b"[]")).message_hash != first.message_hash
+    assert read_delivery(delivery_with(key="submit.org-2")).message_hash != first.message_hash
+    assert read_delivery(delivery_with(message_id=None)).message_hash is None
 
 
 @pytest.mark.parametrize(
@@ -133,41 +133,51 @@ def test_each_death_of_a_message_is_a_letter_with_the_same_message_hash() -> Non
 )
 def test_the_namespace_is_that_of_the_routing_key_of_a_submission(key: str, namespace: str) -> None:
     """A letter without a namespace is for server administrators only, and cannot be replayed."""
-    letter = read_delivery(delivery(key=key))
+    letter = read_delivery(delivery_with(key=key))
     assert (letter.namespace, bool(letter.obstacle)) == (namespace, not namespace)
 
 
 @pytest.mark.parametrize(
-    ("message", "text"),
+    ("delivery", "text"),
     [
-        (delivery(), ""),
-        (delivery(headers={**DEATH_HEADERS, ORIGIN_EXCHANGE: "amq.topic"}), "only submissions"),
-        (delivery(headers={}), "only submissions"),
-        (delivery(key="work.sync"), "only submissions"),
-        (delivery(key="submit.nowhere"), "names no organization"),
-        (delivery(headers={**DEATH_HEADERS, BODY_BYTES: 3}), "not complete"),
-        (delivery(body=b"x" * (MAX_BODY_BYTES + 1)), "not complete"),
-        (delivery(body=b"x" * MAX_BODY_BYTES), ""),
+        (delivery_with(), ""),
+        (delivery_with(headers={**DEATH_HEADERS, ORIGIN_EXCHANGE: "amq.topic"}), "only submissions"),
+        (delivery_with(headers={}), "only submissions"),
+        (delivery_with(key="work.sync"), "only submissions"),
+        (delivery_with(key="submit.nowhere"), "names no organization"),
+        (delivery_with(headers={**DEATH_HEADERS, BODY_BYTES: 3}), "not complete"),
+        (delivery_with(body=b"x" * (MAX_BODY_BYTES + 1)), "not complete"),
+        (delivery_with(body=b"x" * MAX_BODY_BYTES), ""),
+    ],
+    ids=[
+        "submission",
+        "other exchange",
+        "no origin",
+        "other routing key",
+        "no organization",
+        "shortened body",
+        "too large",
+        "largest body",
     ],
 )
-def test_the_obstacle_of_a_replay_is_named(message: Delivery, text: str) -> None:
+def test_the_obstacle_of_a_replay_is_named(delivery: Delivery, text: str) -> None:
     """Only complete submissions to a namespace can be replayed."""
-    obstacle = read_delivery(message).obstacle
+    obstacle = read_delivery(delivery).obstacle
     assert text in obstacle
     assert bool(obstacle) == bool(text)
 
 
 def test_a_large_body_is_stored_in_part_with_its_complete_size() -> None:
-    """The size is that of the body, or the one that a service noted when it shortened the body."""
-    letter = read_delivery(delivery(body=b"x" * (MAX_BODY_BYTES + 1)))
+    """The size is that of the body, or the one that a service noted when it shortened the body, up to the largest ``bigint``."""
+    letter = read_delivery(delivery_with(body=b"x" * (MAX_BODY_BYTES + 1)))
     assert (len(letter.body), letter.body_bytes) == (MAX_BODY_BYTES, MAX_BODY_BYTES + 1)
-    assert read_delivery(delivery(headers={**DEATH_HEADERS, BODY_BYTES: 2**70})).body_bytes == 2**63 - 1
+    assert read_delivery(delivery_with(headers={**DEATH_HEADERS, BODY_BYTES: 2**70})).body_bytes == 2**63 - 1
 
 
 @pytest.mark.parametrize("name", CREDENTIAL_NAMES)
 def test_a_header_with_credentials_is_only_named(name: str) -> None:
     """The letter has the name of the header, but no part of its value."""
-    letter = read_delivery(delivery(headers={**DEATH_HEADERS, name: "t0p-secret", "team": "a"}))
+    letter = read_delivery(delivery_with(headers={**DEATH_HEADERS, name: "t0p-secret", "team": "a"}))
     assert (letter.headers, letter.removed_headers) == ({"team": "a"}, [name])
     assert "t0p-secret" not in repr(letter)
 
@@ -175,17 +185,17 @@ def test_a_header_with_credentials_is_only_named(name: str) -> None:
 @pytest.mark.parametrize("name", ["author", "team", "authority", "monkey", "dashwright-batch", "Content-Language"])
 def test_an_ordinary_header_is_kept(name: str) -> None:
     """An ordinary header is kept, so that a replay sends it again."""
-    assert read_delivery(delivery(headers={**DEATH_HEADERS, name: "v"})).headers == {name: "v"}
+    assert read_delivery(delivery_with(headers={**DEATH_HEADERS, name: "v"})).headers == {name: "v"}
 
 
 def test_credentials_that_a_service_removed_are_named() -> None:
     """Credentials that a service removed before it moved the message are named, because the service notes that it did."""
-    assert read_delivery(delivery(headers={**DEATH_HEADERS, CREDENTIALS_REMOVED: True})).removed_headers == ["authorization"]
+    assert read_delivery(delivery_with(headers={**DEATH_HEADERS, CREDENTIALS_REMOVED: True})).removed_headers == ["authorization"]
 
 
 def test_a_message_without_a_reason_was_moved_by_the_broker() -> None:
-    """The reason of a letter has a default and a limit, and its name has the time in the order of arrival."""
-    letter = read_delivery(delivery(headers={}))
+    """A letter without a reason has that of the broker. Its name starts with the time, and a long reason is shortened."""
+    letter = read_delivery(delivery_with(headers={}))
     assert (letter.reason, letter.queue, letter.exchange) == ("delivered too often", "", "")
     assert letter.name.startswith("20261123-164005-000007-")
-    assert len(read_delivery(delivery(headers={**DEATH_HEADERS, REASON: "x" * 9000})).reason) == 4000
+    assert len(read_delivery(delivery_with(headers={**DEATH_HEADERS, REASON: "x" * 9000})).reason) == 4000

@@ -64,6 +64,7 @@ def test_without_a_branch_the_default_one_of_the_host_counts() -> None:
         ({"ref": "refs/heads/main", "after": "0" * 40}, {}),
         ({"ref": "refs/heads/main", "after": COMMIT}, {"enabled": False}),
     ],
+    ids=["other branch", "tag", "no full reference", "no reference", "deleted branch", "sync is disabled"],
 )
 def test_other_pushes_request_nothing(payload: dict[str, Any], options: dict[str, Any]) -> None:
     """Pushes to other branches, tags, deleted branches and unsynced repositories are ignored."""
@@ -102,12 +103,12 @@ def test_a_pull_request_to_another_branch_requests_nothing() -> None:
         ("pull_request", {"repository": SYNCED_REPOSITORY, "pull_request": {"number": 2**31}}, "has missing or invalid members"),
     ],
 )
-def test_events_of_other_repositories_are_rejected(event: str, payload: Any, message: str) -> None:
+def test_events_of_other_repositories_and_malformed_events_are_rejected(event: str, payload: Any, message: str) -> None:
     with pytest.raises(BadRequest, match=message):
         decision_of(event, payload)
 
 
 def test_other_events_are_rejected() -> None:
-    """The host receives an error for an unsupported event, so that it is visible in the webhook's log."""
+    """The host receives an error for an unsupported event, so that it is visible in the webhook's log. Invalid UTF-8 is replaced."""
     assert decision_of("issues", {"repository": SYNCED_REPOSITORY}) == Decision(501, "unsupported messageType: issues")
     assert decision_of("push\udce9", {"repository": SYNCED_REPOSITORY}) == Decision(501, "unsupported messageType: push?")

@@ -119,7 +119,7 @@ def test_pull_requests_of_gitea_request_reviews(action: str, code: int) -> None:
     ],
 )
 def test_pushes_to_bitbucket_request_syncs(payload: dict[str, Any], options: dict[str, Any], code: int) -> None:
-    """A push may have several branches. The host does not name the default branch, so each of them may be it."""
+    """A push may have several branches. Bitbucket does not name the default branch, so a repository without a branch syncs any."""
     assert decision_of(BITBUCKET.deliveries, "repo:push", payload, **options).code == code
 
 
@@ -196,15 +196,15 @@ def test_malformed_deliveries_are_rejected(deliveries: Deliveries, event: str, p
 
 
 @pytest.mark.parametrize(
-    ("full_name", "is_own"), [("team/boards", True), ("eam/boards", False), ("boards/team", False), ("a/git/team/boards", False)]
+    ("full_name", "is_of_repository"), [("team/boards", True), ("eam/boards", False), ("boards/team", False), ("a/git/team/boards", False)]
 )
-def test_a_host_may_be_below_a_path(full_name: str, is_own: bool) -> None:
-    """If a host is below a path, the URL of the repository has this path before that of the repository."""
+def test_a_host_may_be_below_a_path(full_name: str, is_of_repository: bool) -> None:
+    """If a host is below a path, such as ``/git``, URLs of its repositories begin with this path, but names in deliveries do not."""
     githost = GitHostRepositoryConfig(url="https://git.example.org/git/team/boards", branch="main")
     sync = SyncOptions(enabled=True, target=SyncTarget.FOLDER)
     spec = RepositorySpec(title="Boards", workflows=[], sync=sync, type=RepositoryType.GITHOST, githost=githost)
     payload = {"repository": {"full_name": full_name}, "ref": "refs/heads/main", "after": COMMIT}
-    if is_own:
+    if is_of_repository:
         assert decide(GITEA.deliveries, "push", payload, "boards", spec).code == 202
         return
     with pytest.raises(BadRequest, match="repository mismatch"):
@@ -212,7 +212,7 @@ def test_a_host_may_be_below_a_path(full_name: str, is_own: bool) -> None:
 
 
 def test_a_delivery_is_recognized_by_its_headers() -> None:
-    """Gitea also sends the headers of GitHub."""
+    """Each host is recognized by its own headers, because Gitea also sends those of GitHub."""
     for host in HOSTS:
         for name in host.deliveries.event_headers:
             assert host_of_delivery({name: "push", "X-GitHub-Event": "push", host.deliveries.id_headers[0]: "1"}) is host

@@ -67,7 +67,7 @@ SPECIFIED_TYPES: Final = [
     "WebhookResponse",
     "WebhookStatus",
 ]
-"""Names of the types that the interface names."""
+"""Names of the types that clients know from Grafana's API and from the resource API."""
 
 _BODY: Final = "the body of a dashboard: what its version and its panels define"
 _PANEL: Final = "what the type of the panel defines"
@@ -123,7 +123,7 @@ FREE_FORM: Final = {
     "PreferencesSpec.queryHistory": _PREFERENCES,
     "PreferencesShape.navbar": _PREFERENCES,
     "PreferencesShape.queryHistory": _PREFERENCES,
-    "QueryMeta.explain": "for people who look for a mistake",
+    "QueryMeta.explain": "details for debugging",
     "ResourceObjects.dryRun": _OBJECT,
     "ResourceObjects.existing": _OBJECT,
     "ResourceObjects.file": _OBJECT,
@@ -166,7 +166,7 @@ def test_names_of_schemas_suit_every_generator(described: Any) -> None:
 
 
 def test_the_types_of_the_interface_have_their_names(described: Any) -> None:
-    """A client finds a type by its name in the interface."""
+    """Types that clients know have their specified names."""
     assert set(SPECIFIED_TYPES) <= set(described["components"]["schemas"])
 
 
@@ -182,29 +182,29 @@ def test_every_body_has_a_type(described: Any) -> None:
     """An object may have undeclared members only for a stated reason."""
     untyped_bodies = set()
     for name, schema in described["components"]["schemas"].items():
-        untyped_bodies |= set(untyped(schema, name))
+        untyped_bodies |= set(untyped_paths(schema, name))
     for operation in operations(described).values():
         identifier = operation["operationId"]
         bodies = {"request": operation.get("requestBody", {}), **operation["responses"]}
         for part, body in bodies.items():
             for content in body.get("content", {}).values():
-                untyped_bodies |= set(untyped(content["schema"], f"{identifier} {part}"))
+                untyped_bodies |= set(untyped_paths(content["schema"], f"{identifier} {part}"))
     assert untyped_bodies == set(FREE_FORM)
 
 
-def untyped(schema: Any, path: str) -> Any:
+def untyped_paths(schema: Any, path: str) -> Any:
     """Yield the places where a schema does not describe the value."""
     if "$ref" in schema:
         return
     for word in ("anyOf", "oneOf", "allOf"):
         for part in schema.get(word, ()):
-            yield from untyped(part, path)
+            yield from untyped_paths(part, path)
     for name, part in schema.get("properties", {}).items():
-        yield from untyped(part, f"{path}.{name}")
+        yield from untyped_paths(part, f"{path}.{name}")
     if isinstance(schema.get("items"), dict):
-        yield from untyped(schema["items"], f"{path}[]")
+        yield from untyped_paths(schema["items"], f"{path}[]")
     if isinstance(schema.get("additionalProperties"), dict):
-        yield from untyped(schema["additionalProperties"], f"{path}[]")
+        yield from untyped_paths(schema["additionalProperties"], f"{path}[]")
     is_object = schema.get("type") == "object" and not schema.get("properties")
     has_no_type = not {"type", "properties", "anyOf", "oneOf", "allOf", "enum", "const"} & set(schema)
     if has_no_type or (is_object and not isinstance(schema.get("additionalProperties"), dict)):
@@ -232,15 +232,15 @@ def test_examples_are_as_described(described: Any) -> None:
 
 def test_every_parameter_is_described(described: Any) -> None:
     """Query parameters have a type and a description; flags are booleans, and binary bodies are not JSON."""
-    switches = set()
+    flags = set()
     for operation in operations(described).values():
         for parameter in operation.get("parameters", ()):
             assert parameter["schema"].get("type"), (operation["operationId"], parameter)
             if parameter["in"] == "query":
                 assert parameter["description"]
             if parameter["schema"]["type"] == "boolean":
-                switches.add(parameter["name"])
-    assert {"lenient", "explain", "force", "watch", "allowWatchBookmarks", "sendInitialEvents", "accesscontrol"} <= switches
+                flags.add(parameter["name"])
+    assert {"lenient", "explain", "force", "watch", "allowWatchBookmarks", "sendInitialEvents", "accesscontrol"} <= flags
     for path, node in nodes(described["paths"]):
         for media, content in node.get("content", {}).items() if isinstance(node.get("content"), dict) else ():
             if media.startswith(("image/", "application/vnd.apache.arrow")):

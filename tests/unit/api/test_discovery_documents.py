@@ -29,10 +29,10 @@ WIDGET = Kind(
     actions={"get": "widgets:read"},
     categories=(),
 )
-OTHER = Kind(
+KIND_OF_OTHER_GROUP = Kind(
     group="a.example.org", versions=("v1",), kind="A", plural="as", singular="a", verbs=frozenset({"get"}), actions={"get": "as:read"}
 )
-KINDS = (GADGET, OTHER, WIDGET)
+KINDS = (GADGET, KIND_OF_OTHER_GROUP, WIDGET)
 GROUP = "things.example.org"
 
 
@@ -70,8 +70,8 @@ def test_a_version_has_the_resources_that_are_served_in_it() -> None:
         "groupVersion": f"{GROUP}/v1",
         "resources": expected,
     }
-    fixed = replace(GADGET, verbs=frozenset({"get"}))
-    assert discovery.api_resource_list([fixed], GROUP, "v1")["resources"][1] == {**status, "verbs": ["get"]}
+    read_only_gadget = replace(GADGET, verbs=frozenset({"get"}))
+    assert discovery.api_resource_list([read_only_gadget], GROUP, "v1")["resources"][1] == {**status, "verbs": ["get"]}
     assert [entry["name"] for entry in discovery.api_resource_list(KINDS, GROUP, "v2")["resources"]][-1] == "widgets"
 
 

@@ -13,7 +13,7 @@ from dashwright.api.http.response import Response
 from dashwright.api.http.routing import PUBLIC, Route, Segment, parse_template
 from dashwright.common.errors import BadRequest, MethodNotAllowed, NotFound
 
-Found = tuple[str, dict[str, str]]
+DispatchResult = tuple[str, dict[str, str]]
 
 
 async def handler(_: Call) -> Response:
@@ -21,7 +21,7 @@ async def handler(_: Call) -> Response:
 
 
 def match_template(template: Sequence[Segment], segments: Sequence[str], slash: bool) -> dict[str, str] | None:
-    """Return the parameters of a path by one template, or None. This is the slow and plain way."""
+    """Return the parameters of a path that matches a template, or None if it does not match."""
     values: dict[str, str] = {}
     for index, segment in enumerate(template):
         if index >= len(segments) or (segment.is_parameter and not segments[index]):
@@ -35,22 +35,22 @@ def match_template(template: Sequence[Segment], segments: Sequence[str], slash: 
     return values if len(template) == len(segments) else None
 
 
-def naive(routes: Sequence[Route], method: str, segments: Sequence[str], slash: bool) -> Found | set[str]:
-    """Return the route with its parameters.
+def naive_result(routes: Sequence[Route], method: str, segments: Sequence[str], slash: bool) -> DispatchResult | set[str]:
+    """Return the route with its parameters, by a match with every route.
 
-    If no route has the method, return the allowed methods, or none if the path is unknown.
+    If no route has the method, return the allowed methods: an empty set if the path is unknown.
     """
-    fitting = [(route, values) for route in routes if (values := match_template(parse_template(route.path), segments, slash)) is not None]
-    fitting.sort(key=lambda candidate: [segment.is_parameter + segment.is_remainder for segment in parse_template(candidate[0].path)])
+    matching = [(route, values) for route in routes if (values := match_template(parse_template(route.path), segments, slash)) is not None]
+    matching.sort(key=lambda candidate: [segment.is_parameter + segment.is_remainder for segment in parse_template(candidate[0].path)])
     by_template: dict[tuple[int, ...], dict[str, tuple[Route, dict[str, str]]]] = {}
-    for route, values in fitting:
+    for route, values in matching:
         rank = tuple(segment.is_parameter + segment.is_remainder for segment in parse_template(route.path))
         by_template.setdefault(rank, {})[route.method] = (route, values)
     for methods in by_template.values():
         candidate = methods.get(method) or (methods.get("GET") if method == "HEAD" else None)
         if candidate:
             return candidate[0].method + " " + candidate[0].path, candidate[1]
-    return {route.method for route, _ in fitting}
+    return {route.method for route, _ in matching}
 
 
 words = st.sampled_from(["a", "b", "c"])
@@ -78,15 +78,15 @@ def test_dispatch_equals_trying_every_route(routes: list[Route], method: str, se
     while segments and segments[-1] == "":
         segments = segments[:-1]
     path = "/" + "/".join(quote(segment, safe="") for segment in segments) + ("/" if slash and segments else "")
-    expected = naive(routes, method, segments, slash and bool(segments))
+    expected = naive_result(routes, method, segments, slash and bool(segments))
     dispatched = dispatch_result(Dispatcher(routes), method, path)
     if isinstance(expected, set) and "GET" in expected:
         expected.add("HEAD")
     assert dispatched == expected
 
 
-def dispatch_result(dispatcher: Dispatcher, method: str, path: str) -> Found | set[str]:
-    """Return the result of the dispatcher, in the form of ``naive``."""
+def dispatch_result(dispatcher: Dispatcher, method: str, path: str) -> DispatchResult | set[str]:
+    """Return the result of the dispatcher, in the form of ``naive_result``."""
     try:
         match = dispatcher.find(method, path)
     except NotFound:

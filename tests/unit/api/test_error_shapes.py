@@ -52,7 +52,7 @@ GOLDEN = [
         },
         {},
     ),
-    (DashwrightError("ours", extra={"secret": 1}), CLASSIC, 500, {"message": "Internal Server Error", "traceID": TRACE}, {}),
+    (DashwrightError("internal", extra={"secret": 1}), CLASSIC, 500, {"message": "Internal Server Error", "traceID": TRACE}, {}),
     (
         permission_denied("users:read", "teams:read"),
         STATUS,
@@ -78,7 +78,7 @@ GOLDEN = [
         },
         {},
     ),
-    (DashwrightError("secret of ours"), CLASSIC, 500, {"message": "Internal Server Error", "traceID": TRACE}, {}),
+    (DashwrightError("secret"), CLASSIC, 500, {"message": "Internal Server Error", "traceID": TRACE}, {}),
     (
         Unavailable("The database is away", retry_after=2.5),
         CLASSIC,
@@ -126,7 +126,7 @@ GOLDEN = [
         {"Retry-After": "7"},
     ),
     (
-        DashwrightError("secret of ours"),
+        DashwrightError("secret"),
         STATUS,
         500,
         failure(f"Internal Server Error; trace id {TRACE}", 500, reason="InternalError"),
@@ -135,7 +135,11 @@ GOLDEN = [
 ]
 
 
-@pytest.mark.parametrize(("error", "shape", "status", "body", "headers"), GOLDEN)
+@pytest.mark.parametrize(
+    ("error", "shape", "status", "body", "headers"),
+    GOLDEN,
+    ids=[f"{type(error).__name__}-{shape.name.lower()}" for error, shape, *_ in GOLDEN],
+)
 def test_an_error_has_exactly_this_shape(
     error: DashwrightError, shape: ErrorShape, status: int, body: dict[str, Any], headers: dict[str, str]
 ) -> None:
@@ -145,16 +149,18 @@ def test_an_error_has_exactly_this_shape(
     assert (response.status, orjson.loads(response.body), response.headers) == (status, body, headers)
 
 
-@pytest.mark.parametrize("error", [DashwrightError("ours"), Unavailable("away"), DeadlineExceeded("late")])
-def test_a_prescribed_text_covers_every_internal_failure(error: DashwrightError) -> None:
-    """If the specification gives the text of a failure, every failure is 500 with that text."""
+@pytest.mark.parametrize(
+    "error", [DashwrightError("internal"), Unavailable("away"), DeadlineExceeded("late")], ids=lambda error: type(error).__name__
+)
+def test_the_failure_message_of_a_route_replaces_every_internal_failure(error: DashwrightError) -> None:
+    """If a route has a failure message, each of its internal failures is 500 with this message."""
     response = error_response(error, CLASSIC, TRACE, failure_message="Failed to list api keys")
     assert isinstance(response.body, bytes)
     assert (response.status, orjson.loads(response.body)["message"]) == (500, "Failed to list api keys")
 
 
-def test_a_prescribed_message_keeps_client_errors() -> None:
-    """A prescribed message replaces internal errors only; the caller still receives the causes of a bad request."""
+def test_the_failure_message_of_a_route_does_not_replace_client_errors() -> None:
+    """The failure message of a route replaces internal errors only. The caller still receives the causes of a bad request."""
     assert error_response(NotFound("none"), CLASSIC, TRACE, failure_message="Failed").status == 404
 
 

@@ -25,7 +25,7 @@ from dashwright.common.observability import tracing
 
 from .conftest import Serve, basic, wait_until_closed
 
-ANN, ED, VIC = (basic(login, "pw") for login in ("ann", "ed", "vic"))
+ADMIN, ED, VIEWER = (basic(login, "pw") for login in ("ann", "ed", "vic"))
 
 
 class Panel(BaseModel):
@@ -42,11 +42,11 @@ async def echo(call: Call) -> Response:
     return Response(200, await call.body(), "application/octet-stream")
 
 
-async def panel_title(call: Call) -> Response:
+async def echo_panel(call: Call) -> Response:
     return json_response(await call.model(Panel))
 
 
-async def anything(call: Call) -> Response:
+async def echo_json(call: Call) -> Response:
     return json_response(await call.json())
 
 
@@ -55,15 +55,15 @@ ROUTES = [
     Route("GET", "/api/quotas", caller_json, Permission("orgs.quotas:read")),
     Route("GET", "/apis/g/v1/namespaces/{namespace}/things/{name}", caller_json, Permission("dashboards:write")),
     Route("POST", "/api/echo", echo, PUBLIC, body_limit=1000),
-    Route("POST", "/api/panel", panel_title, PUBLIC),
-    Route("POST", "/apis/panel", panel_title, PUBLIC),
-    Route("POST", "/api/anything", anything, PUBLIC),
+    Route("POST", "/api/panel", echo_panel, PUBLIC),
+    Route("POST", "/apis/panel", echo_panel, PUBLIC),
+    Route("POST", "/api/anything", echo_json, PUBLIC),
 ]
 
 
 async def fetch(client: ClientSession, path: str, **headers: str) -> tuple[int, Any]:
-    named = {name.replace("_", "-"): value for name, value in headers.items()}
-    async with client.get(path, headers=named) as response:
+    sent_headers = {name.replace("_", "-"): value for name, value in headers.items()}
+    async with client.get(path, headers=sent_headers) as response:
         return response.status, await response.json()
 
 
@@ -78,18 +78,18 @@ async def test_a_route_without_credentials_is_401_with_a_challenge(serve: Serve)
 async def test_a_missing_permission_is_403_in_the_format_of_the_path(serve: Serve) -> None:
     """The refusal of a request names the missing permission, in the format of the API that the path belongs to."""
     client = (await serve(ROUTES)).client
-    status, body = await fetch(client, "/api/quotas", Authorization=VIC)
+    status, body = await fetch(client, "/api/quotas", Authorization=VIEWER)
     assert (status, body["title"]) == (403, "Access denied")
     assert body["message"].endswith("Permissions needed: orgs.quotas:read")
-    status, body = await fetch(client, "/apis/g/v1/namespaces/default/things/x", Authorization=VIC)
+    status, body = await fetch(client, "/apis/g/v1/namespaces/default/things/x", Authorization=VIEWER)
     assert (status, body["kind"], body["reason"]) == (403, "Status", "Forbidden")
-    assert (await fetch(client, "/api/quotas", Authorization=ANN))[0] == 200
+    assert (await fetch(client, "/api/quotas", Authorization=ADMIN))[0] == 200
 
 
 async def test_the_namespace_decides_over_the_organization(serve: Serve) -> None:
     """Kubernetes clients send no organization header: the path's namespace is the organization, and wins over the header."""
     client = (await serve(ROUTES)).client
-    status, body = await fetch(client, "/apis/g/v1/namespaces/org-2/things/a%2Fb", Authorization=ANN, X_Grafana_Org_Id="1")
+    status, body = await fetch(client, "/apis/g/v1/namespaces/org-2/things/a%2Fb", Authorization=ADMIN, X_Grafana_Org_Id="1")
     assert (status, body["org"], body["role"]) == (200, 2, "Editor")
     assert body["parameters"] == {"namespace": "org-2", "name": "a/b"}
 
@@ -97,7 +97,7 @@ async def test_the_namespace_decides_over_the_organization(serve: Serve) -> None
 @pytest.mark.parametrize("namespace", ["org-9", "org-1", "nonsense"])
 async def test_a_namespace_without_membership_is_403(serve: Serve, namespace: str) -> None:
     """A namespace of which the user is not a member is 403, whether it exists or not."""
-    status, body = await fetch((await serve(ROUTES)).client, f"/apis/g/v1/namespaces/{namespace}/things/x", Authorization=ANN)
+    status, body = await fetch((await serve(ROUTES)).client, f"/apis/g/v1/namespaces/{namespace}/things/x", Authorization=ADMIN)
     assert (status, body["reason"]) == (403, "Forbidden")
     assert "not a member of the namespace" in body["message"]
 
@@ -105,13 +105,13 @@ async def test_a_namespace_without_membership_is_403(serve: Serve, namespace: st
 @pytest.mark.parametrize(("header", "org"), [("2", 2), ("1", 1), ("x", 1), ("", 1), ("0", 1), ("-2", 1), ("9" * 30, 1)])
 async def test_the_organization_header_selects_an_organization_of_the_user(serve: Serve, header: str, org: int) -> None:
     """The header selects one of the user's organizations. A value that is not a positive integer is ignored, as existing clients expect."""
-    status, body = await fetch((await serve(ROUTES)).client, "/api/who", Authorization=ANN, X_Grafana_Org_Id=header)
+    status, body = await fetch((await serve(ROUTES)).client, "/api/who", Authorization=ADMIN, X_Grafana_Org_Id=header)
     assert (status, body["org"]) == (200, org)
 
 
 async def test_an_organization_without_membership_is_401_with_a_reason(serve: Serve) -> None:
     """The error for an organization of which the user is not a member says that the organization is wrong, not the password."""
-    status, body = await fetch((await serve(ROUTES)).client, "/api/who", Authorization=VIC, X_Grafana_Org_Id="2")
+    status, body = await fetch((await serve(ROUTES)).client, "/api/who", Authorization=VIEWER, X_Grafana_Org_Id="2")
     assert (status, body["messageId"]) == (401, "organization.not-a-member")
 
 
@@ -128,14 +128,14 @@ async def test_unknown_paths_and_methods_are_errors_in_the_shape_of_their_api(se
 async def test_head_returns_the_head_of_get(serve: Serve) -> None:
     """A route of GET also serves HEAD, with the same status and length and without a body."""
     client = (await serve(ROUTES)).client
-    async with client.get("/api/who", headers={"Authorization": ANN}) as response:
+    async with client.get("/api/who", headers={"Authorization": ADMIN}) as response:
         length = response.headers["Content-Length"]
-    async with client.head("/api/who", headers={"Authorization": ANN}) as response:
+    async with client.head("/api/who", headers={"Authorization": ADMIN}) as response:
         assert (response.status, response.headers["Content-Length"], await response.read()) == (200, length, b"")
 
 
 @pytest.mark.parametrize("chunked", [False, True])
-async def test_a_body_over_the_limit_is_413_and_names_it(serve: Serve, chunked: bool) -> None:
+async def test_a_body_over_the_limit_is_413_with_the_limit(serve: Serve, chunked: bool) -> None:
     """A body with or without a declared length is read only up to the limit, which the error names."""
     client = (await serve(ROUTES)).client
 
@@ -165,9 +165,11 @@ async def test_a_compressed_body_is_decompressed_within_the_limit(serve: Serve, 
 
 
 @pytest.mark.parametrize(
-    ("coding", "block"), [("gzip", b"\0\0\0\xff\xff"), ("deflate", b"\0\0\0\xff\xff"), ("zstd", b"\0\0\0")], ids=["gzip", "deflate", "zstd"]
+    ("coding", "empty_block"),
+    [("gzip", b"\0\0\0\xff\xff"), ("deflate", b"\0\0\0\xff\xff"), ("zstd", b"\0\0\0")],
+    ids=["gzip", "deflate", "zstd"],
 )
-async def test_the_limit_counts_compressed_bytes_too(serve: Serve, coding: str, block: bytes) -> None:
+async def test_the_limit_counts_compressed_bytes_too(serve: Serve, coding: str, empty_block: bytes) -> None:
     """The compressed bytes are limited too, since a compressed body of any length may decompress to nothing."""
     client = (await serve(ROUTES)).client
     heads = {"gzip": bytes.fromhex("1f8b0800000000000003"), "deflate": bytes.fromhex("789c"), "zstd": bytes.fromhex("28b52ffd0050")}
@@ -175,7 +177,7 @@ async def test_the_limit_counts_compressed_bytes_too(serve: Serve, coding: str, 
     async def pieces() -> AsyncIterator[bytes]:
         yield heads[coding]
         for _ in range(100):
-            yield block * 10
+            yield empty_block * 10
 
     headers = {"Content-Encoding": coding}
     async with client.post("/api/echo", data=pieces(), headers=headers, compress=False) as response:
@@ -183,28 +185,28 @@ async def test_the_limit_counts_compressed_bytes_too(serve: Serve, coding: str, 
 
 
 async def test_other_tasks_run_while_a_body_is_decompressed(serve: Serve) -> None:
-    """Decompression gives way after each step: the event loop runs at least as many rounds as there are steps."""
-    turns = 0
+    """Decompression yields to other tasks after each step: the event loop runs at least as many rounds as the steps."""
+    rounds = 0
 
-    async def turning() -> None:
-        nonlocal turns
+    async def count_rounds() -> None:
+        nonlocal rounds
         while True:
-            turns += 1
+            rounds += 1
             await asyncio.sleep(0)
 
-    async def count_turns(call: Call) -> Response:
-        other = asyncio.create_task(turning())
+    async def report_rounds(call: Call) -> Response:
+        counter = asyncio.create_task(count_rounds())
         await call.body()
-        other.cancel()
-        return json_response({"turns": turns})
+        counter.cancel()
+        return json_response({"rounds": rounds})
 
-    route = Route("POST", "/api/counted", count_turns, PUBLIC, body_limit=50 * OUTPUT_STEP_BYTES)
+    route = Route("POST", "/api/counted", report_rounds, PUBLIC, body_limit=50 * OUTPUT_STEP_BYTES)
     client = (await serve([route])).client
     data = zstd.compress(bytes(50 * OUTPUT_STEP_BYTES))
     assert len(data) < INPUT_STEP_BYTES
     async with client.post("/api/counted", data=data, headers={"Content-Encoding": "zstd"}, compress=False) as response:
         # The body is decompressed in 50 steps.
-        assert (await response.json())["turns"] >= 50
+        assert (await response.json())["rounds"] >= 50
 
 
 @pytest.mark.parametrize(("coding", "status"), [("gzip", 400), ("deflate", 400), ("zstd", 400), ("br", 415), ("gzip, gzip", 415)])
@@ -215,7 +217,7 @@ async def test_a_body_that_cannot_be_decompressed_is_refused(serve: Serve, codin
         assert response.status == status
 
 
-async def test_a_client_that_expects_100_continue_gets_it(serve: Serve) -> None:
+async def test_a_client_that_expects_100_continue_receives_it(serve: Serve) -> None:
     """``100 Continue`` is sent before the body is read, and not for a refused request."""
     port = (await serve(ROUTES)).port
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
@@ -232,16 +234,18 @@ async def test_a_client_that_expects_100_continue_gets_it(serve: Serve) -> None:
 
 
 @pytest.mark.parametrize(
-    ("body", "classic", "status"),
+    ("body", "classic_status", "resource_status"),
     [(b"", 400, 400), (b"{", 400, 400), (b'{"title": "\xff"}', 400, 400), (b"[]", 400, 422), (b"{}", 400, 422)],
 )
-async def test_a_body_against_its_model_is_refused_with_causes(serve: Serve, body: bytes, classic: int, status: int) -> None:
+async def test_a_body_that_does_not_match_its_model_is_refused(
+    serve: Serve, body: bytes, classic_status: int, resource_status: int
+) -> None:
     """Invalid JSON is 400 in both APIs; JSON that does not match the model is 422 in the resource API only."""
     client = (await serve(ROUTES)).client
     async with client.post("/api/panel", data=body) as response:
-        assert response.status == classic
+        assert response.status == classic_status
     async with client.post("/apis/panel", data=body) as response:
-        assert response.status == status
+        assert response.status == resource_status
 
 
 async def test_each_fault_of_a_body_is_a_cause_with_its_field(serve: Serve) -> None:
@@ -267,13 +271,13 @@ async def test_each_request_is_one_line_with_its_context(serve: Serve) -> None:
     """The access log names the route, not the query, and handlers log within the request's context and trace."""
     context: dict[str, Any] = {}
 
-    async def look(_: Call) -> Response:
+    async def record_context(_: Call) -> Response:
         trace = tracing.current()
         context.update(get_contextvars(), trace_id=trace.trace_id if trace else None)
         return Response(204)
 
-    client = (await serve([Route("GET", "/api/look/{uid}", look, SIGNED_IN)])).client
-    headers = {"Authorization": ANN, "X-Request-Id": "r1", "traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
+    client = (await serve([Route("GET", "/api/look/{uid}", record_context, SIGNED_IN)])).client
+    headers = {"Authorization": ADMIN, "X-Request-Id": "r1", "traceparent": f"00-{'a' * 32}-{'b' * 16}-01"}
     with capture_logs() as lines:
         async with client.get("/api/look/7?secret=1", headers=headers) as response:
             assert response.status == 204
@@ -300,10 +304,10 @@ async def test_an_internal_failure_shows_a_trace_id_and_logs_the_stack(serve: Se
         assert any(line["event"] == "request_failed" and line.get("exc_info") for line in lines)
 
 
-async def test_a_handlers_error_keeps_its_status_and_prescribed_text(serve: Serve) -> None:
+async def test_a_handlers_error_keeps_its_status(serve: Serve) -> None:
     """An error of a handler keeps its status.
 
-    If the route prescribes a text for failures, an unavailable server is a 500 with this text.
+    If the route has a failure message, an unavailable server is a 500 with this message.
     """
 
     async def raise_unavailable(_: Call) -> Response:
@@ -349,7 +353,7 @@ async def test_responses_are_counted_by_route_not_by_path(serve: Serve) -> None:
     """The route table limits the number of time series, not the requested paths."""
     client = (await serve(ROUTES)).client
     for name in ("a", "b"):
-        await fetch(client, f"/apis/g/v1/namespaces/default/things/{name}", Authorization=ANN)
+        await fetch(client, f"/apis/g/v1/namespaces/default/things/{name}", Authorization=ADMIN)
         await fetch(client, f"/api/unknown/{name}")
     value = REGISTRY.get_sample_value
     labels = {"route": "/apis/g/v1/namespaces/{namespace}/things/{name}", "method": "GET", "status": "200"}
@@ -368,12 +372,12 @@ async def test_a_stop_waits_for_a_running_request(serve: Serve) -> None:
         return json_response({"done": True})
 
     gateway = await serve([Route("GET", "/api/slow", slow, PUBLIC)])
-    asking = asyncio.create_task(fetch(gateway.client, "/api/slow"))
+    request = asyncio.create_task(fetch(gateway.client, "/api/slow"))
     await entered.wait()
-    stopping = asyncio.create_task(gateway.server.stop())
+    stop = asyncio.create_task(gateway.server.stop())
     release.set()
-    assert await asking == (200, {"done": True})
-    await stopping
+    assert await request == (200, {"done": True})
+    await stop
     with pytest.raises(OSError):
         await asyncio.open_connection("127.0.0.1", gateway.port)
 
@@ -389,7 +393,7 @@ async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
     writer.write(b"POST /api/measure HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nContent-Length: 6\r\n\r\n")
     assert await reader.readuntil(b"\r\n\r\n") == b"HTTP/1.1 100 Continue\r\n\r\n"
     writer.write(b"abc")
-    stopping = asyncio.create_task(gateway.server.stop())
+    stop = asyncio.create_task(gateway.server.stop())
     await wait_until_closed(gateway.port)
     writer.write(b"def")
     response = await reader.read()
@@ -397,7 +401,7 @@ async def test_a_stop_reads_a_body_that_is_being_sent(serve: Serve) -> None:
     assert b"\r\nConnection: close\r\n" in response
     assert response.endswith(b'{"bytes":6}')
     writer.close()
-    await stopping
+    await stop
 
 
 async def test_a_stop_does_not_wait_for_idle_connections(serve: Serve) -> None:

@@ -16,10 +16,10 @@ def caller(role: Role) -> Identity:
 
 
 def check_export(identity: Identity, options: dict[str, str], *, enabled: bool = True) -> None:
-    tree = {"title": "R", "workflows": ["write"], "type": "githost", "githost": {"branch": "main"}}
-    spec = RepositorySpec.model_validate({**tree, "sync": {"enabled": enabled, "target": "folder"}})
-    body = ExportJobOptions.model_validate(options)
-    require_export_permission(AccessView(identity), spec, body, repository="team", parent=None, login=identity.login)
+    members = {"title": "R", "workflows": ["write"], "type": "githost", "githost": {"branch": "main"}}
+    spec = RepositorySpec.model_validate({**members, "sync": {"enabled": enabled, "target": "folder"}})
+    export = ExportJobOptions.model_validate(options)
+    require_export_permission(AccessView(identity), spec, export, repository="team", parent=None, login=identity.login)
 
 
 @pytest.mark.parametrize("options", [{}, {"branch": "main"}, {"branch": "side"}, {"folder": "f", "branch": "side"}])

@@ -71,7 +71,7 @@ def test_equal_applies_share_a_field() -> None:
 
 
 def test_a_field_omitted_by_its_only_owner_is_deleted() -> None:
-    """A field with another owner is kept."""
+    """An apply deletes the fields that it omits and that only its manager owns. A field with another owner is kept."""
     first = _apply_config({"b": {"x": 1}, "c": 1})
     after_apply = _apply_config({"c": 1}, "z", first.tree, first.entries)
     without_all = _apply_config({"d": 5}, "a", after_apply.tree, after_apply.entries)
@@ -144,8 +144,8 @@ def test_force_resolves_conflicts() -> None:
     assert _fields_by_owner(forced.entries) == {"o Apply": [".c"], "a Apply": [".b"]}
 
 
-def test_fields_of_an_earlier_manager_need_no_force() -> None:
-    """Unchanged fields of an earlier way of applying can be taken over without force, and changed ones cannot."""
+def test_unchanged_fields_of_client_side_apply_need_no_force() -> None:
+    """A manager owns fields of kubectl's earlier client-side apply without force, unless they changed since then."""
     created = update({}, {"b": 1, "c": 1}, (), _writer("old"))
     applied = apply({"b": 1, "c": 1}, {"b": 2}, created, _writer("new"), last_applied={"b": 1})
     assert _fields_by_owner(applied.entries) == {"new Apply": [".b"], "old Update": [".c"]}
@@ -206,9 +206,9 @@ def test_a_large_set_is_shortened() -> None:
     with pytest.raises(Conflict, match=r"\.b\.object 5\.member 7$"):
         _apply_config({"b": {"object 5": {"member 7": 2}}}, "a", live, created)
     assert is_same_ownership(settle(update(live, live, created, _writer("o")), live), created)
-    agreed = {"b": {"object 5": {"member 7": 1}}}
-    settled_once = settle(_apply_config(agreed, "a", live, created).entries, live)
-    assert is_same_ownership(settle(_apply_config(agreed, "a", live, settled_once).entries, live), settled_once)
+    unchanged_config = {"b": {"object 5": {"member 7": 1}}}
+    settled_once = settle(_apply_config(unchanged_config, "a", live, created).entries, live)
+    assert is_same_ownership(settle(_apply_config(unchanged_config, "a", live, settled_once).entries, live), settled_once)
 
 
 def test_the_size_of_entries_is_limited() -> None:
@@ -219,7 +219,7 @@ def test_the_size_of_entries_is_limited() -> None:
 
 
 def test_too_many_appliers_are_refused() -> None:
-    """Updating managers give way to each other; those that apply are counted, so that an object never has more entries than may be sent."""
+    """Entries of updaters are joined, and the number of appliers is limited. So no object has more entries than a client may send."""
     appliers = [ManagedFieldsEntry(f"a{index}", "Apply", VERSION, "", {"f:x": {}}) for index in range(MAX_APPLIERS)]
     updaters = [ManagedFieldsEntry(f"u{index}", "Update", VERSION, "", {"f:x": {}}) for index in range(MAX_UPDATERS * 2)]
     assert len(limit_entries([*appliers, *updaters])) == MAX_ENTRIES
@@ -228,7 +228,7 @@ def test_too_many_appliers_are_refused() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "counts"),
+    ("sent", "is_accepted"),
     [
         pytest.param(None, False, id="nothing"),
         pytest.param([], False, id="an empty list"),
@@ -240,10 +240,10 @@ def test_too_many_appliers_are_refused() -> None:
         ),
     ],
 )
-def test_sent_entries_replace_the_stored_ones(sent: object, counts: bool) -> None:
+def test_sent_entries_replace_the_stored_ones(sent: object, is_accepted: bool) -> None:
     """Valid entries that a client sends replace the stored ones."""
     stored = managed_fields_json([ManagedFieldsEntry("s", "Update", VERSION, "", {"f:a": {}})])
-    assert [entry.manager for entry in parse_managed_fields(stored, sent)] == (["x"] if counts else ["s"])
+    assert [entry.manager for entry in parse_managed_fields(stored, sent)] == (["x"] if is_accepted else ["s"])
 
 
 def test_one_empty_entry_clears_the_owners() -> None:
@@ -252,7 +252,7 @@ def test_one_empty_entry_clears_the_owners() -> None:
 
 
 def test_entries_are_read_as_they_were_written() -> None:
-    """``managedFields`` of entries gives the same entries again; a manager without fields has none."""
+    """Entries that are written as ``managedFields`` and read are equal. A manager without fields has no entry."""
     entries = (
         ManagedFieldsEntry("s", "Update", VERSION, "2026-01-01T00:00:00Z", {"f:a": {"v:1": {}}}, "status"),
         ManagedFieldsEntry("t", "Apply", VERSION, "", {}),

@@ -67,7 +67,7 @@ def test_objects_and_sets_are_split_into_fields(tree: object, expected: list[str
     ],
 )
 def test_a_difference_is_named_once_at_its_highest_level(old: object, new: object, expected: list[str]) -> None:
-    """A difference is at its place, once, at the highest level that differs as a whole."""
+    """Each difference is one path: that of the highest value that differs as a whole."""
     assert list(paths(changed_fields(to_node(old, SETS), to_node(new, SETS)))) == expected
 
 
@@ -76,14 +76,14 @@ def test_a_difference_is_named_once_at_its_highest_level(old: object, new: objec
     [
         pytest.param({"f:a": {"f:x": {}, "f:y": {}}}, {"f:a": {"f:x": {}}}, {"f:a": {"f:y": {}}}, id="a part"),
         pytest.param({"f:a": {"f:x": {}}}, {"f:a": {}}, {}, id="a whole removes its parts"),
-        pytest.param({"f:a": {}}, {"f:a": {"f:x": {}}}, {}, id="a leaves_of_other removes the whole"),
+        pytest.param({"f:a": {}}, {"f:a": {"f:x": {}}}, {}, id="a part removes the whole"),
         pytest.param({"f:a": {}}, {"f:b": {}}, {"f:a": {}}, id="unrelated fields"),
     ],
 )
 def test_a_difference_of_sets_has_no_related_fields(
     minuend: dict[str, object], subtrahend: dict[str, object], difference: dict[str, object]
 ) -> None:
-    """The difference of two sets has no field that is related to the second set."""
+    """The difference of two sets has no field that equals, contains or is part of a field of the second set."""
     assert subtract(minuend, subtrahend) == difference
 
 
@@ -107,23 +107,23 @@ def test_a_tree_is_unchanged_by_a_conversion_to_a_node_and_back(tree: object) ->
 @given(TREES, TREES)
 def test_trees_without_a_difference_are_equal(old: object, new: object) -> None:
     """Trees without a changed field are equal except for the order of sets, and no tree differs from itself."""
-    old_tree, new_tree = to_node(old, SETS), to_node(new, SETS)
-    assert changed_fields(old_tree, old_tree) == {}
-    if not changed_fields(old_tree, new_tree):
-        assert leaves(old_tree) == leaves(new_tree)
+    old_node, new_node = to_node(old, SETS), to_node(new, SETS)
+    assert changed_fields(old_node, old_node) == {}
+    if not changed_fields(old_node, new_node):
+        assert leaves(old_node) == leaves(new_node)
 
 
 @given(TREES, TREES)
 def test_merging_is_idempotent(live: object, config: object) -> None:
     """The result of a merge has the merged values, and a second merge changes nothing."""
-    base, body = to_node(live, SETS), to_node(config, SETS)
-    merged_once = merge(base, body)
-    assert changed_fields(merged_once, merge(merged_once, body)) == {}
+    live_node, config_node = to_node(live, SETS), to_node(config, SETS)
+    merged_once = merge(live_node, config_node)
+    assert changed_fields(merged_once, merge(merged_once, config_node)) == {}
 
 
 @given(TREES, TREES)
-def test_sets_of_one_tree_behave_like_sets_of_paths(tree: object, other: object) -> None:
-    """Leaves of one tree behave as a set of paths does."""
+def test_sets_of_fields_behave_like_sets_of_paths(tree: object, other: object) -> None:
+    """Difference, intersection and union of the fields of a tree are those of the sets of their paths."""
     node = to_node(tree, SETS)
     all_leaves = leaves(node)
     leaves_of_other = expand(leaves(to_node(other, SETS)), node)

@@ -130,7 +130,7 @@ def test_a_faulty_document_is_named_by_its_number(tmp_path: Path) -> None:
 
 
 def test_unreadable_files_are_faults(tmp_path: Path) -> None:
-    """A link without a target, a named pipe, a file that is too large, and one that is not UTF-8 are reported, and end no read."""
+    """A link without a target, a named pipe, a file that is too large, and one that is not UTF-8 are reported and do not end the read."""
     (tmp_path / "a.yaml").symlink_to("missing")
     os.mkfifo(tmp_path / "b.yaml")
     (tmp_path / "c.yaml").write_bytes(b"#" * (5 * 1024 * 1024 + 1))
@@ -141,9 +141,9 @@ def test_unreadable_files_are_faults(tmp_path: Path) -> None:
     assert not state.is_complete
 
 
-@pytest.mark.parametrize("is_file", [True, False])
+@pytest.mark.parametrize("is_file", [True, False], ids=["file", "missing"])
 def test_a_missing_directory_is_a_fault(tmp_path: Path, is_file: bool) -> None:
-    """The state is incomplete, so that no repository counts as undeclared."""
+    """Without a directory, the state is incomplete, so that no repository counts as undeclared."""
     if is_file:
         (tmp_path / "root").touch()
     state = read_declarations(tmp_path / "root")

@@ -15,10 +15,10 @@ class FakeDatabase:
     """A database that a test makes unavailable."""
 
     def __init__(self) -> None:
-        self.is_away = False
+        self.is_unavailable = False
 
     async def check(self) -> None:
-        if self.is_away:
+        if self.is_unavailable:
             raise Unavailable("away")
 
 
@@ -35,17 +35,17 @@ async def gateway(serve: Serve, database: FakeDatabase) -> Gateway:
 
 
 async def test_the_classic_health_reports_the_database(gateway: Gateway, database: FakeDatabase) -> None:
-    """Clients parse the version before anything else, and compose files wait for the status."""
+    """Clients read the version and the database's state. Compose files wait for the status, which is 503 without the database."""
     async with gateway.client.get("/api/health") as response:
         assert (response.status, await response.json()) == (200, {"commit": "abc", "database": "ok", "version": "12.0.0"})
-    database.is_away = True
+    database.is_unavailable = True
     async with gateway.client.get("/api/health/") as response:
         assert (response.status, await response.json()) == (503, {"commit": "abc", "database": "failing", "version": "12.0.0"})
 
 
 async def test_the_gateway_lives_but_is_not_ready_without_its_database(gateway: Gateway, database: FakeDatabase) -> None:
     """Without its database, the gateway is alive but not ready, because a restart would not help."""
-    database.is_away = True
+    database.is_unavailable = True
     for path, status, text in (
         ("/livez", 200, "ok"),
         ("/readyz", 503, "[-]database failed"),

@@ -58,9 +58,13 @@ async def port(serve: Serve) -> int:
         b"POST /api/echo HTTP/1.1\r\nHost: localhost\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
         b"GET /api/fine HTTP/1.1\r\nHost: localhost\r\n" + b"".join(b"X%d: y\r\n" % n for n in range(200)) + b"\r\n",
     ],
+    ids=["no HTTP", "header without colon", "long header", "long target", "two lengths", "many headers"],
 )
 async def test_an_invalid_head_is_a_400_with_a_status(port: int, raw: bytes) -> None:
-    """The path is unknown, so the body is a Status, whose message classic clients read; it repeats nothing of the request."""
+    """The response to an unreadable request is a Status, whose message clients of both APIs understand.
+
+    The message does not repeat the request.
+    """
     status, body = await exchange(port, raw)
     assert status == 400
     response = orjson.loads(body)

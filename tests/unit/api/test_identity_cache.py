@@ -102,7 +102,7 @@ def test_a_lookup_from_before_an_invalidation_is_not_cached(identities: Identity
 
 
 def test_nothing_is_cached_without_notifications(time: ManualClock) -> None:
-    """Nothing is cached before listening starts or after it is lost; a new start discards earlier values."""
+    """Nothing is cached before the cache listens for notifications, or after it lost them. A new start discards earlier values."""
     identities = IdentityCache(time)
     cache(identities, b"a", user(1))
     assert identities.get(b"a") is None
@@ -120,13 +120,13 @@ def test_nothing_is_cached_without_notifications(time: ManualClock) -> None:
 
 def test_cached_identities_are_available_after_listening_ends(identities: IdentityCache, time: ManualClock) -> None:
     """Cached values are available while the database is not; a lookup or a local change discards them."""
-    for name in (b"a", b"b", b"c"):
-        cache(identities, name, user(ord(name)))
+    for number, name in enumerate((b"a", b"b", b"c"), start=1):
+        cache(identities, name, user(number))
     identities.suspend()
     assert identities.last_known(b"a") is not None
-    identities.invalidate("user:98")
+    identities.invalidate("user:2")
     assert identities.last_known(b"b") is None
-    cache(identities, b"c", user(99))
+    cache(identities, b"c", user(3))
     assert identities.last_known(b"c") is None
     time.instant = 1005
     assert identities.last_known(b"a") is None

@@ -26,13 +26,13 @@ NOW = datetime(2026, 3, 1, 12, tzinfo=UTC)
     ],
 )
 def test_an_age_is_its_largest_unit_rounded_down(ago: timedelta, message: str) -> None:
-    """A time in the future is less than a minute ago."""
+    """An age is a number of its largest unit, rounded down. A time in the future is less than a minute ago."""
     assert age(NOW - ago, NOW) == message
 
 
 @pytest.mark.parametrize("created", [NOW, NOW - timedelta(days=1), datetime(2024, 2, 29, tzinfo=UTC)])
 def test_a_new_user_was_seen_ten_years_ago(created: datetime) -> None:
-    """The default applies to users created on any day."""
+    """A user who never logged in was last seen ten years before the creation, even if that was on 29 February."""
     never_logged_in = last_seen(None, created)
     assert age(never_logged_in, created) == "10y"
     assert last_seen(created, created - timedelta(days=9)) == created

@@ -71,7 +71,7 @@ def test_the_pages_are_complete_and_small() -> None:
 
 
 def test_errors_follow_from_the_route() -> None:
-    """Errors that follow from permission, method and prescribed failure need not be declared."""
+    """Errors that follow from the permission, the method or the failure message of a route need not be declared."""
     permission = Permission("things:read")
     operation = Operation("x", "X", responses={200: list[Thing]}, errors=(404,))
     responses = describe_route(Route("GET", "/api/things", handler, permission, operation))["responses"]
@@ -92,7 +92,7 @@ def test_errors_follow_from_the_route() -> None:
 
 
 def test_a_route_describes_its_permission() -> None:
-    """Public operations need nothing, others one of the schemes; one that is a password's only says so."""
+    """Public operations need no credentials, others either scheme. An operation may accept passwords only."""
     assert describe_route(Route("GET", "/api/x", handler, PUBLIC, Operation("x", "X")))["security"] == []
     guarded = describe_route(Route("GET", "/api/x", handler, Permission("x:read", "x:id:1"), Operation("x", "X", deprecated=True)))
     assert guarded["security"] == [{"basicAuth": []}, {"bearerAuth": []}]

@@ -22,7 +22,7 @@ from dashwright.common.models.provisioning import Action
 
 pytestmark = pytest.mark.exhaustive
 
-SERVED = [(group, version) for group in discovery.groups_of(KINDS) for version in discovery.versions_of(KINDS, group)]
+GROUPS_AND_VERSIONS = [(group, version) for group in discovery.groups_of(KINDS) for version in discovery.versions_of(KINDS, group)]
 GROUP, VERSION = "things.example.org", "v1"
 COLLECTION = f"/apis/{GROUP}/{VERSION}/namespaces/{{namespace}}/gadgets"
 ITEM = f"{COLLECTION}/{{name}}"
@@ -85,7 +85,7 @@ def described() -> Any:
     return openapi_30(described_api(routes(), version="1.2.3"))
 
 
-@pytest.mark.parametrize(("group", "version"), SERVED, ids="/".join)
+@pytest.mark.parametrize(("group", "version"), GROUPS_AND_VERSIONS, ids="/".join)
 def test_every_document_is_openapi_3_0(described: Any, group: str, version: str) -> None:
     """Keywords of later versions, which Kubernetes' parsers reject, do not occur; references have no siblings."""
     complete = orjson.loads(orjson.dumps(openapi_documents.document(described, KINDS, group, version)))
@@ -96,10 +96,10 @@ def test_every_document_is_openapi_3_0(described: Any, group: str, version: str)
         assert not isinstance(node.get("type"), list)
         assert node.get("type") != "null"
         assert "$ref" not in node or len(node) == 1
-        assert not any(isinstance(node.get(word, False), int) and not isinstance(node.get(word, False), bool) for word in BOUNDS)
-
-
-BOUNDS = ("exclusiveMinimum", "exclusiveMaximum")
+        assert not any(
+            isinstance(node.get(word, False), int) and not isinstance(node.get(word, False), bool)
+            for word in ("exclusiveMinimum", "exclusiveMaximum")
+        )
 
 
 def test_the_schema_of_a_kind_has_envelope_spec_and_status() -> None:
@@ -170,14 +170,14 @@ def test_subresources_have_extensions(described: Any) -> None:
         "kind": "Repository",
     }
     assert schemas["RefList"]["x-kubernetes-group-version-kind"] == [{**group_and_version, "kind": "RefList"}]
-    below = ("files/{path}", "history/{path}", "jobs", "jobs/{uid}", "render/{id}", "webhook")
-    assert {f"{root}/repositories/{{name}}/{path}" for path in below} | {f"{root}/settings", f"{root}/stats"} <= set(paths)
+    subpaths = ("files/{path}", "history/{path}", "jobs", "jobs/{uid}", "render/{id}", "webhook")
+    assert {f"{root}/repositories/{{name}}/{path}" for path in subpaths} | {f"{root}/settings", f"{root}/stats"} <= set(paths)
     assert {"ResourceWrapper", "ResourceObjects", "ResourceType", "LintIssue", "WebhookResponse", "RepositoryViewList"} <= set(schemas)
 
 
 def test_kubectl_can_explain_every_property(described: Any) -> None:
     """Each property at any depth has a description."""
-    for group, version in SERVED:
+    for group, version in GROUPS_AND_VERSIONS:
         for name, schema in openapi_documents.document(described, KINDS, group, version)["components"]["schemas"].items():
             for path, node in nodes(schema, name):
                 for member, part in node.get("properties", {}).items() if "type" in node else ():

@@ -15,7 +15,7 @@ from .conftest import Gateway, Serve, basic
 
 pytestmark = pytest.mark.exhaustive
 
-ANN = basic("ann", "pw")
+ADMIN = basic("ann", "pw")
 JSON = "application/json"
 FORM = "application/x-www-form-urlencoded"
 FIREFOX_OF_2018 = "Mozilla/5.0 (X11; Linux x86_64; rv:60.0) Gecko/20100101 Firefox/60.0"
@@ -32,9 +32,9 @@ PROXIED = {"public_url": "https://dash.example.com", "trusted_hosts": "gateway,*
 async def send_request(serve: Serve, method: str, headers: Mapping[str, str], **settings: str) -> int:
     gateway: Gateway = await serve(ROUTES, origins=OriginPolicy.from_settings(load(**settings)))
     own_host = f"127.0.0.1:{gateway.port}"
-    filled = {name: value.replace("SELF", own_host) for name, value in headers.items()}
+    actual_headers = {name: value.replace("SELF", own_host) for name, value in headers.items()}
     async with gateway.client.request(
-        method, "/api/things", headers={"Authorization": ANN, "Host": own_host, **filled}, data=b"{}"
+        method, "/api/things", headers={"Authorization": ADMIN, "Host": own_host, **actual_headers}, data=b"{}"
     ) as response:
         return response.status
 
@@ -46,7 +46,7 @@ async def send_request(serve: Serve, method: str, headers: Mapping[str, str], **
         pytest.param({"Content-Type": JSON}, 200, id="a program"),
         pytest.param({"Content-Type": FORM, "User-Agent": "curl/8.5.0"}, 200, id="curl -d"),
         pytest.param({"Content-Type": JSON, "Origin": "http://SELF", "Sec-Fetch-Site": "same-origin"}, 200, id="a page of this server"),
-        pytest.param({"Content-Type": JSON, "Sec-Fetch-Site": "none"}, 200, id="a user's own doing"),
+        pytest.param({"Content-Type": JSON, "Sec-Fetch-Site": "none"}, 200, id="an address that the user entered"),
         pytest.param({"Sec-Fetch-Site": "cross-site"}, 403, id="another site"),
         pytest.param({"Sec-Fetch-Site": "same-site"}, 403, id="another port of this machine"),
         pytest.param({"Origin": "http://127.0.0.1:8099"}, 403, id="another port, without Sec-Fetch-Site"),
@@ -54,7 +54,9 @@ async def send_request(serve: Serve, method: str, headers: Mapping[str, str], **
         pytest.param({"Origin": "null"}, 403, id="a sandboxed frame"),
         pytest.param({"Content-Type": FORM, "Origin": "http://SELF"}, 415, id="a form of this server"),
         pytest.param({"Content-Type": "text/plain", "User-Agent": FIREFOX_OF_2018}, 415, id="a form in an old browser"),
-        pytest.param({"Content-Type": "multipart/form-data; boundary=x", "User-Agent": FIREFOX_OF_2018}, 415, id="an upload in one"),
+        pytest.param(
+            {"Content-Type": "multipart/form-data; boundary=x", "User-Agent": FIREFOX_OF_2018}, 415, id="an upload in an old browser"
+        ),
     ],
 )
 async def test_only_a_page_of_this_server_changes_anything(serve: Serve, method: str, headers: dict[str, str], status: int) -> None:
@@ -84,9 +86,10 @@ async def test_only_a_page_of_this_server_changes_anything(serve: Serve, method:
     ],
 )
 @pytest.mark.parametrize("method", ["GET", "POST"])
-async def test_a_name_that_is_not_this_servers_is_refused(serve: Serve, method: str, host: str, origin: str | None, status: int) -> None:
-    """An unlisted name that points here may be an attacker's (DNS rebinding), who could then read responses."""
+async def test_an_untrusted_host_name_is_refused(serve: Serve, method: str, host: str, origin: str | None, status: int) -> None:
+    """An attacker can let an unlisted name point to this server (DNS rebinding), and could then read responses."""
     headers = {"Host": host, "Content-Type": JSON} | ({} if origin is None else {"Origin": origin})
+    # Reads need no trusted origin, because browsers do not show their responses to other origins.
     expected = 200 if method == "GET" and origin == "http://dash.example.com" else status
     assert await send_request(serve, method, headers, **PROXIED) == expected
 

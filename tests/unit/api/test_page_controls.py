@@ -43,7 +43,7 @@ def test_the_current_range_is_legible(start: str, end: str, expected: str) -> No
 
 
 def test_moves_are_absolute_and_bounded() -> None:
-    """The buttons move the range by half of its length, or double its length."""
+    """The buttons move the range by half of its length, or double its length. Ranges outside of the supported years are possible, too."""
     times = page_controls("/d/u", MultiDict(), OUTLINE).times
     assert times is not None
     moves = {link.text: dict(parse_qsl(urlsplit(link.address).query)) for link in times.moves}
@@ -65,7 +65,7 @@ def test_moves_are_absolute_and_bounded() -> None:
     ],
 )
 def test_the_refresh_interval_is_bounded(query: dict[str, str], text: str, seconds: int) -> None:
-    """The interval of the URL has precedence, and is one of the choices."""
+    """The interval of the URL replaces that of the dashboard. It is at least five seconds, and an invalid one disables the refresh."""
     refresh = page_controls("/d/u", MultiDict(query), OUTLINE).refresh
     assert (refresh.text, refresh.seconds) == (text, seconds)
     assert not text or text in refresh.choices
@@ -92,7 +92,11 @@ def test_links_have_the_time_and_the_variables_on_request(address: str) -> None:
     link_without_options = link_of(OutlineLink(title="", url=address), MultiDict(), OUTLINE)
     assert link_without_options is not None
     assert link_without_options.address == link_without_options.text == (f"/{address}" if address.startswith("d/") else address)
-    full = link_of(OutlineLink(title="T", url=address, keeps_time=True, includes_variables=True), MultiDict({"var-x": "1"}), OUTLINE)
-    assert full is not None
+    link_with_options = link_of(
+        OutlineLink(title="T", url=address, keeps_time=True, includes_variables=True), MultiDict({"var-x": "1"}), OUTLINE
+    )
+    assert link_with_options is not None
     if not address.startswith("mailto:"):
-        assert full.address.removeprefix(link_without_options.address)[1:] == "from=now-6h&to=now&var-x=1&var-host=a&var-host=b"
+        assert (
+            link_with_options.address.removeprefix(link_without_options.address)[1:] == "from=now-6h&to=now&var-x=1&var-host=a&var-host=b"
+        )

@@ -30,7 +30,7 @@ def test_the_style_has_only_positions() -> None:
 
 
 def test_pictures_have_the_theme_of_the_reader_or_of_the_page() -> None:
-    """The last picture matches all screens; each size has its own address."""
+    """A page without a theme has pictures for readers of dark and of light pages. The last picture matches every screen."""
     (panel_picture,) = grid(panel(4)).sections[0].panels
     assert [source.media for source in panel_picture.sources] == [
         "(max-width: 700px) and (prefers-color-scheme: dark)",
@@ -40,9 +40,9 @@ def test_pictures_have_the_theme_of_the_reader_or_of_the_page() -> None:
         "(prefers-color-scheme: dark)",
         "",
     ]
-    (fixed,) = grid(panel(4), theme="dark").sections[0].panels
-    assert {dict(parse_qsl(urlsplit(source.address).query))["theme"] for source in fixed.sources} == {"dark"}
-    assert urlsplit(fixed.sources[0].address).path == "/render/d-solo/u%2F%3C1%3E"
+    (dark_panel,) = grid(panel(4), theme="dark").sections[0].panels
+    assert {dict(parse_qsl(urlsplit(source.address).query))["theme"] for source in dark_panel.sources} == {"dark"}
+    assert urlsplit(dark_panel.sources[0].address).path == "/render/d-solo/u%2F%3C1%3E"
 
 
 @pytest.mark.parametrize(("columns", "rows"), [(1, 1), (2, 2), (24, 1), (24, 200), (1, 200)])
@@ -53,7 +53,7 @@ def test_every_picture_can_be_drawn(columns: int, rows: int) -> None:
             PictureOptions(panel=4, width=source.width, height=source.height)
 
 
-def test_copies_have_their_own_values() -> None:
+def test_copies_of_a_repeated_panel_have_their_own_values() -> None:
     """The value of a repeated panel replaces that of the page, in its picture and on its page."""
     first, second = grid(panel(4, variables={"host": ["a"]}), panel(4, variables={"host": ["b"]})).sections[0].panels
     for panel_copy, value in ((first, "a"), (second, "b")):

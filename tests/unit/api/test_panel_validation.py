@@ -1,4 +1,4 @@
-"""Validation of the panels of submitted evaluations by a worker of the test."""
+"""Validation of the panels of submitted evaluations, by a fake worker."""
 
 import asyncio
 from collections.abc import AsyncIterator
@@ -17,26 +17,26 @@ from dashwright.common.models.evaluation import EvaluationSpec
 
 
 @dataclass
-class Service:
-    """A service that finds a fault in each panel whose title is ``bad``, once the test lets it respond."""
+class FakeWorker:
+    """A worker that reports a fault in each panel whose title is ``bad``, when the test permits a response."""
 
     client: PanelValidationClient
     requests: list[list[str]] = field(default_factory=list)
     arrived: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
     may_respond: asyncio.Semaphore = field(default_factory=lambda: asyncio.Semaphore(0))
-    is_old: bool = False
+    is_previous_version: bool = False
 
     async def respond(self, request: Request) -> Reply:
         titles = [orjson.loads(line)["title"] for line in request.body.split(b"\n")]
         self.requests.append([title[:9] for title in titles])
         self.arrived.release()
         await self.may_respond.acquire()
-        if self.is_old:
+        if self.is_previous_version:
             raise BadRequest("the message names an endpoint that this worker does not know")
         faults = [[{"pointer": "/title", "message": "it is bad"}] if title == "bad" else [] for title in titles]
         return Reply(b"\n".join(orjson.dumps({"faults": panel_faults}) for panel_faults in faults))
 
-    async def check(self, title: str, *, org_id: int = 1) -> str:
+    async def check_panel(self, title: str, *, org_id: int = 1) -> str:
         """Return ``accepted``, or the field of the fault."""
         panel = {"type": "timeseries", "title": title, "targets": [{"refId": "A", "type": "math", "expression": "1"}]}
         try:
@@ -47,52 +47,52 @@ class Service:
 
 
 @pytest.fixture
-async def service() -> AsyncIterator[Service]:
+async def worker() -> AsyncIterator[FakeWorker]:
     broker, signer = MemoryBroker(), Signer("of tests only")
     await broker.start()
     client = RpcClient(broker, signer)
     await client.start()
-    service = Service(PanelValidationClient(broker, client))
-    server = RpcServer(broker, broker.topology.query, service.respond, signer, prefetch=8)
+    worker = FakeWorker(PanelValidationClient(broker, client))
+    server = RpcServer(broker, broker.topology.query, worker.respond, signer, prefetch=8)
     await server.start()
-    yield service
+    yield worker
     await server.stop(drain=0)
     await client.close()
     await broker.close()
 
 
-async def test_panels_that_arrive_during_a_validation_share_the_next(service: Service) -> None:
+async def test_panels_that_arrive_during_a_validation_share_the_next_request(worker: FakeWorker) -> None:
     """An organization has one request at a time, with each distinct panel once, and each caller gets the faults of its own panel."""
     async with asyncio.TaskGroup() as tasks:
-        first = tasks.create_task(service.check("first"))
-        await service.arrived.acquire()
-        others = [tasks.create_task(service.check(title)) for title in ("good", "bad", "good", "bad")]
-        another_org = tasks.create_task(service.check("other", org_id=2))
-        await service.arrived.acquire()
+        first = tasks.create_task(worker.check_panel("first"))
+        await worker.arrived.acquire()
+        others = [tasks.create_task(worker.check_panel(title)) for title in ("good", "bad", "good", "bad")]
+        another_org = tasks.create_task(worker.check_panel("other", org_id=2))
+        await worker.arrived.acquire()
         for _ in range(3):
-            service.may_respond.release()
-    assert service.requests == [["first"], ["other"], ["good", "bad"]]
+            worker.may_respond.release()
+    assert worker.requests == [["first"], ["other"], ["good", "bad"]]
     assert first.result() == another_org.result() == "accepted"
     assert [task.result() for task in others] == ["accepted", "spec.panel.title"] * 2
 
 
-async def test_a_large_panel_has_a_request_of_its_own(service: Service) -> None:
+async def test_a_large_panel_has_a_request_of_its_own(worker: FakeWorker) -> None:
     """A panel of more than 16 KiB waits for no other panel, and no other panel waits for it."""
     async with asyncio.TaskGroup() as tasks:
         for title in ("first", "large" + "!" * 17_000, "good"):
-            tasks.create_task(service.check(title))
+            tasks.create_task(worker.check_panel(title))
         for _ in range(2):
-            await service.arrived.acquire()
+            await worker.arrived.acquire()
         for _ in range(3):
-            service.may_respond.release()
-    assert sorted(service.requests) == [["first", "good"], ["large!!!!"]]
+            worker.may_respond.release()
+    assert sorted(worker.requests) == [["first", "good"], ["large!!!!"]]
 
 
-async def test_a_worker_of_the_previous_version_validates_nothing(service: Service) -> None:
+async def test_a_worker_of_the_previous_version_validates_nothing(worker: FakeWorker) -> None:
     """Panels are accepted while all workers lack the request, and are validated by the first worker that has it."""
-    service.is_old = True
-    service.may_respond.release()
-    assert await service.check("bad") == "accepted"
-    service.is_old = False
-    service.may_respond.release()
-    assert await service.check("bad") == "spec.panel.title"
+    worker.is_previous_version = True
+    worker.may_respond.release()
+    assert await worker.check_panel("bad") == "accepted"
+    worker.is_previous_version = False
+    worker.may_respond.release()
+    assert await worker.check_panel("bad") == "spec.panel.title"

@@ -8,7 +8,7 @@ import argon2
 import pytest
 
 from dashwright.api.auth import key_material
-from dashwright.api.auth import passwords as module
+from dashwright.api.auth import passwords as passwords_module
 from dashwright.api.auth.hashing import BoundedThreads, KeyHashes
 from dashwright.api.auth.passwords import Passwords
 from dashwright.common.errors import TooManyRequests
@@ -35,9 +35,9 @@ async def test_an_invalid_hash_matches_no_password(passwords: Passwords) -> None
 
 async def test_an_old_hash_is_replaced_and_a_new_one_is_not(passwords: Passwords) -> None:
     """Imported hashes, and argon2 hashes with other settings, are outdated."""
-    weaker = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("admin")
+    weaker_hash = argon2.PasswordHasher(time_cost=1, memory_cost=8, parallelism=1).hash("admin")
     assert passwords.is_outdated(IMPORTED)
-    assert passwords.is_outdated(weaker)
+    assert passwords.is_outdated(weaker_hash)
     assert not passwords.is_outdated(await passwords.hash("admin"))
     assert not passwords.is_outdated("broken")
 
@@ -54,7 +54,7 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
         return run
 
     current_hash = await passwords.hash("admin")
-    monkeypatch.setattr(module, "_matches_argon2", count_calls("argon2", module._matches_argon2))
+    monkeypatch.setattr(passwords_module, "_matches_argon2", count_calls("argon2", passwords_module._matches_argon2))
     monkeypatch.setattr(key_material, "hash_secret", count_calls("pbkdf2", key_material.hash_secret))
     for stored, salt in ((None, None), (current_hash, None), (IMPORTED, SALT), (IMPORTED, None), ("", None)):
         for password in ("admin", "wrong"):
@@ -64,33 +64,33 @@ async def test_every_verification_costs_the_same(passwords: Passwords, monkeypat
 
 
 async def test_concurrent_checks_are_bounded_and_leave_slots_for_clients_without_failures() -> None:
-    """Checks for clients with failures take at most a quarter of the slots.
+    """Checks for clients with failures use at most a quarter of the slots.
 
-    Others are refused only if all slots are taken. Slots are free again after the check.
+    Checks for other clients are refused only if all slots are used. A finished check frees its slot.
     """
     release = threading.Event()
     threads = BoundedThreads("passwords", threads=1, max_pending=8)
 
-    async def fill(count: int, *, is_suspect: bool) -> list[asyncio.Task[bool]]:
+    async def start_checks(count: int, *, is_suspect: bool) -> list[asyncio.Task[bool]]:
         tasks = [asyncio.create_task(threads.run(lambda: release.wait(5), is_suspect=is_suspect)) for _ in range(count)]
         await asyncio.sleep(0)
         return tasks
 
-    running = await fill(2, is_suspect=True)
+    checks = await start_checks(2, is_suspect=True)
     with pytest.raises(TooManyRequests):
         await threads.run(lambda: True, is_suspect=True)
-    running += await fill(6, is_suspect=False)
+    checks += await start_checks(6, is_suspect=False)
     with pytest.raises(TooManyRequests) as refusal:
         await threads.run(lambda: True)
     assert refusal.value.retry_after == 1
     release.set()
-    assert all(await asyncio.gather(*running))
+    assert all(await asyncio.gather(*checks))
     assert await threads.run(lambda: True, is_suspect=True)
     threads.close()
 
 
-async def test_keys_are_hashed_as_they_are_stored() -> None:
-    """A key that is hashed outside of the event loop has the stored hash."""
+async def test_key_hashes_are_those_of_key_material() -> None:
+    """``KeyHashes``, which hashes outside of the event loop, has the result of ``key_material``."""
     hashes = KeyHashes()
     assert await hashes.hash_secret("admin", SALT) == IMPORTED
     hashes.close()

@@ -38,9 +38,10 @@ POINTERS = st.lists(PARTS, max_size=3).map(lambda parts: "".join(f"/{part}" for 
         ([1, 2], {"a": "b", "c": None}, {"a": "b"}),
         ({}, {"a": {"bb": {"ccc": None}}}, {"a": {"bb": {}}}),
     ],
+    ids=str,
 )
-def test_merge_patches_of_the_standard(tree: Any, patch: Any, expected: Any) -> None:
-    """The examples of RFC 7386, its appendix A; a strategic patch without directives is the same but for the root."""
+def test_merge_patches_have_the_results_of_the_standard(tree: Any, patch: Any, expected: Any) -> None:
+    """The examples of RFC 7386, appendix A, have the results of the RFC. A strategic patch without directives has the same result."""
     assert merge_patch(copy.deepcopy(tree), patch) == expected
     assert strategic_patch(copy.deepcopy(tree), patch) == expected
 
@@ -56,15 +57,24 @@ def test_merge_patches_of_the_standard(tree: Any, patch: Any, expected: Any) -> 
         ({"$deleteFromPrimitiveList/none": [1]}, {"a": {"x": 1}, "l": [1, 2, 1.0]}),
         ({"l": [3]}, {"a": {"x": 1}, "l": [3]}),
     ],
+    ids=[
+        "delete an object",
+        "replace an object",
+        "replace the root",
+        "order and retained keys",
+        "delete items by value",
+        "delete items of a missing list",
+        "replace a list",
+    ],
 )
-def test_directives_of_strategic_patches(patch: Any, expected: Any) -> None:
-    """Objects are replaced or deleted on request. Directives on the order and the keys of merged lists have no effect."""
+def test_strategic_directives_replace_and_delete(patch: Any, expected: Any) -> None:
+    """Directives replace or delete objects and items of lists. Those for the order and the keys of merged lists have no effect."""
     assert strategic_patch({"a": {"x": 1}, "l": [1, 2, 1.0]}, patch) == expected
 
 
-@pytest.mark.parametrize("patch", [{"$patch": "delete"}, {"a": {"$patch": "shuffle"}}, {"l": [{"$patch": "delete", "name": "x"}]}])
+@pytest.mark.parametrize("patch", [{"$patch": "delete"}, {"a": {"$patch": "shuffle"}}, {"l": [{"$patch": "delete", "name": "x"}]}], ids=str)
 def test_unsupported_strategic_directives_are_rejected(patch: Any) -> None:
-    """Directives are rejected, because they would otherwise be stored as data."""
+    """Unsupported directives are rejected, because they would otherwise be stored as data."""
     with pytest.raises(BadRequest):
         strategic_patch({"a": {}, "l": []}, patch)
 
@@ -83,8 +93,9 @@ def test_unsupported_strategic_directives_are_rejected(patch: Any) -> None:
         ([{"op": "add", "path": "", "value": []}], []),
         ([], {"l": [1, 2]}),
     ],
+    ids=str,
 )
-def test_operations_of_a_json_patch(operations: Any, expected: Any) -> None:
+def test_operations_of_a_json_patch_have_the_results_of_the_standard(operations: Any, expected: Any) -> None:
     """Each operation has the effect that RFC 6902 defines."""
     assert json_patch({"l": [1, 2]}, operations) == expected
 
@@ -107,7 +118,7 @@ def test_operations_of_a_json_patch(operations: Any, expected: Any) -> None:
     ],
     ids=str,
 )
-def test_a_patch_that_does_not_fit_is_invalid(operation: Any) -> None:
+def test_a_patch_that_cannot_be_applied_is_invalid(operation: Any) -> None:
     """A patch is invalid if one of its tests fails, or if one of its paths does not exist."""
     with pytest.raises(Invalid):
         json_patch({"a": 1, "l": [1]}, [operation])
@@ -137,7 +148,7 @@ def test_invalid_json_patches_are_refused(operations: Any) -> None:
         json_patch({"a": 1}, operations)
 
 
-def test_a_test_compares_long_numbers_exactly() -> None:
+def test_the_operation_test_compares_long_numbers_exactly() -> None:
     """The operation ``test`` compares numbers by value, beyond the precision of floats."""
     tree = read_json('{"a":12345678901234567890}')
     operations = read_json('[{"op":"test","path":"/a","value":12345678901234567891}]')
@@ -148,8 +159,8 @@ def test_a_test_compares_long_numbers_exactly() -> None:
     assert json_patch(tree, read_json('[{"op":"test","path":"/a","value":1.23456789012345e18}]')) is tree
 
 
-def test_a_small_patch_makes_no_large_object() -> None:
-    """Copies of copies double; they end at a limit of bytes, and so does the number of operations."""
+def test_the_size_of_a_patched_object_is_limited() -> None:
+    """Repeated copies of the whole object double its size each time. The size and the number of operations are limited."""
     doubling = [{"op": "copy", "from": "", "path": f"/{index}"} for index in range(64)]
     with pytest.raises(TooLarge):
         json_patch({"a": "x" * 100}, doubling)
@@ -158,22 +169,22 @@ def test_a_small_patch_makes_no_large_object() -> None:
 
 
 @pytest.mark.parametrize(
-    "pair",
+    "shifting_operations",
     [
         [{"op": "add", "path": "/l/0", "value": 0}, {"op": "remove", "path": "/l/0"}],
         [{"op": "move", "from": "/l/0", "path": "/m"}, {"op": "move", "from": "/m", "path": "/l/0"}],
         [{"op": "move", "from": "/k/0", "path": "/k/1/0"}, {"op": "move", "from": "/k/1/0", "path": "/k/0"}],
     ],
-    ids=["add and remove", "move out and in", "move into what comes to its place"],
+    ids=["add and remove", "move out and in", "move into the next item and back"],
 )
-def test_a_small_patch_is_not_much_work(pair: Any) -> None:
+def test_operations_that_shift_many_items_are_limited(shifting_operations: Any) -> None:
     """Operations at the head of a list move all its items, so their number is limited for long lists."""
     size = 100_000
     tree = {"l": [0] * size, "k": [1, 2, [0] * size]}
-    pairs = MAX_SHIFTED_ITEMS // size // 2
-    assert json_patch(tree, pair * (pairs - 1)) is tree
+    repetitions = MAX_SHIFTED_ITEMS // size // 2
+    assert json_patch(tree, shifting_operations * (repetitions - 1)) is tree
     with pytest.raises(TooLarge, match="long lists"):
-        json_patch(tree, pair * (pairs + 1))
+        json_patch(tree, shifting_operations * (repetitions + 1))
 
 
 def test_many_items_may_be_appended_to_a_long_list() -> None:
@@ -184,12 +195,12 @@ def test_many_items_may_be_appended_to_a_long_list() -> None:
 
 def test_a_patch_that_nests_without_end_is_refused() -> None:
     """Operations that together nest too deep are refused, although each alone is permitted."""
-    operations = [operation for _ in range(2000) for operation in nesting()]
+    operations = [operation for _ in range(2000) for operation in nesting_operations()]
     with pytest.raises((BadRequest, Invalid, TooLarge)):
         json_patch({"a": {}}, operations)
 
 
-def nesting() -> list[dict[str, Any]]:
+def nesting_operations() -> list[dict[str, Any]]:
     """Return operations that move the document one level deeper, and read it."""
     return [
         {"op": "move", "from": "/a", "path": "/b"},
@@ -207,13 +218,13 @@ OPERATIONS = st.fixed_dictionaries(
 
 @given(TREES, st.lists(OPERATIONS, max_size=5))
 def test_any_patch_is_applied_or_refused(tree: Any, operations: Any) -> None:
-    """No patch makes another error than those of a bad request."""
+    """Any patch is applied, or refused as a bad request, as invalid or as too large."""
     with suppress(BadRequest, Invalid, TooLarge):
         json_patch(tree, operations)
 
 
 @given(TREES, TREES)
-def test_a_merge_patch_applied_twice_is_applied_once(tree: Any, patch: Any) -> None:
+def test_merge_patches_are_idempotent(tree: Any, patch: Any) -> None:
     """A merge patch that is applied a second time changes nothing."""
     patched_once = merge_patch(copy.deepcopy(tree), copy.deepcopy(patch))
     assert merge_patch(copy.deepcopy(patched_once), patch) == patched_once

@@ -18,21 +18,21 @@ class SlowService:
     """A service that does not respond until a test permits it."""
 
     def __init__(self) -> None:
-        self.let = asyncio.Event()
+        self.may_respond = asyncio.Event()
         self.headers: dict[str, str] = {}
         self.calls = 0
 
     async def call(self, *_: Any, **__: Any) -> Any:
         self.calls += 1
-        await self.let.wait()
+        await self.may_respond.wait()
         return self
 
     async def read(self) -> bytes:
         return b""
 
 
-async def test_one_organization_leaves_room_for_others() -> None:
-    """An organization with slow data sources delays only itself. Further pictures wait, up to a limit, and are all drawn."""
+async def test_an_organization_leaves_slots_for_others() -> None:
+    """An organization with slow data sources delays only itself. Further pictures wait, up to a limit, and are all pictures."""
     slow = SlowService()
     broker = SimpleNamespace(topology=SimpleNamespace(pictures="pictures"))
     client = PictureClient(cast("Broker", broker), cast("RpcClient", slow))
@@ -41,14 +41,15 @@ async def test_one_organization_leaves_room_for_others() -> None:
         return client.render("{}", PictureOptions(), QueryContext(org_id=org_id))
 
     async with asyncio.TaskGroup() as group:
-        drawn = [group.create_task(render(1)) for _ in range(33)]
+        # Three pictures of an organization are drawn concurrently, and thirty may wait.
+        pictures = [group.create_task(render(1)) for _ in range(33)]
         await asyncio.sleep(0)
         assert slow.calls == 3
         with pytest.raises(TooManyRequests):
             await render(1)
-        drawn.append(group.create_task(render(2)))
+        pictures.append(group.create_task(render(2)))
         await asyncio.sleep(0)
         assert slow.calls == 4
-        slow.let.set()
+        slow.may_respond.set()
     # The 33 pictures of organization 1, and the one of organization 2.
-    assert len([task.result() for task in drawn]) == slow.calls == 34
+    assert len([task.result() for task in pictures]) == slow.calls == 34

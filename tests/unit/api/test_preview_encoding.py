@@ -14,7 +14,7 @@ from dashwright.common.identity import Identity, Role
 from dashwright.common.json_documents import write_json
 
 
-class OneFile:
+class CheckoutOfDashboards:
     """A checkout whose files are all a dashboard with a description of ``length`` characters."""
 
     def __init__(self, length: int) -> None:
@@ -28,18 +28,18 @@ class OneFile:
 @pytest.mark.parametrize(("length", "in_thread"), [(10, False), (THREAD_MIN_BYTES, True)])
 async def test_a_large_dashboard_is_encoded_in_a_thread(length: int, in_thread: bool, monkeypatch: pytest.MonkeyPatch) -> None:
     """The bytes of a dashboard decide whether it is encoded in a thread, not the number of its members."""
-    encoders: list[bool] = []
+    in_threads: list[bool] = []
 
     def encode(tree: Any) -> bytes:
-        encoders.append(threading.current_thread() is not threading.main_thread())
+        in_threads.append(threading.current_thread() is not threading.main_thread())
         return write_json(tree)
 
     monkeypatch.setattr(preview, "write_json", encode)
-    route, _ = preview.routes(cast("Files", OneFile(length)), DashboardPictures.__new__(DashboardPictures))
+    route, _ = preview.routes(cast("Files", CheckoutOfDashboards(length)), DashboardPictures.__new__(DashboardPictures))
     # Without the permission to query data sources, no picture is drawn, so the client is never used.
     caller = Identity("user:1", "ann", 1, Role.ADMIN)
     parameters = {"repository": "team", "path": "a.json"}
     call = SimpleNamespace(parameters=parameters, path="/preview/team/a.json", query={}, identity=caller, query_integer=lambda *_, **__: 1)
     response = await route.handler(cast("Call", call))
     assert response.status == 200
-    assert encoders == [in_thread]
+    assert in_threads == [in_thread]

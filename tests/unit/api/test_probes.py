@@ -69,7 +69,7 @@ async def client(probes: Probes) -> AsyncIterator[ClientSession]:
     ],
 )
 async def test_a_worker_serves_probes(client: ClientSession, path: str, status: int, text: str) -> None:
-    """A worker without a gateway serves the same probe paths."""
+    """A process without a gateway serves the probe paths of a gateway."""
     async with client.get(path) as response:
         assert response.status == status
         assert text in await response.text()

@@ -8,7 +8,7 @@ from dashwright.api.http.in_flight import Deadlines
 
 
 async def test_each_task_is_cancelled_at_its_deadline() -> None:
-    """Tasks are cancelled in the order of their start and ended ones are not touched; a cancelled task can continue normally."""
+    """Running tasks are cancelled in the order of their start. A cancelled task can continue normally."""
     deadlines = Deadlines(0.02)
     ended_names: list[str] = []
 
@@ -25,9 +25,9 @@ async def test_each_task_is_cancelled_at_its_deadline() -> None:
             deadlines.end(task)
         return task.cancelling()
 
-    never, at_once = asyncio.Event(), asyncio.Event()
-    at_once.set()
-    cancel_counts = await asyncio.gather(work("first", never), work("quick", at_once), work("second", never))
+    never_set, already_set = asyncio.Event(), asyncio.Event()
+    already_set.set()
+    cancel_counts = await asyncio.gather(work("first", never_set), work("quick", already_set), work("second", never_set))
     assert ended_names == ["first", "second"]
     assert not any(cancel_counts)
     deadlines.close()

@@ -49,8 +49,8 @@ def test_a_caller_has_a_quarter_and_an_organization_half() -> None:
         assert budget.used == 200
 
 
-def test_a_large_response_fits_where_nothing_else_is_in_flight() -> None:
-    """A single response of any size is sent; only other unread responses of the client can exceed its share."""
+def test_a_single_response_may_exceed_the_budget() -> None:
+    """A client without other unread responses receives a response of any size. A further response is refused."""
     budget = ResponseBudget(800)
     with budget.reserve(FIRST_OWNER, 5000), pytest.raises(TooManyRequests), budget.reserve(FIRST_OWNER, 1):
         pass
@@ -68,8 +68,8 @@ def test_a_shared_body_counts_once() -> None:
     assert budget.used == 0
 
 
-async def unread(gateway: Gateway, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
-    """Send a request over a connection that takes little, and return when its response has begun."""
+async def request_slowly(gateway: Gateway, path: str) -> tuple[asyncio.StreamReader, asyncio.StreamWriter]:
+    """Send a request over a connection with small buffers, and return when the response begins."""
     connection = socket.socket()
     connection.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
     connection.connect(("127.0.0.1", gateway.port))
@@ -82,7 +82,7 @@ async def unread(gateway: Gateway, path: str) -> tuple[asyncio.StreamReader, asy
 async def test_a_caller_with_a_full_share_is_refused_until_it_is_read(serve: Serve) -> None:
     """The refusal of a caller with a full share has the time to retry, and responses in flight are complete."""
     gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE_BODY), drain_seconds=2))
-    reader, writer = await unread(gateway, "/api/large")
+    reader, writer = await request_slowly(gateway, "/api/large")
     async with gateway.client.get("/api/large") as response:
         assert (response.status, response.headers["Retry-After"]) == (429, "1")
         assert "DASHWRIGHT_RESPONSE_BYTES" in (await response.json())["message"]
@@ -96,7 +96,7 @@ async def test_a_caller_with_a_full_share_is_refused_until_it_is_read(serve: Ser
 async def test_a_client_that_reads_nothing_is_disconnected(serve: Serve) -> None:
     """A stalled connection is closed after the time limit, and its memory is free again."""
     gateway = await serve(ROUTES, Limits(response_bytes=len(LARGE_BODY), write_seconds=0.1, drain_seconds=2))
-    reader, writer = await unread(gateway, "/api/large")
+    reader, writer = await request_slowly(gateway, "/api/large")
     async with asyncio.timeout(5):
         while True:
             async with gateway.client.get("/api/large") as response:

@@ -16,7 +16,7 @@ from dashwright.common.identity import Identity, Role
 
 from .conftest import Account, Accounts, Serve, basic
 
-ANN, VIC = {"Authorization": basic("ann", "pw")}, {"Authorization": basic("vic", "pw")}
+ADMIN, VIEWER = {"Authorization": basic("ann", "pw")}, {"Authorization": basic("vic", "pw")}
 IN_PATH = OrganizationInPath("org_id", "orgId is invalid", "quota.bad-request")
 
 
@@ -65,17 +65,22 @@ def test_an_integer_is_ascii_digits_of_64_bits(text: str, number: int | None) ->
 @pytest.mark.parametrize(
     ("path", "credentials", "status", "body"),
     [
-        ("/api/orgs/1/x", ANN, 200, {"current": 1, "evaluated": 1, "role": "Admin"}),
-        ("/api/orgs/2/x", ANN, 403, None),
-        ("/api/orgs/9999/x", ANN, 403, None),
-        ("/api/orgs/-9999/x", ANN, 403, None),
-        ("/api/orgs/1/x", VIC, 403, None),
-        ("/api/orgs/one/x", VIC, 400, {"message": "orgId is invalid", "messageId": "quota.bad-request", "statusCode": 400, "traceID": ""}),
+        ("/api/orgs/1/x", ADMIN, 200, {"current": 1, "evaluated": 1, "role": "Admin"}),
+        ("/api/orgs/2/x", ADMIN, 403, None),
+        ("/api/orgs/9999/x", ADMIN, 403, None),
+        ("/api/orgs/-9999/x", ADMIN, 403, None),
+        ("/api/orgs/1/x", VIEWER, 403, None),
+        (
+            "/api/orgs/one/x",
+            VIEWER,
+            400,
+            {"message": "orgId is invalid", "messageId": "quota.bad-request", "statusCode": 400, "traceID": ""},
+        ),
         ("/api/orgs/one/x", {}, 401, {"message": "Unauthorized"}),
-        ("/api/globally", ANN, 403, None),
-        ("/api/here", ANN, 200, {"current": 1, "evaluated": 1, "role": "Admin"}),
-        ("/api/here", VIC, 403, None),
-        ("/api/here", {**ANN, "X-Grafana-Org-Id": "2"}, 403, None),
+        ("/api/globally", ADMIN, 403, None),
+        ("/api/here", ADMIN, 200, {"current": 1, "evaluated": 1, "role": "Admin"}),
+        ("/api/here", VIEWER, 403, None),
+        ("/api/here", {**ADMIN, "X-Grafana-Org-Id": "2"}, 403, None),
     ],
 )
 async def test_a_permission_is_checked_in_the_organization_of_the_route(
@@ -115,7 +120,7 @@ async def test_any_scope_admits_callers_with_the_action_on_some_scope(
         ]
     )
     for path, status in (("/api/any", 200), ("/api/all", 403), ("/api/one/3", 200), ("/api/one/4", 403), ("/api/one/*", 403)):
-        async with gateway.client.get(path, headers=VIC) as response:
+        async with gateway.client.get(path, headers=VIEWER) as response:
             assert response.status == status, path
 
 
@@ -142,17 +147,17 @@ async def test_flags_and_numbers_of_the_query_are_read(serve: Serve) -> None:
             assert await response.json() == expected, query
 
 
-class Named(BaseModel):
+class NameBody(BaseModel):
     model_config = ConfigDict(strict=True)
     name: str
 
 
 @pytest.mark.parametrize("body", ["", "{", "[]", "null", "{}", '{"name":1}', '{"name":null}', '"name"', '{"name":"\\ud800"}', "\xff"])
-async def test_every_fault_of_a_body_is_one_text(serve: Serve, body: str) -> None:
-    """If the route prescribes one text, every fault of a body has this text."""
+async def test_every_fault_of_a_body_has_the_message_of_its_route(serve: Serve, body: str) -> None:
+    """If a route has a message for invalid bodies, every fault of a body has this message."""
 
     async def read(call: Call) -> Response:
-        return json_response((await call.model_or_400(Named, message="bad request data", message_id="quota.bad-request")).name)
+        return json_response((await call.model_or_400(NameBody, message="bad request data", message_id="quota.bad-request")).name)
 
     gateway = await serve([Route("PUT", "/api/x", read, PUBLIC)])
     async with gateway.client.put("/api/x", data=body.encode("latin-1")) as response:
@@ -191,11 +196,11 @@ async def test_tokens_and_keys_are_not_users(serve: Serve) -> None:
 
 async def test_refused_changes_are_recorded(authenticator: Any) -> None:
     """401 and 403 of routes with an audit event are recorded for the route's organization; reads and successes are not."""
-    noted: list[tuple[str, str, int, int, str]] = []
+    recorded_refusals: list[tuple[str, str, int, int, str]] = []
 
-    class Recorder:
+    class RefusalRecorder:
         def record(self, actor: Actor, action: str, *, org_id: int, status: int) -> None:
-            noted.append((actor.uid, action, org_id, status, actor.address))
+            recorded_refusals.append((actor.uid, action, org_id, status, actor.address))
 
     permission = Permission("orgs:write")
     routes = [Route("PUT", "/api/x", report_view, permission, audit="org.update"), Route("GET", "/api/x", report_view, permission)]
@@ -212,24 +217,24 @@ async def test_refused_changes_are_recorded(authenticator: Any) -> None:
             audit="org.update",
         )
     )
-    server = Server(routes, authenticator, refusals=Recorder())
+    server = Server(routes, authenticator, refusals=RefusalRecorder())
     port = await server.start("127.0.0.1", 0)
     async with aiohttp.ClientSession(f"http://127.0.0.1:{port}") as client:
         for method, path, headers in (
-            ("PUT", "/api/x", VIC),
+            ("PUT", "/api/x", VIEWER),
             ("PUT", "/api/x", {}),
-            ("PUT", "/api/x", ANN),
-            ("GET", "/api/x", VIC),
-            ("POST", "/api/x", VIC),
-            ("DELETE", "/api/x", VIC),
-            ("PUT", "/api/x/7", VIC),
-            ("PUT", "/api/x/y", VIC),
+            ("PUT", "/api/x", ADMIN),
+            ("GET", "/api/x", VIEWER),
+            ("POST", "/api/x", VIEWER),
+            ("DELETE", "/api/x", VIEWER),
+            ("PUT", "/api/x/7", VIEWER),
+            ("PUT", "/api/x/y", VIEWER),
             ("PUT", "/api/x/7", {}),
         ):
             async with client.request(method, path, headers=headers):
                 pass
     await server.stop()
-    assert noted == [
+    assert recorded_refusals == [
         ("user:vic", "org.update", 1, 403, "127.0.0.1"),
         ("anonymous", "org.update", 0, 401, "127.0.0.1"),
         ("user:vic", "org.delete", 0, 403, "127.0.0.1"),
@@ -246,7 +251,7 @@ async def test_a_caller_without_an_organization_reaches_their_data(
     gateway = await serve(
         [Route("GET", "/api/mine", report_view, SIGNED_IN), Route("GET", "/api/here", report_view, Permission("dashboards:read"))]
     )
-    async with gateway.client.get("/api/mine", headers=VIC) as response:
+    async with gateway.client.get("/api/mine", headers=VIEWER) as response:
         assert response.status == 200
-    async with gateway.client.get("/api/here", headers=VIC) as response:
+    async with gateway.client.get("/api/here", headers=VIEWER) as response:
         assert (response.status, (await response.json())["messageId"]) == (401, "organization.not-a-member")

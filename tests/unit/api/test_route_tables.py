@@ -32,7 +32,7 @@ def test_an_unreadable_template_is_refused(path: str) -> None:
 
 @pytest.mark.parametrize("scope", ["dashboards:uid:{id}", "{", "{}"])
 def test_a_scope_may_name_only_parameters_of_the_path(scope: str) -> None:
-    """An unresolvable scope is found at startup, not by the first caller."""
+    """A scope with an unknown parameter is reported at the start, not to the first caller."""
     with pytest.raises(DashwrightError, match="names no path parameter"):
         Route("GET", "/api/dashboards/{uid}", handler, Permission("dashboards:read", scope))
 

@@ -26,7 +26,7 @@ CONTENT = b',"file":{"kind":"Job","apiVersion":"provisioning.grafana.app/v0alpha
 def test_all_versions_of_a_kind_have_the_same_routes(kind: Kind, name: str) -> None:
     """Each version has the methods, permissions, limits and audit events of the preferred one."""
 
-    def table(version: str) -> dict[tuple[str, str], Any]:
+    def routes_of_version(version: str) -> dict[tuple[str, str], Any]:
         root = f"/apis/{kind.api_version(version)}/"
         return {
             (route.method, route.path.removeprefix(root)): (route.required_access, route.body_limit, route.audit, route.error_shape)
@@ -34,13 +34,13 @@ def test_all_versions_of_a_kind_have_the_same_routes(kind: Kind, name: str) -> N
             if route.path.startswith(root) and name in route.path.removeprefix(f"{root}namespaces/{{namespace}}/").split("/")[0]
         }
 
-    assert table(kind.version)
+    assert routes_of_version(kind.version)
     for version in kind.versions:
-        assert table(version) == table(kind.version)
+        assert routes_of_version(version) == routes_of_version(kind.version)
 
 
 @pytest.mark.parametrize(
-    ("body", "named"),
+    ("body", "names_version"),
     [
         (b'{"kind":"FileList","apiVersion":"provisioning.grafana.app/v0alpha1"' + CONTENT, True),
         (b'{"kind":"Dashboard","apiVersion":"dashboard.grafana.app/v0alpha1"' + CONTENT, False),
@@ -48,7 +48,7 @@ def test_all_versions_of_a_kind_have_the_same_routes(kind: Kind, name: str) -> N
         (b"\x89PNG" + CONTENT, False),
     ],
 )
-async def test_only_the_start_of_a_response_names_the_version(serve: Serve, body: bytes, named: bool) -> None:
+async def test_only_the_start_of_a_response_names_the_version(serve: Serve, body: bytes, names_version: bool) -> None:
     """A file of a repository is returned unchanged, even if it has an object of this group."""
 
     async def respond(_: Call) -> Response:
@@ -59,7 +59,7 @@ async def test_only_the_start_of_a_response_names_the_version(serve: Serve, body
     for version in REPOSITORY.versions:
         async with gateway.client.get(f"/apis/{REPOSITORY.api_version(version)}/namespaces/default/repositories/r/x") as response:
             received = await response.read()
-        assert received == (body.replace(b"v0alpha1", version.encode(), 1) if named else body)
+        assert received == (body.replace(b"v0alpha1", version.encode(), 1) if names_version else body)
 
 
 def test_operations_of_other_versions_have_ids_of_their_own() -> None:

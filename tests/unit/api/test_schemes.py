@@ -14,13 +14,13 @@ from dashwright.common.clock import Clock
 from dashwright.common.errors import Unauthorized, Unavailable
 from dashwright.common.identity import Identity, Role
 
-ANN = Identity("user:1", "ann", 1, Role.ADMIN, user_id=1)
-ANNS_CREDENTIALS = Credentials("Test ann", "192.0.2.1")
+CALLER = Identity("user:1", "ann", 1, Role.ADMIN, user_id=1)
+CREDENTIALS = Credentials("Test ann", "192.0.2.1")
 
 
 @dataclass
 class GatedRecords:
-    """A scheme, and views of one record that a test changes. A look-up waits for its event in ``gates`` after it has read the record."""
+    """A record of a caller that a test changes. If it is gated, a lookup reads it and then waits for an event of ``gates``."""
 
     role: Role | None = Role.ADMIN
     gates: list[asyncio.Event] = field(default_factory=list)
@@ -46,16 +46,16 @@ class GatedRecords:
             self.has_begun_lookup.set()
             await gate.wait()
         if role is None:
-            raise Unauthorized("gone")
-        return replace(ANN, org_id=org_id, role=role)
+            raise Unauthorized("revoked")
+        return replace(CALLER, org_id=org_id, role=role)
 
 
 @dataclass
 class RecordedLookups:
-    noted: list[Identity] = field(default_factory=list)
+    identities: list[Identity] = field(default_factory=list)
 
     def record(self, identity: Identity) -> None:
-        self.noted.append(identity)
+        self.identities.append(identity)
 
 
 @dataclass
@@ -92,7 +92,7 @@ async def test_a_scheme_is_chosen_by_its_word_in_any_case(setup: Setup) -> None:
 async def test_identities_are_cached_per_organization(setup: Setup) -> None:
     """A cached identity is never used for another organization, credential or address."""
     requested_orgs = (None, 2, 1, 2, None)
-    assert [(await setup.schemes.identify(ANNS_CREDENTIALS, org)).org_id for org in requested_orgs] == [1, 2, 1, 2, 1]
+    assert [(await setup.schemes.identify(CREDENTIALS, org)).org_id for org in requested_orgs] == [1, 2, 1, 2, 1]
     assert setup.records.lookups == 3
     await setup.schemes.identify(Credentials("Test bob", "192.0.2.1"), None)
     await setup.schemes.identify(Credentials("Test ann", "192.0.2.2"), None)
@@ -102,16 +102,16 @@ async def test_identities_are_cached_per_organization(setup: Setup) -> None:
 async def test_a_cached_caller_is_not_looked_up(setup: Setup) -> None:
     """A cached caller causes no lookup, and only lookups count as use of a token."""
     for _ in range(3):
-        await setup.schemes.identify(ANNS_CREDENTIALS, None)
-    assert (setup.records.lookups, len(setup.observer.noted)) == (1, 1)
+        await setup.schemes.identify(CREDENTIALS, None)
+    assert (setup.records.lookups, len(setup.observer.identities)) == (1, 1)
     setup.identities.invalidate("user:1")
-    await setup.schemes.identify(ANNS_CREDENTIALS, None)
-    assert (setup.records.lookups, len(setup.observer.noted)) == (2, 2)
+    await setup.schemes.identify(CREDENTIALS, None)
+    assert (setup.records.lookups, len(setup.observer.identities)) == (2, 2)
 
 
 LOOKUPS: dict[str, Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]] = {
-    "identify": lambda schemes: schemes.identify(ANNS_CREDENTIALS, None),
-    "identity in another organization": lambda schemes: schemes.identity_in(ANN, 2),
+    "identify": lambda schemes: schemes.identify(CREDENTIALS, None),
+    "identity in another organization": lambda schemes: schemes.identity_in(CALLER, 2),
 }
 
 
@@ -119,7 +119,7 @@ LOOKUPS: dict[str, Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]
 async def test_a_lookup_that_a_revocation_overtook_is_not_cached(
     setup: Setup, look_up: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
 ) -> None:
-    """After a read, a revocation and its notification, the next request is looked up again."""
+    """If a revocation is notified after the read of a lookup and before its end, the next request is looked up again."""
     setup.records.is_gated = True
     first = await setup.start_lookup(look_up(setup.schemes))
     setup.records.role = Role.NONE
@@ -133,10 +133,10 @@ async def test_a_lookup_that_a_revocation_overtook_is_not_cached(
 async def test_a_request_after_a_revocation_does_not_share_an_earlier_lookup(setup: Setup) -> None:
     """A request before a revocation may be accepted, and a concurrent one with the same credential after it is refused."""
     setup.records.is_gated = True
-    before = await setup.start_lookup(setup.schemes.identify(ANNS_CREDENTIALS, None))
+    before = await setup.start_lookup(setup.schemes.identify(CREDENTIALS, None))
     setup.records.role = None
     setup.identities.invalidate("user:1")
-    after = await setup.start_lookup(setup.schemes.identify(ANNS_CREDENTIALS, None))
+    after = await setup.start_lookup(setup.schemes.identify(CREDENTIALS, None))
     for gate in setup.records.gates:
         gate.set()
     assert (await before).role is Role.ADMIN
@@ -145,9 +145,9 @@ async def test_a_request_after_a_revocation_does_not_share_an_earlier_lookup(set
 
 
 async def test_callers_with_one_credential_share_one_lookup(setup: Setup) -> None:
-    """A burst is one lookup; cancelling one caller does not affect the others."""
+    """Concurrent requests with one credential are one lookup. Cancelling one of them does not affect the others."""
     setup.records.is_gated = True
-    callers = [asyncio.create_task(setup.schemes.identify(ANNS_CREDENTIALS, None)) for _ in range(50)]
+    callers = [asyncio.create_task(setup.schemes.identify(CREDENTIALS, None)) for _ in range(50)]
     await asyncio.sleep(0)
     callers[0].cancel()
     await asyncio.sleep(0)
@@ -163,15 +163,15 @@ async def test_without_notifications_every_request_is_looked_up(setup: Setup) ->
     setup.identities.suspend()
     for role in (Role.ADMIN, Role.VIEWER):
         setup.records.role = role
-        assert (await setup.schemes.identify(ANNS_CREDENTIALS, None)).role is role
-        assert (await setup.schemes.identity_in(ANN, 2)).role is role
+        assert (await setup.schemes.identify(CREDENTIALS, None)).role is role
+        assert (await setup.schemes.identity_in(CALLER, 2)).role is role
 
 
 @pytest.mark.parametrize("look_up", LOOKUPS.values(), ids=LOOKUPS)
 async def test_cached_callers_are_accepted_during_an_outage(
     setup: Setup, look_up: Callable[[SchemeAuthenticator], Coroutine[Any, Any, Identity]]
 ) -> None:
-    """Without notifications and look-ups, cached callers are accepted and others wait. A later look-up has precedence over the cache."""
+    """Without notifications and lookups, cached callers are accepted. A later lookup has precedence over the cache."""
     await look_up(setup.schemes)
     setup.identities.suspend()
     setup.records.is_unavailable = True
@@ -189,13 +189,13 @@ async def test_cached_callers_are_accepted_during_an_outage(
 
 async def test_views_of_other_organizations_are_cached(setup: Setup) -> None:
     """The view of each organization is cached; the caller's own needs no lookup."""
-    assert await setup.schemes.identity_in(ANN, 1) is ANN
+    assert await setup.schemes.identity_in(CALLER, 1) is CALLER
     for _ in range(2):
-        assert [(await setup.schemes.identity_in(ANN, org)).org_id for org in (2, 0, 3)] == [2, 0, 3]
+        assert [(await setup.schemes.identity_in(CALLER, org)).org_id for org in (2, 0, 3)] == [2, 0, 3]
     assert setup.records.lookups == 3
     setup.identities.invalidate("org:2")
-    await setup.schemes.identity_in(ANN, 2)
-    await setup.schemes.identity_in(ANN, 3)
+    await setup.schemes.identity_in(CALLER, 2)
+    await setup.schemes.identity_in(CALLER, 3)
     assert setup.records.lookups == 4
 
 
@@ -203,14 +203,14 @@ async def test_a_failure_is_not_cached(setup: Setup) -> None:
     """A refused caller is accepted as soon as they have the right."""
     setup.records.role = None
     with pytest.raises(Unauthorized):
-        await setup.schemes.identify(ANNS_CREDENTIALS, None)
-    assert not setup.observer.noted
+        await setup.schemes.identify(CREDENTIALS, None)
+    assert not setup.observer.identities
     setup.records.role = Role.VIEWER
-    assert (await setup.schemes.identify(ANNS_CREDENTIALS, None)).role is Role.VIEWER
+    assert (await setup.schemes.identify(CREDENTIALS, None)).role is Role.VIEWER
 
 
 async def test_no_credential_is_cached(setup: Setup) -> None:
     """Cache keys are digests that only this process can compute."""
-    await setup.schemes.identify(ANNS_CREDENTIALS, None)
+    await setup.schemes.identify(CREDENTIALS, None)
     assert [len(digest) for digest in setup.identities._entries] == [16]
     assert SchemeAuthenticator({}, setup.records, setup.identities)._digests.digest("x") != setup.schemes._digests.digest("x")

@@ -31,7 +31,7 @@ _LABELS = [
 
 
 @pytest.mark.parametrize(("text", "requirements"), _LABELS, ids=[text for text, _ in _LABELS])
-def test_label_selectors_read_as_kubernetes_reads_them(text: str, requirements: tuple[Requirement, ...]) -> None:
+def test_label_selectors_have_the_meaning_of_kubernetes(text: str, requirements: tuple[Requirement, ...]) -> None:
     """Every form of a requirement is read, with blanks and empty values where they are allowed."""
     assert parse_selection(text, "", "default") == Selection(requirements)
 
@@ -58,8 +58,8 @@ def test_label_selectors_read_as_kubernetes_reads_them(text: str, requirements: 
     ],
     ids=str,
 )
-def test_a_label_selector_that_cannot_be_read_is_refused_with_the_place(text: str, position: int) -> None:
-    """A client learns which selector it was, and at which character."""
+def test_an_invalid_label_selector_is_refused_with_the_position(text: str, position: int) -> None:
+    """The error of an invalid selector names its parameter and the character."""
     with pytest.raises(BadRequest, match=rf"labelSelector: found .* at character {position}, expected"):
         parse_selection(text, "", "default")
 
@@ -177,7 +177,9 @@ _SELECTOR_TEXTS: st.SearchStrategy[tuple[str, str, list[str]]] = st.one_of(
 
 
 @given(st.lists(_SELECTOR_TEXTS, max_size=4), st.dictionaries(_KEYS, _VALUES))
-def test_an_object_is_selected_when_it_meets_every_requirement(written: list[tuple[str, str, list[str]]], labels: dict[str, str]) -> None:
+def test_an_object_is_selected_when_it_meets_every_requirement(
+    requirements: list[tuple[str, str, list[str]]], labels: dict[str, str]
+) -> None:
     """The selection equals that of a simple evaluator of one requirement at a time."""
 
     def text(key: str, operator: str, values: list[str]) -> str:
@@ -185,16 +187,16 @@ def test_an_object_is_selected_when_it_meets_every_requirement(written: list[tup
             return f"{key}{operator}({','.join(values) or ','})"
         return f"!{key}" if operator == "!" else key + operator + "".join(values)
 
-    def holds(key: str, operator: str, values: list[str]) -> bool:
+    def is_met(key: str, operator: str, values: list[str]) -> bool:
         if operator == "":
             return key in labels
         if operator == "!":
             return key not in labels
-        is_one = key in labels and labels[key] in values
-        return is_one if operator.strip() in ("=", "==", "in") else not is_one
+        has_listed_value = key in labels and labels[key] in values
+        return has_listed_value if operator.strip() in ("=", "==", "in") else not has_listed_value
 
-    selection = parse_selection(",".join(text(*item) for item in written), "", "default")
-    assert matches(selection, labels, "anything") == all(holds(*item) for item in written)
+    selection = parse_selection(",".join(text(*requirement) for requirement in requirements), "", "default")
+    assert matches(selection, labels, "anything") == all(is_met(*requirement) for requirement in requirements)
 
 
 @given(st.text(max_size=40), st.text(max_size=40))

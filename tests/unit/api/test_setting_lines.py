@@ -11,7 +11,7 @@ from dashwright.api.repositories.setting_lines import SettingLine, setting_lines
 LINES = st.lists(st.sampled_from(["a", "b", "c"]), max_size=30)
 
 
-def marked(lines: Sequence[SettingLine]) -> list[str]:
+def marked_texts(lines: Sequence[SettingLine]) -> list[str]:
     return [line.text.strip() for line in lines if line.is_changed]
 
 
@@ -19,16 +19,19 @@ def test_changed_members_of_json_are_marked() -> None:
     """JSON has a line for each member, and only those with another value are marked; distant equal ones are left out."""
     before = {f"member{number}": number for number in range(20)}
     lines = setting_lines(json.dumps(before), json.dumps({**before, "member3": "x", "member18": "y"}))
-    assert (marked(lines.before), marked(lines.after)) == (['"member3": 3,', '"member18": 18,'], ['"member3": "x",', '"member18": "y",'])
+    assert (marked_texts(lines.before), marked_texts(lines.after)) == (
+        ['"member3": 3,', '"member18": 18,'],
+        ['"member3": "x",', '"member18": "y",'],
+    )
     assert [line.text.strip() for line in lines.after].count("…") == 2
     assert '"member10": 10,' not in [line.text.strip() for line in lines.before]
 
 
 def test_settings_without_equal_lines_are_not_marked() -> None:
-    """Short JSON and texts are shown as they are."""
+    """Short JSON, texts and invalid JSON are shown unchanged, and without marks, if they have no equal lines."""
     for before, after in (("", "new"), ('{"a":1}', '{"a":2}'), ("rate(a[5m])", "rate(b[5m])"), ("{" * 70, "[")):
         lines = setting_lines(before, after)
-        assert not marked(lines.before) + marked(lines.after)
+        assert not marked_texts(lines.before) + marked_texts(lines.after)
         assert ([line.text for line in lines.before], [line.text for line in lines.after]) == ([before] * bool(before), [after])
 
 
@@ -43,5 +46,5 @@ def test_long_settings_are_cut() -> None:
 def test_lines_without_a_mark_are_on_both_sides(before: list[str], after: list[str]) -> None:
     """A reader who removes the marked lines sees the same text on both sides, if any line is equal."""
     lines = setting_lines("\n".join(before), "\n".join(after))
-    if marked(lines.before) or marked(lines.after):
+    if marked_texts(lines.before) or marked_texts(lines.after):
         assert [line for line in lines.before if not line.is_changed] == [line for line in lines.after if not line.is_changed]

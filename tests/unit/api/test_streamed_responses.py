@@ -57,10 +57,11 @@ async def test_a_stream_sends_each_chunk_immediately(serve: Serve, source: Sourc
 
 
 @pytest.mark.parametrize(
-    ("error", "level"), [pytest.param(RuntimeError("x"), "error", id="defect"), pytest.param(Unavailable("x"), "warning", id="known")]
+    ("error", "level"),
+    [pytest.param(RuntimeError("x"), "error", id="defect"), pytest.param(Unavailable("x"), "warning", id="known failure")],
 )
 async def test_a_source_that_fails_breaks_the_stream_off(serve: Serve, source: Source, error: Exception, level: str) -> None:
-    """The client of a stream whose source fails does not take a part for the whole.
+    """The client of a stream whose source fails receives an error, not an incomplete response that seems complete.
 
     Only a defect is logged as an error with its traceback.
     """
@@ -105,16 +106,16 @@ async def test_a_stop_completes_streams(serve: Serve, source: Source) -> None:
     async with gateway.client.get("/api/stream") as response:
         source.pieces.put_nowait(b"one")
         assert await response.content.readany() == b"one"
-        stopping = asyncio.create_task(gateway.server.stop())
+        stop = asyncio.create_task(gateway.server.stop())
         await wait_until_closed(gateway.port)
         source.pieces.put_nowait(b"two")
         source.pieces.put_nowait(None)
         assert await response.content.read() == b"two"
-    await stopping
+    await stop
 
 
 async def test_a_stream_that_outlasts_the_stop_is_broken_off(serve: Serve, source: Source, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A stream that outlasts the time limit of the stop is broken off, so that its client does not take a part for the whole."""
+    """A stream that outlasts the time limit of the stop is broken off, so that its client receives an error."""
     monkeypatch.setattr(server, "_FLUSH_TIMEOUT_SECONDS", 0.1)
     gateway = await serve([Route("GET", "/api/stream", source.handle, PUBLIC)], Limits(drain_seconds=0.05))
     async with gateway.client.get("/api/stream") as response:

@@ -16,7 +16,7 @@ from dashwright.common.errors import BadRequest, Invalid
 from dashwright.common.kinds.branches import is_branch
 
 _SCHEMAS: Final = {"components": {"schemas": published.submission_schemas()}}
-_FORMS: Final = {
+_VALIDATORS: Final = {
     name: jsonschema_rs.Draft7Validator({"allOf": [{"$ref": f"{REFERENCE}{name}"}], **_SCHEMAS})
     for name in (published.JOB_SPEC, published.JOB_SPECS, published.JOB_OBJECT, published.EVALUATION_OBJECT)
 }
@@ -36,9 +36,9 @@ def is_accepted(value: Any) -> bool:
     return True
 
 
-def forms(value: Any) -> list[str]:
+def matching_schemas(value: Any) -> list[str]:
     """Return the names of the published schemas that accept a submission."""
-    return [name for name, validator in _FORMS.items() if validator.is_valid(value)]
+    return [name for name, validator in _VALIDATORS.items() if validator.is_valid(value)]
 
 
 def without_missing(value: Any) -> Any:
@@ -170,7 +170,7 @@ _SUBMISSIONS: Final = st.sampled_from(
 @given(_SUBMISSIONS)
 def test_schemas_and_gateway_agree(value: Any) -> None:
     """A submission matches exactly one published schema if the gateway accepts it, and none if it does not."""
-    assert len(forms(without_missing(value))) == is_accepted(value), value
+    assert len(matching_schemas(without_missing(value))) == is_accepted(value), value
 
 
 @pytest.mark.parametrize(
@@ -186,18 +186,18 @@ def test_options_agree_in_all_combinations(name: str, members: dict[str, list[An
     for chosen in product(*([*values, None] for values in members.values())):
         options = {member: value for member, value in zip(members, chosen, strict=True) if value is not None}
         value = {"repository": "r", name: options}
-        assert bool(forms(value)) == is_accepted(value), value
+        assert bool(matching_schemas(value)) == is_accepted(value), value
 
 
 @given(st.text(st.sampled_from("a./@{-~^:?*[]\\ \n\u2028ä"), max_size=6) | _TEXTS)
 def test_the_pattern_of_branches_is_the_rule_of_branches(name: str) -> None:
     """A branch matches the published pattern if it is valid."""
     value = {"repository": "r", "export": {"branch": name}}
-    assert (not name or is_branch(name)) == bool(forms(value)) == is_accepted(value)
+    assert (not name or is_branch(name)) == bool(matching_schemas(value)) == is_accepted(value)
 
 
 @pytest.mark.parametrize(
-    ("value", "form"),
+    ("value", "schema"),
     [
         (_SYNC, published.JOB_SPEC),
         ({"action": "pull", "repository": "r", "sync": {"incremental": True}}, published.JOB_SPEC),
@@ -222,13 +222,14 @@ def test_the_pattern_of_branches_is_the_rule_of_branches(name: str) -> None:
         ({"kind": "Job", "spec": _SYNC, "status": {"state": "working"}}, None),
         ({"kind": "Evaluation", "spec": {}}, None),
     ],
+    ids=lambda value: str(value)[:80],
 )
-def test_known_submissions_are_judged_alike(value: Any, form: str | None) -> None:
-    """Accepted submissions match the schema of their form only; refused ones match none."""
-    assert (forms(value), is_accepted(value)) == ([form] if form else [], form is not None)
+def test_schemas_and_gateway_agree_on_known_submissions(value: Any, schema: str | None) -> None:
+    """An accepted submission matches exactly the listed schema, and a refused one matches none."""
+    assert (matching_schemas(value), is_accepted(value)) == ([schema] if schema else [], schema is not None)
 
 
 @pytest.mark.parametrize("value", [{**_SYNC, "pr": None}, {**_SYNC, "action": ""}, {**_SYNC, "sync": {"ref": None}}], ids=str)
 def test_values_that_count_as_missing_are_not_described(value: Any) -> None:
     """Null and an empty action count as missing. The schemas do not allow them, so that generated types are simple."""
-    assert (forms(value), is_accepted(value)) == ([], True)
+    assert (matching_schemas(value), is_accepted(value)) == ([], True)

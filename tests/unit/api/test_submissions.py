@@ -39,7 +39,7 @@ def test_a_spec_a_list_and_an_object_are_read() -> None:
 
 
 def test_a_job_has_the_version_of_its_path() -> None:
-    """Through the queue, which has no version, a Job is accepted in every served one."""
+    """A Job over HTTP has the version of the path. The queue, which has no version, accepts every served one."""
     for version in JOB.versions:
         assert submit({"kind": "Job", "apiVersion": JOB.api_version(version), "spec": SYNC}) == submit({"spec": SYNC})
     assert submit({"apiVersion": JOB.api_version("v1"), "spec": SYNC}, version="v1") == submit({"spec": SYNC}, version="v1")
@@ -90,8 +90,8 @@ def test_a_valid_job_is_parsed_once(monkeypatch: pytest.MonkeyPatch) -> None:
         ),
     )
 )
-def test_a_tree_is_judged_as_its_json_text_is(value: dict[str, Any]) -> None:
-    """A tree is accepted, and refused for the same causes, as its JSON text would be."""
+def test_a_tree_is_validated_like_its_json_text(value: dict[str, Any]) -> None:
+    """A tree is accepted if its JSON text is, and otherwise refused for the same causes."""
     try:
         expected: Any = JobSpec.model_validate_json(json.dumps(value))
     except ValidationError as error:
@@ -146,7 +146,7 @@ def test_a_list_is_checked_completely() -> None:
 
 
 def test_a_pull_request_is_given_by_number_branch_or_url() -> None:
-    """One of the three identifies a pull request; zero and the empty string count as missing."""
+    """A number, branch or URL identifies a pull request. Zero and the empty string count as missing."""
     for pull in ({"pr": 7}, {"ref": "change"}, {"url": "https://git.example/pull/7"}, {"pr": 0, "ref": "change", "hash": ""}):
         assert submit({"repository": "r", "pr": pull}).specs[0].action is Action.PR
 
@@ -224,7 +224,7 @@ def test_any_bytes_are_read_or_refused(body: bytes) -> None:
         read_submission(body, "default")
 
 
-def test_many_and_long_unknown_fields_are_refused_with_little_work_and_in_few_words() -> None:
+def test_many_and_long_unknown_fields_are_refused_quickly_and_briefly() -> None:
     """The largest submissions take less than two seconds of processor time, and the refusal is short."""
     for value in ([{**SYNC, **{f"f{index}": 1 for index in range(180)}}] * 1000, {**SYNC, "x" * 1_000_000: 1}):
         body, started = json.dumps(value).encode(), process_time()

@@ -39,12 +39,12 @@ def certificate(tmp_path: Path) -> Path:
 async def test_with_a_certificate_the_gateway_speaks_https(serve: Serve, certificate: Path) -> None:
     """With a certificate the gateway serves https, without which Kubernetes clients send no credentials."""
 
-    async def fine(_: Call) -> Response:
+    async def respond(_: Call) -> Response:
         return Response(200, b"{}")
 
     tls = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
     tls.load_cert_chain(certificate)
-    gateway = await serve([Route("GET", "/api/fine", fine, PUBLIC)], tls=tls)
-    trusting = ssl.create_default_context(cafile=certificate)
-    async with gateway.client.get(f"https://127.0.0.1:{gateway.port}/api/fine", ssl=trusting) as response:
+    gateway = await serve([Route("GET", "/api/fine", respond, PUBLIC)], tls=tls)
+    client_context = ssl.create_default_context(cafile=certificate)
+    async with gateway.client.get(f"https://127.0.0.1:{gateway.port}/api/fine", ssl=client_context) as response:
         assert (response.status, await response.read()) == (200, b"{}")

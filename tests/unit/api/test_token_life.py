@@ -62,5 +62,5 @@ def test_times_are_formatted_in_utc_and_whole_seconds() -> None:
     ("email", "name"), [("admin@localhost", ""), ("  Admin@LocalHost ", "other"), ("", "admin"), ("", "Ad-min ")], ids=str
 )
 def test_an_avatar_depends_on_the_e_mail_or_else_the_name(email: str, name: str) -> None:
-    """Letters and digits of the name, as of an address on this host; case does not matter."""
+    """Without an e-mail address, the avatar is that of the name's letters and digits at ``localhost``. Case does not matter."""
     assert avatar_url(email, name) == "/avatar/46d229b033af06a191ff2267bca9ae56"

@@ -8,7 +8,7 @@ from dashwright.api.repositories.queue_batches import Turns
 async def test_a_closing_message_waits_for_earlier_ones() -> None:
     """The closing message waits for all messages before it. Others wait only for the one that creates the batch."""
     turns, handled = Turns(), list[str]()
-    created, added = asyncio.Event(), asyncio.Event()
+    may_create, may_add = asyncio.Event(), asyncio.Event()
 
     async def handle(name: str, *, creates: bool = False, closes: bool = False, released: asyncio.Event | None = None) -> None:
         with turns.take("default", "b", creates=creates) as turn:
@@ -18,17 +18,17 @@ async def test_a_closing_message_waits_for_earlier_ones() -> None:
             handled.append(name)
 
     async with asyncio.timeout(10), asyncio.TaskGroup() as group:
-        create = group.create_task(handle("create", creates=True, released=created))
-        slow = group.create_task(handle("slow", released=added))
+        create = group.create_task(handle("create", creates=True, released=may_create))
+        slow = group.create_task(handle("slow", released=may_add))
         quick = group.create_task(handle("quick"))
         close = group.create_task(handle("close", closes=True))
         late = group.create_task(handle("late"))
         await asyncio.sleep(0)
         assert handled == []
-        created.set()
+        may_create.set()
         await asyncio.gather(create, quick, late)
         assert not close.done()
-        added.set()
+        may_add.set()
         await asyncio.gather(slow, close)
     assert handled == ["create", "quick", "late", "slow", "close"]
     assert not turns._turns

@@ -1,4 +1,4 @@
-"""Time ranges in URLs that are given by their middle and length."""
+"""Time ranges in URLs, with ``time`` for their middle and ``time.window`` for their length."""
 
 import pytest
 from multidict import MultiDict
@@ -23,7 +23,7 @@ def test_a_middle_and_a_length_replace_from_and_to(middle: str, length: str, bou
 
 
 @pytest.mark.parametrize("pairs", [[("from", "now-1h"), ("to", "now")], [("time", "5")], [("time.window", "1h"), ("from", "1")]])
-def test_a_query_without_both_is_unchanged(pairs: list[tuple[str, str]]) -> None:
+def test_a_query_without_middle_or_length_is_unchanged(pairs: list[tuple[str, str]]) -> None:
     assert list(with_range(MultiDict(pairs)).items()) == pairs
 
 

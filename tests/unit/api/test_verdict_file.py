@@ -1,4 +1,4 @@
-"""The file of verdicts is read as it was written, is small for a million similar ones, and names a full disk."""
+"""The file of verdicts on the items of a batch: its content, its size, and the error of a full disk."""
 
 import errno
 import tempfile
@@ -61,7 +61,7 @@ async def test_a_large_file_needs_little_room() -> None:
 
 
 async def test_a_full_disk_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Without room on the disk, the client reads what to do."""
+    """The error of a full disk says what the client should do."""
 
     def refuse(*_: object) -> int:
         raise OSError(errno.ENOSPC, "No space left on device")
