@@ -59,7 +59,7 @@ def test_unexpected_panels_are_kept(panels: object) -> None:
     assert convert(spec, MIGRATED, "v1", EMPTY_CONTEXT) == spec
 
 
-@pytest.mark.parametrize("steps", [None, {}, [], [None], [{}], [{"value": 0}]])
+@pytest.mark.parametrize("steps", [None, {}, [], [None], [{}], [{"value": 0}]], ids=str)
 def test_other_thresholds_are_kept(steps: object) -> None:
     """Thresholds without a null in their first step are unchanged."""
     spec = _dashboard({"fieldConfig": {"defaults": {"thresholds": {"steps": steps}}}})

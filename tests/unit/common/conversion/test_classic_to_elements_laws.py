@@ -1,4 +1,4 @@
-"""Laws of the conversion to elements for any classic dashboard, also for broken ones."""
+"""Laws of the conversion to elements (v2) for any classic dashboard, also for broken ones."""
 
 import copy
 from collections.abc import Iterator
@@ -77,12 +77,12 @@ DASHBOARD: dict[str, Any] = {
 }
 
 
-def _holders_and_keys(tree: Any) -> Iterator[tuple[Any, Any]]:
+def _parents_and_keys(tree: Any) -> Iterator[tuple[Any, Any]]:
     """Yield each object or list of a tree with each of its keys or positions."""
     if isinstance(tree, dict | list):
         for key in list(tree) if isinstance(tree, dict) else range(len(tree)):
             yield tree, key
-            yield from _holders_and_keys(tree[key])
+            yield from _parents_and_keys(tree[key])
 
 
 @st.composite
@@ -90,10 +90,10 @@ def dashboards(draw: st.DrawFn) -> dict[str, Any]:
     """Draw the dashboard with some members replaced by junk or by other parts of it."""
     dashboard = copy.deepcopy(DASHBOARD)
     for _ in range(draw(st.integers(0, 8))):
-        holders_and_keys = list(_holders_and_keys(dashboard))
-        holder, key = draw(st.sampled_from(holders_and_keys))
-        other, position = draw(st.sampled_from(holders_and_keys))
-        holder[key] = draw(JUNK | st.just(copy.deepcopy(other[position])))
+        parents_and_keys = list(_parents_and_keys(dashboard))
+        parent, key = draw(st.sampled_from(parents_and_keys))
+        source, source_key = draw(st.sampled_from(parents_and_keys))
+        parent[key] = draw(JUNK | st.just(copy.deepcopy(source[source_key])))
         if not isinstance(dashboard.get("panels"), list):
             break
     return dashboard

@@ -1,4 +1,4 @@
-"""Grids and rows of classic dashboards in the version with elements."""
+"""Grids and rows of classic dashboards after the conversion to elements (v2)."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ def _panel(number: Any, y: int | None = None, **members: Any) -> dict[str, Any]:
     return {"id": number, "type": "stat", **position, **members}
 
 
-def _header(y: int | None, *panels: Any, **members: Any) -> dict[str, Any]:
+def _row_panel(y: int | None, *panels: Any, **members: Any) -> dict[str, Any]:
     return _panel(100 + (y or 0), y, **members) | {"type": "row", "panels": list(panels)}
 
 
@@ -80,17 +80,27 @@ def test_row_panels_take_part_in_unique_ids() -> None:
 @pytest.mark.parametrize(
     ("panels", "expected"),
     [
-        ([_header(4, title="A"), _panel(1, 5), _panel(2, 9)], [("A", [("panel-1", 0), ("panel-2", 4)])]),
-        ([_header(4, _panel(1, 5), title="A"), _panel(2, 9)], [("A", [("panel-1", 0), ("panel-2", 4)])]),
-        ([_header(0, title="A"), _header(1, title="B"), _panel(1, 2)], [("A", []), ("B", [("panel-1", 0)])]),
-        ([_header(4, title="A"), _panel(1)], [("A", [("panel-1", 0)])]),
-        ([_header(None, title="A"), _panel(1, 5)], [("A", [("panel-1", 4)])]),
-        ([_header(4, title="A"), _header(None, title="B"), _panel(1, 9)], [("A", []), ("B", [("panel-1", 4)])]),
-        ([_panel(1, 3), _panel(2, 7), _header(9, title="A")], [("", [("panel-1", 0), ("panel-2", 7)]), ("A", [])]),
+        ([_row_panel(4, title="A"), _panel(1, 5), _panel(2, 9)], [("A", [("panel-1", 0), ("panel-2", 4)])]),
+        ([_row_panel(4, _panel(1, 5), title="A"), _panel(2, 9)], [("A", [("panel-1", 0), ("panel-2", 4)])]),
+        ([_row_panel(0, title="A"), _row_panel(1, title="B"), _panel(1, 2)], [("A", []), ("B", [("panel-1", 0)])]),
+        ([_row_panel(4, title="A"), _panel(1)], [("A", [("panel-1", 0)])]),
+        ([_row_panel(None, title="A"), _panel(1, 5)], [("A", [("panel-1", 4)])]),
+        ([_row_panel(4, title="A"), _row_panel(None, title="B"), _panel(1, 9)], [("A", []), ("B", [("panel-1", 4)])]),
+        ([_panel(1, 3), _panel(2, 7), _row_panel(9, title="A")], [("", [("panel-1", 0), ("panel-2", 7)]), ("A", [])]),
         (
-            [_header(0, _panel(1, 1), _header(2, _panel(2, 3), title="B"), title="A"), _panel(3, 5), _header(9, title="C")],
+            [_row_panel(0, _panel(1, 1), _row_panel(2, _panel(2, 3), title="B"), title="A"), _panel(3, 5), _row_panel(9, title="C")],
             [("A", [("panel-1", 0), ("panel-3", 4)]), ("B", [("panel-2", 0)]), ("C", [])],
         ),
+    ],
+    ids=[
+        "panels after the row panel",
+        "panels in and after the row panel",
+        "an empty row",
+        "a panel without position",
+        "a row panel without position",
+        "a second row panel without position",
+        "panels before the row panel",
+        "a row panel in a row panel",
     ],
 )
 def test_rows_have_grids_of_their_own(panels: list[Any], expected: list[Any]) -> None:
@@ -99,7 +109,7 @@ def test_rows_have_grids_of_their_own(panels: list[Any], expected: list[Any]) ->
 
 
 @pytest.mark.parametrize(
-    ("header", "expected"),
+    ("row_panel", "expected"),
     [
         ({"title": "A", "collapsed": True}, {"title": "A", "collapse": True}),
         ({"collapsed": "yes", "title": 1}, {"title": "", "collapse": False}),
@@ -107,16 +117,16 @@ def test_rows_have_grids_of_their_own(panels: list[Any], expected: list[Any]) ->
         ({"repeat": ""}, {"title": "", "collapse": False}),
     ],
 )
-def test_rows_keep_the_settings_of_row_panels(header: dict[str, Any], expected: dict[str, Any]) -> None:
+def test_rows_keep_the_settings_of_row_panels(row_panel: dict[str, Any], expected: dict[str, Any]) -> None:
     """Title, collapse and repetition of a row are those of its row panel."""
-    (row,) = classic_to_elements({"panels": [{"type": "row", **header}]}, EMPTY_CONTEXT)["layout"]["spec"]["rows"]
+    (row,) = classic_to_elements({"panels": [{"type": "row", **row_panel}]}, EMPTY_CONTEXT)["layout"]["spec"]["rows"]
     del row["spec"]["layout"]
     assert row == {"kind": "RowsLayoutRow", "spec": expected}
 
 
 def test_panels_before_the_first_row_have_a_hidden_header() -> None:
     """Panels before the first row panel are in an expanded row whose header is hidden."""
-    rows = classic_to_elements({"panels": [_panel(1, 0), _header(4)]}, EMPTY_CONTEXT)["layout"]["spec"]["rows"]
+    rows = classic_to_elements({"panels": [_panel(1, 0), _row_panel(4)]}, EMPTY_CONTEXT)["layout"]["spec"]["rows"]
     assert [row["spec"].get("hideHeader") for row in rows] == [True, None]
     assert [row["spec"]["collapse"] for row in rows] == [False, False]
 
@@ -138,7 +148,7 @@ def test_panels_before_the_first_row_have_a_hidden_header() -> None:
     ],
 )
 def test_panels_are_repeated(panel: dict[str, Any], expected: Any) -> None:
-    """The repetition of a panel is part of the layout. A library panel repeats its panels, unless they say otherwise."""
+    """The repetition of a panel is part of the layout. A panel without repetition has that of its library panel."""
     context = ConversionContext(library_panels={"ovens": {"repeat": "oven", "repeatDirection": "h"}})
     (item,) = classic_to_elements({"panels": [panel]}, context)["layout"]["spec"]["items"]
     assert item["spec"].get("repeat") == expected

@@ -1,4 +1,4 @@
-"""Classic panels in the version with elements."""
+"""Classic panels after the conversion to elements (v2)."""
 
 from typing import Any
 
@@ -7,6 +7,7 @@ import pytest
 from dashwright.common.conversion.classic_to_elements import classic_to_elements
 from dashwright.common.conversion.context import EMPTY_CONTEXT
 
+UNCHANGED = object()
 STEPS = [{"value": None, "color": "green"}, {"value": 80, "color": "red"}]
 
 
@@ -74,8 +75,8 @@ def test_members_of_panels_are_kept() -> None:
 def test_angular_plugins_are_replaced(panel: dict[str, Any], plugin: str, predecessor: str | None) -> None:
     """A plugin of the Angular era is replaced. Its successor finds the name of the plugin and its options in an option."""
     converted = _visualization(panel)
-    unknown = {name: value for name, value in panel.items() if name in {"xaxis", "legend", "sparkline"}}
-    migration = {"__angularMigration": {"autoMigrateFrom": predecessor, "originalOptions": unknown}} if predecessor else {}
+    original_options = {name: value for name, value in panel.items() if name in {"xaxis", "legend", "sparkline"}}
+    migration = {"__angularMigration": {"autoMigrateFrom": predecessor, "originalOptions": original_options}} if predecessor else {}
     assert (converted["kind"], converted["spec"]["options"]) == (plugin, migration)
 
 
@@ -188,8 +189,8 @@ def test_options_of_fields_have_their_types(defaults: dict[str, Any], expected: 
 @pytest.mark.parametrize(
     ("override", "expected"),
     [
-        ({"matcher": {"id": "byName", "options": "a"}, "properties": [{"id": "unit", "value": "s"}]}, ...),
-        ({"__systemRef": "hideSeriesFrom", "matcher": {"id": "byNames", "options": {}}, "properties": []}, ...),
+        ({"matcher": {"id": "byName", "options": "a"}, "properties": [{"id": "unit", "value": "s"}]}, UNCHANGED),
+        ({"__systemRef": "hideSeriesFrom", "matcher": {"id": "byNames", "options": {}}, "properties": []}, UNCHANGED),
         ({"matcher": {"id": "byName", "scope": "nested"}}, {"matcher": {"id": "byName"}, "properties": []}),
         ({}, {"matcher": {"id": ""}, "properties": []}),
         ({"matcher": [], "properties": [None, {"value": None}]}, {"matcher": {"id": ""}, "properties": [{"id": ""}]}),
@@ -202,4 +203,4 @@ def test_options_of_fields_have_their_types(defaults: dict[str, Any], expected: 
 def test_overrides_are_complete(override: dict[str, Any], expected: Any) -> None:
     """An override has a matcher and properties."""
     converted = _visualization({"fieldConfig": {"overrides": [override, None]}})["spec"]["fieldConfig"]["overrides"]
-    assert converted == [override if expected is ... else expected]
+    assert converted == [override if expected is UNCHANGED else expected]

@@ -1,4 +1,4 @@
-"""Queries of classic panels in the version with elements."""
+"""Queries of classic panels after the conversion to elements (v2)."""
 
 from itertools import islice, product
 from string import ascii_uppercase
@@ -12,6 +12,7 @@ from dashwright.common.conversion.context import EMPTY_CONTEXT, ConversionContex
 CONTEXT = ConversionContext(
     DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
 )
+UNCHANGED = object()
 MIXED = {"type": "mixed", "uid": "-- Mixed --"}
 LOKI = {"type": "loki", "uid": "l1"}
 
@@ -107,19 +108,20 @@ def test_transformations_are_kept(transformation: dict[str, Any], expected: dict
     ("panel", "expected"),
     [
         ({}, {}),
-        ({"timeFrom": "1h", "timeShift": "1d", "interval": "10s", "cacheTimeout": "5"}, ...),
+        ({"timeFrom": "1h", "timeShift": "1d", "interval": "10s", "cacheTimeout": "5"}, UNCHANGED),
         ({"timeFrom": "", "timeShift": None, "interval": 5}, {}),
         ({"maxDataPoints": "100"}, {"maxDataPoints": 100}),
         ({"maxDataPoints": 0}, {}),
-        ({"hideTimeOverride": True}, ...),
+        ({"hideTimeOverride": True}, UNCHANGED),
         ({"hideTimeOverride": False}, {}),
-        ({"queryCachingTTL": 0}, ...),
+        ({"queryCachingTTL": 0}, UNCHANGED),
         ({"queryCachingTTL": "-60000"}, {"queryCachingTTL": -60000}),
         ({"queryCachingTTL": "1m"}, {}),
+        # A full-width digit is not a number.
         ({"queryCachingTTL": "\uff11"}, {}),
         ({"timeCompare": "1d"}, {}),
     ],
 )
 def test_query_options_are_gathered(panel: dict[str, Any], expected: Any) -> None:
     """Options of the queries of a panel are gathered, unless they are empty or have no meaning."""
-    assert _data(panel)["queryOptions"] == (panel if expected is ... else expected)
+    assert _data(panel)["queryOptions"] == (panel if expected is UNCHANGED else expected)

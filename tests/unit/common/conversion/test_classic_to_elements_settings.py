@@ -1,4 +1,4 @@
-"""Settings of classic dashboards in the version with elements."""
+"""Settings of classic dashboards after the conversion to elements (v2)."""
 
 from typing import Any
 
@@ -82,7 +82,7 @@ def test_time_settings_are_gathered(members: dict[str, Any], expected: dict[str,
 
 def test_links_are_complete() -> None:
     """A link gets each required member. Its address loses byte-order marks, and entries that are not objects are left out."""
-    written = {
+    link = {
         "title": "Wiki",
         "type": "dashboards",
         "url": "https://\ufeffwiki.example",
@@ -90,7 +90,7 @@ def test_links_are_complete() -> None:
         "keepTime": True,
         "placement": "inControlsMenu",
     }
-    spec = classic_to_elements({"links": [{}, None, written]}, EMPTY_CONTEXT)
+    spec = classic_to_elements({"links": [{}, None, link]}, EMPTY_CONTEXT)
     empty = {
         "title": "",
         "icon": "",
@@ -101,7 +101,7 @@ def test_links_are_complete() -> None:
         "includeVars": False,
         "keepTime": False,
     }
-    assert spec["links"] == [{**empty, "type": "link"}, {**empty, **written, "url": "https://wiki.example"}]
+    assert spec["links"] == [{**empty, "type": "link"}, {**empty, **link, "url": "https://wiki.example"}]
 
 
 @pytest.mark.parametrize("wrapped", [None, 1, "title", ["title"]])

@@ -1,4 +1,4 @@
-"""Variables and annotation queries of classic dashboards in the version with elements."""
+"""Variables and annotation queries of classic dashboards after the conversion to elements (v2)."""
 
 from typing import Any
 
@@ -11,6 +11,7 @@ CONTEXT = ConversionContext(
     DataSourceIndex([KnownDataSource("p1", "prometheus", "Metrics", is_default=True), KnownDataSource("l1", "loki", "Logs")])
 )
 ABSENT = object()
+UNCHANGED = object()
 EMPTY_OPTION = {"text": "", "value": ""}
 NUMBERED_SORTS = ("disabled", "alphabeticalAsc", "alphabeticalDesc", "numericalAsc", "numericalDesc")
 NAMED_SORTS = ("alphabeticalCaseInsensitiveAsc", "alphabeticalCaseInsensitiveDesc", "naturalAsc", "naturalDesc")
@@ -186,7 +187,7 @@ def test_variables_have_their_types_or_defaults(variable: dict[str, Any], expect
     ("annotation", "expected"),
     [
         ({}, {"enable": False, "hide": False, "iconColor": "", "name": "", "query": {"kind": "", "spec": {}}, "datasource": ABSENT}),
-        ({"enable": True, "hide": True, "iconColor": "red", "name": "Deployments"}, ...),
+        ({"enable": True, "hide": True, "iconColor": "red", "name": "Deployments"}, UNCHANGED),
         (
             {"datasource": {"type": "loki", "uid": "l1"}, "target": {"expr": "q"}},
             {"datasource": {"type": "loki", "uid": "l1"}, "query": {"kind": "loki", "spec": {"expr": "q"}}},
@@ -217,6 +218,6 @@ def test_variables_have_their_types_or_defaults(variable: dict[str, Any], expect
 )
 def test_annotation_queries_are_kept(annotation: dict[str, Any], expected: Any) -> None:
     """An annotation query keeps its members. Those without a place of their own become legacy options."""
-    expected_annotation = annotation if expected is ... else expected
+    expected_annotation = annotation if expected is UNCHANGED else expected
     spec = _annotation(annotation)
     assert {name: spec.get(name, ABSENT) for name in expected_annotation} == expected_annotation

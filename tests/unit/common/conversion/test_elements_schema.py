@@ -1,4 +1,4 @@
-"""Schema of dashboards with elements and a layout."""
+"""Schema of dashboards with elements and a layout (v2)."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -106,12 +106,12 @@ FULL_DASHBOARD: Tree = {
     ),
 }
 
-BY_VERSION = {version: convert(FULL_DASHBOARD, "v2alpha1", version, EMPTY_CONTEXT) for version in VERSIONS}
+FULL_DASHBOARD_BY_VERSION = {version: convert(FULL_DASHBOARD, "v2alpha1", version, EMPTY_CONTEXT) for version in VERSIONS}
 
 
 def full_dashboard_with(version: str, path: str, value: Any) -> Tree:
     """Return the full dashboard with another value at a path, or without it if the value is ``...``."""
-    spec: Tree = orjson.loads(orjson.dumps(BY_VERSION[version]))
+    spec: Tree = orjson.loads(orjson.dumps(FULL_DASHBOARD_BY_VERSION[version]))
     *steps, last = path.split("/")
     target: Any = spec
     for step in steps:
@@ -131,7 +131,7 @@ def faults(spec: Mapping[str, Any], version: str = "v2alpha1") -> list[tuple[str
 @pytest.mark.parametrize("version", VERSIONS)
 def test_a_full_dashboard_has_no_faults(version: str) -> None:
     """Each kind of layout, panel and variable is known. Tabs may be in rows, and rows in tabs."""
-    assert check_elements(BY_VERSION[version], version) == ([], [])
+    assert check_elements(FULL_DASHBOARD_BY_VERSION[version], version) == ([], [])
 
 
 @pytest.mark.parametrize("version", VERSIONS)
@@ -144,11 +144,11 @@ def test_only_the_title_is_required(version: str) -> None:
 @pytest.mark.parametrize(("version", "other"), [(version, other) for version in VERSIONS for other in VERSIONS if version != other])
 def test_a_dashboard_of_another_version_has_faults(version: str, other: str) -> None:
     """A dashboard of another version has faults, because its queries, visualizations or transformations have another form."""
-    assert faults(BY_VERSION[other], version)
+    assert faults(FULL_DASHBOARD_BY_VERSION[other], version)
 
 
-P = "elements/panel/spec"
-QUERIES, FIELDS = f"{P}/data/spec/queries", f"{P}/vizConfig/spec/fieldConfig"
+PANEL_PATH = "elements/panel/spec"
+QUERIES, FIELDS = f"{PANEL_PATH}/data/spec/queries", f"{PANEL_PATH}/vizConfig/spec/fieldConfig"
 PANEL_FIELD = "spec.elements.panel.spec"
 ROW = "layout/spec/rows/0/spec"
 TABS = f"{ROW}/layout/spec/tabs"
@@ -183,10 +183,10 @@ INVALID, REQUIRED, UNSUPPORTED = "FieldValueInvalid", "FieldValueRequired", "Fie
         ("elements", [], "spec.elements", INVALID),
         ("elements/panel", None, "spec.elements.panel", INVALID),
         ("elements/panel/kind", "Chart", "spec.elements.panel.kind", UNSUPPORTED),
-        (f"{P}/id", "1", "spec.elements.panel.spec.id", INVALID),
-        (f"{P}/data", ..., "spec.elements.panel.spec.data", REQUIRED),
-        (f"{P}/vizConfig", "stat", "spec.elements.panel.spec.vizConfig", INVALID),
-        (f"{P}/vizConfig/spec/options", [], "spec.elements.panel.spec.vizConfig.spec.options", INVALID),
+        (f"{PANEL_PATH}/id", "1", "spec.elements.panel.spec.id", INVALID),
+        (f"{PANEL_PATH}/data", ..., "spec.elements.panel.spec.data", REQUIRED),
+        (f"{PANEL_PATH}/vizConfig", "stat", "spec.elements.panel.spec.vizConfig", INVALID),
+        (f"{PANEL_PATH}/vizConfig/spec/options", [], "spec.elements.panel.spec.vizConfig.spec.options", INVALID),
         (f"{QUERIES}/0/spec/query", ..., "spec.elements.panel.spec.data.spec.queries[0].spec.query", REQUIRED),
         (
             f"{FIELDS}/defaults/mappings/0/type",
@@ -222,8 +222,8 @@ def test_each_violation_is_a_cause_with_its_path(path: str, value: Any, field: s
 @pytest.mark.parametrize(
     ("version", "path", "value", "field", "reason"),
     [
-        ("v2beta1", f"{P}/vizConfig/group", ..., "spec.elements.panel.spec.vizConfig.group", REQUIRED),
-        ("v2beta1", f"{P}/vizConfig/kind", "stat", "spec.elements.panel.spec.vizConfig.kind", UNSUPPORTED),
+        ("v2beta1", f"{PANEL_PATH}/vizConfig/group", ..., "spec.elements.panel.spec.vizConfig.group", REQUIRED),
+        ("v2beta1", f"{PANEL_PATH}/vizConfig/kind", "stat", "spec.elements.panel.spec.vizConfig.kind", UNSUPPORTED),
         (
             "v2",
             f"{QUERIES}/0/spec/query/group",
@@ -231,10 +231,16 @@ def test_each_violation_is_a_cause_with_its_path(path: str, value: Any, field: s
             f"{PANEL_FIELD}.data.spec.queries[0].spec.query.group",
             REQUIRED,
         ),
-        ("v2", f"{P}/data/spec/transformations/0/group", 1, "spec.elements.panel.spec.data.spec.transformations[0].group", INVALID),
+        (
+            "v2",
+            f"{PANEL_PATH}/data/spec/transformations/0/group",
+            1,
+            "spec.elements.panel.spec.data.spec.transformations[0].group",
+            INVALID,
+        ),
         (
             "v2beta1",
-            f"{P}/data/spec/transformations/0/spec/id",
+            f"{PANEL_PATH}/data/spec/transformations/0/spec/id",
             ...,
             f"{PANEL_FIELD}.data.spec.transformations[0].spec.id",
             REQUIRED,
@@ -313,6 +319,7 @@ ANY_VALUE = (
 
 
 def paths(tree: Any, prefix: str = "") -> list[str]:
+    """Return the paths of all members and items of a tree."""
     result = []
     for name, value in tree.items() if isinstance(tree, dict) else enumerate(tree) if isinstance(tree, list) else ():
         result += [f"{prefix}{name}", *paths(value, f"{prefix}{name}/")]
@@ -323,7 +330,7 @@ def paths(tree: Any, prefix: str = "") -> list[str]:
 @given(data=st.data())
 def test_any_value_anywhere_is_checked_without_an_error(version: str, data: st.DataObject) -> None:
     """The check returns causes and never raises. A dashboard without faults can be converted."""
-    spec = full_dashboard_with(version, data.draw(st.sampled_from(paths(BY_VERSION[version]))), data.draw(ANY_VALUE))
+    spec = full_dashboard_with(version, data.draw(st.sampled_from(paths(FULL_DASHBOARD_BY_VERSION[version]))), data.draw(ANY_VALUE))
     if not faults(spec, version):
         for target in (*VERSIONS, "v1"):
             convert(spec, version, target, EMPTY_CONTEXT)

@@ -1,4 +1,4 @@
-"""Rows, tabs and grids as panels with positions, at the lines where Grafana 12.4 puts them."""
+"""Rows, tabs and grids (v2) as classic panels with positions, which are those of Grafana 12.4."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -26,7 +26,7 @@ def grid(*items: Tree) -> Tree:
     return {"kind": "GridLayout", "spec": {"items": list(items)}}
 
 
-def auto(*numbers: int, item_members: Tree | None = None, **settings: Any) -> Tree:
+def auto_grid(*numbers: int, item_members: Tree | None = None, **settings: Any) -> Tree:
     items = [
         {"kind": "AutoGridLayoutItem", "spec": {"element": {"kind": "ElementReference", "name": f"e{number}"}, **(item_members or {})}}
         for number in numbers
@@ -66,16 +66,16 @@ def positions_of(panels: Sequence[Tree]) -> list[Any]:
 
 
 FIRST_ITEM = item(1, y=0, height=4)
-LOWER = item(2, y=4, height=3)
+SECOND_ITEM = item(2, y=4, height=3)
 
 
 @pytest.mark.parametrize(
     ("layout", "expected"),
     [
-        pytest.param(grid(FIRST_ITEM, LOWER), [("P1", 0), ("P2", 4)], id="a grid keeps its positions"),
+        pytest.param(grid(FIRST_ITEM, SECOND_ITEM), [("P1", 0), ("P2", 4)], id="a grid keeps its positions"),
         pytest.param(None, [], id="without a layout there are no panels"),
         pytest.param(
-            rows(row(grid(FIRST_ITEM, LOWER), title="A"), row(grid(item(3)), title="B")),
+            rows(row(grid(FIRST_ITEM, SECOND_ITEM), title="A"), row(grid(item(3)), title="B")),
             [("A", 0), ("P1", 0), ("P2", 4), ("B", 7), ("P3", 7)],
             id="panels of an expanded row begin on its line, and the next row below them",
         ),
@@ -110,7 +110,7 @@ LOWER = item(2, y=4, height=3)
             id="a row without a layout takes no line",
         ),
         pytest.param(
-            tabs(tab(grid(FIRST_ITEM, LOWER), title="A"), tab(grid(), title="B"), tab(grid(item(3)), title="C")),
+            tabs(tab(grid(FIRST_ITEM, SECOND_ITEM), title="A"), tab(grid(), title="B"), tab(grid(item(3)), title="C")),
             [("A", 0), ("P1", 1), ("P2", 5), ("B", 8), ("C", 9), ("P3", 10)],
             id="panels of a tab are below its line",
         ),
@@ -132,22 +132,22 @@ LOWER = item(2, y=4, height=3)
             id="rows and tabs in tabs follow them",
         ),
         pytest.param(
-            rows(row(auto(1, 2, 3, 4), title="A"), row(auto(1), title="B")),
+            rows(row(auto_grid(1, 2, 3, 4), title="A"), row(auto_grid(1), title="B")),
             [("A", 0), ("P1", 0), ("P2", 0), ("P3", 0), ("P4", 9), ("B", 18), ("P1", 18)],
             id="an automatic grid begins on the line of its row",
         ),
         pytest.param(
-            tabs(tab(auto(1, rowHeightMode="short"), title="A"), tab(auto(2), title="B")),
+            tabs(tab(auto_grid(1, rowHeightMode="short"), title="A"), tab(auto_grid(2), title="B")),
             [("A", 0), ("P1", 1), ("B", 6), ("P2", 7)],
             id="an automatic grid begins below its tab",
         ),
         pytest.param(
-            rows(row(auto(1), title="A"), row(auto(2), hideHeader=True), row(auto(3), title="C", collapse=True)),
+            rows(row(auto_grid(1), title="A"), row(auto_grid(2), hideHeader=True), row(auto_grid(3), title="C", collapse=True)),
             [("A", 0), ("P1", 0), ("P2", 9), ("C", 18, [("P3", 19)])],
             id="an automatic grid follows the rows above it",
         ),
         pytest.param(
-            rows(row(grid(FIRST_ITEM), title="A"), row(auto(), title="B"), row(grid(item(2)), title="C")),
+            rows(row(grid(FIRST_ITEM), title="A"), row(auto_grid(), title="B"), row(grid(item(2)), title="C")),
             [("A", 0), ("P1", 0), ("B", 4), ("C", 4), ("P2", 4)],
             id="an empty automatic grid takes no line",
         ),
@@ -172,13 +172,13 @@ def test_layouts_become_positions(layout: Any, expected: list[Any]) -> None:
 )
 def test_automatic_grids_have_equal_panels(settings: Tree, size: tuple[int, int]) -> None:
     """The width of the panels in an automatic grid follows from the number of columns, and their height from its mode or from pixels."""
-    (panel,) = panels_of(auto(1, **settings))
+    (panel,) = panels_of(auto_grid(1, **settings))
     assert (panel["gridPos"]["w"], panel["gridPos"]["h"]) == size
 
 
 def test_automatic_grids_break_lines_at_the_full_width() -> None:
-    """Five columns leave a rest, in which a sixth panel begins."""
-    panels = panels_of(auto(1, 2, 3, 4, 1, 2, 3, maxColumnCount=5))
+    """Five columns of four units leave four units of a line free, in which a sixth panel begins."""
+    panels = panels_of(auto_grid(1, 2, 3, 4, 1, 2, 3, maxColumnCount=5))
     assert [(panel["gridPos"]["x"], panel["gridPos"]["y"]) for panel in panels] == [
         (0, 0),
         (4, 0),
@@ -196,7 +196,7 @@ def test_automatic_grids_break_lines_at_the_full_width() -> None:
         (grid(item(1, repeat={"mode": "variable", "value": "v", "direction": "v", "maxPerRow": 3})), ("v", "v", 3)),
         (grid(item(1, repeat={"mode": "variable", "value": "v"})), ("v", None, None)),
         (grid(item(1, repeat={"direction": "diagonal"})), ("", None, None)),
-        (auto(1, item_members={"repeat": {"mode": "variable", "value": "v"}}, maxColumnCount=4), ("v", "h", 4)),
+        (auto_grid(1, item_members={"repeat": {"mode": "variable", "value": "v"}}, maxColumnCount=4), ("v", "h", 4)),
     ],
 )
 def test_panels_keep_their_repetition(layout: Tree, repetition: tuple[Any, ...]) -> None:
@@ -239,7 +239,7 @@ def test_row_panels_have_titles_and_states_that_were_set() -> None:
     ("layout", "message"),
     [
         (grid(item(9)), "spec.layout: element 'e9' does not exist in spec.elements; add it or remove its item"),
-        (auto(9), "spec.layout: element 'e9' does not exist in spec.elements; add it or remove its item"),
+        (auto_grid(9), "spec.layout: element 'e9' does not exist in spec.elements; add it or remove its item"),
         (grid(item(1, repeat=1)), "spec.layout: 'repeat' is a number; it must be an object"),
         (grid(item(1) | {"spec": []}), "spec.layout: 'spec' is a list; it must be an object"),
         ({"kind": "Columns"}, "kind 'Columns' is unknown; use 'GridLayout'"),

@@ -1,4 +1,4 @@
-"""Panels, their queries and their field settings in classic form."""
+"""Panels, their queries and their field settings after the conversion from elements (v2) to the classic form."""
 
 from typing import Any
 
@@ -47,10 +47,12 @@ def test_a_plain_panel_has_its_required_members_only() -> None:
     }
 
 
-@pytest.mark.parametrize("bare", [{"kind": "Panel"}, {"kind": "Panel", "spec": {"title": None, "data": {"spec": None}, "vizConfig": {}}}])
-def test_missing_members_have_defaults(bare: Tree) -> None:
+@pytest.mark.parametrize(
+    "incomplete", [{"kind": "Panel"}, {"kind": "Panel", "spec": {"title": None, "data": {"spec": None}, "vizConfig": {}}}]
+)
+def test_missing_members_have_defaults(incomplete: Tree) -> None:
     """Missing members have defaults, and null counts as missing."""
-    assert panel_of(bare) == {
+    assert panel_of(incomplete) == {
         "id": 0,
         "title": "",
         "type": "",
@@ -61,13 +63,14 @@ def test_missing_members_have_defaults(bare: Tree) -> None:
 
 
 def test_a_panel_keeps_what_is_set() -> None:
-    """Description, links, transparency and query options have the same values in both forms."""
+    """Description, links, transparency and query options keep their values. Null, and ``timeCompare``, have no classic form."""
     links = [{"title": "L", "url": "/x"}, {"title": "M", "url": "/y", "targetBlank": True}]
-    options = {"maxDataPoints": 5, "interval": "1m", "queryCachingTTL": 3, "timeFrom": "1h", "timeShift": None, "timeCompare": "1d"}
-    panel = panel_of(element(data={"queryOptions": options}, description="D", links=links, transparent=False))
+    options = {"maxDataPoints": 5, "interval": "1m", "queryCachingTTL": 3, "timeFrom": "1h"}
+    all_options = {**options, "timeShift": None, "timeCompare": "1d"}
+    panel = panel_of(element(data={"queryOptions": all_options}, description="D", links=links, transparent=False))
     assert panel["links"] == links
     assert (panel["description"], panel["transparent"]) == ("D", False)
-    assert {name: panel[name] for name in options if name in panel} == {name: options[name] for name in list(options)[:4]}
+    assert {name: panel[name] for name in all_options if name in panel} == options
 
 
 def test_a_library_panel_refers_to_its_body() -> None:
@@ -98,7 +101,7 @@ def test_a_library_panel_refers_to_its_body() -> None:
     ],
 )
 def test_queries_become_targets(query: Tree, target: Tree) -> None:
-    """The type of a data source without one is the kind of the query."""
+    """A query becomes a target. If its data source has no type, the type is the kind of the query."""
     assert panel_of(element(query))["targets"] == [target]
 
 
@@ -121,7 +124,10 @@ MIXED = {"type": "mixed", "uid": "-- Mixed --"}
     ],
 )
 def test_a_panel_has_the_common_data_source_of_its_queries(queries: list[Tree], source: Tree | None) -> None:
-    """Several data sources, or several queries of other panels, make it mixed."""
+    """A panel has the data source that all of its queries have.
+
+    It is mixed if queries have different data sources, or if several queries read results of other panels.
+    """
     assert panel_of(element(*queries)).get("datasource") == source
 
 

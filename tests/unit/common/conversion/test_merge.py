@@ -1,4 +1,7 @@
-"""Laws of the merge that brings back lost members."""
+"""Laws of the merge of a client's changes, which restores the members that a conversion lost.
+
+A client reads ``base``, which was converted from ``original``, and writes ``changed``.
+"""
 
 from typing import Any
 
@@ -18,14 +21,14 @@ _JSON = st.recursive(
 
 
 @given(base=_JSON, original=_JSON)
-def test_an_unchanged_document_returns_as_the_original(base: Any, original: Any) -> None:
-    """A client that changes nothing gets back everything that was lost."""
+def test_an_unchanged_document_becomes_the_original(base: Any, original: Any) -> None:
+    """If the client changes nothing, the result is the original document with everything that the conversion lost."""
     assert merge(base, original, base) == original
 
 
 @given(base=_JSON, changed=_JSON)
 def test_a_lossless_conversion_keeps_each_change(base: Any, changed: Any) -> None:
-    """If nothing was lost, the result is the document of the client."""
+    """If the conversion lost nothing, the result is the document of the client."""
     assert merge(base, base, changed) == changed
 
 
@@ -44,12 +47,16 @@ def test_an_equal_document_lost_nothing(document: Any) -> None:
 @pytest.mark.parametrize(
     ("base", "original", "changed", "merged"),
     [
-        pytest.param({"a": 1}, {"a": 1, "lost": 2}, {"a": 3}, {"a": 3, "lost": 2}, id="a lost member returns beside a change"),
+        pytest.param({"a": 1}, {"a": 1, "lost": 2}, {"a": 3}, {"a": 3, "lost": 2}, id="a lost member is restored next to a change"),
         pytest.param({"a": 1, "b": 0}, {"a": 1}, {"a": 2, "b": 0}, {"a": 2}, id="an added default is left out"),
         pytest.param({"a": 1, "b": 0}, {"a": 1}, {"a": 1, "b": 5}, {"a": 1, "b": 5}, id="a changed default is kept"),
-        pytest.param({"a": 1, "b": 2}, {"a": 9, "b": 8}, {"b": 3}, {"b": 3}, id="a deleted member is not brought back"),
+        pytest.param({"a": 1, "b": 2}, {"a": 9, "b": 8}, {"b": 3}, {"b": 3}, id="a deleted member is not restored"),
         pytest.param(
-            {"kind": "Rows", "n": 1}, {"kind": "Tabs", "m": 1}, {"kind": "Rows", "n": 2}, {"kind": "Rows", "n": 2}, id="another kind"
+            {"kind": "Rows", "n": 1},
+            {"kind": "Tabs", "m": 1},
+            {"kind": "Rows", "n": 2},
+            {"kind": "Rows", "n": 2},
+            id="members of an object of another kind are not restored",
         ),
         pytest.param(
             [{"name": "a"}, {"name": "c"}],
@@ -63,24 +70,24 @@ def test_an_equal_document_lost_nothing(document: Any) -> None:
             [{"id": 2, "l": 0}, {"id": 1}],
             [{"id": 1, "x": 1}, {"id": 2}],
             [{"id": 2, "l": 0}, {"id": 1, "x": 1}],
-            id="order",
+            id="items have the order of the original",
         ),
         pytest.param([[1], [2]], [[1, 0], [2]], [[1], [3]], [[1, 0], [3]], id="items without identity are matched by position"),
     ],
 )
 def test_losses_and_changes_are_merged(base: Any, original: Any, changed: Any, merged: Any) -> None:
-    """Each part that the client did not change has its original value."""
+    """Each part that the client did not change has its original value, and each changed part has that of the client."""
     assert merge(base, original, changed) == merged
 
 
 @pytest.mark.parametrize(
-    ("original", "expressed", "paths"),
+    ("original", "converted", "paths"),
     [
         ({"a": {"b": 1, "c": 2, "d": [], "e": False}}, {"a": {"b": 1}}, ["a.c"]),
         ({"v": [{"name": "x", "f": 1}, {"name": "y"}]}, {"v": [{"name": "x"}]}, ["v[0].f", "v[1]"]),
         ({"layout": {"kind": "Tabs", "tabs": []}}, {"layout": {"kind": "Rows", "rows": []}}, ["layout"]),
     ],
 )
-def test_lost_members_are_named_by_their_paths(original: Any, expressed: Any, paths: list[str]) -> None:
+def test_lost_members_are_named_by_their_paths(original: Any, converted: Any, paths: list[str]) -> None:
     """Each lost member has a path from the document to it."""
-    assert list(lost_members(original, expressed)) == paths
+    assert list(lost_members(original, converted)) == paths

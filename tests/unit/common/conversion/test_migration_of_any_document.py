@@ -38,7 +38,7 @@ _FIELDS: Final = {
         }
     ],
 }
-#: A panel with everything that a migration changes. Its type is drawn.
+#: A panel with everything that a migration changes. Hypothesis chooses its type.
 _PANEL: Final = {
     "id": 3,
     "type": "timeseries",
@@ -100,8 +100,8 @@ def _dashboards(draw: st.DrawFn) -> dict[str, Any]:
     """Return dashboards of any schema version, with junk in some places."""
     dashboard: dict[str, Any] = copy.deepcopy(_DASHBOARD)
     dashboard["schemaVersion"] = draw(st.integers(0, LATEST))
-    for holder in (dashboard["panels"], dashboard["panels"][1]["panels"], dashboard["rows"][1]["panels"]):
-        holder[0]["type"] = draw(st.sampled_from(_TYPES))
+    for panels in (dashboard["panels"], dashboard["panels"][1]["panels"], dashboard["rows"][1]["panels"]):
+        panels[0]["type"] = draw(st.sampled_from(_TYPES))
     for _ in range(draw(st.integers(0, 8))):
         _change(draw, dashboard)
     return dashboard
@@ -156,7 +156,7 @@ def test_any_document_can_be_migrated(dashboard: dict[str, Any]) -> None:
 
 @pytest.mark.parametrize("member", ["panels", "rows"])
 def test_panels_at_any_depth_are_not_changed(member: str) -> None:
-    """A migration leaves panels as they were that are nested in panels of the dashboard or of its rows."""
+    """A migration does not change its argument, also not the panels in rows of the dashboard or in rows of rows."""
     nested = {"type": "row", "panels": [{"type": "row", "panels": [copy.deepcopy(_PANEL)]}]}
     dashboard = {"schemaVersion": 0, member: [nested]}
     before = copy.deepcopy(dashboard)

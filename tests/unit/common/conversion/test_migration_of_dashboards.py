@@ -10,8 +10,8 @@ from dashwright.common.conversion.migration import migrate
 _Json = dict[str, Any]
 
 
-def _step(version: int, dashboard: _Json) -> _Json:
-    """Return a dashboard of the version before, after the migration to a version."""
+def _migrate_to(version: int, dashboard: _Json) -> _Json:
+    """Return a dashboard after the migration from the preceding schema version to ``version``."""
     return migrate({"schemaVersion": version - 1, **dashboard}, EMPTY_CONTEXT, version)
 
 
@@ -29,7 +29,7 @@ def _step(version: int, dashboard: _Json) -> _Json:
 )
 def test_members_of_early_formats_move(version: int, before: _Json, after: _Json) -> None:
     """Each member of an early format moves to the member that replaces it."""
-    migrated = _step(version, before)
+    migrated = _migrate_to(version, before)
     assert migrated.items() >= after.items()
     assert not migrated.keys() & {"services", "nav", "sharedCrosshair"}
 
@@ -37,7 +37,7 @@ def test_members_of_early_formats_move(version: int, before: _Json, after: _Json
 def test_annotation_queries_of_pulldowns_are_moved() -> None:
     """The queries of the first member of ``pulldowns`` with annotations are appended to the annotation queries of the dashboard."""
     pulldowns = [{"type": "filtering"}, {"type": "annotations", "annotations": [{"name": "deployments"}]}]
-    migrated = _step(6, {"pulldowns": pulldowns})
+    migrated = _migrate_to(6, {"pulldowns": pulldowns})
     assert [query["name"] for query in migrated["annotations"]["list"]] == ["Annotations & Alerts", "deployments"]
     assert "pulldowns" not in migrated
 
@@ -94,19 +94,19 @@ def test_annotation_queries_of_pulldowns_are_moved() -> None:
 )
 def test_variables_are_upgraded(version: int, before: _Json, after: _Json) -> None:
     """Each old member of a variable is replaced by the one of the version."""
-    assert _step(version, {"templating": {"list": [before]}})["templating"]["list"] == [after]
+    assert _migrate_to(version, {"templating": {"list": [before]}})["templating"]["list"] == [after]
 
 
 def _rows(*rows: _Json) -> list[_Json]:
     """Return the panels that replace rows."""
-    migrated = _step(16, {"rows": list(rows)})
+    migrated = _migrate_to(16, {"rows": list(rows)})
     assert "rows" not in migrated
     panels: list[_Json] = migrated["panels"]
     assert not any("span" in panel for panel in panels)
     return panels
 
 
-def _place(panel: _Json) -> tuple[int, int, int, int]:
+def _grid_position(panel: _Json) -> tuple[int, int, int, int]:
     position = panel["gridPos"]
     return position["x"], position["y"], position["w"], position["h"]
 
@@ -124,13 +124,13 @@ def _place(panel: _Json) -> tuple[int, int, int, int]:
 )
 def test_panels_of_a_row_fill_the_grid(panels: list[_Json], expected_positions: list[tuple[int, int, int, int]]) -> None:
     """A span is two columns, a row without a height has 250 pixels, and a panel that does not fit starts a line."""
-    assert [_place(panel) for panel in _rows({"panels": panels})] == expected_positions
+    assert [_grid_position(panel) for panel in _rows({"panels": panels})] == expected_positions
 
 
 def test_rows_follow_each_other_without_titles() -> None:
     """No row panels are added if no row is collapsed, repeated or shows its title."""
     panels = _rows({"panels": [{"span": 12}]}, {"height": 90, "panels": [{"span": 12}]})
-    assert [(_place(panel), panel.get("type")) for panel in panels] == [((0, 0, 24, 7), None), ((0, 7, 24, 3), None)]
+    assert [(_grid_position(panel), panel.get("type")) for panel in panels] == [((0, 0, 24, 7), None), ((0, 7, 24, 3), None)]
 
 
 def test_rows_follow_each_other_with_titles() -> None:
@@ -139,7 +139,7 @@ def test_rows_follow_each_other_with_titles() -> None:
     assert [(panel["id"], panel["gridPos"]["y"]) for panel in _rows(*rows)] == [(3, 0), (1, 1), (4, 8), (2, 9)]
 
 
-def test_queries_of_expanded_rows_get_names() -> None:
+def test_panels_of_expanded_rows_are_completed() -> None:
     """Panels of expanded rows are completed like other panels. Those of collapsed rows are not."""
     panel = {"targets": [{"expr": "up"}], "fieldConfig": {"defaults": {"unit": "s"}}}
     expanded, collapsed = _rows({"panels": [panel]})[0], _rows({"collapse": True, "panels": [panel]})[0]["panels"][0]
@@ -154,31 +154,31 @@ def test_smallest_spans_are_doubled() -> None:
 
 def test_a_collapsed_row_contains_its_panels() -> None:
     """Every row becomes a row panel if one is collapsed. A collapsed one contains its panels and takes one line."""
-    first, panel, second = _rows(
+    collapsed, expanded, panel = _rows(
         {"collapse": True, "title": "hidden", "panels": [{"id": 8}]},
         {"title": "shown", "repeat": "host", "panels": [{"id": 9}]},
     )
-    assert (first["title"], first["collapsed"], [nested["id"] for nested in first["panels"]]) == ("hidden", True, [8])
-    assert (second["id"], second["gridPos"]["y"]) == (9, 2)
-    assert (panel["title"], panel["repeat"], panel["gridPos"]["y"]) == ("shown", "host", 1)
-    assert sorted([first["id"], panel["id"]]) == [10, 11]
+    assert (collapsed["title"], collapsed["collapsed"], [nested["id"] for nested in collapsed["panels"]]) == ("hidden", True, [8])
+    assert (expanded["title"], expanded["repeat"], expanded["gridPos"]["y"]) == ("shown", "host", 1)
+    assert (panel["id"], panel["gridPos"]["y"]) == (9, 2)
+    assert sorted([collapsed["id"], expanded["id"]]) == [10, 11]
 
 
-def test_repeated_rows_are_dropped() -> None:
-    """A row that the repetition of another row made is dropped with its panels."""
+def test_copies_of_repeated_rows_are_dropped() -> None:
+    """A copy that the repetition of a row made is dropped with its panels."""
     assert [panel["id"] for panel in _rows({"panels": [{"id": 1}]}, {"repeatIteration": 7, "panels": [{"id": 2}]})] == [1]
 
 
 def test_panels_of_rows_never_take_an_id_in_use() -> None:
     """Panels outside of rows and panels in rows share one range of ids."""
-    migrated = _step(16, {"panels": [{}], "rows": [{"showTitle": True, "panels": [{"id": 5}, {"id": 5}]}]})
+    migrated = _migrate_to(16, {"panels": [{}], "rows": [{"showTitle": True, "panels": [{"id": 5}, {"id": 5}]}]})
     ids = [panel["id"] for panel in migrated["panels"]]
     assert len(set(ids)) == len(ids) == 4
 
 
 def test_copies_of_repeated_panels_are_dropped() -> None:
-    """Panels that a repetition made are dropped, also from rows. A null in their place has no effect."""
+    """Copies that the repetition of a panel made are dropped, also from rows. The id of the repeated panel may be null in other panels."""
     row = {"id": 3, "type": "row", "panels": [{"id": 4, "repeatPanelId": 1}, {"id": 5}]}
-    migrated = _step(27, {"panels": [{"id": 1, "repeatPanelId": None}, {"id": 2, "repeatPanelId": 1}, row]})
+    migrated = _migrate_to(27, {"panels": [{"id": 1, "repeatPanelId": None}, {"id": 2, "repeatPanelId": 1}, row]})
     assert [panel["id"] for panel in migrated["panels"]] == [1, 3]
     assert [panel["id"] for panel in migrated["panels"][1]["panels"]] == [5]

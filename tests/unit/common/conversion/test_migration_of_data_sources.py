@@ -35,7 +35,7 @@ def _panel(version: int, panel: _Json) -> _Json:
         pytest.param("Logs", _LOGS, id="name"),
         pytest.param("logs-uid", _LOGS, id="uid"),
         pytest.param("Main", _MAIN, id="with a version"),
-        pytest.param("gone", {"uid": "gone"}, id="unknown"),
+        pytest.param("unknown", {"uid": "unknown"}, id="unknown"),
         pytest.param("$ds", {"uid": "$ds"}, id="variable"),
         pytest.param("", {}, id="empty"),
         pytest.param(_LOGS, _LOGS, id="reference"),
@@ -50,8 +50,8 @@ def test_names_become_references(source: object, reference: object) -> None:
 
 
 @pytest.mark.parametrize("source", [None, "default"])
-def test_the_default_data_source_is_named_later(source: object) -> None:
-    """Version 33 leaves the default data source to version 36."""
+def test_the_default_data_source_is_replaced_later(source: object) -> None:
+    """Version 33 does not replace the default data source; version 36 does."""
     panel = _panel(33, {"datasource": source, "targets": [{"refId": "A", "datasource": "default"}]})
     assert "datasource" not in panel
     assert panel["targets"] == [{"refId": "A", "datasource": "default"}]
@@ -60,7 +60,7 @@ def test_the_default_data_source_is_named_later(source: object) -> None:
 @pytest.mark.parametrize(
     ("panel", "panel_reference", "target_references"),
     [
-        pytest.param({}, _MAIN, [_MAIN], id="nothing"),
+        pytest.param({}, _MAIN, [_MAIN], id="an empty panel"),
         pytest.param({"targets": []}, _MAIN, [_MAIN], id="no queries"),
         pytest.param({"datasource": "Logs", "targets": [{}, {"datasource": _MAIN}]}, _LOGS, [_LOGS, _MAIN], id="inherited"),
         pytest.param({"datasource": _LOGS, "targets": [{"datasource": {"type": "loki"}}]}, _LOGS, [_LOGS], id="without uid"),
@@ -110,8 +110,8 @@ def test_selected_data_sources_become_references_in_v1() -> None:
 
 
 @pytest.mark.parametrize("target", ["v1", "v1beta1"])
-def test_the_oldest_version_is_migrated_on_the_way_to_v1(target: str) -> None:
-    """A dashboard of v0alpha1 is migrated for v1 and its alias. The way back is a copy."""
+def test_the_conversion_from_v0alpha1_to_v1_is_a_migration(target: str) -> None:
+    """The conversion from v0alpha1 to v1, or to its alias v1beta1, migrates a dashboard. The conversion back is a copy."""
     spec = {"schemaVersion": 39, "refresh": False}
     converted = convert(spec, "v0alpha1", target, _CONTEXT)
     assert converted == migrate_fully(spec, _CONTEXT)

@@ -302,6 +302,6 @@ def test_annotation_queries_have_one_statistic(statistics: list[object], names: 
     ],
 )
 def test_angular_types_are_replaced(panel: _Json, new_type: str) -> None:
-    """The type of an Angular panel is replaced at any version, and the old type is noted."""
+    """The type of an Angular panel is replaced at any version, and the old type is kept in ``autoMigrateFrom``."""
     [migrated] = _migrate_panels(42, [panel])
     assert (migrated["type"], migrated["autoMigrateFrom"]) == (new_type, panel["type"])

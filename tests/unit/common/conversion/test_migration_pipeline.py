@@ -17,7 +17,7 @@ def _migrate_to_latest(dashboard: _Json) -> _Json:
     return migrate({"schemaVersion": LATEST, **dashboard}, EMPTY_CONTEXT)
 
 
-def _panel(panel: _Json) -> _Json:
+def _migrate_panel(panel: _Json) -> _Json:
     [migrated] = _migrate_to_latest({"panels": [{"id": 1, **panel}]})["panels"]
     migrated_panel: _Json = migrated
     return migrated_panel
@@ -83,10 +83,10 @@ def test_missing_members_are_added() -> None:
     }
 
 
-@pytest.mark.parametrize("holder", [None, [], {"list": None}, {}])
-def test_lists_of_variables_and_annotations_are_added(holder: object) -> None:
-    """Variables and annotation queries are lists, even if nothing or something else takes their place."""
-    migrated = _migrate_to_latest({"templating": holder, "annotations": holder})
+@pytest.mark.parametrize("value", [None, [], {"list": None}, {}])
+def test_lists_of_variables_and_annotations_are_added(value: object) -> None:
+    """Variables and annotation queries are lists, even if the dashboard has none, or values of another type."""
+    migrated = _migrate_to_latest({"templating": value, "annotations": value})
     assert migrated["templating"] == {"list": []}
     assert len(migrated["annotations"]["list"]) == 1
 
@@ -159,7 +159,7 @@ def test_variables_are_saved_without_derived_members(variable: _Json, saved: _Js
 )
 def test_panels_are_saved_without_defaults(panel: _Json, saved: _Json) -> None:
     """A saved panel has no null members, no members of a page, and no members with their default."""
-    migrated_panel = _panel(panel)
+    migrated_panel = _migrate_panel(panel)
     if "libraryPanel" in panel:
         assert migrated_panel.pop("gridPos") == {"x": 0, "y": 0, "w": 6, "h": 3}
     assert migrated_panel == {"id": 1, **saved}
@@ -168,11 +168,11 @@ def test_panels_are_saved_without_defaults(panel: _Json, saved: _Json) -> None:
 def test_library_panels_have_a_title_and_a_position() -> None:
     """A panel that shows a library panel is saved with a title and a position, and without null members."""
     saved = {"id": 1, "title": "", "gridPos": {"x": 0, "y": 0, "w": 6, "h": 3}, "libraryPanel": {"uid": "l", "name": None}}
-    assert _panel({"libraryPanel": {"uid": "l", "name": None}, "targets": [], "description": None}) == saved
+    assert _migrate_panel({"libraryPanel": {"uid": "l", "name": None}, "targets": [], "description": None}) == saved
 
 
 def test_copies_of_repeated_panels_are_not_saved() -> None:
-    """Panels that the repetition of a panel or of a row made are removed. A null in their place has no effect."""
+    """Panels that the repetition of a panel or of a row made are removed. Members of a repetition that are null have no effect."""
     panels = [{"id": 1, "repeatPanelId": 7}, {"id": 2, "repeatedByRow": True}, {"id": 3, "repeatPanelId": None, "repeatedByRow": None}]
     assert _migrate_to_latest({"panels": panels})["panels"] == [{"id": 3}]
 
@@ -180,7 +180,7 @@ def test_copies_of_repeated_panels_are_not_saved() -> None:
 def test_panels_in_rows_get_no_defaults() -> None:
     """A panel in a row keeps empty transformations, and its fields are not completed."""
     nested = {"id": 2, "transformations": [], "fieldConfig": {"defaults": {}}, "options": {"a": None}}
-    row = _panel({"type": "row", "panels": [nested]})
+    row = _migrate_panel({"type": "row", "panels": [nested]})
     assert row["panels"] == [{"id": 2, "transformations": [], "fieldConfig": {"defaults": {}}}]
 
 
@@ -209,7 +209,7 @@ def test_panels_are_sorted_by_position() -> None:
 
 def test_queries_get_free_names() -> None:
     """A query without a name gets the first letter that no query of the panel has, and two letters after Z."""
-    panel = _panel({"targets": [{}, {"refId": "B"}, {"refId": None}, *({} for _ in range(25))]})
+    panel = _migrate_panel({"targets": [{}, {"refId": "B"}, {"refId": None}, *({} for _ in range(25))]})
     names = [target["refId"] for target in panel["targets"]]
     assert names[:4] == ["A", "B", "C", "D"]
     assert names[-2:] == ["AA", "AB"]
@@ -226,12 +226,12 @@ def test_unchanged_parts_are_shared() -> None:
 
 
 def test_deeply_nested_dashboards_are_refused() -> None:
-    """A dashboard that is nested too deeply to walk through is refused, not a failure of the program."""
+    """A dashboard that is nested too deeply for the program is refused, and is not an internal error."""
     value: object = 1
     for _ in range(5000):
         value = [value]
     with pytest.raises(ConversionFailed, match="nested too deeply"):
-        _panel({"options": value})
+        _migrate_panel({"options": value})
 
 
 def test_rows_in_rows_may_be_deep() -> None:
