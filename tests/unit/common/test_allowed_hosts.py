@@ -1,4 +1,4 @@
-"""Data sources are reached at public addresses, and at others only if the setting lists them."""
+"""The addresses at which data sources are reached: public ones, and those that the setting lists."""
 
 import ipaddress
 
@@ -35,15 +35,15 @@ def test_addresses_special_to_python_are_not_public(address: Address) -> None:
     """Every address that Python's ipaddress regards as special is not public."""
     if address in NAT64:
         address = ipaddress.IPv4Address(int(address) & 0xFFFF_FFFF)
-    carried = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address.sixtofour)
-    judged = carried or address
+    embedded = isinstance(address, ipaddress.IPv6Address) and (address.ipv4_mapped or address.sixtofour)
+    decisive = embedded or address
     if is_public(address):
-        assert judged.is_global
-        assert not any((judged.is_multicast, judged.is_reserved, judged.is_link_local, judged.is_loopback, judged.is_unspecified))
+        assert decisive.is_global
+        assert not any((decisive.is_multicast, decisive.is_reserved, decisive.is_link_local, decisive.is_loopback, decisive.is_unspecified))
 
 
 @given(V4)
-def test_an_address_within_an_address_is_as_public_as_that(address: ipaddress.IPv4Address) -> None:
+def test_an_embedded_ipv4_address_decides(address: ipaddress.IPv4Address) -> None:
     """IPv4-mapped, 6to4 and NAT64 addresses follow the rules of the IPv4 address that they contain."""
     number = int(address)
     forms = [
@@ -64,7 +64,7 @@ def test_a_listed_network_allows_its_addresses(address: Address, bits: int) -> N
 
 
 @pytest.mark.parametrize(
-    ("entry", "host", "listed"),
+    ("entry", "host", "is_listed"),
     [
         ("db", "db", True),
         ("DB.Example.com", "db.example.COM.", True),
@@ -77,9 +77,9 @@ def test_a_listed_network_allows_its_addresses(address: Address, bits: int) -> N
         ("*.example.com", "", False),
     ],
 )
-def test_names_are_listed_completely_or_by_suffix(entry: str, host: str, listed: bool) -> None:
+def test_names_are_listed_completely_or_by_suffix(entry: str, host: str, is_listed: bool) -> None:
     """Names ignore case and a trailing dot."""
-    assert AllowedHosts.parse([entry]).permits(ipaddress.ip_address("10.0.0.1"), host) is listed
+    assert AllowedHosts.parse([entry]).permits(ipaddress.ip_address("10.0.0.1"), host) is is_listed
 
 
 @pytest.mark.parametrize("entry", ["", "http://db", "db:9090", "db/x", "10.0.0.0/33", "10.0.0", "127.1", "*", "*.", "a b", "-", "[::1"])
@@ -93,7 +93,7 @@ def test_an_invalid_host_stops_the_start(entry: str) -> None:
 
 
 def test_the_setting_is_a_comma_separated_list() -> None:
-    """By default the list is empty."""
+    """The hosts are a comma-separated list, which is empty by default. Blanks and empty entries are ignored."""
     assert load().allowed_hosts == ()
     assert load(allowed_hosts=" db , 10.0.0.0/8,").allowed_hosts == ("db", "10.0.0.0/8")
 

@@ -7,7 +7,7 @@ from dashwright.common.chore import Chore
 from dashwright.common.errors import Unavailable
 
 
-def recorder(
+def recording_work(
     rounds: list[str], name: str, *, max_rounds: int = 3, error: Exception | None = None
 ) -> tuple[Callable[[], Awaitable[None]], asyncio.Event]:
     """Return a function that records each round, and an event that is set after ``max_rounds`` rounds."""
@@ -27,7 +27,7 @@ async def test_a_chore_continues_after_a_failure() -> None:
     """An unexpected error, or an unreachable database, ends a round and not the chore."""
     for error in (RuntimeError("broken"), Unavailable("away")):
         rounds: list[str] = []
-        work, reached = recorder(rounds, "fails", error=error)
+        work, reached = recording_work(rounds, "fails", error=error)
         chore = Chore("fails", work, seconds=0.001)
         chore.start()
         async with asyncio.timeout(10):
@@ -36,8 +36,8 @@ async def test_a_chore_continues_after_a_failure() -> None:
         assert rounds.count("fails") >= 3
 
 
-async def test_a_final_round_follows_the_one_under_way() -> None:
-    """The round under way ends first, and the last one begins after it."""
+async def test_a_final_round_follows_the_running_round() -> None:
+    """With a final round, a stop waits for the running round, and then runs the last one."""
     events: list[str] = []
     has_begun, may_end = asyncio.Event(), asyncio.Event()
 
@@ -51,10 +51,10 @@ async def test_a_final_round_follows_the_one_under_way() -> None:
     chore.start()
     async with asyncio.timeout(10):
         await has_begun.wait()
-        stopping = asyncio.ensure_future(chore.stop())
+        stop = asyncio.ensure_future(chore.stop())
         await asyncio.sleep(0)
         may_end.set()
-        await stopping
+        await stop
     assert events == ["begin", "end", "begin", "end"]
 
 
@@ -78,7 +78,7 @@ async def test_a_stop_cancels_the_running_round() -> None:
 async def test_the_first_round_runs_at_the_start() -> None:
     """A chore with an interval of an hour has run once when it is stopped immediately."""
     rounds: list[str] = []
-    work, reached = recorder(rounds, "hourly", max_rounds=1)
+    work, reached = recording_work(rounds, "hourly", max_rounds=1)
     chore = Chore("hourly", work, seconds=3600)
     chore.start()
     async with asyncio.timeout(10):

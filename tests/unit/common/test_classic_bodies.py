@@ -13,7 +13,7 @@ from dashwright.common.models.api_model import Integer64
 from dashwright.common.models.classic import ClassicBody, Name
 
 
-class Inner(ClassicBody):
+class Address(ClassicBody):
     zip_code: Name = ""
 
 
@@ -21,10 +21,10 @@ class Body(ClassicBody):
     name: Name
     org_id: Integer64 = 1
     is_disabled: bool = False
-    address: Inner = Inner()
+    address: Address = Address()
 
 
-def parse_thing(text: str) -> Body:
+def parse_body(text: str) -> Body:
     return Body.model_validate_json(text)
 
 
@@ -32,34 +32,34 @@ def parse_thing(text: str) -> Body:
 def test_names_match_in_any_case(are_upper: list[bool]) -> None:
     """OrgId, orgid and ORGID are one property, in inner objects too."""
     name = "".join(letter.upper() if is_upper else letter for letter, is_upper in zip("orgid", are_upper, strict=True))
-    body = parse_thing(json.dumps({"NAME": "n", name: 7, "Address": {"ZIPCODE": "z"}}))
+    body = parse_body(json.dumps({"NAME": "n", name: 7, "Address": {"ZIPCODE": "z"}}))
     assert (body.name, body.org_id, body.address.zip_code) == ("n", 7, "z")
 
 
 def test_only_aliases_are_accepted() -> None:
     """Only the API's spelling of a field is accepted, not the model's."""
-    assert parse_thing('{"name": "n", "org_id": 7}').org_id == 1
+    assert parse_body('{"name": "n", "org_id": 7}').org_id == 1
 
 
 def test_the_last_of_equal_keys_wins() -> None:
     """The last of several keys that differ in case counts, unless it is null."""
-    assert parse_thing('{"name": "a", "Name": "b"}').name == "b"
-    assert parse_thing('{"Name": "b", "name": "a"}').name == "a"
-    assert parse_thing('{"name": "a", "name": "b"}').name == "b"
-    assert parse_thing('{"name": "a", "Name": null}').name == "a"
+    assert parse_body('{"name": "a", "Name": "b"}').name == "b"
+    assert parse_body('{"Name": "b", "name": "a"}').name == "a"
+    assert parse_body('{"name": "a", "name": "b"}').name == "b"
+    assert parse_body('{"name": "a", "Name": null}').name == "a"
 
 
 def test_null_is_missing() -> None:
     """A null counts as missing: the default applies, and a required member is still missing."""
-    body = parse_thing('{"name": "n", "orgId": null, "isDisabled": false}')
+    body = parse_body('{"name": "n", "orgId": null, "isDisabled": false}')
     assert (body.org_id, body.model_fields_set) == (1, {"name", "is_disabled"})
     with pytest.raises(ValidationError):
-        parse_thing('{"name": null}')
+        parse_body('{"name": null}')
 
 
 def test_other_properties_have_no_effect() -> None:
     """Properties that the model does not declare are neither errors nor kept."""
-    body = parse_thing('{"name": "n", "isAdmin": true, "id": 1, "": 2, "__class__": 3, "model_config": {}}')
+    body = parse_body('{"name": "n", "isAdmin": true, "id": 1, "": 2, "__class__": 3, "model_config": {}}')
     assert body.model_dump() == Body(name="n").model_dump()
 
 
@@ -90,17 +90,18 @@ def test_other_properties_have_no_effect() -> None:
         "[" * 100_000,
         '{"name": "n"} x',
     ],
+    ids=lambda text: text[:60],
 )
-def test_another_shape_is_a_fault(text: str) -> None:
+def test_invalid_bodies_are_refused(text: str) -> None:
     """A body that is not an object, a wrong type, a number beyond 64 bits, and a text that the database cannot hold are refused."""
     with pytest.raises(ValidationError):
-        parse_thing(text)
+        parse_body(text)
 
 
 @pytest.mark.parametrize("number", [0, -1, 2**63 - 1, -(2**63)])
 def test_integers_of_64_bits_are_accepted(number: int) -> None:
-    """Both ends of the range are accepted."""
-    assert parse_thing(json.dumps({"name": "n", "orgId": number})).org_id == number
+    """An integer at either end of the range of 64 bits is accepted."""
+    assert parse_body(json.dumps({"name": "n", "orgId": number})).org_id == number
 
 
 @given(
@@ -109,4 +110,4 @@ def test_integers_of_64_bits_are_accepted(number: int) -> None:
 def test_any_json_is_accepted_or_rejected(tree: Any) -> None:
     """A body of any JSON causes at most a client error."""
     with suppress(ValidationError):
-        parse_thing(json.dumps(tree))
+        parse_body(json.dumps(tree))

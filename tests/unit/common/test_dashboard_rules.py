@@ -13,7 +13,7 @@ from dashwright.common.kinds.settings import AdmissionSettings
 
 LAYOUT = '{"title":"T","elements":{},"layout":{"kind":"GridLayout"}}'
 #: A dashboard whose layout refers to an element that does not exist.
-BROKEN = orjson.dumps(
+BROKEN_LAYOUT = orjson.dumps(
     {
         "title": "T",
         "elements": {},
@@ -57,7 +57,7 @@ def test_a_refresh_of_at_least_the_minimum_is_accepted(refresh: Any) -> None:
 
 @pytest.mark.parametrize("refresh", ["5s", "9999ms", "0s", "soon", "10", "10 s", "s", "-10s", 10, True, ["10s"], "1" * 50 + "s"])
 def test_a_short_or_invalid_refresh_is_rejected(refresh: Any) -> None:
-    """A refresh in either layout is rejected with the message that existing clients look for."""
+    """A short or invalid refresh is rejected in each schema of dashboards, with the message that existing clients look for."""
     for spec in ({"refresh": refresh}, {"timeSettings": {"autoRefresh": refresh}}):
         with pytest.raises(BadRequest, match="Dashboard refresh interval"):
             admission_faults(spec)
@@ -114,19 +114,19 @@ def test_a_body_keeps_its_text_in_its_stored_version() -> None:
 @pytest.mark.parametrize("version", ["v0alpha1", "v1beta1", "v1"])
 def test_a_broken_layout_has_a_placeholder_in_classic_versions(version: str) -> None:
     """The placeholder has the title and a schema version of no real dashboard; the status has the reason and the stored spec."""
-    spec, status, _ = DASHBOARD.rendered(stored_form(BROKEN), version)
+    spec, status, _ = DASHBOARD.rendered(stored_form(BROKEN_LAYOUT), version)
     assert orjson.loads(spec) == {"title": "T", "schemaVersion": 9999}
     conversion = orjson.loads(status or "")["conversion"]
-    assert (conversion["failed"], conversion["storedVersion"], conversion["source"]) == (True, "v2alpha1", orjson.loads(BROKEN))
+    assert (conversion["failed"], conversion["storedVersion"], conversion["source"]) == (True, "v2alpha1", orjson.loads(BROKEN_LAYOUT))
     assert "missing" in conversion["error"]
-    assert DASHBOARD.rendered(stored_form(BROKEN), "v2alpha1") == (BROKEN, "{}", None)
+    assert DASHBOARD.rendered(stored_form(BROKEN_LAYOUT), "v2alpha1") == (BROKEN_LAYOUT, "{}", None)
 
 
 def test_a_placeholder_sent_back_keeps_the_body() -> None:
     """A placeholder that is sent back in its version keeps the stored spec. Other specs of that schema version are rejected."""
-    old = stored_form(BROKEN)
+    old = stored_form(BROKEN_LAYOUT)
     placeholder = {"schemaVersion": 9999, "title": "T"}
-    assert DASHBOARD.body_of(old, "v1beta1", placeholder) == orjson.loads(BROKEN)
+    assert DASHBOARD.body_of(old, "v1beta1", placeholder) == orjson.loads(BROKEN_LAYOUT)
     changed = DASHBOARD.body_of(old, "v1beta1", placeholder | {"title": "New"})
     assert admission_faults(changed) == ["spec.schemaVersion"]
     assert DASHBOARD.body_of(old, "v2alpha1", placeholder) == placeholder

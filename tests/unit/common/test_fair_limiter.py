@@ -1,4 +1,4 @@
-"""The laws of fair shares, for any order of arrivals, ends and departures."""
+"""The laws of fair shares, for any order of arrivals, ends and cancellations of requests."""
 
 import asyncio
 from collections import Counter
@@ -15,7 +15,7 @@ ORGANIZATIONS = range(5)
 
 
 class LimiterUnderTest:
-    """A limiter under test, with every request that came to it."""
+    """A limiter under test, with its waiting and working requests."""
 
     def __init__(self, limiter: FairLimiter) -> None:
         self.limiter = limiter
@@ -40,7 +40,7 @@ class LimiterUnderTest:
             await self.settle()
 
     async def leave_as_another_ends(self, number: int) -> None:
-        """Cancel a request in the moment in which it may be given a slot."""
+        """Cancel a request while it may be receiving the slot of another one."""
         if self.waiting and self.working:
             self.working[number % len(self.working)][2].set()
             if number % 2:
@@ -58,7 +58,7 @@ class LimiterUnderTest:
             await asyncio.sleep(0)
         self.waiting = [(organization, task) for organization, task in self.waiting if not task.done()]
 
-    def holds(self) -> Counter[int]:
+    def slots_by_organization(self) -> Counter[int]:
         return Counter(organization for organization, *_ in self.working)
 
     async def _request(self, organization: int) -> None:
@@ -79,17 +79,18 @@ class LimiterUnderTest:
 
 
 def check_laws(under_test: LimiterUnderTest) -> None:
-    limiter, holds = under_test.limiter, under_test.holds()
-    free_slots = limiter.slots - holds.total()
+    """Raise AssertionError if a slot is free that a waiting request may use."""
+    limiter, slots_by_organization = under_test.limiter, under_test.slots_by_organization()
+    free_slots = limiter.slots - slots_by_organization.total()
     waiting = Counter(organization for organization, _ in under_test.waiting)
     assert free_slots >= 0
     assert waiting.total() <= limiter.capacity - limiter.slots
     for organization in waiting:
-        if holds[organization]:
+        if slots_by_organization[organization]:
             assert free_slots <= limiter.reserve, "a slot beyond the reserve is free while a request waits"
         else:
             assert free_slots == 0, "a slot is free while an organization without one waits"
-            assert len(holds) > limiter.reserve, "organizations hold what is reserved for others"
+            assert len(slots_by_organization) > limiter.reserve, "organizations hold what is reserved for others"
 
 
 STEPS = st.lists(
@@ -101,7 +102,7 @@ STEPS = st.lists(
 
 @given(slots=st.integers(1, 8), waiting=st.integers(0, 6), steps=STEPS)
 def test_no_organization_waits_for_the_backlog_of_another(slots: int, waiting: int, steps: list[tuple[str, int]]) -> None:
-    """No slot is lost if requests leave in any order at any time."""
+    """A request waits only while other organizations need the free slots. No slot is lost, whenever requests are cancelled."""
 
     async def run() -> None:
         under_test = LimiterUnderTest(FairLimiter(slots, waiting=waiting))
@@ -112,7 +113,7 @@ def test_no_organization_waits_for_the_backlog_of_another(slots: int, waiting: i
         assert not under_test.working
         for organization in range(slots):
             await under_test.arrive(organization)
-        assert under_test.holds().total() == slots
+        assert under_test.slots_by_organization().total() == slots
         await under_test.close()
 
     asyncio.run(run())
@@ -132,8 +133,8 @@ async def test_waiting_organizations_take_turns() -> None:
     assert served == ["a1", "b1", "a2", "b2", "a3", "a4"]
 
 
-async def test_a_place_to_wait_remains_for_others() -> None:
-    """An organization with very many requests is refused before it takes the last place in the queue."""
+async def test_an_organization_cannot_fill_the_queue() -> None:
+    """An organization may use half of the eight places in the queue. Further requests are refused, and those of others wait."""
     under_test = LimiterUnderTest(FairLimiter(2, waiting=8))
     for _ in range(20):
         await under_test.arrive(1)
@@ -144,10 +145,11 @@ async def test_a_place_to_wait_remains_for_others() -> None:
     await under_test.close()
 
 
-async def test_waiting_is_bounded_and_its_refusal_is_clear() -> None:
-    limiter = FairLimiter(1, waiting=3, seconds=0.001, subject="queries", advice="ask later")
+async def test_a_request_waits_for_a_limited_time() -> None:
+    """A request that waits too long is refused with the subject, the time and the advice of the limiter."""
+    limiter = FairLimiter(1, waiting=3, seconds=0.001, subject="queries", advice="retry later")
     async with limiter.slot("a"):
-        with pytest.raises(TooManyRequests, match=r"no slot became free for queries of your organization in 0.001 s; ask later"):
+        with pytest.raises(TooManyRequests, match=r"no slot became free for queries of your organization in 0.001 s; retry later"):
             async with limiter.slot("a"):
                 pass
     async with limiter.slot("b"):

@@ -8,7 +8,7 @@ import pytest
 from dashwright.common.group_commit import GroupCommit
 
 
-class Commits:
+class ControlledCommits:
     """Commits that wait until the test releases them."""
 
     def __init__(self) -> None:
@@ -25,7 +25,7 @@ class Commits:
 
 async def test_items_that_arrive_during_a_commit_share_the_next() -> None:
     """The first item is committed immediately, the others in groups of at most the maximum."""
-    commits = Commits()
+    commits = ControlledCommits()
     group = GroupCommit(commits.commit, max_items=3)
     tasks = [asyncio.create_task(group.add(0))]
     await asyncio.sleep(0)
@@ -40,19 +40,19 @@ async def test_items_that_arrive_during_a_commit_share_the_next() -> None:
 
 async def test_an_error_is_raised_by_each_caller_of_its_group() -> None:
     """The callers of a failed commit get its error, and later commits succeed."""
-    commits = Commits()
+    commits = ControlledCommits()
     group = GroupCommit(commits.commit, max_items=10)
     for _ in range(2):
         commits.may_end.release()
-    first = [asyncio.create_task(group.add(item)) for item in (1, -1)]
-    results = await asyncio.gather(*first, return_exceptions=True)
+    failing = [asyncio.create_task(group.add(item)) for item in (1, -1)]
+    results = await asyncio.gather(*failing, return_exceptions=True)
     assert [type(result) for result in results] == [ValueError, ValueError]
     assert await group.add(7) == 70
 
 
 async def test_a_cancelled_caller_does_not_affect_the_others() -> None:
     """The item of a cancelled caller may be committed, and the other callers get their results."""
-    commits = Commits()
+    commits = ControlledCommits()
     group = GroupCommit(commits.commit, max_items=10)
     cancelled, other = asyncio.create_task(group.add(1)), asyncio.create_task(group.add(2))
     await asyncio.sleep(0)

@@ -1,4 +1,4 @@
-"""JSON of files: it is stored as it was sent."""
+"""JSON of files, which is stored as it was sent."""
 
 import copy
 import json
@@ -34,6 +34,7 @@ TREES = st.recursive(
         "1E5",
         '{"z":1,"a":2,"m":{"y":1,"b":2}}',
     ],
+    ids=lambda text: text[:40],
 )
 def test_numbers_and_order_are_kept(text: str) -> None:
     """Numbers keep their digits beyond the precision of floats, and keys their order."""
@@ -68,8 +69,8 @@ def test_whitespace_is_kept_only_in_strings(text: str, expected: str) -> None:
 def test_exact_numbers_survive_copies(text: str) -> None:
     """A tree that was copied, changed elsewhere or sent to another process is written with its original numbers."""
     tree = read_json(f'{{"a":[{text}]}}')
-    for twin in (copy.copy(tree), copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
-        assert write_json(twin).decode() == f'{{"a":[{text}]}}'
+    for tree_copy in (copy.copy(tree), copy.deepcopy(tree), pickle.loads(pickle.dumps(tree))):
+        assert write_json(tree_copy).decode() == f'{{"a":[{text}]}}'
 
 
 def test_exact_numbers_are_numbers() -> None:
@@ -79,7 +80,7 @@ def test_exact_numbers_are_numbers() -> None:
 
 
 @given(TREES)
-def test_rewritten_document_is_equal(tree: Any) -> None:
+def test_a_compacted_document_is_equal(tree: Any) -> None:
     """Compacting a document changes no value."""
     assert json.loads(write_json(read_json(json.dumps(tree, indent=2)))) == tree
 
@@ -97,6 +98,7 @@ def test_rewritten_document_is_equal(tree: Any) -> None:
         ("{} {}", "not valid JSON: Extra data at line 1"),
         ("[" * 100_000, "nested too deeply"),
     ],
+    ids=lambda text: text[:40],
 )
 def test_an_invalid_document_is_rejected_with_its_position(text: str, reason: str) -> None:
     """The error of an invalid document has the fault and its position."""
@@ -111,14 +113,18 @@ def test_values_without_json_form_are_rejected(tree: Any) -> None:
         write_json(tree)
 
 
-@pytest.mark.parametrize("leaf", [1, "\n" + "  " * 128, 1.5, read_json("1.50"), read_json('"\\ud800"'), [], {}])
-@pytest.mark.parametrize(("depth", "fits"), [(1, True), (128, True), (129, False), (200, False), (900, False)])
-def test_the_depth_is_limited(depth: int, fits: bool, leaf: Any) -> None:
+@pytest.mark.parametrize(
+    "leaf",
+    [1, "\n" + "  " * 128, 1.5, read_json("1.50"), read_json('"\\ud800"'), [], {}],
+    ids=["integer", "text like an indentation", "float", "exact number", "half a surrogate pair", "list", "object"],
+)
+@pytest.mark.parametrize(("depth", "is_accepted"), [(1, True), (128, True), (129, False), (200, False), (900, False)])
+def test_the_depth_is_limited(depth: int, is_accepted: bool, leaf: Any) -> None:
     """A document has at most 128 levels of nested values. The innermost value is one of them, even if it has no members."""
     tree: Any = leaf
     for level in range(depth - 1):
         tree = [tree] if level % 2 else {"a": tree}
-    if fits:
+    if is_accepted:
         check_depth(tree)
     else:
         with pytest.raises(Invalid, match="at most 128 levels"):
@@ -127,7 +133,7 @@ def test_the_depth_is_limited(depth: int, fits: bool, leaf: Any) -> None:
 
 @pytest.mark.parametrize("leaf", ["1", "1.50", '"\\u00e9"', "[]"])
 @pytest.mark.parametrize(
-    ("indent", "depth", "fits"),
+    ("indent", "depth", "is_accepted"),
     [
         *((indent, depth, depth < 128) for indent in (None, 0, 1, 2, 4) for depth in (1, 127, 129)),
         # The indented text of so many levels has megabytes.
@@ -135,13 +141,13 @@ def test_the_depth_is_limited(depth: int, fits: bool, leaf: Any) -> None:
         (1, 900, False),
     ],
 )
-def test_depth_is_bounded_where_it_is_read(depth: int, fits: bool, indent: int | None, leaf: str) -> None:
-    """Every way to read a document limits its depth, with any indentation."""
+def test_every_parser_limits_the_depth(depth: int, is_accepted: bool, indent: int | None, leaf: str) -> None:
+    """The fast and the exact parser limit the depth of a document, with any indentation."""
     tree: Any = []
     for _ in range(depth - 1):
         tree = {"a": tree}
     text = json.dumps(tree, indent=indent).replace("[]", f"[{leaf}]")
-    if fits:
+    if is_accepted:
         assert write_json(read_shallow_json(text)) == write_json(read_json(text))
     else:
         with pytest.raises(Invalid, match="at most 128 levels"):
@@ -155,16 +161,16 @@ NUMBERS = st.from_regex(r"-?(0|[1-9][0-9]{0,24})(\.[0-9]{1,6})?([eE][+-]?[0-9]{1
 def test_canonical_numbers_are_equal_by_value(first: str, second_text: str | None, zeros: int) -> None:
     """Two numbers have the same canonical text exactly when they are the same number, at any length."""
     second = second_text or (first + "0" * zeros if "." in first and "e" not in first.lower() else first)
-    agree = canonical_json(read_json(first)) == canonical_json(read_json(second))
-    assert agree == (Fraction(first) == Fraction(second))
+    is_same_text = canonical_json(read_json(first)) == canonical_json(read_json(second))
+    assert is_same_text == (Fraction(first) == Fraction(second))
 
 
 @given(TREES)
 def test_canonical_text_is_independent_of_order(tree: Any) -> None:
     """The canonical text is the same tree, independent of the order of keys."""
-    written = canonical_json(tree)
-    assert canonical_json(_reverse_keys(tree)) == written
-    assert canonical_json(read_json(written.decode())) == written
+    canonical_text = canonical_json(tree)
+    assert canonical_json(_reverse_keys(tree)) == canonical_text
+    assert canonical_json(read_json(canonical_text.decode())) == canonical_text
 
 
 def _reverse_keys(tree: Any) -> Any:

@@ -12,7 +12,7 @@ from dashwright.common.kinds.kind import Body
 from dashwright.common.kinds.registry import LIBRARY_PANEL
 from dashwright.common.kinds.settings import AdmissionSettings
 
-CLASSIC = '{"type":"text","title":"T","gridPos":{"h":1.10},"id":7,"datasource":"${DS}","options":{"limit":1.50}}'
+CLASSIC_PANEL = '{"type":"text","title":"T","gridPos":{"h":1.10},"id":7,"datasource":"${DS}","options":{"limit":1.50}}'
 
 
 def stored_body(spec: str, *, title: str = "T", subtype: str = "text") -> Body:
@@ -26,7 +26,7 @@ def render_body(body: Body) -> tuple[Any, Any]:
 
 def test_the_status_has_missing_and_different_fields() -> None:
     """Fields without a place in the spec are in the status as sent; a field with another shape also causes a warning."""
-    spec, status, _ = LIBRARY_PANEL.rendered(stored_body(CLASSIC), "v0alpha1")
+    spec, status, _ = LIBRARY_PANEL.rendered(stored_body(CLASSIC_PANEL), "v0alpha1")
     assert orjson.loads(spec) == {"type": "text", "title": "T", "options": {"limit": 1.5}, "fieldConfig": {}}
     assert '"limit":1.50' in spec
     result = orjson.loads(status or "")
@@ -50,8 +50,8 @@ def test_a_difference_from_the_stored_columns_is_a_warning() -> None:
 
 
 def test_an_unchanged_view_sent_back_changes_nothing() -> None:
-    """Fields that the view added are not stored."""
-    for text in (CLASSIC, "{}"):
+    """Defaults that the view added to a spec are not stored when a client sends the spec back."""
+    for text in (CLASSIC_PANEL, "{}"):
         body = stored_body(text)
         spec = read_json(LIBRARY_PANEL.rendered(body, "v2alpha1").spec)
         assert write_json(LIBRARY_PANEL.body_of(body, "v2alpha1", spec)).decode() == text
@@ -60,7 +60,7 @@ def test_an_unchanged_view_sent_back_changes_nothing() -> None:
 def test_a_new_spec_keeps_fields_outside_of_the_schema() -> None:
     """An update keeps stored fields that the schema lacks, and deletes omitted ones that it has."""
     spec = {"type": "graph", "options": {}, "fieldConfig": {}}
-    body = LIBRARY_PANEL.body_of(stored_body(CLASSIC), "v2alpha1", spec)
+    body = LIBRARY_PANEL.body_of(stored_body(CLASSIC_PANEL), "v2alpha1", spec)
     assert body == {**spec, "gridPos": {"h": 1.1}, "id": 7, "datasource": "${DS}"}
     assert LIBRARY_PANEL.body_of(None, "v2alpha1", spec) == spec
 
@@ -75,7 +75,7 @@ def test_a_new_spec_keeps_fields_outside_of_the_schema() -> None:
     ],
 )
 def test_a_sent_spec_is_validated(spec: dict[str, Any], fields: list[str]) -> None:
-    """Options and field config must be given, and no target twice."""
+    """A spec needs options and field config, and may not have a target twice."""
     assert [fault.field for fault in LIBRARY_PANEL.validation_errors(spec)] == fields
 
 

@@ -12,7 +12,7 @@ def test_a_nonce_is_new_once_until_its_end() -> None:
     assert cache.add("b", now=6, expires_at=20)
 
 
-def test_a_full_cache_takes_no_nonce_until_one_ends() -> None:
+def test_a_full_cache_refuses_new_nonces() -> None:
     """A full cache refuses a new nonce until another one ends, because forgetting one early would permit a copy of its message."""
     cache = NonceCache(limit=2)
     assert [cache.add(nonce, now=0, expires_at=end) for nonce, end in (("a", 10), ("b", 20), ("c", 30))] == [True, True, False]

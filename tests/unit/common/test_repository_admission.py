@@ -51,7 +51,7 @@ def test_a_good_repository_has_no_causes() -> None:
 
 
 @pytest.mark.parametrize(
-    ("sent", "expected"),
+    ("url", "expected"),
     [
         ("https://host.example/team/x.git", "https://host.example/team/x"),
         ("https://host.example/team/x/", "https://host.example/team/x"),
@@ -61,20 +61,20 @@ def test_a_good_repository_has_no_causes() -> None:
         ("https://host.example/team/.git", "https://host.example/team/.git"),
     ],
 )
-def test_the_suffix_of_a_url_is_removed(sent: str, expected: str) -> None:
+def test_the_suffix_of_a_url_is_removed(url: str, expected: str) -> None:
     """One ``.git`` or slash is removed, so that all notations are the same repository."""
     sync = {"enabled": True, "target": "folder"}
-    draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": sync, **githost(sent)})
+    draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": sync, **githost(url)})
     admit_repository(draft, SETTINGS)
     assert draft.spec["githost"]["url"] == expected
 
 
 @pytest.mark.parametrize(
-    ("sent", "expected"), [("grafana", "grafana"), ("/deploy/my boards//", "deploy/my boards"), ("", None), ("/", None), ("ü", "ü")]
+    ("path", "expected"), [("grafana", "grafana"), ("/deploy/my boards//", "deploy/my boards"), ("", None), ("/", None), ("ü", "ü")]
 )
-def test_slashes_around_a_directory_are_removed(sent: str, expected: str | None) -> None:
+def test_slashes_around_a_directory_are_removed(path: str, expected: str | None) -> None:
     """All notations of a directory are stored equally, and the root as an absent directory."""
-    block = {"url": "https://host.example/x", "branch": "main", "path": sent}
+    block = {"url": "https://host.example/x", "branch": "main", "path": path}
     draft = Draft("team", "default", {"title": "Team", "workflows": [], "sync": {"target": "folder"}, "type": "githost", "githost": block})
     admit_repository(draft, SETTINGS)
     assert (draft.spec["githost"].get("path"), draft.causes) == (expected, [])
@@ -158,6 +158,6 @@ def test_without_a_permitted_folder_no_path_is_accepted() -> None:
         ("/", None),
     ],
 )
-def test_a_path_is_resolved_inside_the_permitted(path: str, resolved: str | None) -> None:
+def test_a_path_is_resolved_inside_a_permitted_folder(path: str, resolved: str | None) -> None:
     """Relative paths start at the first permitted folder; a path with the same prefix as a permitted folder is outside."""
     assert resolve_local(path, SETTINGS.permitted_paths) == resolved

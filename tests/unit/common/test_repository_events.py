@@ -25,7 +25,6 @@ def repository(source: dict[str, Any]) -> StoredObject:
 
 
 def job(submitter: str) -> StoredJob:
-
     return StoredJob(
         kind=JOB,
         uid=uuid.uuid4(),
@@ -66,13 +65,16 @@ def status(state: State, **counts: int) -> JobStatus:
     ],
 )
 def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, job_status: JobStatus, name: str | None) -> None:
-    """A periodic sync of a local directory that changed nothing sends nothing. The counts are those of all kinds together."""
-    announced = sync_ended(repository(source), job(submitter), job_status, SyncStatus())
-    assert [item.name for item in announced] == ([] if name is None else [name])
-    for item in announced:
-        assert item.data.message
-        assert item.data.counts is not None
-        assert item.data.counts.noop == (2 if job_status.summary else 0)
+    """The event of a sync is named after its result. Periodic syncs of local directories without changes have no event.
+
+    The counts of an event are the totals of all kinds.
+    """
+    events = sync_ended(repository(source), job(submitter), job_status, SyncStatus())
+    assert [event.name for event in events] == ([] if name is None else [name])
+    for event in events:
+        assert event.data.message
+        assert event.data.counts is not None
+        assert event.data.counts.noop == (2 if job_status.summary else 0)
 
 
 @pytest.mark.parametrize(
@@ -88,20 +90,20 @@ def test_the_end_of_a_sync_is_named_for_its_result(source: Any, submitter: str, 
 )
 def test_the_health_is_announced_when_it_changes(was_healthy: bool | None, healthy: bool, names: list[str]) -> None:
     """The first check of a repository is an event only if it fails."""
-    announced = health_changed(repository(GIT), was_healthy=was_healthy, healthy=healthy, message="m", commit=None, milliseconds=1)
-    assert [item.name for item in announced] == names
+    events = health_changed(repository(GIT), was_healthy=was_healthy, healthy=healthy, message="m", commit=None, milliseconds=1)
+    assert [event.name for event in events] == names
 
 
 def test_events_are_bounded() -> None:
     """An event has at most a hundred files, and messages of a thousand characters. The number of files is complete."""
     files = [EventFile(path=f"{index:05}.json", message="m" * 5000) for index in range(10_000)]
-    (entered,) = quarantine_changed(repository(GIT), change=QuarantineChange(files, []), commit="c", milliseconds=1)
-    assert (entered.data.file_count, len(entered.data.files or ())) == (10_000, MAX_FILES)
+    (event,) = quarantine_changed(repository(GIT), change=QuarantineChange(files, []), commit="c", milliseconds=1)
+    assert (event.data.file_count, len(event.data.files or ())) == (10_000, MAX_FILES)
     # A hundred messages of a thousand characters, and the rest of the event.
-    assert len(entered.data.to_json()) < 150_000
+    assert len(event.data.to_json()) < 150_000
     job_status = JobStatus(state=State.ERROR, finished=1, message="m" * 5000, errors=["e" * 5000] * 20)
-    (announced,) = sync_ended(repository(GIT), job("user:1"), job_status, SyncStatus())
-    assert len(announced.data.to_json()) < 30_000
+    (ended,) = sync_ended(repository(GIT), job("user:1"), job_status, SyncStatus())
+    assert len(ended.data.to_json()) < 30_000
 
 
 def test_every_event_can_be_selected() -> None:

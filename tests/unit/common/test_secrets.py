@@ -32,23 +32,23 @@ def test_a_sealed_text_opens_for_its_owner_only() -> None:
         assert "password" not in refusal.value.message
 
 
-def test_another_key_is_another_error_than_another_owner() -> None:
-    """The error for a lost key advises to restore it."""
-    other = SecretCipher.from_keys("another key")
-    assert other.header != CIPHER.header
+def test_a_wrong_key_has_an_error_of_its_own() -> None:
+    """The error for a secret that was sealed with another key names the setting for that key."""
+    cipher = SecretCipher.from_keys("another key")
+    assert cipher.header != CIPHER.header
     with pytest.raises(SecretUnreadable, match="another DASHWRIGHT_SECRET_KEY; put that key into DASHWRIGHT_SECRET_KEYS_ACCEPTED"):
-        other.decrypt(CIPHER.encrypt("x", OWNER), OWNER)
+        cipher.decrypt(CIPHER.encrypt("x", OWNER), OWNER)
 
 
-def test_a_box_opens_under_every_accepted_key_and_seals_under_the_first() -> None:
-    """While keys are exchanged, secrets of both are stored."""
+def test_secrets_are_opened_with_every_accepted_key_and_sealed_with_the_first() -> None:
+    """During an exchange of keys, a cipher opens secrets of the old and of the new key, and seals with the new one."""
     cipher_of_both_keys = SecretCipher.from_keys("another key", "a key")
     assert cipher_of_both_keys.decrypt(CIPHER.encrypt("x", OWNER), OWNER) == "x"
     assert SecretCipher.from_keys("another key").decrypt(cipher_of_both_keys.encrypt("x", OWNER), OWNER) == "x"
 
 
 @given(st.data())
-def test_a_changed_bit_is_noticed(data: st.DataObject) -> None:
+def test_a_changed_bit_is_detected(data: st.DataObject) -> None:
     """A change anywhere in a sealed secret is detected."""
     sealed = bytearray(CIPHER.encrypt("hunter22", OWNER))
     bit = data.draw(st.integers(0, len(sealed) * 8 - 1))

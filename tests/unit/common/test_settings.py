@@ -16,7 +16,7 @@ from dashwright.expressions.engine.limits import Limits
 ROOT = Path(__file__).parents[3]
 PAGE = ROOT / "docs/reference/settings.md"
 MODULE = ROOT / "libs/common/src/dashwright/common/settings.py"
-#: Properties with settings that only warn, or that replace a missing one.
+#: Settings that a property of Settings reads, if that does not count: for warnings, or as the default of another setting.
 FALLBACKS = {"unrestricted_settings": set[str](), "public_address": {"public_url"}}
 LIMITS = {limit.name for limit in fields(Limits)} - {"deadline", "memory"}
 """Settings that the expressions service reads by the names of its limits."""
@@ -61,16 +61,16 @@ def fields_read(files: Iterable[Path]) -> set[str]:
     methods = {
         node.name: attributes(ast.walk(node), base="self") for node in declared.body if isinstance(node, ast.FunctionDef)
     } | FALLBACKS
-    names, waiting = set[str](), set[str]()
+    names, unresolved = set[str](), set[str]()
     for file in files:
         source = source_at(file)
-        waiting |= attributes(source.nodes, base="settings") if "settings" in source.text else set()
-        waiting |= {"secret_key", "secret_keys_accepted"} if "secret_keys(settings)" in source.text else set()
-    while waiting:
-        name = waiting.pop()
+        unresolved |= attributes(source.nodes, base="settings") if "settings" in source.text else set()
+        unresolved |= {"secret_key", "secret_keys_accepted"} if "secret_keys(settings)" in source.text else set()
+    while unresolved:
+        name = unresolved.pop()
         if name not in names:
             names.add(name)
-            waiting |= methods.get(name, set())
+            unresolved |= methods.get(name, set())
     return names & set(Settings.model_fields)
 
 
@@ -79,16 +79,16 @@ def test_every_setting_names_the_services_that_read_it(service: str) -> None:
     """A setting is declared to be read by exactly those services whose code reads it."""
     folder = ROOT / "services" / service / "src"
     shared = ["process.py"] if service == "api" else ["process.py", "worker_process.py"]
-    read = fields_read([*folder.rglob("*.py"), *(MODULE.with_name(name) for name in shared)]) | {"secrets_dir"}
+    used_settings = fields_read([*folder.rglob("*.py"), *(MODULE.with_name(name) for name in shared)]) | {"secrets_dir"}
     if service == "expressions":
-        read |= LIMITS
+        used_settings |= LIMITS
     declared = set()
     for name, field in Settings.model_fields.items():
         assert isinstance(field.json_schema_extra, dict)
         readers = {reader.strip() for reader in str(field.json_schema_extra["read_by"]).split(",")}
         if readers & {service, "services", "all"}:
             declared.add(name)
-    assert read == declared
+    assert used_settings == declared
 
 
 def test_each_invalid_setting_is_named() -> None:
@@ -131,10 +131,10 @@ def test_the_default_password_needs_loopback(monkeypatch: pytest.MonkeyPatch) ->
     monkeypatch.setenv("DASHWRIGHT_HTTP_HOST", "0.0.0.0")
     with pytest.raises(SettingsError, match="default password"):
         load()
-    for weak in ("", "1", "short77", "Password1"):
+    for password in ("", "1", "short77", "Password1"):
         with pytest.raises(SettingsError, match="shorter than 8"):
-            load(admin_password=weak)
-    load(admin_password="another of our own")
+            load(admin_password=password)
+    load(admin_password="a long password")
     load(allow_default_password=True)
 
 
@@ -170,7 +170,7 @@ def test_a_misspelt_name_is_reported_with_the_nearest() -> None:
     assert reports == {"DASHWRIGHT_HTTP_PROT": "DASHWRIGHT_HTTP_PORT"}
 
 
-def test_an_unrelated_variable_is_ignored() -> None:
+def test_an_unrelated_variable_is_reported_without_a_suggestion() -> None:
     """A variable that has only the prefix in common with a setting is reported without a similar setting."""
     assert unknown_variables({"DASHWRIGHT_FOO": "1"}) == {"DASHWRIGHT_FOO": ""}
 

@@ -42,14 +42,14 @@ def causes(url: str, **block: Any) -> list[tuple[str, str]]:
         *((url, None) for url in ("file:///x", "ext::sh -c id", "git@host:x\ny", "ssh://git@host/x\ny", "/srv/x", "")),
     ],
 )
-def test_an_address_has_parts(url: str, expected: GitAddress | None) -> None:
-    """An address that a program could take for an option or for another transport has no parts."""
+def test_valid_addresses_have_parts(url: str, expected: GitAddress | None) -> None:
+    """An address is split into its parts. One that a program could take for an option or for another transport is invalid."""
     assert parse_git_address(url) == expected
 
 
 def test_an_ssh_address_is_admitted() -> None:
     """Addresses of both forms are stored without ``.git`` and slashes."""
-    assert causes("ssh://git@host.example:2222/team/x.git", knownHosts=f"# ours\n\nhost.example {HOST_KEY} comment\n") == []
+    assert causes("ssh://git@host.example:2222/team/x.git", knownHosts=f"# a comment\n\nhost.example {HOST_KEY} comment\n") == []
     assert causes("git@host.example:team/x.git") == []
     assert normalize_url("git@host.example:team/x.git") == "git@host.example:team/x"
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 import pytest
-import yaml as old_reader
+import yaml as yaml_1_1
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -16,7 +16,7 @@ TREES = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=12), inner, max_size=4),
     max_leaves=20,
 )
-AMBIGUOUS = [
+AMBIGUOUS_TEXTS = [
     *("no", "NO", "Off", "on", "y", "N", "yes", "true", "Null", "~", "", "=", "-", "---", "...", "12:30", "12:30:45", "0x1F", "012", "1e5"),
     *(
         "1_000",
@@ -63,12 +63,12 @@ AMBIGUOUS = [
 ]
 
 
-@pytest.mark.parametrize("text", AMBIGUOUS, ids=ascii)
+@pytest.mark.parametrize("text", AMBIGUOUS_TEXTS, ids=ascii)
 def test_a_string_is_read_as_a_string(text: str) -> None:
     """A string as value, key or item is a string to readers of YAML 1.2 and YAML 1.1."""
     tree = {"value": text, text: [text, {text: text}]}
     written = write_yaml(tree)
-    assert old_reader.safe_load(written) == tree
+    assert yaml_1_1.safe_load(written) == tree
     assert read_yaml(written) == tree
 
 
@@ -84,7 +84,7 @@ def test_a_merge_key_is_written_as_text() -> None:
     The project's own parser refuses it, because it takes it for a merge.
     """
     written = write_yaml({"<<": "<<"})
-    assert old_reader.safe_load(written) == {"<<": "<<"}
+    assert yaml_1_1.safe_load(written) == {"<<": "<<"}
     with pytest.raises(Invalid, match="merge keys"):
         read_yaml(written)
 
@@ -106,7 +106,7 @@ def test_a_merge_key_is_written_as_text() -> None:
 def test_a_number_keeps_its_digits(number: str, written: str) -> None:
     """A number keeps its digits; an exponent is written with a point and a sign, which older readers need."""
     assert write_yaml({"a": read_json(number)}) == f"a: {written}\n"
-    assert float(old_reader.safe_load(f"a: {written}")["a"]) == float(number)
+    assert float(yaml_1_1.safe_load(f"a: {written}")["a"]) == float(number)
 
 
 def test_blocks_have_the_usual_indentation() -> None:
@@ -123,7 +123,7 @@ def test_output_is_read_back(tree: Any) -> None:
     """The project's parser reads the output with the same digits, and a reader of YAML 1.1 reads the same data."""
     exact = read_json(write_json(tree).decode())
     written = write_yaml(exact)
-    assert old_reader.safe_load(written) == tree
+    assert yaml_1_1.safe_load(written) == tree
     if '"<<"' not in written:
         assert read_yaml(written) == tree
 

@@ -14,7 +14,7 @@ from dashwright.common.yaml import read_yaml
 pytestmark = pytest.mark.exhaustive
 
 BOMB = "a: &a [x,x,x,x,x,x,x,x,x]\n" + "".join(
-    f"{name}: &{name} [{','.join([f'*{before}'] * 9)}]\n" for before, name in zip("abcdefgh", "bcdefghi", strict=True)
+    f"{name}: &{name} [{','.join([f'*{previous}'] * 9)}]\n" for previous, name in zip("abcdefgh", "bcdefghi", strict=True)
 )
 
 
@@ -60,7 +60,7 @@ def test_each_hazard_is_refused(text: str, reason: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("before", "opening"),
+    ("prefix", "opening"),
     [
         ("a: ", "["),
         ("a: ", "{? "),
@@ -77,27 +77,27 @@ def test_each_hazard_is_refused(text: str, reason: str) -> None:
     ],
     ids=["list", "map", "comments", "texts", "words", "tags", "breaks", "spaces", "key twice", "documents", "in a text", "in a block"],
 )
-def test_deep_nesting_is_rejected_immediately(before: str, opening: str) -> None:
+def test_deep_nesting_is_rejected_immediately(prefix: str, opening: str) -> None:
     """A document with very deep nesting is rejected in little time, also with brackets in strings and comments."""
     with pytest.raises(Invalid, match="not valid YAML"):
-        read_yaml(before + opening * 200_000)
+        read_yaml(prefix + opening * 200_000)
 
 
-LARGEST = 5_000_000
+LARGEST_BYTES = 5_000_000
 
 
 @pytest.mark.parametrize(
     "text",
     [
-        "a: x" + "[{" * (LARGEST // 2),
-        "a: '" + "[{" * (LARGEST // 2) + "'",
-        "a: '" + "[ " * 200 + "'\n" + "- " * (LARGEST // 2),
-        "- &a [" + "x," * (LARGEST // 4) + "]\n" + "- *a\n" * (LARGEST // 10),
-        "- &a " + "x" * (LARGEST // 2) + "\n" + "- *a\n" * (LARGEST // 10),
-        "".join(f"%TAG !a{i}! tag:x\n" for i in range(LARGEST // 20)) + "--- a",
-        "[" + "[]," * (LARGEST // 3) + "]",
-        "[" * 100 + "x," * (LARGEST // 2),
-        "- [ [a], *b ]\n" * (LARGEST // 14),
+        "a: x" + "[{" * (LARGEST_BYTES // 2),
+        "a: '" + "[{" * (LARGEST_BYTES // 2) + "'",
+        "a: '" + "[ " * 200 + "'\n" + "- " * (LARGEST_BYTES // 2),
+        "- &a [" + "x," * (LARGEST_BYTES // 4) + "]\n" + "- *a\n" * (LARGEST_BYTES // 10),
+        "- &a " + "x" * (LARGEST_BYTES // 2) + "\n" + "- *a\n" * (LARGEST_BYTES // 10),
+        "".join(f"%TAG !a{i}! tag:x\n" for i in range(LARGEST_BYTES // 20)) + "--- a",
+        "[" + "[]," * (LARGEST_BYTES // 3) + "]",
+        "[" * 100 + "x," * (LARGEST_BYTES // 2),
+        "- [ [a], *b ]\n" * (LARGEST_BYTES // 14),
     ],
     ids=["plain text", "quoted text", "dashes", "aliases", "aliases of a text", "directives", "list", "deep list", "blocks"],
 )
